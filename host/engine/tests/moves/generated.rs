@@ -4,7 +4,6 @@
 //! `PIVOT_HOST_SEED=<seed> cargo test -p pivot-engine --test moves generated`, and thousands with `PIVOT_HOST_SEEDS=<number>`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pivot_core::mapping::NamespaceMap;
@@ -17,45 +16,28 @@ use pivot_worlds::{KINDS, NAMESPACES, Trouble, World};
 use serde_json::Value;
 
 use crate::mapped::{renamed, renamed_object};
+use crate::seeds::{only, play, seeds};
+use crate::simulated::holds::add_host;
 use crate::stage::{Stage, kind, picture};
 
-/// So many of each sort, unless [`MANY`] says otherwise.
-const SEEDS: u64 = 60;
-const MANY: &str = "PIVOT_HOST_SEEDS";
-/// Plays one seed instead of all.
-const ONE: &str = "PIVOT_HOST_SEED";
+/// The first have each kind and each trouble: `worlds: sixty_seeds_have_every_kind_and_trouble`.
+const FIRST: u64 = 60;
+const SAMPLE: u64 = 20;
 
 type Picture = BTreeMap<String, Value>;
 
-/// Plays all seeds, on all processors.
+/// Plays all seeds.
 fn each(test: impl AsyncFn(u64) -> Result<(), String> + Sync) {
-    let number = |name: &str| std::env::var(name).ok().map(|number| number.parse::<u64>().unwrap());
-    let (one, many) = (number(ONE), number(MANY).unwrap_or(SEEDS));
-    let (next, last) = (AtomicU64::new(one.unwrap_or(1)), one.unwrap_or(many));
-    let broken = Mutex::new(Vec::new());
-    let play = || {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed > last {
-                return;
-            }
-            let mut runtime = tokio::runtime::Builder::new_current_thread();
-            let runtime = runtime.enable_time().start_paused(true).build().unwrap();
-            if let Err(why) = runtime.block_on(test(seed)) {
-                broken.lock().unwrap().push(format!("seed {seed}: {why}"));
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(play);
-        }
+    let seeds = seeds(FIRST, SAMPLE);
+    let broken = play(&seeds, |seed| {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time().start_paused(true).build().unwrap().block_on(test(seed))
     });
-    let broken = broken.into_inner().unwrap();
-    assert!(broken.is_empty(), "{} seeds of {many}; the first:\n{}", broken.len(), broken[0]);
+    assert!(broken.is_empty(), "{} seeds of {}; the first:\n{}", broken.len(), seeds.len(), broken[0]);
 }
 
-fn stage(world: &World) -> Stage {
+/// A server with all kinds, a source with a world's objects, and their provider on both.
+pub(crate) fn stage(world: &World) -> Stage {
     let mut stage = Stage::empty();
     stage.options.scope = Scope::new(Namespaces::All);
     for place in [&stage.source, &stage.target] {
@@ -233,14 +215,18 @@ fn with_a_trouble_a_move_ends_before_it_changes_anything() {
         }
     });
     let seen = seen.into_inner().unwrap();
-    assert!(std::env::var(ONE).is_ok() || seen.len() == Trouble::ALL.len(), "{seen:?}");
+    assert!(only().is_some() || seen.len() == Trouble::ALL.len(), "{seen:?}");
 }
 
 #[test]
 fn any_management_cluster_ends_the_same_through_a_directory() {
     each(async |seed| {
         let world = World::of_sound(seed);
-        let (straight, stage) = (stage(&world), stage(&world));
+        let (mut straight, mut stage) = (stage(&world), stage(&world));
+        // What a plugin holds is held in the files, too.
+        if seed % 3 == 0 {
+            [&mut straight, &mut stage].into_iter().for_each(|stage| add_host(stage, NAMESPACES[0]));
+        }
         run::start(straight.setup()).await.map_err(said("straight"))?;
 
         let dir = tempfile::tempdir().unwrap();

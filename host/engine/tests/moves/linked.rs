@@ -13,6 +13,7 @@ use pivot_engine::{Exit, Setup, run};
 use pivot_link::{Guard, LinkError, LinkPlace, Role, serve};
 use pivot_places::memory::Fault;
 use pivot_places::{Change, MemoryPlace, Place, PlaceError, Preconditions};
+use pivot_worlds::Dice;
 use serde_json::json;
 use tokio::io::{DuplexStream, duplex};
 use tokio::task::JoinHandle;
@@ -48,12 +49,12 @@ pub(crate) async fn link(place: &MemoryPlace, role: Role) -> Arc<LinkPlace> {
 }
 
 #[tokio::test]
-async fn every_shape_ends_the_same_over_a_link_in_either_direction() {
+async fn any_shape_ends_the_same_over_a_link() {
     let of_all = |mut setup: Setup| {
         setup.options.scope = Scope::new(Namespaces::All);
         setup
     };
-    for shape in Shape::all() {
+    for shape in (1..=16).map(|seed| Shape::of(Dice::new(seed))) {
         let straight = shape.stage();
         run::start(of_all(straight.setup())).await.unwrap();
         for into in [true, false] {

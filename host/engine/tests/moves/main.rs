@@ -79,6 +79,8 @@ mod round_trips;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod seeds;
+#[cfg(test)]
 mod settling;
 #[cfg(test)]
 mod simulated;

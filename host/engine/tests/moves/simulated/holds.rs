@@ -8,7 +8,7 @@ use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, Services};
 use serde_json::{Value, json};
 
-use crate::stage::INFRA;
+use crate::stage::{INFRA, Stage, body};
 
 /// What it holds them by.
 pub(crate) const HELD: &str = "hosts.example.org/paused";
@@ -24,6 +24,14 @@ impl Holds {
             ..Description::default()
         })
     }
+}
+
+/// Adds a host, and the plugin that holds it.
+pub(crate) fn add_host(stage: &mut Stage, namespace: &str) {
+    let mut host = body(INFRA, "Host", "h0", None);
+    host["metadata"]["namespace"] = json!(namespace);
+    stage.source.insert(host).unwrap();
+    stage.plugins = vec![Arc::new(Holds::hosts())];
 }
 
 #[async_trait]

@@ -5,14 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use pivot_core::{Key, Kind, Object, Side};
-use pivot_engine::{Halt, Halter};
+use pivot_engine::{Clock, Halt, Halter, Moment};
 use pivot_places::{
     Access, Capabilities, Change, Event, Identity, Listing, MemoryPlace, MetaListing, Patch, Place,
     PlaceError, Preconditions, Result, Subresource,
@@ -37,7 +37,19 @@ pub(super) enum End {
     Signal,
     /// A side does not answer for so many seconds.
     Silence(Side, u64),
+    /// Its process is stopped, and goes on after others have been at work.
+    Freeze,
+    /// Its machine sleeps meanwhile: one of its clocks stands still.
+    Sleep,
 }
+
+/// How many milliseconds a request can be on its way.
+const LONGEST_WAY: u64 = 1500;
+/// Longer than a run may go on without having renewed its lease.
+const TOO_LONG: Duration = Duration::from_secs(11);
+
+/// Lets others work while a process stands still; says for how long.
+pub(super) type Meanwhile = Box<dyn Fn() -> Duration + Send + Sync>;
 
 /// The luck of one run.
 pub(super) struct Luck {
@@ -50,6 +62,16 @@ pub(super) struct Luck {
     /// What becomes of the run, once, and at how many requests of a thousand that may be.
     pub(super) end: Option<(u64, End)>,
     pub(super) halter: Halter,
+    /// What others do while it stands still.
+    pub(super) meanwhile: Option<Meanwhile>,
+    /// How far its clocks are ahead of those of the runtime.
+    ahead: Arc<Mutex<(Duration, Duration)>>,
+    /// It is about to stand still: nothing more is sent.
+    stands: AtomicBool,
+    /// It has a lease.
+    holds: AtomicBool,
+    /// It stood still for too long while it had one.
+    stood: AtomicBool,
     ended: AtomicBool,
     asked: Mutex<BTreeMap<String, u64>>,
     silent: Mutex<Option<(Side, Instant)>>,
@@ -59,13 +81,25 @@ pub(super) struct Luck {
 
 impl Luck {
     pub(super) fn new(name: String, dice: Dice) -> Self {
+        let (ahead, began) = (Arc::<Mutex<(Duration, Duration)>>::default(), Instant::now());
+        let ahead_of = ahead.clone();
+        let clock = Clock::new(move || {
+            let (steady, wall) = *ahead_of.lock().unwrap();
+            let wall = SystemTime::UNIX_EPOCH + began.elapsed() + wall;
+            Moment { steady: Instant::now() + steady, wall }
+        });
         Self {
             name,
             dice,
             faults: 0,
             slow: 0,
             end: None,
-            halter: Halter::default(),
+            halter: Halter::with_clock(clock),
+            meanwhile: None,
+            ahead,
+            stands: AtomicBool::new(false),
+            holds: AtomicBool::new(false),
+            stood: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             asked: Mutex::default(),
             silent: Mutex::new(None),
@@ -92,6 +126,20 @@ impl Luck {
         self.dice.about(&format!("{question} {times}"))
     }
 
+    /// Stands still while others work; no task of this run gets to do anything, whatever its timers say.
+    async fn stand_still(&self, sleeps: bool) {
+        let Some(meanwhile) = &self.meanwhile else { return };
+        self.stands.store(true, Ordering::SeqCst);
+        // What is on its way arrives.
+        sleep(Duration::from_millis(2 * LONGEST_WAY)).await;
+        let stood = meanwhile();
+        let (steady, wall) = &mut *self.ahead.lock().unwrap();
+        *steady += if sleeps { Duration::ZERO } else { stood };
+        *wall += stood;
+        self.stood.fetch_or(stood >= TOO_LONG && self.holds.load(Ordering::SeqCst), Ordering::SeqCst);
+        self.stands.store(false, Ordering::SeqCst);
+    }
+
     fn silent(&self, side: Side) -> bool {
         self.silent.lock().unwrap().is_some_and(|(silent, until)| silent == side && Instant::now() < until)
     }
@@ -116,12 +164,18 @@ impl Line {
         if luck.dead.load(Ordering::SeqCst) {
             return std::future::pending().await;
         }
+        if luck.stands.load(Ordering::SeqCst) {
+            while luck.stands.load(Ordering::SeqCst) {
+                sleep(Duration::from_millis(50)).await;
+            }
+            return Err(PlaceError::Unavailable("connection reset".into()));
+        }
         let question = without_ids(&format!("{side} {verb} {key}"));
         let dice = luck.roll(&question);
         let end = luck.end.filter(|(chance, _)| dice.about("ends").below(1000) < *chance);
         let end = end.filter(|_| !luck.ended.swap(true, Ordering::SeqCst)).map(|(_, end)| end);
         match end {
-            None | Some(End::CutAfter) => {}
+            None | Some(End::CutAfter | End::Freeze | End::Sleep) => {}
             Some(End::CutBefore) => {
                 self.world.note(&luck.name, &format!("dies before {question}"));
                 luck.die();
@@ -133,7 +187,7 @@ impl Line {
             }
         }
         let travels = |way: &str| match dice.about("slow").percent(luck.slow) {
-            true => Duration::from_millis(dice.about(way).below(1500)),
+            true => Duration::from_millis(dice.about(way).below(LONGEST_WAY)),
             false => Duration::from_millis(dice.about(way).below(50)),
         };
         let (there, back) = (travels("there"), travels("back"));
@@ -165,6 +219,10 @@ impl Line {
         }
         let answer = acts.await.unwrap();
         sleep(back).await;
+        if let Some(end @ (End::Freeze | End::Sleep)) = end {
+            self.world.note(&luck.name, &format!("stands still after {question}"));
+            luck.stand_still(matches!(end, End::Sleep)).await;
+        }
         if fails { Err(lost()) } else { answer }
     }
 
@@ -183,14 +241,24 @@ impl Line {
         key: &Key,
         act: impl FnOnce(MemoryPlace) -> BoxFuture<'static, Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let (world, side, run, touched) =
-            (self.world.clone(), self.side, self.luck.name.clone(), key.clone());
+        let (world, side, luck, touched) = (self.world.clone(), self.side, self.luck.clone(), key.clone());
         let seen = |place: MemoryPlace| {
             async move {
+                world.writes(side, verb, &touched);
+                if luck.stood.load(Ordering::SeqCst) {
+                    world.witness.lock().unwrap().breaks_fence(&luck.name, verb, &touched);
+                }
                 let before = place.body(&touched);
-                let answer = act(place).await;
+                let answer = act(place.clone()).await;
                 let refusal = answer.as_ref().err();
-                world.wrote(&run, side, verb, &touched, before.as_ref(), refusal);
+                if touched.group_kind.kind == "Lease" && refusal.is_none() {
+                    let lease = place.body(&touched);
+                    luck.holds.store(
+                        lease.is_some_and(|lease| lease["spec"]["holderIdentity"] != ""),
+                        Ordering::SeqCst,
+                    );
+                }
+                world.wrote(&luck.name, side, verb, &touched, before.as_ref(), refusal);
                 answer
             }
             .boxed()
@@ -270,12 +338,15 @@ impl Place for Line {
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
-        let (kind, to, patch) = (kind.clone(), key.clone(), sabotage::patch(self.world.sabotage, patch));
+        let (kind, to, patch, sabotage) = (kind.clone(), key.clone(), patch.clone(), self.world.sabotage);
         let verb = match patch.subresource {
             Subresource::None => "patch",
             Subresource::Status => "patch-status",
         };
-        self.write(verb, key, |place| async move { place.patch(&kind, &to, &patch).await }.boxed()).await
+        let act = move |place: MemoryPlace| {
+            async move { sabotage::patch(sabotage, &place, &kind, &to, &patch).await }.boxed()
+        };
+        self.write(verb, key, act).await
     }
 
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {

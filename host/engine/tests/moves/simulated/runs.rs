@@ -1,8 +1,8 @@
 //! One seed from beginning to end: runs that suffer, one after the other or beside one another; then runs that nothing
 //! disturbs any more, until all is moved or as it was.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::scope::{Namespaces, Scope};
@@ -10,11 +10,13 @@ use pivot_core::{Key, Side};
 use pivot_engine::{Exit, Failure, Options, Setup, Sides, Stop, run};
 use pivot_places::MemoryPlace;
 use serde_json::Value;
-use tokio::time::sleep;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
 
-use super::network::{End, Line, Luck};
+use super::network::{End, Line, Luck, Meanwhile};
+use super::paused;
 use super::sabotage::Sabotage;
-use super::world::{Bustle, Shape, World};
+use super::world::{Bustle, Reader, Shape, World};
 use crate::stage::{Stage, picture};
 use pivot_worlds::Dice;
 
@@ -32,10 +34,13 @@ enum Command {
 
 pub(super) struct Game {
     stage: Stage,
-    shape: Shape,
+    /// The namespaces that can be moved one by one.
+    namespaces: Vec<String>,
     dice: Dice,
     world: Arc<World>,
     before: (Picture, Picture),
+    /// Both sides after a move that nothing disturbed.
+    moved: (Picture, Picture),
 }
 
 /// What a seed came to.
@@ -43,11 +48,12 @@ pub(super) struct Game {
 pub(super) struct Played {
     pub(super) trace: Vec<String>,
     pub(super) deaths: usize,
+    pub(super) stood_still: usize,
     pub(super) rolled_back: bool,
 }
 
 impl Game {
-    pub(super) fn new(seed: u64, sabotage: Option<Sabotage>) -> Self {
+    pub(super) async fn new(seed: u64, sabotage: Option<Sabotage>) -> Arc<Self> {
         let dice = Dice::new(seed);
         let shape = Shape::of(dice.about("shape"));
         let stage = shape.stage();
@@ -60,10 +66,18 @@ impl Game {
                 _ => dice.about("edits").below(4),
             },
             strangers: if dice.about("strangers").percent(10) { 4 } else { 0 },
+            takes_over: dice.about("takes over").pick(&[2, 20, 100]),
         };
-        let world = Arc::new(World::new(&stage, dice.about("world"), bustle, sabotage));
         let before = (picture(&stage.source), picture(&stage.target));
-        Self { stage, shape, dice, world, before }
+        let straight = shape.stage();
+        let options = Options { no_wait: true, ..options(Scope::new(Namespaces::All)) };
+        run::start(Setup { options, ..straight.setup() }).await.unwrap();
+        assert!(straight.source.collect_garbage().is_empty() && straight.target.collect_garbage().is_empty());
+        let moved = (picture(&straight.source), picture(&straight.target));
+        let left: BTreeSet<Key> = straight.source.keys().into_iter().collect();
+        let moves = stage.source.keys().into_iter().filter(|key| !left.contains(key)).collect();
+        let world = Arc::new(World::new(&stage, moves, dice.about("world"), bustle, sabotage));
+        Arc::new(Self { stage, namespaces: shape.namespaces(), dice, world, before, moved })
     }
 
     /// What happened last.
@@ -73,7 +87,14 @@ impl Game {
     }
 
     /// Plays it; an error says which invariant was broken.
-    pub(super) async fn play(&self) -> Result<Played, String> {
+    pub(super) async fn play(self: &Arc<Self>) -> Result<Played, String> {
+        let controllers = self.controllers();
+        let played = self.play_rounds().await;
+        controllers.abort();
+        played
+    }
+
+    async fn play_rounds(self: &Arc<Self>) -> Result<Played, String> {
         let mut played = Played::default();
         for round in 0..1 + self.dice.about("rounds").below(3) {
             played.deaths += self.round(round).await?;
@@ -85,38 +106,76 @@ impl Game {
         }
         self.move_all().await?;
         played.trace = std::mem::take(&mut *self.world.trace.lock().unwrap());
+        played.stood_still = played.trace.iter().filter(|line| line.contains("stands still after")).count();
         // What happens in the same millisecond happens in any order.
         played.trace.sort();
         Ok(played)
     }
 
     /// A run with bad luck, at times another beside it; says how many died.
-    async fn round(&self, round: u64) -> Result<usize, String> {
+    async fn round(self: &Arc<Self>, round: u64) -> Result<usize, String> {
         let dice = self.dice.about(&format!("round {round}"));
-        let first = self.suffer(format!("run {round}"), dice.about("first"), round == 0);
+        let (name, first) = (format!("run {round}"), dice.about("first"));
         let deaths = if dice.about("beside").percent(30) {
+            let first = self.suffer(name, first, round == 0, None);
             let later = async {
                 sleep(Duration::from_millis(dice.about("later").below(2500))).await;
-                self.suffer(format!("run {round}, too"), dice.about("second"), false).await
+                self.suffer(format!("run {round}, too"), dice.about("second"), false, None).await
             };
             let (one, other) = tokio::join!(first, later);
             usize::from(one) + usize::from(other)
         } else {
-            usize::from(first.await)
+            let meanwhile = self.meanwhile(format!("run {round}, too"), dice.about("second"));
+            usize::from(self.suffer(name, first, round == 0, Some(meanwhile)).await)
         };
         self.intact()?;
         Ok(deaths)
     }
 
-    async fn suffer(&self, name: String, dice: Dice, first: bool) -> bool {
+    /// Controllers of the target, until they are aborted.
+    fn controllers(&self) -> JoinHandle<()> {
+        let world = self.world.clone();
+        tokio::spawn(async move { world.controllers_take_over().await })
+    }
+
+    /// Plays another run to its end while no task of this runtime gets to do anything.
+    fn meanwhile(self: &Arc<Self>, name: String, dice: Dice) -> Meanwhile {
+        let game = self.clone();
+        Box::new(move || {
+            let before = game.world.now();
+            let run = || {
+                paused().block_on(async {
+                    let began = Instant::now();
+                    game.world.set_time(before);
+                    let controllers = game.controllers();
+                    game.suffer(name.clone(), dice, false, None).await;
+                    // What it sent arrives.
+                    sleep(Duration::from_secs(2)).await;
+                    controllers.abort();
+                    began.elapsed()
+                })
+            };
+            // One thread can't have two runtimes.
+            let ran = std::thread::scope(|scope| scope.spawn(run).join().unwrap());
+            let stood = ran + Duration::from_secs(dice.about("longer").below(30));
+            game.world.set_time(before + stood);
+            stood
+        })
+    }
+
+    async fn suffer(&self, name: String, dice: Dice, first: bool, meanwhile: Option<Meanwhile>) -> bool {
         let mut luck = Luck::new(name, dice.about("luck"));
+        luck.meanwhile = meanwhile;
         luck.faults = dice.about("faults").pick(&[0, 0, 2, 8]);
         luck.slow = dice.about("slow").pick(&[0, 0, 2, 10]);
         if dice.about("ends").percent(80) {
             let side = dice.about("side").pick(&[Side::Source, Side::Target]);
             let silence = End::Silence(side, dice.about("silence").below(150));
-            let end =
-                dice.about("end").pick(&[End::CutBefore, End::CutAfter, End::CutAfter, End::Signal, silence]);
+            let mut ends = vec![End::CutBefore, End::CutAfter, End::CutAfter, End::Signal, silence];
+            if luck.meanwhile.is_some() {
+                ends.extend([End::Freeze, End::Freeze, End::Sleep]);
+            }
+            let end = dice.about("end").pick(&ends);
             luck.end = Some((dice.about("soon").pick(&[4, 8, 16, 30]), end));
         }
         let luck = Arc::new(luck);
@@ -140,11 +199,10 @@ impl Game {
     }
 
     fn scope(&self, dice: Dice) -> Scope {
-        let other = self.shape.other_namespace;
-        Scope::new(match dice.below(10) {
-            0 => Namespaces::All,
-            1..=3 if other => Namespaces::One("other".into()),
-            _ => Namespaces::One("ns".into()),
+        let namespaces: Vec<&String> = self.namespaces.iter().collect();
+        Scope::new(match namespaces.is_empty() || dice.percent(20) {
+            true => Namespaces::All,
+            false => Namespaces::One(dice.about("namespace").pick(&namespaces).clone()),
         })
     }
 
@@ -154,12 +212,18 @@ impl Game {
             Arc::new(Line { side, place, luck, world })
         };
         let sides = Sides { source: line(Side::Source), target: line(Side::Target) };
-        let setup = Setup { sides, options, halter: luck.halter.clone(), ..self.stage.setup() };
-        match command {
-            Command::Start => run::start(setup).await.map(drop),
-            Command::Resume => run::resume(setup).await.map(drop),
-            Command::Rollback => run::rollback(setup).await.map(drop),
+        let watcher = Arc::new(Reader(self.world.clone()));
+        let setup = Setup { sides, options, watcher, halter: luck.halter.clone(), ..self.stage.setup() };
+        let ended = match command {
+            Command::Start => run::start(setup).await.map(|report| format!("{report:?}")),
+            Command::Resume => run::resume(setup).await.map(|report| format!("{report:?}")),
+            Command::Rollback => run::rollback(setup).await.map(|report| format!("{report:?}")),
+        };
+        match &ended {
+            Ok(report) => self.world.told("a report", report),
+            Err(stop) => self.world.told("a stop", &format!("{stop} {stop:?}")),
         }
+        ended.map(drop)
     }
 
     /// A run that nothing disturbs.
@@ -174,6 +238,7 @@ impl Game {
     /// The moves under way, with whether they can only go forward.
     async fn under_way(&self) -> Vec<(String, bool)> {
         let status = run::status(self.stage.setup()).await.unwrap();
+        self.world.told("a status", &format!("{status:?}"));
         status.moves.into_iter().map(|one| (one.record.move_id, one.record.phase.committed())).collect()
     }
 
@@ -203,8 +268,8 @@ impl Game {
 
     /// Resumes what is under way, then moves what is left, until nothing is.
     async fn move_all(&self) -> Result<(), String> {
-        let mut scopes = vec![Namespaces::One("ns".into()), Namespaces::One("other".into()), Namespaces::All];
-        scopes.reverse();
+        let mut scopes = vec![Namespaces::All];
+        scopes.extend(self.namespaces.iter().cloned().map(Namespaces::One));
         let mut stops = Vec::new();
         while let Some(next) = scopes.last().cloned() {
             let under_way = self.under_way().await;
@@ -230,7 +295,7 @@ impl Game {
                 }
             }
         }
-        let (source, mut target) = moved(self.shape).await;
+        let (source, mut target) = self.moved.clone();
         self.edit(&mut target);
         self.same("the target", &self.world.target, &target)?;
         self.same("the source", &self.world.source, &source)?;
@@ -294,21 +359,7 @@ impl Game {
     }
 }
 
-/// Both sides after a move that nothing disturbed.
-async fn moved(shape: Shape) -> (Picture, Picture) {
-    static KNOWN: Mutex<BTreeMap<Shape, (Picture, Picture)>> = Mutex::new(BTreeMap::new());
-    if let Some(known) = KNOWN.lock().unwrap().get(&shape) {
-        return known.clone();
-    }
-    let stage = shape.stage();
-    let options = options(Scope::new(Namespaces::All));
-    run::start(Setup { options, ..stage.setup() }).await.unwrap();
-    let pictures = (picture(&stage.source), picture(&stage.target));
-    KNOWN.lock().unwrap().insert(shape, pictures.clone());
-    pictures
-}
-
-/// Nobody is at work in the target.
+/// Nothing is deleted without evidence, and nobody waits long for it.
 fn options(scope: Scope) -> Options {
-    Options { no_wait: true, ..Options::new(scope) }
+    Options { verify_timeout: Duration::from_secs(60), ..Options::new(scope) }
 }

@@ -17,12 +17,19 @@ pub(super) struct Write<'a> {
     pub(super) after: Option<&'a Value>,
 }
 
+/// What is in each Secret, as in its body and decoded.
+pub(super) const MARKER: [&str; 2] = ["bm9ib2R5IG1heSBzZWUgdGhpcw==", "nobody may see this"];
+
 #[derive(Default)]
 pub(super) struct Witness {
     /// What is to move, and must be somewhere at every instant.
     pub(super) moves: BTreeSet<Key>,
+    /// The finalizers that controllers put on that.
+    pub(super) finalizers: BTreeMap<Key, Value>,
     /// What was in the target before, and may stand for a copy.
     pub(super) there: BTreeSet<Key>,
+    /// The copies that a controller of the target has written to since they run.
+    pub(super) taken_over: BTreeSet<Key>,
     /// The moves that were begun.
     begun: BTreeSet<String>,
     /// Each state in which an object was ever written to the target.
@@ -33,6 +40,9 @@ pub(super) struct Witness {
 }
 
 impl Witness {
+    /// The kinds whose controllers have reported something in the source.
+    const REPORTS: [&str; 3] = ["Cluster", "Machine", "MachinePool"];
+
     /// What is in the target before the first move.
     pub(super) fn found_there(&mut self, key: Key, body: &Value) {
         self.copied.entry(key.clone()).or_default().push(content(body));
@@ -42,10 +52,15 @@ impl Witness {
     /// A write of one of the runs.
     pub(super) fn run_wrote(&mut self, write: &Write<'_>) {
         let Write { side, verb, key, before, after } = write;
+        if let Some(after) = after {
+            let shown = if key.group_kind.kind == "Secret" { &after["metadata"] } else { after };
+            self.told(&format!("{key} in the {side}"), &shown.to_string());
+        }
         if key.namespace.as_deref() == Some("kube-system") {
-            self.record_written(*side, key, *after);
+            self.record_written(*side, *after);
             return;
         }
+        self.merged(write);
         match (side, after) {
             (Side::Target, _) => {
                 if let Some(before) = before.filter(|before| !self.is_ours(before)) {
@@ -61,15 +76,73 @@ impl Witness {
                 }
             }
             (Side::Source, after) => {
-                let deleting = |body: &Value| body["metadata"].get("deletionTimestamp").is_some();
                 let Some(before) = before.filter(|before| !deleting(before)) else { return };
                 if after.is_none_or(deleting) {
                     let state = content(before);
                     if !self.copied.get(*key).is_some_and(|states| states.contains(&state)) {
                         self.breaks(3, key, "deleted in a state that was never copied");
                     }
+                    self.deleted(key);
                 }
             }
+        }
+    }
+
+    /// Annotations of others stay, and so does the pause of what is being deleted.
+    fn merged(&mut self, write: &Write<'_>) {
+        let Write { verb, key, before, after, .. } = write;
+        let Some(before) = before else { return };
+        if !deleting(before) && after.is_none_or(deleting) && is_active(key, before) {
+            self.breaks(4, key, "is deleted while it is active");
+        }
+        let Some(after) = after else { return };
+        if deleting(before) && !is_active(key, before) && is_active(key, after) {
+            self.breaks(4, key, "loses its pause while it is being deleted");
+        }
+        let annotations =
+            |body: &Value| body["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
+        let after = annotations(after);
+        let lost = annotations(before)
+            .into_iter()
+            .find(|(name, value)| !is_a_moves(name) && after.get(name) != Some(value));
+        if let Some((name, _)) = lost {
+            self.breaks(4, key, &format!("{verb} replaced its annotation {name}"));
+        }
+    }
+
+    /// Somebody of the target has taken over the Clusters of the namespace, or all where there are none, and the kind.
+    fn deleted(&mut self, key: &Key) {
+        let clusters = || self.moves.iter().filter(|one| one.group_kind.kind == "Cluster");
+        let of_namespace = |one: &&Key| one.namespace == key.namespace;
+        let any = clusters().any(|one| of_namespace(&one));
+        let waiting = clusters().find(|one| (!any || of_namespace(one)) && !self.taken_over.contains(one));
+        if let Some(cluster) = waiting {
+            let why = format!("is deleted before a controller has taken over {cluster}");
+            return self.breaks(11, key, &why);
+        }
+        let kind = key.group_kind.kind.as_str();
+        let same = |one: &Key| one.group_kind == key.group_kind;
+        if Self::REPORTS.contains(&kind) && !self.taken_over.iter().any(same) {
+            self.breaks(11, key, "is deleted before a controller has taken over any of its kind");
+        }
+    }
+
+    /// What the garbage collector deleted once this object was gone.
+    pub(super) fn collected(&mut self, side: Side, gone: &Key, collected: &[Key]) {
+        if let Some(first) = collected.first() {
+            self.breaks(6, first, &format!("is collected in the {side} because {gone} is gone"));
+        }
+    }
+
+    /// A run wrote that had stood still for longer than its lease lasts.
+    pub(super) fn breaks_fence(&mut self, run: &str, verb: &str, key: &Key) {
+        self.broken.push(format!("the fence: {run} stood still for too long, and sent {verb} {key}"));
+    }
+
+    /// What people and programs get to read.
+    pub(super) fn told(&mut self, what: &str, text: &str) {
+        if MARKER.iter().any(|marker| text.contains(marker)) {
+            self.broken.push(format!("invariant 8: {what} shows the data of a Secret"));
         }
     }
 
@@ -79,26 +152,21 @@ impl Witness {
             return;
         }
         let (here, there) = (source.body(key), target.body(key));
-        let stands = |body: &&Value| body["metadata"].get("deletionTimestamp").is_none();
+        let stands = |body: &&Value| !deleting(body);
         let copy =
             there.as_ref().filter(stands).filter(|there| self.there.contains(key) || self.is_ours(there));
         if here.as_ref().filter(stands).is_none() && copy.is_none() {
             self.breaks(1, key, "is on neither side");
         }
-        let active = |body: &Value| match key.group_kind.kind.as_str() {
-            "Cluster" => body["spec"]["paused"] != json!(true),
-            "Host" => body["metadata"]["annotations"].get(HELD).is_none(),
-            _ => false,
-        };
+        let active = |body: &Value| is_active(key, body);
         if here.as_ref().is_some_and(active) && there.as_ref().is_some_and(active) {
             self.breaks(2, key, "is active on both sides");
         }
     }
 
-    fn record_written(&mut self, side: Side, key: &Key, after: Option<&Value>) {
+    fn record_written(&mut self, side: Side, after: Option<&Value>) {
         let record = after.and_then(|body| body["data"]["record.json"].as_str());
         let Some(record) = record.and_then(|text| serde_json::from_str::<Value>(text).ok()) else { return };
-        let _ = key;
         self.begun.extend(record["moveId"].as_str().map(str::to_owned));
         self.committed |= side == Side::Source && record["phase"] == "Committed";
     }
@@ -114,6 +182,24 @@ impl Witness {
     }
 }
 
+fn deleting(body: &Value) -> bool {
+    body["metadata"].get("deletionTimestamp").is_some()
+}
+
+/// Whether somebody's controllers act on it.
+fn is_active(key: &Key, body: &Value) -> bool {
+    match key.group_kind.kind.as_str() {
+        "Cluster" => body["spec"]["paused"] != json!(true),
+        "Host" => body["metadata"]["annotations"].get(HELD).is_none(),
+        _ => false,
+    }
+}
+
+/// Whether an annotation comes and goes with a move.
+fn is_a_moves(name: &str) -> bool {
+    name.starts_with(names::OURS) || [names::PAUSED, names::DELETE_FOR_MOVE, HELD].contains(&name)
+}
+
 /// What counts of an object: not what a server writes, not its pause, not what a move notes on it, not its finalizers.
 fn content(body: &Value) -> Value {
     let mut body = body.clone();
@@ -126,10 +212,7 @@ fn content(body: &Value) -> Value {
     }
     let metadata = body["metadata"].as_object().unwrap();
     let mut annotations = metadata.get("annotations").cloned().unwrap_or_else(|| json!({}));
-    annotations.as_object_mut().unwrap().retain(|name, _| {
-        let pauses = [names::PAUSED, names::DELETE_FOR_MOVE, HELD].contains(&name.as_str());
-        !name.starts_with(names::OURS) && !pauses
-    });
+    annotations.as_object_mut().unwrap().retain(|name, _| !is_a_moves(name));
     let owners = metadata.get("ownerReferences").and_then(Value::as_array).into_iter().flatten();
     let owners: Vec<String> = owners.map(|owner| format!("{} {}", owner["kind"], owner["name"])).collect();
     body["metadata"] =

@@ -1,104 +1,91 @@
-//! Two servers, and everyone at work on them beside the runs: users, controllers, strangers.
+//! Two servers, and everyone at work on them beside the runs: controllers, garbage collectors, users, strangers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use pivot_core::names::LABEL_CLUSTER;
 use pivot_core::{GroupKind, Key, Side};
-use pivot_engine::Hooks;
+use pivot_engine::{Event, Watcher};
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use super::holds::Holds;
-use super::sabotage::Sabotage;
-use super::witness::{Witness, Write};
-use crate::stage::{CLUSTERS, INFRA, Stage, body, objects};
+use super::holds::add_host;
+use super::ids::without_ids;
+use super::sabotage::{self, Sabotage};
+use super::witness::{MARKER, Witness, Write};
+use crate::generated;
+use crate::stage::{CLUSTERS, Stage, body};
 use pivot_worlds::Dice;
 
 /// What there is to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Shape {
-    /// A second machine.
-    second_machine: bool,
-    /// A Cluster in another namespace.
-    pub(super) other_namespace: bool,
-    /// Hosts, and a plugin that holds them.
-    hosts: bool,
-    /// The target has the class already.
+    /// The seed of its world.
+    world: u64,
+    /// A host, and a plugin that holds it.
+    host: bool,
+    /// The target has a class already, if there is one.
     shared_class: bool,
 }
 
 impl Shape {
-    pub(super) fn of(dice: Dice) -> Self {
+    pub(crate) fn of(dice: Dice) -> Self {
+        // Of three worlds the smallest: what goes wrong with five objects seldom needs a hundred.
+        let worlds = ["one", "two", "three"].map(|which| dice.about(which).below(1 << 32));
+        let size = |seed: &u64| pivot_worlds::World::of_sound(*seed).objects.len();
         Self {
-            second_machine: dice.about("second machine").percent(25),
-            other_namespace: dice.about("other namespace").percent(40),
-            hosts: dice.about("hosts").percent(30),
+            world: worlds.into_iter().min_by_key(size).unwrap(),
+            host: dice.about("host").percent(30),
             shared_class: dice.about("shared class").percent(20),
         }
     }
 
-    /// Each there is.
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
-        (0..16_u8).map(|bits| Self {
-            second_machine: bits & 1 != 0,
-            other_namespace: bits & 2 != 0,
-            hosts: bits & 4 != 0,
-            shared_class: bits & 8 != 0,
-        })
-    }
-
     pub(crate) fn stage(self) -> Stage {
-        let mut stage = Stage::empty();
-        let second = |object: &Value| object["metadata"]["name"].as_str().unwrap().starts_with("m1");
-        let mut all = objects();
-        all.retain(|object| self.second_machine || !second(object));
-        if self.hosts {
-            all.push(body(INFRA, "Host", "h0", None));
-            stage.plugins = vec![Arc::new(Holds::hosts()) as Arc<dyn Hooks>];
+        let mut world = pivot_worlds::World::of_sound(self.world);
+        for secret in world.objects.iter_mut().filter(|object| object["kind"] == "Secret") {
+            secret["data"] = json!({ "value": MARKER[0] });
         }
-        if self.other_namespace {
-            all.extend(elsewhere());
-        }
-        for object in all {
-            stage.source.insert(object).unwrap();
+        let mut stage = generated::stage(&world);
+        let (namespace, _) = &world.clusters[0];
+        if self.host {
+            add_host(&mut stage, namespace);
         }
         if self.shared_class {
-            for name in ["ClusterClass", "InfraTemplate"] {
-                let group = if name == "ClusterClass" { CLUSTERS } else { INFRA };
-                let key = Key::new(
-                    GroupKind::new(group, name),
-                    Some("ns"),
-                    if name == "ClusterClass" { "class" } else { "t" },
-                );
-                stage.target.insert(stage.source.body(&key).unwrap()).unwrap();
+            let class = |object: &&Value| {
+                let metadata = &object["metadata"];
+                let of_class = object["kind"] == "ClusterClass"
+                    || metadata["ownerReferences"][0]["kind"] == "ClusterClass";
+                of_class && metadata["namespace"] == namespace.as_str()
+            };
+            for object in world.objects.iter().filter(class) {
+                stage.target.insert(object.clone()).unwrap();
             }
         }
         stage.options.take_over = false;
         stage
+    }
+
+    /// The namespaces that can be moved one by one, in whatever order: none if something belongs to several of them.
+    pub(super) fn namespaces(self) -> Vec<String> {
+        let world = pivot_worlds::World::of_sound(self.world);
+        let shared = |object: &Value| {
+            object["metadata"].get("namespace").is_none()
+                || object.pointer("/spec/topology/classRef/namespace").is_some()
+        };
+        let namespaces: BTreeSet<String> =
+            world.clusters.iter().map(|(namespace, _)| namespace.clone()).collect();
+        match world.objects.iter().any(shared) {
+            true => Vec::new(),
+            false => namespaces.into_iter().collect(),
+        }
     }
 }
 
 /// Tells what a stranger made.
 fn strange_data() -> Value {
     json!({"of": "c3RyYW5nZXJz"})
-}
-
-/// A Cluster of another namespace.
-fn elsewhere() -> Vec<Value> {
-    let mut all = vec![
-        body(CLUSTERS, "Cluster", "d", None),
-        body(INFRA, "InfraCluster", "d", Some((CLUSTERS, "Cluster", "d"))),
-        body(INFRA, "Pool", "q", None),
-        body("", "Secret", "d-kubeconfig", None),
-    ];
-    all[0]["status"] = json!({"initialization": {"infrastructureProvisioned": true},
-        "conditions": [{"type": "ControlPlaneInitialized", "status": "True"}]});
-    all[0]["spec"] = json!({"availabilityGates": []});
-    for object in &mut all {
-        object["metadata"]["namespace"] = json!("other");
-    }
-    all
 }
 
 /// What a user changed in the source.
@@ -131,6 +118,8 @@ pub(super) struct Bustle {
     pub(super) controllers: u64,
     pub(super) edits: u64,
     pub(super) strangers: u64,
+    /// In so many of a hundred seconds a controller of the target gets to an object that it should take over.
+    pub(super) takes_over: u64,
 }
 
 pub(super) struct World {
@@ -141,22 +130,38 @@ pub(super) struct World {
     pub(super) edits: Mutex<Vec<Edit>>,
     pub(super) stranger: Mutex<Option<Key>>,
     pub(super) trace: Mutex<Vec<String>>,
+    /// The Cluster that an object belongs to.
+    clusters: BTreeMap<Key, Key>,
     bustle: Mutex<Bustle>,
     dice: Dice,
-    writes: Mutex<BTreeMap<String, u64>>,
-    began: Instant,
+    /// How often the same was asked before.
+    asked: Mutex<BTreeMap<String, u64>>,
+    /// A moment of the clock that goes on, and the time then.
+    time: Mutex<(Instant, Duration)>,
 }
 
 impl World {
-    pub(super) fn new(stage: &Stage, dice: Dice, bustle: Bustle, sabotage: Option<Sabotage>) -> Self {
+    pub(super) fn new(
+        stage: &Stage,
+        moves: BTreeSet<Key>,
+        dice: Dice,
+        bustle: Bustle,
+        sabotage: Option<Sabotage>,
+    ) -> Self {
         let mut witness = Witness::default();
+        let finalizers =
+            |key: &Key| (key.clone(), stage.source.body(key).unwrap()["metadata"]["finalizers"].clone());
+        witness.finalizers = moves.iter().map(finalizers).collect();
+        let cluster = |key: &Key| {
+            let label = stage.source.body(key)?["metadata"]["labels"][LABEL_CLUSTER].as_str()?.to_owned();
+            let cluster = Key::new(GroupKind::new(CLUSTERS, "Cluster"), key.namespace.as_deref(), label);
+            Some((key.clone(), cluster))
+        };
+        let clusters = moves.iter().filter_map(cluster).collect();
+        witness.moves = moves;
         for key in stage.target.keys() {
             witness.found_there(key.clone(), &stage.target.body(&key).unwrap());
         }
-        let moves = |key: &Key| {
-            ["ns", "other"].contains(&key.namespace.as_deref().unwrap_or_default()) && key.name != "pull"
-        };
-        witness.moves = stage.source.keys().into_iter().filter(moves).collect();
         Self {
             source: stage.source.clone(),
             target: stage.target.clone(),
@@ -165,10 +170,11 @@ impl World {
             edits: Mutex::default(),
             stranger: Mutex::default(),
             trace: Mutex::default(),
+            clusters,
             bustle: Mutex::new(bustle),
             dice,
-            writes: Mutex::default(),
-            began: Instant::now(),
+            asked: Mutex::default(),
+            time: Mutex::new((Instant::now(), Duration::ZERO)),
         }
     }
 
@@ -179,14 +185,41 @@ impl World {
         }
     }
 
-    /// Nobody but the runs does anything any more.
+    /// Nobody but the runs does anything any more, and controllers that must take over are awake.
     pub(super) fn calms_down(&self) {
-        *self.bustle.lock().unwrap() = Bustle::default();
+        *self.bustle.lock().unwrap() = Bustle { takes_over: 100, ..Bustle::default() };
+    }
+
+    /// The time since the beginning.
+    pub(super) fn now(&self) -> Duration {
+        let (moment, then) = *self.time.lock().unwrap();
+        then + moment.elapsed()
+    }
+
+    /// From now on another runtime's clock goes on, or the first one's again, and it is so late.
+    pub(super) fn set_time(&self, now: Duration) {
+        *self.time.lock().unwrap() = (Instant::now(), now);
     }
 
     pub(super) fn note(&self, who: &str, what: &str) {
-        let at = self.began.elapsed().as_millis();
-        self.trace.lock().unwrap().push(format!("{at:>8} ms  {who:<12} {}", super::ids::without_ids(what)));
+        let at = self.now().as_millis();
+        self.trace.lock().unwrap().push(format!("{at:>8} ms  {who:<12} {}", without_ids(what)));
+    }
+
+    /// Dice for a question; asked again it has others.
+    fn roll(&self, question: &str) -> Dice {
+        let question = without_ids(question);
+        let mut asked = self.asked.lock().unwrap();
+        let count = asked.entry(question.clone()).or_default();
+        *count += 1;
+        self.dice.about(&format!("{question} {count}"))
+    }
+
+    /// A write of a run is about to act.
+    pub(super) fn writes(&self, side: Side, verb: &str, key: &Key) {
+        if self.sabotage == Some(Sabotage::Dependents) && (side, verb) == (Side::Source, "delete") {
+            sabotage::add_dependent(&self.source, key);
+        }
     }
 
     /// A write of a run has acted, or was refused; then whoever else is there has a turn.
@@ -208,18 +241,15 @@ impl World {
             let write = Write { side, verb, key, before, after: after.as_ref() };
             self.witness.lock().unwrap().run_wrote(&write);
             self.look(key);
+            if after.is_none() {
+                let collected = self.place(side).collect_garbage();
+                self.witness.lock().unwrap().collected(side, key, &collected);
+            }
             if self.sabotage.is_some() {
                 self.sabotaged(side, key);
             }
         }
-        let question = super::ids::without_ids(&format!("{side} {verb} {key}"));
-        let count = {
-            let mut writes = self.writes.lock().unwrap();
-            let count = writes.entry(question.clone()).or_default();
-            *count += 1;
-            *count
-        };
-        self.others(self.dice.about(&format!("others {question} {count}")));
+        self.others(self.roll(&format!("others {side} {verb} {key}")));
     }
 
     pub(super) fn look(&self, key: &Key) {
@@ -240,6 +270,43 @@ impl World {
         }
     }
 
+    /// Controllers of the target, which take over whatever was unpaused there, sooner or later. Never ends.
+    pub(super) async fn controllers_take_over(&self) {
+        loop {
+            sleep(Duration::from_secs(1)).await;
+            let chance = self.bustle.lock().unwrap().takes_over;
+            for key in self.to_take_over() {
+                if self.roll(&format!("takes over {key}")).percent(chance) {
+                    sabotage::take_over(&self.target, &key);
+                    self.note("controller", &format!("takes {key} over"));
+                    self.witness.lock().unwrap().taken_over.insert(key);
+                }
+            }
+        }
+    }
+
+    /// The copies that run, and to which no controller of the target has written anything.
+    fn to_take_over(&self) -> Vec<Key> {
+        let witness = self.witness.lock().unwrap();
+        let unpaused = |key: &&Key| {
+            let of_cluster = key.group_kind.kind == "Cluster";
+            of_cluster && self.target.body(key).is_some_and(|body| body["spec"]["paused"] != json!(true))
+        };
+        let running: BTreeSet<&Key> = witness.moves.iter().filter(unpaused).collect();
+        if running.is_empty() {
+            return Vec::new();
+        }
+        let runs = |key: &&Key| match self.clusters.get(key) {
+            Some(cluster) => running.contains(cluster),
+            None => {
+                running.iter().any(|cluster| key.namespace.is_none() || cluster.namespace == key.namespace)
+            }
+        };
+        let open = witness.moves.iter().filter(|key| !witness.taken_over.contains(key));
+        let reports = open.filter(|key| !key.group_kind.group.is_empty()).filter(runs);
+        reports.filter(|key| self.target.body(key).is_some()).cloned().collect()
+    }
+
     /// Cluster API's controllers write status to what is paused, too, and put finalizers back.
     fn controller(&self, side: Side, dice: Dice) {
         let place = self.place(side);
@@ -254,7 +321,7 @@ impl World {
         let key = dice.about("whose").pick(&keys);
         let body = place.body(key).unwrap();
         let alive = body["metadata"].get("deletionTimestamp").is_none();
-        let back = json!([format!("{}/finalizer", key.group_kind.group)]);
+        let back = self.witness.lock().unwrap().finalizers[key].clone();
         let finalizers = alive && dice.about("finalizers").percent(50);
         let change = |body: &mut Value| match finalizers {
             true => body["metadata"]["finalizers"] = back.clone(),
@@ -270,14 +337,15 @@ impl World {
 
     /// A user changes what is to be copied, as long as no move is committed: later on a move stops and says so.
     fn user(&self, dice: Dice) {
-        let too_late = self.committing() && self.sabotage != Some(Sabotage::Preconditions);
-        if too_late || self.edits.lock().unwrap().len() >= 3 {
+        // Where nobody looks at versions, that is when it would be deleted.
+        let late = self.sabotage == Some(Sabotage::Preconditions);
+        if self.committing() != late || self.edits.lock().unwrap().len() >= 3 {
             return;
         }
         let moves = self.witness.lock().unwrap().moves.clone();
         let keys: Vec<&Key> = moves
             .iter()
-            .filter(|key| ["InfraMachine", "Machine", "Secret"].contains(&key.group_kind.kind.as_str()))
+            .filter(|key| ["LabMachine", "Machine", "Secret"].contains(&key.group_kind.kind.as_str()))
             .filter(|key| self.source.body(key).is_some())
             .collect();
         if keys.is_empty() {
@@ -296,7 +364,7 @@ impl World {
         let moves = self.witness.lock().unwrap().moves.clone();
         let keys: Vec<&Key> = moves
             .iter()
-            .filter(|key| ["Secret", "Pool"].contains(&key.group_kind.kind.as_str()))
+            .filter(|key| ["Secret", "LabNetwork"].contains(&key.group_kind.kind.as_str()))
             .filter(|key| self.target.body(key).is_none() && self.source.body(key).is_some())
             .collect();
         if keys.is_empty() {
@@ -329,24 +397,23 @@ impl World {
     }
 
     fn sabotaged(&self, side: Side, key: &Key) {
+        let of_cluster = key.group_kind.kind == "Cluster";
         match self.sabotage {
-            Some(Sabotage::Pauses) if side == Side::Target && key.group_kind.kind == "Cluster" => {
-                let runs = self.target.body(key).is_some_and(|body| body["spec"]["paused"] == json!(false));
+            Some(Sabotage::Pauses) if side == Side::Target && of_cluster => {
+                let runs = self.target.body(key).is_some_and(|body| body["spec"]["paused"] != json!(true));
                 if runs && self.source.edit(key, |body| body["spec"]["paused"] = json!(false)).is_ok() {
                     self.look(key);
                 }
             }
+            Some(Sabotage::Evidence) if side == Side::Target && of_cluster => {
+                self.to_take_over().iter().for_each(|key| sabotage::take_over(&self.target, key));
+            }
             Some(Sabotage::Copies) if side == Side::Source && key.group_kind.kind == "Secret" => {
                 let released = self.source.body(key).is_none();
-                let cluster = self
-                    .witness
-                    .lock()
-                    .unwrap()
-                    .moves
-                    .iter()
-                    .find(|key| key.group_kind.kind == "Cluster")
-                    .cloned();
-                if let Some(cluster) = cluster.filter(|_| released && self.source.body(key).is_none())
+                let witness = self.witness.lock().unwrap();
+                let cluster = witness.moves.iter().find(|key| key.group_kind.kind == "Cluster").cloned();
+                drop(witness);
+                if let Some(cluster) = cluster.filter(|_| released)
                     && self.target.remove(&cluster).is_ok()
                 {
                     self.look(&cluster);
@@ -354,5 +421,19 @@ impl World {
             }
             _ => {}
         }
+    }
+
+    /// What people and programs get to read.
+    pub(super) fn told(&self, what: &str, text: &str) {
+        self.witness.lock().unwrap().told(what, text);
+    }
+}
+
+/// Reads every event of a run.
+pub(super) struct Reader(pub(super) Arc<World>);
+
+impl Watcher for Reader {
+    fn event(&self, event: Event) {
+        self.0.told("an event", &format!("{event:?} {}", serde_json::to_string(&event).unwrap()));
     }
 }
