@@ -125,6 +125,7 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutants;
 
     #[test]
     fn frames_come_out_as_they_went_in_however_the_bytes_are_cut() {
@@ -147,6 +148,46 @@ mod tests {
             assert_eq!(got, expected, "in pieces of {size}");
             assert!(frames.is_empty());
         }
+    }
+
+    #[test]
+    fn any_bytes_are_frames_or_refused() {
+        let sent = [(Tag::Object, "{\"a\":1}"), (Tag::Meta, ""), (Tag::Version, "17"), (Tag::Answer, "[]")];
+        let good: Vec<u8> = sent
+            .into_iter()
+            .flat_map(|(tag, text)| pieces(tag, Bytes::from_static(text.as_bytes())))
+            .flat_map(|piece| piece.to_vec())
+            .collect();
+        let (mut whole, mut refused) = (0, 0);
+        mutants::each(&[&good], 5_000, |bytes| {
+            let read = |size: usize| {
+                let (mut frames, mut got) = (Frames::of_at_most(MOST), Vec::new());
+                for piece in bytes.chunks(size) {
+                    frames.push(piece).unwrap();
+                    loop {
+                        match frames.next() {
+                            Ok(Some((tag, content))) => got.push((tag, content)),
+                            Ok(None) => break,
+                            Err(error) => return (got, Err(error)),
+                        }
+                    }
+                }
+                (got, Ok(frames.bytes.to_vec()))
+            };
+            // However they come: the same frames, which are all that came.
+            let (got, rest) = read(bytes.len().max(1));
+            assert_eq!((got.clone(), rest.clone()), read(1));
+            match rest {
+                Err(_) => refused += 1,
+                Ok(rest) => {
+                    whole += usize::from(rest.is_empty());
+                    let again = got.into_iter().flat_map(|(tag, content)| pieces(tag, content));
+                    let again = again.flat_map(|piece| piece.to_vec()).chain(rest);
+                    assert_eq!(again.collect::<Vec<_>>(), bytes);
+                }
+            }
+        });
+        assert!(whole > 100 && refused > 500, "{whole} whole, {refused} refused");
     }
 
     #[test]

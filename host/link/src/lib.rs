@@ -41,6 +41,11 @@ mod tls;
 mod turned;
 mod work;
 
+#[cfg(test)]
+#[path = "../../../tests/worlds/src/mutants.rs"]
+#[expect(unreachable_pub, reason = "it is public where it is at home")]
+mod mutants;
+
 pub use agents::Agents;
 pub use clock::{Clock, WallClock};
 pub use connection::Connection;

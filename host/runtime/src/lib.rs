@@ -42,6 +42,10 @@ mod inert;
 mod interface;
 mod limits;
 mod load;
+#[cfg(test)]
+#[path = "../../../tests/worlds/src/mutants.rs"]
+#[expect(unreachable_pub, reason = "it is public where it is at home")]
+mod mutants;
 mod operator;
 mod parse;
 mod plugin;
@@ -53,6 +57,7 @@ mod tally;
 mod text;
 mod trial;
 mod trial_process;
+
 pub mod trust;
 mod vouched;
 mod worst;

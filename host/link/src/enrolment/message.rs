@@ -48,3 +48,40 @@ pub(crate) async fn send(connection: &mut impl Connection, message: &impl Serial
     connection.write_all(&[&length.to_be_bytes(), bytes.as_slice()].concat()).await?;
     connection.flush().await
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::duplex;
+
+    use super::*;
+    use crate::mutants;
+
+    /// What comes is read no further than it says, and what is refused is not repeated.
+    #[tokio::test]
+    async fn any_bytes_are_a_question_or_refused() {
+        let good =
+            r#"{"agent":{"namespace":"edge","name":"one"},"token":"0123456789abcdef0123456789abcdef"}"#;
+        let head = u32::try_from(good.len()).unwrap().to_be_bytes();
+        let good = [&head, good.as_bytes()].concat();
+        let mut all = Vec::new();
+        mutants::each(&[&good], 2_000, |bytes| all.push(bytes.to_vec()));
+        let (mut asked, mut refused) = (0, 0);
+        for bytes in all.into_iter().chain([good]) {
+            let (mut near, mut far) = duplex(1 << 20);
+            far.write_all(&bytes).await.unwrap();
+            drop(far);
+            match received::<Question>(&mut near).await {
+                Ok(question) => {
+                    asked += 1;
+                    let text = serde_json::to_vec(&question).unwrap();
+                    assert!(text.len() <= LARGEST, "{}", text.len());
+                }
+                Err(error) => {
+                    refused += 1;
+                    assert!(!format!("{error:?}").contains("0123456789"), "{error:?}");
+                }
+            }
+        }
+        assert!(asked > 30 && refused > 500, "{asked} asked, {refused} refused");
+    }
+}

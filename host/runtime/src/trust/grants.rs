@@ -341,6 +341,7 @@ pub(crate) fn section(declaration: &Declaration, hooks: &[Hook], enabled: bool) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutants;
 
     const FILE: &str = r#"
         order = ["hosts"]
@@ -359,6 +360,27 @@ mod tests {
         b = 1
         a = [true, 1.5, "x"]
     "#;
+
+    #[test]
+    fn any_text_is_an_operators_file_or_refused() {
+        let (mut good, mut refused) = (0, 0);
+        mutants::each(&[FILE.as_bytes()], 1_500, |bytes| {
+            match OperatorFile::read(&String::from_utf8_lossy(bytes)) {
+                Ok(file) => {
+                    good += 1;
+                    let lines = file.plugins.values().flat_map(Grants::lines);
+                    lines.for_each(|line| {
+                        assert!(line.len() < 2_000 && !line.contains(['\n', '\0']), "{line}")
+                    });
+                }
+                Err(error) => {
+                    refused += 1;
+                    assert!(error.to_string().len() < 4_000, "{error}");
+                }
+            }
+        });
+        assert!(good > 30 && refused > 500, "{good} good, {refused} refused");
+    }
 
     #[test]
     fn the_operators_file_is_read() {

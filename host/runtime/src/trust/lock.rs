@@ -176,6 +176,7 @@ impl Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutants;
 
     fn entry(name: &str, sha256: &str) -> Entry {
         Entry {
@@ -188,6 +189,27 @@ mod tests {
             at: None,
             bundle: None,
         }
+    }
+
+    #[test]
+    fn any_text_is_a_lock_or_refused() {
+        let mut lock = Lock::default();
+        lock.admit(entry("a", "1"));
+        lock.admit(entry("b", "2"));
+        let text = lock.text();
+        let (mut good, mut refused) = (0, 0);
+        mutants::each(&[text.as_bytes()], 1_500, |bytes| match Lock::read(&String::from_utf8_lossy(bytes)) {
+            Ok(lock) => {
+                good += 1;
+                let again = Lock::read(&lock.text()).unwrap();
+                assert_eq!(again.text(), lock.text());
+            }
+            Err(error) => {
+                refused += 1;
+                assert!(error.to_string().len() < 4_000, "{error}");
+            }
+        });
+        assert!(good > 50 && refused > 500, "{good} good, {refused} refused");
     }
 
     #[test]

@@ -19,8 +19,9 @@ use crate::text::line;
 
 /// How deeply a configuration may be nested; nobody nests deeper by hand.
 const DEPTH: usize = 100;
-/// How many characters of a key are printed.
+/// How many characters of a key are printed, and of what is wrong with it.
 const KEY: usize = 200;
+const WHY: usize = 1_000;
 
 /// Parses a file.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Refused> {
@@ -45,6 +46,8 @@ fn refused(text: &str, span: Option<Range<usize>>, key: Option<String>, why: &st
         format!("line {line}, column {column}: ")
     });
     let key = key.map(|key| format!("{}: ", line(&key, KEY)));
+    // It repeats what it doesn't know.
+    let why = line(why, WHY);
     Refused::Operator(format!("{}{}{why}", place.unwrap_or_default(), key.unwrap_or_default()))
 }
 
