@@ -10,6 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::discovery::Scope;
 use kube::{Client, ResourceExt};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A kind that can be listed and watched.
@@ -60,7 +61,7 @@ impl Kind {
 }
 
 /// An object's name that is valid on both sides.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectKey {
     /// `Kind.group`, or `Kind` for the core group.
     pub kind: String,

@@ -15,6 +15,7 @@
 //! | [`metal3`] | Metal3's own operators |
 //! | [`observer`] | a witness that reports which promise was broken |
 //! | [`kinds`] | names for objects that are valid on both sides |
+//! | [`recording`] | answers of other programs, kept in the cache |
 //! | [`registry`] | an OCI registry, behind TLS and a password |
 //! | [`pki`] | certificates, including expired ones and those of users with few permissions |
 //! | [`process`] | child processes that never outlive the test |
@@ -33,6 +34,7 @@ pub mod pki;
 mod ports;
 pub mod process;
 pub mod proxy;
+pub mod recording;
 pub mod registry;
 pub mod server;
 
@@ -43,6 +45,7 @@ pub use managers::{Manager, ManagerOptions, Managers};
 pub use metal3::{Metal3Operators, Operator};
 pub use observer::{Observer, Rules};
 pub use proxy::{FaultProxy, Relay};
+pub use recording::Recording;
 pub use registry::Registry;
 pub use server::{Dump, Pair, Server, normalise, parse};
 

@@ -5,8 +5,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use pivot_lab::Recording;
 use pivot_lab::assets::{self, CLUSTER_API_NEWEST};
 use pivot_lab::process::Process;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::sampling;
 
 const LIMIT: Duration = Duration::from_mins(5);
 
@@ -37,6 +42,51 @@ pub async fn describe(kubeconfig: &Path, words: &[&str]) -> Result<String> {
     Ok(std::fs::read_to_string(home.path().join("stdout"))?)
 }
 
+/// Returns the answer that was recorded for a key: versions of programs, and all of their input. Without one it asks, and records
+/// the answer. The nightly run asks again, and compares what is comparable in both answers.
+///
+/// # Errors
+///
+/// If the peer can't be asked, or answers differently than before.
+pub async fn recorded<T, C>(
+    name: &str,
+    key: &impl Serialize,
+    ask: impl AsyncFnOnce() -> Result<T>,
+    comparable: impl Fn(&T) -> C,
+) -> Result<T>
+where
+    T: Serialize + DeserializeOwned,
+    C: PartialEq,
+{
+    answer(&Recording::find(name, key)?, sampling::is_nightly(), ask, comparable).await
+}
+
+async fn answer<T, C>(
+    recording: &Recording,
+    anew: bool,
+    ask: impl AsyncFnOnce() -> Result<T>,
+    comparable: impl Fn(&T) -> C,
+) -> Result<T>
+where
+    T: Serialize + DeserializeOwned,
+    C: PartialEq,
+{
+    match recording.read::<T>()? {
+        Some(before) if !anew => Ok(before),
+        Some(before) => {
+            let now = ask().await?;
+            let path = recording.path().display();
+            ensure!(comparable(&before) == comparable(&now), "the peer no longer answers as in {path}");
+            Ok(now)
+        }
+        None => {
+            let now = ask().await?;
+            recording.write(&now)?;
+            Ok(now)
+        }
+    }
+}
+
 /// Copies a namespace into an existing directory.
 pub async fn to_directory(source: &Path, namespace: &str, directory: &Path) -> Result<()> {
     let (source, directory) = (source.display().to_string(), directory.display().to_string());
@@ -47,4 +97,26 @@ pub async fn to_directory(source: &Path, namespace: &str, directory: &Path) -> R
 pub async fn from_directory(target: &Path, directory: &Path) -> Result<()> {
     let (target, directory) = (target.display().to_string(), directory.display().to_string());
     clusterctl(&["--to-kubeconfig", &target, "--from-directory", &directory]).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn answer_is_recorded_and_compared_when_asked_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let recording = Recording::find_in(dir.path(), "peer", &"v1").unwrap();
+        let ask = async |anew: bool, now: u32| {
+            answer(&recording, anew, async || Ok(now), |number| number % 10)
+                .await
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(ask(false, 1).await, Ok(1));
+        assert_eq!(ask(false, 2).await, Ok(1));
+        assert_eq!(ask(true, 11).await, Ok(11));
+        let path = recording.path().display();
+        assert_eq!(ask(true, 2).await, Err(format!("the peer no longer answers as in {path}")));
+        assert_eq!(ask(false, 2).await, Ok(1));
+    }
 }

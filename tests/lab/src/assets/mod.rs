@@ -78,7 +78,7 @@ pub struct CrdDirs {
 
 /// Finds the cache; builds nothing yet.
 pub async fn assets() -> Result<Assets> {
-    let dir = cache_dir()?.join("lab");
+    let dir = lab_dir()?;
     tokio::fs::create_dir_all(&dir)
         .await
         .with_context(|| format!("create the lab's cache {}", dir.display()))?;
@@ -203,6 +203,11 @@ impl Assets {
 
 fn ready_made(dir: Option<&Path>, name: &str) -> Option<PathBuf> {
     dir.map(|dir| dir.join(name)).filter(|path| path.is_file())
+}
+
+/// The part of the cache that is the lab's.
+pub(crate) fn lab_dir() -> Result<PathBuf> {
+    Ok(cache_dir()?.join("lab"))
 }
 
 fn cache_dir() -> Result<PathBuf> {

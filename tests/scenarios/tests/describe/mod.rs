@@ -9,12 +9,16 @@ mod table;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use futures::{StreamExt, stream};
+use anyhow::Context;
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::jiff::Timestamp;
+use pivot_lab::assets::{CLUSTER_API_NEWEST, KUBERNETES};
 use pivot_lab::{Server, say};
-use pivot_scenarios::clusterctl::describe;
+use pivot_scenarios::clusterctl::{describe, recorded};
 use pivot_scenarios::host::Host;
+use serde_json::Value;
 
-use clusters::clusters;
+use clusters::{Cluster, clusters};
 use differences::{DIFFERENCES, Difference, found};
 use table::{Row, rows};
 
@@ -36,13 +40,44 @@ const FLAGS: [&str; 11] = [
     "--show-conditions all --grouping=false --echo=true --show-machinesets --show-templates --show-resourcesets",
 ];
 
-/// What both print about one Cluster.
-async fn both(server: &Server, namespace: &str, flags: &str) -> [String; 2] {
-    let words: Vec<&str> = ["c", "-n", namespace].into_iter().chain(flags.split_whitespace()).collect();
-    let host = Host::out_of(server.kubeconfig());
-    let ours = [&["describe", "cluster"], &words[..]].concat();
-    let (theirs, ours) = tokio::join!(describe(server.kubeconfig(), &words), host.run_as_text(&ours));
-    [theirs.unwrap(), ours.unwrap().ends_with(0).unwrap().stdout]
+/// The arguments of both programs for one Cluster.
+fn words<'a>(namespace: &'a str, flags: &'a str) -> Vec<&'a str> {
+    ["c", "-n", namespace].into_iter().chain(flags.split_whitespace()).collect()
+}
+
+/// The tables that clusterctl prints, recorded: they depend on its version and on the Clusters alone, and on how long ago the
+/// Clusters changed.
+async fn describe_by_clusterctl(server: &Server, clusters: &[(&str, Cluster)]) -> Vec<String> {
+    let objects: Vec<_> = clusters.iter().map(|(_, cluster)| with_ages(&cluster.objects)).collect();
+    let key = (CLUSTER_API_NEWEST, KUBERNETES, clusters::crds(), objects, FLAGS, include_str!("mod.rs"));
+    let ask = async || {
+        let first = clusters.first().context("no Cluster")?.0;
+        // Builds it, if it is not there yet.
+        describe(server.kubeconfig(), &words(first, "")).await?;
+        let cases = clusters.iter().flat_map(|(namespace, _)| FLAGS.map(|flags| words(namespace, flags)));
+        let tables = cases.map(|words| async move { describe(server.kubeconfig(), &words).await });
+        stream::iter(tables).buffered(CONCURRENT).try_collect().await
+    };
+    recorded("clusterctl-describe", &key, ask, Vec::clone).await.unwrap()
+}
+
+/// The objects with the age of each time in them, in hours.
+fn with_ages(objects: &[Value]) -> Value {
+    fn replace(value: &mut Value, now: Timestamp) {
+        match value {
+            Value::String(text) => {
+                if let Ok(time) = text.parse::<Timestamp>() {
+                    *text = format!("{} hours ago", now.duration_since(time).as_hours());
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| replace(item, now)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| replace(field, now)),
+            _ => {}
+        }
+    }
+    let mut objects = Value::from(objects);
+    replace(&mut objects, Timestamp::now());
+    objects
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,15 +91,15 @@ async fn clusterctl_and_pivot_host_describe_the_same_but_for_the_differences_tha
         server.apply_values(cluster.objects.clone()).await.unwrap();
     }
     say(format_args!("{} Clusters after {:?}", clusters.len(), start.elapsed()));
-    // Builds it, if it is not there yet.
-    both(&server, clusters[0].0, "").await;
-
+    let theirs = describe_by_clusterctl(&server, &clusters).await;
     let cases = clusters.iter().flat_map(|(of, _)| FLAGS.map(|flags| (*of, flags)));
-    let printed = cases.map(|(of, flags)| {
-        let server = &server;
-        async move { (of, flags, both(server, of, flags).await) }
+    let host = Host::out_of(server.kubeconfig());
+    let printed = cases.zip(theirs).map(async |((of, flags), theirs)| {
+        let ours = host.run_as_text(&[&["describe", "cluster"], &words(of, flags)[..]].concat()).await;
+        (of, flags, [theirs, ours.unwrap().ends_with(0).unwrap().stdout])
     });
     let printed: Vec<_> = stream::iter(printed).buffered(CONCURRENT).collect().await;
+    assert_eq!(printed.len(), clusters.len() * FLAGS.len());
     let (mut seen, mut wrong, mut cells) = (BTreeSet::new(), Vec::new(), 0);
     for (of, flags, texts) in &printed {
         let [theirs, ours] = texts.each_ref().map(|text| rows(text));

@@ -6,6 +6,7 @@
 mod differences;
 mod kinds;
 mod objects;
+mod peer;
 mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +16,11 @@ use futures::future::try_join_all;
 use futures::{StreamExt, stream};
 use kube::api::{Api, Patch, PatchParams};
 use pivot_lab::{Dump, Pair, Server, say};
-use pivot_scenarios::clusterctl::clusterctl;
 use pivot_scenarios::host::Host;
 use serde_json::Value;
 
 use differences::{DIFFERENCES, Difference, Side, found};
+use peer::Peer;
 use shapes::{End, Shape, everywhere, global, one_by_one, random};
 
 /// Moves at the same time, of each program.
@@ -32,8 +33,9 @@ async fn pair() -> Pair {
 }
 
 /// Fills both servers with what the shapes have there.
-async fn fill(pair: &Pair, shapes: &[Shape]) {
-    let all = |of: fn(&Shape) -> &Vec<Value>| shapes.iter().flat_map(of).cloned().collect::<Vec<_>>();
+async fn fill(pair: &Pair, shapes: impl IntoIterator<Item = &Shape> + Clone) {
+    let all =
+        |of: fn(&Shape) -> &Vec<Value>| shapes.clone().into_iter().flat_map(of).cloned().collect::<Vec<_>>();
     pair.source.apply_values(all(|shape| &shape.source)).await.unwrap();
     pair.target.apply_values(all(|shape| &shape.target)).await.unwrap();
     let kinds = pair.source.kinds().await.unwrap();
@@ -47,15 +49,11 @@ async fn fill(pair: &Pair, shapes: &[Shape]) {
     }
 }
 
-/// Moves each namespace with clusterctl; whether that succeeded, and what it printed.
-async fn by_clusterctl(pair: &Pair, shapes: &[Shape]) -> BTreeMap<String, anyhow::Result<()>> {
-    let (from, to) =
-        (pair.source.kubeconfig().display().to_string(), pair.target.kubeconfig().display().to_string());
-    let one = async |shape: &Shape| {
-        let flags = ["--kubeconfig", &from, "--to-kubeconfig", &to, "--namespace", &shape.name];
-        (shape.name.clone(), clusterctl(&flags).await)
-    };
-    stream::iter(shapes).map(one).buffer_unordered(CONCURRENT).collect().await
+/// Waits until what the moves left to the garbage collector is collected; `before` has objects of each kind that was moved.
+async fn collect_garbage(pair: &Pair, before: Dump) {
+    let models: Dump = before.into_iter().chain(pair.target.dump(&[]).await.unwrap()).collect();
+    let servers = [&pair.source, &pair.target];
+    try_join_all(servers.map(|server| server.collect_garbage(&models))).await.unwrap();
 }
 
 /// Moves each namespace with pivot-host; the codes with which it refuses.
@@ -91,32 +89,33 @@ async fn state(server: &Server) -> Dump {
 #[tokio::test(flavor = "multi_thread")]
 async fn clusterctl_and_pivot_host_leave_the_same_but_for_the_differences_that_have_a_name() {
     let start = Instant::now();
-    let (theirs, ours) = tokio::join!(pair(), pair());
-    say(format_args!("four servers after {:?}", start.elapsed()));
-
-    let all = everywhere();
-    tokio::join!(fill(&theirs, &all), fill(&ours, &all));
-    let host = Host::between(ours.source.kubeconfig(), ours.target.kubeconfig());
-    let (moved, refused) = tokio::join!(by_clusterctl(&theirs, &all), codes(&host, &["move", "-A"]));
-    moved.into_values().for_each(|moved| moved.unwrap());
-    assert_eq!(refused, BTreeSet::new());
-
     let random = random(0..);
     say(format_args!("random: {}", random.iter().map(|shape| &*shape.name).collect::<Vec<_>>().join(" ")));
     // What is in no namespace comes along with every move: with the first one alone, to begin with.
     let rest: Vec<Shape> = [global()].into_iter().chain(one_by_one()).chain(random).collect();
-    tokio::join!(fill(&theirs, &rest), fill(&ours, &rest));
-    let before = state(&ours.source).await;
-    let (mut moved, mut refused) = (BTreeMap::new(), BTreeMap::new());
-    for shapes in [&rest[..1], &rest[1..]] {
-        let (theirs, ours) = tokio::join!(by_clusterctl(&theirs, shapes), by_pivot_host(&ours, shapes));
-        moved.extend(theirs);
-        refused.extend(ours);
+    let all = everywhere();
+    let (first, others) = rest.split_at(1);
+
+    let move_by_us = async {
+        let ours = pair().await;
+        fill(&ours, &all).await;
+        let host = Host::between(ours.source.kubeconfig(), ours.target.kubeconfig());
+        assert_eq!(codes(&host, &["move", "-A"]).await, BTreeSet::new());
+        fill(&ours, &rest).await;
+        let before = ours.source.dump(&[]).await.unwrap();
+        let mut refused = BTreeMap::new();
+        for shapes in [first, others] {
+            refused.extend(by_pivot_host(&ours, shapes).await);
+        }
+        collect_garbage(&ours, before.clone()).await;
+        (ours, differences::comparable(before), refused)
+    };
+    let (theirs, (ours, before, refused)) = tokio::join!(Peer::move_shapes(&all, first, others), move_by_us);
+    let moved = &theirs.moved;
+    for shape in &all {
+        assert_eq!(moved[&shape.name], Ok(()));
     }
     say(format_args!("moved after {:?}", start.elapsed()));
-    let models: Dump = before.clone().into_iter().chain(state(&ours.target).await).collect();
-    let servers = [&theirs.source, &theirs.target, &ours.source, &ours.target];
-    try_join_all(servers.map(|server| server.collect_garbage(&models))).await.unwrap();
     let shapes: Vec<Shape> = all.into_iter().chain(rest).collect();
     assert!(shapes.len() >= 20, "{}", shapes.len());
 
@@ -143,8 +142,8 @@ async fn clusterctl_and_pivot_host_leave_the_same_but_for_the_differences_that_h
     }
 
     let states = [
-        (Side::Source, state(&theirs.source).await, state(&ours.source).await),
-        (Side::Target, state(&theirs.target).await, state(&ours.target).await),
+        (Side::Source, theirs.source(), state(&ours.source).await),
+        (Side::Target, theirs.target(), state(&ours.target).await),
     ];
     for (side, theirs, ours) in &states {
         for found in found(*side, theirs, ours) {
