@@ -12,6 +12,8 @@ use pivot_lab::process::{self, Process};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::secrets::ensure_no_secret;
+
 /// The prefix of its user agent.
 pub const AGENT: &str = "pivot-host";
 
@@ -204,17 +206,19 @@ impl Run {
     }
 
     /// Waits until it exits.
+    ///
+    /// # Errors
+    ///
+    /// If it hangs, or has printed the content of a Secret.
     pub async fn end(mut self) -> Result<Ended> {
         let Ok(status) = tokio::time::timeout(LIMIT, self.process.wait()).await else {
             bail!("`{}` hangs:\n{}", self.words, self.said());
         };
         let stdout = std::fs::read(self.dir.path().join("stdout"))?;
-        Ok(Ended {
-            code: status?.code(),
-            stdout: String::from_utf8_lossy(&stdout).into_owned(),
-            stderr: self.said(),
-            words: self.words,
-        })
+        let (stdout, stderr) = (String::from_utf8_lossy(&stdout).into_owned(), self.said());
+        ensure_no_secret(format_args!("stdout of `{}`", self.words), &stdout)?;
+        ensure_no_secret(format_args!("stderr of `{}`", self.words), &stderr)?;
+        Ok(Ended { code: status?.code(), stdout, stderr, words: self.words })
     }
 }
 
@@ -242,5 +246,29 @@ impl Ended {
     pub fn document(&self) -> Result<Value> {
         serde_json::from_str(&self.stdout)
             .with_context(|| format!("`{}` gave no JSON:\n{}\n{}", self.words, self.stdout, self.stderr))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secrets::ENCODED;
+
+    async fn end(script: &str) -> Result<Ended> {
+        let dir = tempfile::tempdir()?;
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(dir.path());
+        std::fs::write(dir.path().join("stdout"), "")?;
+        let process = Process::spawn("sh", &command, dir.path().join("stderr")).await?;
+        Run { process, dir, words: "sh".to_owned() }.end().await
+    }
+
+    #[tokio::test]
+    async fn run_that_prints_a_secret_fails() {
+        assert_eq!(end("echo harmless >stdout").await.unwrap().stdout, "harmless\n");
+        for (file, place) in [("stdout", "stdout"), ("/dev/stderr", "stderr")] {
+            let error = end(&format!("echo {ENCODED} >{file}")).await.unwrap_err().to_string();
+            assert_eq!(error, format!("the content of a Secret is in {place} of `sh`"));
+        }
     }
 }

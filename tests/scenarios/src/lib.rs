@@ -12,6 +12,7 @@
 //! | [`pivots`], [`link`] | what a controller is asked for, and the link of an agent |
 //! | [`point`] | a write at which a run is killed |
 //! | [`sampling`] | which of many cases a run tests |
+//! | [`secrets`] | the watcher for contents of Secrets |
 //! | [`shape`] | clusters to move |
 //! | [`state`] | what a move must keep, and what it must not leave behind |
 
@@ -23,5 +24,6 @@ pub mod link;
 pub mod pivots;
 pub mod point;
 pub mod sampling;
+pub mod secrets;
 pub mod shape;
 pub mod state;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use crate::secrets::ENCODED;
+
 /// The flags for moving hosts without a plugin.
 pub const WITHOUT_PLUGIN: [&str; 2] = ["--without-plugin-for", "BareMetalHost.metal3.io"];
 
@@ -99,7 +101,7 @@ impl Maker<'_> {
     }
 
     fn secret(&self, name: &str, owners: &[Value]) -> Value {
-        let content = json!({ "type": "cluster.x-k8s.io/secret", "data": { "value": "bm90IGEgc2VjcmV0" } });
+        let content = json!({ "type": "cluster.x-k8s.io/secret", "data": { "value": ENCODED } });
         let mut secret = self.object("v1", "Secret", name, owners, content);
         // Nothing puts finalizers on these.
         if let Some(metadata) = secret.pointer_mut("/metadata").and_then(Value::as_object_mut) {

@@ -11,6 +11,8 @@ use kube::api::{Api, ListParams, Patch, PatchParams};
 use pivot_lab::{Dump, Server, normalise};
 use serde_json::{Value, json};
 
+use crate::secrets::ensure_no_secret;
+
 const MARK: &str = "pivot-host.io/move";
 /// On what remains of a finished move: a summary, for `status`.
 const FINISHED: &str = "pivot-host.io/finished";
@@ -104,6 +106,17 @@ pub async fn belongings(server: &Server) -> Result<Vec<String>> {
         .iter()
         .map(|lease| format!("Lease {}/{}", lease.namespace().unwrap_or_default(), lease.name_any()));
     Ok(maps.chain(leases).filter(|name| name.contains("/pivot-host")).collect())
+}
+
+/// Fails if a record or a summary of a move has the content of a Secret. Returns the number of records and summaries.
+pub async fn ensure_no_secret_in_records(server: &Server) -> Result<usize> {
+    let maps = Api::<ConfigMap>::all(server.client()).list(&ListParams::default()).await?;
+    let records: Vec<_> = maps.iter().filter(|map| map.name_any().starts_with("pivot-host")).collect();
+    for map in &records {
+        let place = format!("ConfigMap {} of the {}", map.name_any(), server.name());
+        ensure_no_secret(place, &serde_json::to_string(map)?)?;
+    }
+    Ok(records.len())
 }
 
 /// The namespaces that exist.

@@ -6,6 +6,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use pivot_lab::proxy::{Fault, Rule, Seen, Times};
 use pivot_lab::{Observer, Rules};
 use pivot_scenarios::host::Host;
+use pivot_scenarios::secrets::ensure_no_secret;
 use pivot_scenarios::shape::{self, WITHOUT_PLUGIN};
 use serde_json::{Value, json};
 
@@ -67,7 +68,7 @@ async fn a_saved_plan_is_carried_out_as_it_is_or_not_at_all() {
     // Nothing in it lets anyone guess at data, and it is its owner's alone.
     plan(&host, &file).await;
     let text = std::fs::read_to_string(&file).unwrap();
-    assert!(!text.contains("bm90IGEgc2VjcmV0") && !text.contains("not a secret"));
+    ensure_no_secret(&path, &text).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
     let shown = alone.run(&["plan", "show", &path]).await.unwrap().done().unwrap();

@@ -1,6 +1,7 @@
 //! Clusters of one namespace, moved by name, one after another.
 
 use pivot_lab::Dump;
+use pivot_scenarios::secrets::ENCODED;
 use pivot_scenarios::shape::{self, WITHOUT_PLUGIN};
 use pivot_scenarios::state;
 use serde_json::{Value, json};
@@ -39,7 +40,7 @@ fn shared() -> [Value; 3] {
         json!({ "apiVersion": "v1", "kind": "Secret",
             "metadata": { "name": "registry", "namespace": NAMESPACE,
                 "labels": { "clusterctl.cluster.x-k8s.io/move": "" } },
-            "data": { "value": "bm90IGEgc2VjcmV0" } }),
+            "data": { "value": ENCODED } }),
     ]
 }
 

@@ -63,13 +63,18 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// Runs a move that dies there. Returns its id and phase, if it left a record.
-    async fn die(&self) -> Option<(String, String)> {
+    async fn die(&self, stage: &Stage) -> Option<(String, String)> {
         let faults = match self.point.side {
             Side::Source => self.wired.source.faults(),
             Side::Target => self.wired.target.faults(),
         };
         self.point.kill(&self.wired.host, &moving(self.namespace), faults).await.unwrap();
+        let mut records = 0;
+        for server in [&stage.pair.source, &stage.pair.target] {
+            records += state::ensure_no_secret_in_records(server).await.unwrap();
+        }
         let found = find_move(&self.wired.host, self.namespace).await;
+        assert!(found.is_none() || records > 0);
         let phase = found.as_ref().map_or("none", |(_, phase)| phase);
         say(format_args!("{} died in {phase}: {}", self.namespace, self.point));
         found
@@ -116,7 +121,7 @@ async fn resume_after_each_death(points: Vec<Point>, round_trip: Duration) {
         wired.delay(round_trip);
         let (case, start) = (Case { point, namespace, wired }, Instant::now());
         let before = all(&stage.pair.source, &[namespace]).await;
-        let found = case.die().await;
+        let found = case.die(&stage).await;
         let go_on = match &found {
             // Nothing was recorded: repeat the same command.
             None => [&moving(namespace)[..], &["--take-over"]].concat(),
@@ -165,7 +170,7 @@ async fn a_move_killed_before_the_commit_is_rolled_back_without_a_trace() {
     let mut cases = EARLY.into_iter().zip(&namespaces).map(async |(point, namespace)| {
         let case = Case { point, namespace, wired: stage.wired().await };
         let before = all(&stage.pair.source, &[namespace]).await;
-        match case.die().await {
+        match case.die(&stage).await {
             None => {
                 case.wired.host.run(&["rollback", "--take-over"]).await.unwrap().ends_with(7).unwrap();
                 // A lease without a record locks nobody out for long: the next move of the namespace takes it, or it stays.
@@ -202,7 +207,7 @@ async fn a_resume_waits_for_a_dead_runs_lease() {
     let stage = Stage::start().await;
     let before = stage.fill("shop", 1).await;
     let case = Case { point: EARLY[5], namespace: "shop", wired: stage.wired().await };
-    case.die().await.unwrap();
+    case.die(&stage).await.unwrap();
     let start = Instant::now();
     let ended = case.wired.host.run(&["resume"]).await.unwrap().ends_with(0).unwrap();
     assert!(ended.stderr.contains("--take-over"), "{}", ended.stderr);

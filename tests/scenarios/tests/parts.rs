@@ -2,6 +2,7 @@
 
 use pivot_lab::Dump;
 use pivot_lab::proxy::{Fault, Rule, Seen, Times};
+use pivot_scenarios::secrets::ENCODED;
 use pivot_scenarios::shape::{self, WITHOUT_PLUGIN};
 use pivot_scenarios::state;
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ fn spare() -> [Value; 3] {
                 "metaData": { "strings": [{ "key": "registry", "value": "spare" }] } } }),
         json!({ "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": metadata,
             "spec": { "clusterName": "c", "namePrefix": "spare" } }),
-        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": { "value": "bm90IGEgc2VjcmV0" } }),
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": { "value": ENCODED } }),
     ]
 }
 
@@ -59,7 +60,7 @@ fn unknown() -> [Value; 4] {
         json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "bom", "namespace": NAMESPACE },
             "data": { "images": "all" } }),
         json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "credentials", "namespace": "vault" },
-            "data": { "value": "bm90IGEgc2VjcmV0" } }),
+            "data": { "value": ENCODED } }),
     ]
 }
 

@@ -60,6 +60,7 @@ impl Stage {
                 "on the {}",
                 server.name()
             );
+            state::ensure_no_secret_in_records(server).await.unwrap();
             let dump = server.dump(namespaces).await.unwrap();
             assert_eq!(state::dangling(&dump), Vec::<String>::new(), "on the {}", server.name());
         }

@@ -1,5 +1,6 @@
 //! The objects that shapes are made of.
 
+use pivot_scenarios::secrets::ENCODED;
 use serde_json::{Value, json};
 
 use super::kinds::{api_version, is_global};
@@ -54,7 +55,7 @@ pub(crate) fn finalized(object: Value) -> Value {
 }
 
 pub(crate) fn secret(name: &str, owners: &[(&str, &str)]) -> Value {
-    let content = json!({ "type": "cluster.x-k8s.io/secret", "data": { "value": "bm90IGEgc2VjcmV0" } });
+    let content = json!({ "type": "cluster.x-k8s.io/secret", "data": { "value": ENCODED } });
     object("Secret", name, owners, content)
 }
 
