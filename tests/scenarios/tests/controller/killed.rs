@@ -18,9 +18,7 @@ use crate::cases::{Case, Cases, of_agent};
 const AT_ONCE: usize = 10;
 /// The points that a landing tests.
 const SAMPLE: usize = 10;
-/// The moves that are counted to know how many requests each has.
-const COUNTED: usize = 3;
-/// How often a point is tried: the number of requests varies, because some are repeated until something is so.
+/// How often a point is tried: the number of requests varies.
 const TRIES: usize = 3;
 /// How long after a move has succeeded its last requests may come.
 const LAST_REQUESTS: Duration = Duration::from_secs(3);
@@ -29,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// A request of the agent, counted from one, and whether it dies before the server acts on it, or after.
 #[derive(Clone, Copy, Debug)]
 struct Point {
-    nth: u64,
+    nth: usize,
     moment: Moment,
     /// Moves that ended without this request.
     missed: usize,
@@ -45,12 +43,12 @@ impl Points {
         (count > 0).then(|| self.0.drain(..count).collect())
     }
 
-    /// Tries a point again to which no move came.
-    fn try_again(&mut self, point: Point) {
-        let missed = point.missed + 1;
-        say(format_args!("a move ended without {point:?}"));
+    /// Tries a point again, because the child's move ended without it. One that has fewer requests dies at its last.
+    fn try_again(&mut self, point: Point, child: &Case) {
+        let (missed, made) = (point.missed + 1, requests(child));
+        say(format_args!("a move of {made} requests ended without {point:?}"));
         assert!(missed < TRIES, "no move came to {point:?}");
-        self.0.push(Point { missed, ..point });
+        self.0.push(Point { nth: point.nth.min(made), missed, ..point });
     }
 }
 
@@ -64,24 +62,21 @@ async fn calling(cases: &Cases, child: &Case) -> Run {
     cases.calling(child, cases.address()).await
 }
 
+/// How many requests the agent of a child has made.
+fn requests(child: &Case) -> usize {
+    child.far.faults().requests().into_iter().filter(of_agent).count()
+}
+
 /// The points of a move that nobody disturbs.
 async fn points(cases: &mut Cases, running: &mut Run) -> Points {
-    let children = cases.more(COUNTED).await;
-    let mut agents = Vec::new();
-    for child in &children {
-        agents.push(calling(cases, child).await);
-        cases.ask(child).await;
-    }
-    let mut counts = Vec::new();
-    for child in &children {
-        cases.until_moved(child, running).await;
-        counts.push(child.far.faults().requests().into_iter().filter(of_agent).count());
-    }
-    say(format_args!("requests of a move: {counts:?}"));
-    let fewest = counts.into_iter().min().unwrap();
-    assert!(fewest > 100, "{fewest}");
-    let numbers = 1..=fewest.try_into().unwrap();
-    let all = numbers
+    let child = cases.more(1).await.remove(0);
+    let agent = calling(cases, &child).await;
+    cases.ask(&child).await;
+    cases.until_moved(&child, running).await;
+    drop(agent);
+    let requests = requests(&child);
+    assert!(requests > 100, "{requests}");
+    let all = (1..=requests)
         .flat_map(|nth| [Moment::Before, Moment::After].map(|moment| Point { nth, moment, missed: 0 }));
     Points(sample("points of death", all, SAMPLE).unwrap())
 }
@@ -114,7 +109,7 @@ async fn an_agent_killed_at_any_request_is_followed_by_one_that_goes_on() {
             let (tell, pid) = oneshot::channel();
             let kill = async move { process::kill(pid.await.unwrap()).unwrap() };
             let kill = Fault::action(point.moment, kill);
-            child.far.faults().add(Rule::new(Times::Nth(point.nth), kill, of_agent));
+            child.far.faults().add(Rule::new(Times::Nth(point.nth as u64), kill, of_agent));
             let agent = calling(&cases, child).await;
             tell.send(agent.id()).unwrap();
             cases.ask(child).await;
@@ -122,7 +117,7 @@ async fn an_agent_killed_at_any_request_is_followed_by_one_that_goes_on() {
         }
         for ((child, point), agent) in children.iter().zip(&round).zip(&mut agents) {
             if !comes(&cases, child, agent, |agent| !agent.still_runs().unwrap()).await {
-                points.try_again(*point);
+                points.try_again(*point, child);
             }
         }
         drop(agents);
@@ -151,13 +146,13 @@ async fn a_controller_killed_at_any_request_to_a_child_is_followed_by_one_that_g
         let (barrier, mut agents) = (Barrier::new(), Vec::new());
         for (child, point) in children.iter().zip(&round) {
             let hold = barrier.hold(point.moment, &child.namespace);
-            child.far.faults().add(Rule::new(Times::Nth(point.nth), hold, of_agent));
+            child.far.faults().add(Rule::new(Times::Nth(point.nth as u64), hold, of_agent));
             agents.push(calling(&cases, child).await);
             cases.ask(child).await;
         }
         for ((child, point), agent) in children.iter().zip(&round).zip(&mut agents) {
             if !comes(&cases, child, agent, |_| barrier.is_held(&child.namespace)).await {
-                points.try_again(*point);
+                points.try_again(*point, child);
             }
         }
         running.kill().unwrap();
