@@ -18,6 +18,7 @@
 //! | [`files`] | a source that is handed over in files: a model of its own |
 //! | [`linked`] | a move over an agent's link, and a child that finishes alone: a model of its own |
 //! | [`rescue`] | the proof that repeating a command finishes from every state |
+//! | [`trace`] | whether what was seen of real runs is a behaviour of this model |
 //!
 //! # What is left out
 //!
@@ -57,6 +58,7 @@ mod rollback;
 pub mod rules;
 pub mod state;
 pub mod steps;
+pub mod trace;
 mod turn;
 
 pub use handover::{Action, Handover, Rescue};

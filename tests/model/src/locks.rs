@@ -112,10 +112,10 @@ impl Turn<'_> {
     }
 
     fn judge_claim(&mut self, lock: Lock, claim: Move, free: bool) {
-        if self.good(claim) {
-            self.blocked(Why::Claimed);
-        } else if !free {
+        if !free {
             self.blocked(Why::Held(lock));
+        } else if self.good(claim) {
+            self.blocked(Why::Claimed);
         } else {
             self.go(Step::WriteClaim(lock));
         }
@@ -153,10 +153,10 @@ impl Turn<'_> {
     }
 
     fn judge_other(&mut self, lock: Lock, claim: Move, free: bool) {
-        if self.good(claim) {
-            self.blocked(Why::Claimed);
-        } else if !free {
+        if !free {
             self.blocked(Why::Held(lock));
+        } else if self.good(claim) {
+            self.blocked(Why::Claimed);
         } else if self.me().stale == Some(lock) {
             self.go(Step::SetAside(lock));
         } else {

@@ -147,6 +147,7 @@ impl Turn<'_> {
             (Some(_), _) if rollback => self.undo(),
             (Some(_), _) => self.go(Step::EnterPaused),
             (None, Some(phase)) if phase < Phase::Finished && !rollback => self.take_up(phase),
+            (None, Some(phase)) if phase < Phase::Finished => self.give_back(Why::Committed),
             // The move ended between the read and the lock.
             _ if process.found && !rollback => self.give_back(Why::Nothing),
             _ if rollback || !to_move => self.give_back(Why::Nothing),

@@ -142,7 +142,7 @@ fn needs_a_human(state: &State) -> bool {
     too_early || too_late || edited
 }
 
-fn fingerprint(state: &State) -> u64 {
+pub(crate) fn fingerprint(state: &State) -> u64 {
     let mut hasher = DefaultHasher::new();
     state.hash(&mut hasher);
     hasher.finish()

@@ -53,6 +53,8 @@ mod linked;
 #[cfg(test)]
 mod loading;
 #[cfg(test)]
+mod locked;
+#[cfg(test)]
 mod lying;
 #[cfg(test)]
 mod many;
