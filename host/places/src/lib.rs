@@ -11,6 +11,10 @@ mod expansion;
 mod kube;
 mod mapped;
 pub mod memory;
+#[cfg(test)]
+#[path = "../../../tests/worlds/src/mutants.rs"]
+#[expect(unreachable_pub, reason = "it is public where it is at home")]
+mod mutants;
 mod place;
 mod regular;
 #[cfg(test)]

@@ -20,6 +20,8 @@ const API_VERSION: &str = "pivot-host.io/v1alpha1";
 const KIND: &str = "Manifest";
 pub(super) const FILE: &str = "manifest.json";
 pub(super) const UNFINISHED: &str = ".pivot-host.json";
+/// The longest name that file systems have.
+const LONGEST_NAME: usize = 255;
 /// How many characters of an invalid manifest field are printed.
 const SHOWN: usize = 100;
 
@@ -154,6 +156,10 @@ pub(super) fn read(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
     // A truncated manifest would pass off a part as the whole.
     if manifest.count != manifest.files.len() {
         let reason = format!("it counts {} objects and lists {}", manifest.count, manifest.files.len());
+        return Err(unreadable(files, FILE, reason));
+    }
+    if manifest.files.keys().any(|name| name.len() > LONGEST_NAME) {
+        let reason = format!("it lists a file whose name has more than {LONGEST_NAME} bytes");
         return Err(unreadable(files, FILE, reason));
     }
     known_move(files, FILE, &manifest.move_id)?;

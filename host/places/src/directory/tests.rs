@@ -7,6 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
+use crate::mutants;
 use crate::place::{
     Access, Begun, Change, Closing, Identity, Opening, Patch, Place, Preconditions, Subresource,
 };
@@ -102,6 +103,52 @@ async fn what_is_written_is_read_back_exactly() {
     assert_eq!(object.value().unwrap(), written.value().unwrap());
     assert_eq!(object.value().unwrap()["status"], json!({"x": 1}));
     assert_eq!(object.value().unwrap()["spec"]["big"], 9007199254740993_u64);
+}
+
+/// With a manifest or without one.
+#[tokio::test]
+async fn any_files_are_a_directory_or_refused() {
+    let dir = TempDir::new().unwrap();
+    let place = written(dir.path(), "move-1").await.unwrap();
+    place.learn(&[machines()]).await.unwrap();
+    place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
+    complete(&place, false).await;
+    let path = dir.path().join(manifest::FILE);
+    let good = fs::read(&path).unwrap();
+    let (mut same, mut refused) = (0, 0);
+    mutants::each(&[&good], 400, |bytes| {
+        fs::write(&path, bytes).unwrap();
+        match DirectoryPlace::to_read(dir.path()) {
+            Ok(read) => {
+                same += 1;
+                let read = read.manifest().unwrap();
+                assert_eq!(read.count, read.files.len());
+            }
+            Err(error) => {
+                refused += 1;
+                let told = error.to_string();
+                assert!(told.len() < 2_000 && !told.contains(['\0', '\u{202e}']), "{told}");
+            }
+        }
+    });
+    assert!(same > 5 && refused > 100, "{same} read, {refused} refused");
+
+    let document = "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b, uid: u}\ndata: &d {x: czNjcjN0}\n---\n\
+        apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: *d\n";
+    let loose = TempDir::new().unwrap();
+    let (mut read, mut refused) = (0, 0);
+    mutants::each(&[document.as_bytes()], 400, |bytes| {
+        fs::write(loose.path().join("a.yaml"), bytes).unwrap();
+        match DirectoryPlace::to_read(loose.path()) {
+            Ok(_) => read += 1,
+            Err(error) => {
+                refused += 1;
+                let told = error.to_string();
+                assert!(told.len() < 2_000 && !told.contains("czNjcjN0"), "{told}");
+            }
+        }
+    });
+    assert!(read > 3 && refused > 100, "{read} read, {refused} refused");
 }
 
 /// A record of the writer names what a reader of the same files, wherever they were carried, finds them to be.

@@ -218,6 +218,7 @@ pub(super) fn odd_config(config: &Config) -> Option<String> {
 mod tests {
     use super::*;
     use crate::expansion::bomb;
+    use crate::mutants;
 
     fn refused(file: &Path) -> String {
         load(Some(file.to_owned())).err().unwrap().to_string()
@@ -244,6 +245,24 @@ mod tests {
     }
 
     // proves: D3
+    #[test]
+    fn any_bytes_are_a_kubeconfig_or_refused() {
+        const GOOD: &str = "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters:\n- name: a\n  cluster: {server: https://a, \
+            certificate-authority-data: eA==}\ncontexts:\n- name: a\n  context: {cluster: a, user: &u a}\nusers:\n- name: *u\n  \
+            user: {token: t0ken, exec: {command: x, apiVersion: v1}}\n";
+        let (mut good, mut refused) = (0, 0);
+        mutants::each(&[GOOD.as_bytes()], 1_500, |bytes| {
+            match parsed(bytes.to_vec(), &mut Expansion::default()) {
+                Ok(_) => good += 1,
+                Err(why) => {
+                    refused += 1;
+                    assert!(!why.reason.contains("t0ken"), "{}", why.reason);
+                }
+            }
+        });
+        assert!(good > 50 && refused > 300, "{good} good, {refused} refused");
+    }
+
     #[test]
     fn a_pipe_for_a_kubeconfig_is_refused_with_what_to_do_instead() {
         let folder = tempfile::tempdir().unwrap();
