@@ -2,7 +2,6 @@
 //! namespace that is added with them.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use pivot_core::addition::Addition;
 use pivot_core::hooks::{Description, Hook};
@@ -16,7 +15,7 @@ use pivot_places::{DirectoryPlace, MemoryPlace, Place, PlaceError};
 use serde_json::{Value, json};
 
 use crate::carried;
-use crate::crash::{die_at, nothing_of_ours, revive};
+use crate::crash::{at_every_write, nothing_of_ours, revive};
 use crate::directories::{Life, Mortal};
 use crate::handover::{handing_over, imported, importing};
 use crate::mapped::map;
@@ -120,30 +119,29 @@ async fn expected() -> (std::collections::BTreeMap<String, Value>, std::collecti
 #[tokio::test(start_paused = true)]
 async fn what_is_added_is_in_the_target_by_whichever_run_the_move_ends() {
     let (source, target) = expected().await;
-    let mut deaths = 0;
-    for acted in [false, true] {
-        for n in 1.. {
+    let deaths = at_every_write(
+        async || {
             let stage = stage();
             let untouched = stage.source.body(&bom());
-            let calls = die_at(&stage, n, acted);
-            let _ = run::start(stage.setup()).await;
-            let died = calls.load(Ordering::SeqCst) >= n;
-            revive(&stage);
+            (stage, untouched)
+        },
+        async |stage, _| drop(run::start(stage.setup()).await),
+        async |stage, untouched, at| {
             match under_way(stage.setup()).await {
                 // From the commit on nobody needs the files.
                 Some(one) if one.record.phase.committed() => {
-                    drop(run::resume(without_files(&stage)).await.unwrap())
+                    drop(run::resume(without_files(stage)).await.unwrap())
                 }
-                Some(_) => drop(run::resume(with_files(&stage, "all")).await.unwrap()),
+                Some(_) => drop(run::resume(with_files(stage, "all")).await.unwrap()),
                 None => {
                     if let Err(stop) = run::start(stage.setup()).await {
-                        assert_eq!(stop.exit, Exit::Empty, "write {n}, acted {acted}: {stop}");
+                        assert_eq!(stop.exit, Exit::Empty, "{at}: {stop}");
                     }
                 }
             }
-            assert_eq!(picture(&stage.target), target, "write {n}, acted {acted}");
-            assert_eq!(picture(&stage.source), source, "write {n}, acted {acted}");
-            assert_eq!(stage.source.body(&bom()), untouched, "write {n}, acted {acted}");
+            assert_eq!(picture(&stage.target), target, "{at}");
+            assert_eq!(picture(&stage.source), source, "{at}");
+            assert_eq!(stage.source.body(&bom()), *untouched, "{at}");
             assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target));
             for added in
                 [bom(), bootstrap(), pull(), Key::new(GroupKind::new("", "Namespace"), None, "extra")]
@@ -151,40 +149,38 @@ async fn what_is_added_is_in_the_target_by_whichever_run_the_move_ends() {
                 let metadata = &stage.target.body(&added).unwrap()["metadata"];
                 assert!(metadata["annotations"]["pivot-host.io/move"].is_string(), "{added}: {metadata}");
             }
-            if !died {
-                break;
-            }
-            deaths += 1;
-        }
-    }
+        },
+    )
+    .await;
     assert!(deaths > 80, "{deaths}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_added_is_rolled_back_with_the_rest() {
     let mut rolled_back = 0;
-    for acted in [false, true] {
-        for n in 1.. {
+    at_every_write(
+        async || {
             let stage = stage();
             let untouched = picture(&stage.source);
-            let calls = die_at(&stage, n, acted);
-            let _ = run::start(stage.setup()).await;
-            let died = calls.load(Ordering::SeqCst) >= n;
-            revive(&stage);
-            if !died {
-                break;
+            (stage, untouched)
+        },
+        async |stage, _| drop(run::start(stage.setup()).await),
+        async |stage, untouched, at| {
+            if !at.died {
+                return;
             }
-            let Some(one) = under_way(stage.setup()).await else { continue };
+            let Some(one) = under_way(stage.setup()).await else { return };
             if one.record.phase >= Phase::Committed {
-                break;
+                return;
             }
-            run::rollback(without_files(&stage)).await.unwrap();
+            run::rollback(without_files(stage)).await.unwrap();
             rolled_back += 1;
-            assert_eq!(picture(&stage.source), untouched, "write {n}, acted {acted}");
-            assert!(picture(&stage.target).is_empty(), "write {n}, acted {acted}");
-            assert!(!has_namespace(&stage.target, "extra"), "write {n}, acted {acted}");
-        }
-    }
+            assert_eq!(picture(&stage.source), *untouched, "{at}");
+            assert!(picture(&stage.target).is_empty(), "{at}");
+            assert!(!has_namespace(&stage.target, "extra"), "{at}");
+        },
+    )
+    .await;
     assert!(rolled_back > 20, "{rolled_back}");
 }
 

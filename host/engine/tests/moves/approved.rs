@@ -16,7 +16,7 @@ use pivot_places::{DirectoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::added::{addition, configuration};
-use crate::crash::{die_at, nothing_of_ours, revive};
+use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
 use crate::directories::keys;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture, under_way};
 
@@ -224,15 +224,15 @@ async fn content_that_changes_after_the_copy_stops_the_move_before_the_commit() 
 async fn a_move_killed_at_any_write_is_resumed_with_its_plan_alone() {
     let expected = Stage::new();
     run::start(expected.setup()).await.unwrap();
-    let (mut deaths, mut asked) = (0, 0);
-    for acted in [false, true] {
-        for n in 1.. {
+    let mut asked = 0;
+    let deaths = at_every_write(
+        async || {
             let stage = Stage::new();
             let plan = saved(&stage).await;
-            let calls = die_at(&stage, n, acted);
-            let _ = run::start(approved(&stage, &plan)).await;
-            let died = calls.load(Ordering::SeqCst) >= n;
-            revive(&stage);
+            (stage, plan)
+        },
+        async |stage, plan| drop(run::start(approved(stage, plan)).await),
+        async |stage, plan, at| {
             match under_way(stage.setup()).await {
                 Some(one) if one.record.phase.committed() => drop(run::resume(stage.setup()).await.unwrap()),
                 Some(one) => {
@@ -244,22 +244,19 @@ async fn a_move_killed_at_any_write_is_resumed_with_its_plan_alone() {
                     );
                     assert_eq!((stop.exit, &stop.next[..]), (Exit::Refused, &[Next::Rollback][..]));
                     asked += 1;
-                    drop(run::resume(approved(&stage, &plan)).await.unwrap());
+                    drop(run::resume(approved(stage, plan)).await.unwrap());
                 }
                 None => {
-                    if let Err(stop) = run::start(approved(&stage, &plan)).await {
-                        assert_eq!(stop.exit, Exit::Empty, "write {n}, acted {acted}: {stop}");
+                    if let Err(stop) = run::start(approved(stage, plan)).await {
+                        assert_eq!(stop.exit, Exit::Empty, "{at}: {stop}");
                     }
                 }
             }
-            assert_eq!(picture(&stage.target), picture(&expected.target), "write {n}, acted {acted}");
-            assert_eq!(picture(&stage.source), picture(&expected.source), "write {n}, acted {acted}");
-            if !died {
-                break;
-            }
-            deaths += 1;
-        }
-    }
+            assert_eq!(picture(&stage.target), picture(&expected.target), "{at}");
+            assert_eq!(picture(&stage.source), picture(&expected.source), "{at}");
+        },
+    )
+    .await;
     assert!(deaths > 60 && asked > 20, "{deaths}, {asked}");
 }
 

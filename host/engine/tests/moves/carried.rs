@@ -16,7 +16,7 @@ use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
-use crate::crash::{die_at, nothing_of_ours, revive};
+use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
 use crate::settling::Keeper;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture, under_way};
 
@@ -96,64 +96,60 @@ async fn what_is_carried_along_is_in_both_by_whichever_run_the_move_ends() {
     let copied = ["ConfigMap ns/bom", "Policy ns/strict", "Secret elsewhere/credentials"];
     expected.extend(copied.map(|name| (name.to_owned(), before[name].clone())));
     assert_eq!(target, expected);
-    let mut deaths = 0;
-    for acted in [false, true] {
-        for n in 1.. {
+    let deaths = at_every_write(
+        async || {
             let stage = stage();
             let untouched = carried(&stage.source);
-            let calls = die_at(&stage, n, acted);
-            let _ = run::start(stage.setup()).await;
-            let died = calls.load(Ordering::SeqCst) >= n;
-            revive(&stage);
+            (stage, untouched)
+        },
+        async |stage, _| drop(run::start(stage.setup()).await),
+        async |stage, untouched, at| {
             // The record says what is carried.
             let mut plain = stage.setup();
             if under_way(stage.setup()).await.is_some() {
                 plain.options.scope.carry.clear();
                 run::resume(plain).await.unwrap();
             } else if let Err(stop) = run::start(plain).await {
-                assert_eq!(stop.exit, Exit::Empty, "write {n}, acted {acted}: {stop}");
+                assert_eq!(stop.exit, Exit::Empty, "{at}: {stop}");
             }
-            assert_eq!(picture(&stage.target), target, "write {n}, acted {acted}");
-            assert_eq!(names(&stage.source), LEFT, "write {n}, acted {acted}");
-            assert_eq!(carried(&stage.source), untouched, "write {n}, acted {acted}");
+            assert_eq!(picture(&stage.target), target, "{at}");
+            assert_eq!(names(&stage.source), LEFT, "{at}");
+            assert_eq!(carried(&stage.source), *untouched, "{at}");
             assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target));
-            if !died {
-                break;
-            }
-            deaths += 1;
-        }
-    }
+        },
+    )
+    .await;
     assert!(deaths > 80, "{deaths}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_carried_along_is_rolled_back_with_the_rest() {
     let mut rolled_back = 0;
-    for acted in [false, true] {
-        for n in 1.. {
+    at_every_write(
+        async || {
             let stage = stage();
-            let untouched = picture(&stage.source);
-            let versions = carried(&stage.source);
-            let calls = die_at(&stage, n, acted);
-            let _ = run::start(stage.setup()).await;
-            let died = calls.load(Ordering::SeqCst) >= n;
-            revive(&stage);
-            if !died {
-                break;
+            let before = (picture(&stage.source), carried(&stage.source));
+            (stage, before)
+        },
+        async |stage, _| drop(run::start(stage.setup()).await),
+        async |stage, (untouched, versions), at| {
+            if !at.died {
+                return;
             }
-            let Some(one) = under_way(stage.setup()).await else { continue };
+            let Some(one) = under_way(stage.setup()).await else { return };
             if one.record.phase >= Phase::Committed {
-                break;
+                return;
             }
             run::rollback(stage.setup()).await.unwrap();
             rolled_back += 1;
-            assert_eq!(picture(&stage.source), untouched, "write {n}, acted {acted}");
-            assert_eq!(carried(&stage.source), versions, "write {n}, acted {acted}");
-            assert!(picture(&stage.target).is_empty(), "write {n}, acted {acted}");
+            assert_eq!(picture(&stage.source), *untouched, "{at}");
+            assert_eq!(carried(&stage.source), *versions, "{at}");
+            assert!(picture(&stage.target).is_empty(), "{at}");
             let namespaces = stage.target.keys().into_iter().filter(|key| key.group_kind.kind == "Namespace");
             assert!(namespaces.into_iter().all(|key| !["ns", "elsewhere"].contains(&key.name.as_str())));
-        }
-    }
+        },
+    )
+    .await;
     assert!(rolled_back > 20, "{rolled_back}");
 }
 

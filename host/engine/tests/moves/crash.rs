@@ -1,5 +1,6 @@
 //! A run that dies at any request, before or after the server acted, is resumed or rolled back.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,6 +39,45 @@ pub(crate) fn revive(stage: &Stage) {
     }
 }
 
+/// A write at which a run died, or would have, and whether the server acted.
+pub(crate) struct At {
+    write: usize,
+    acted: bool,
+    /// Whether the run came that far.
+    pub(crate) died: bool,
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "write {}, acted {}", self.write, self.acted)
+    }
+}
+
+/// Lets a run die at each of its writes, before and after the server acted, each time on another stage; the last run of both sorts
+/// doesn't die any more. Then looks at what it left. Returns how often it died.
+pub(crate) async fn at_every_write<T>(
+    new: impl AsyncFn() -> (Stage, T),
+    run: impl AsyncFn(&Stage, &T),
+    mut then: impl AsyncFnMut(&Stage, &T, &At),
+) -> usize {
+    let mut deaths = 0;
+    for acted in [false, true] {
+        for write in 1.. {
+            let (stage, more) = new().await;
+            let calls = die_at(&stage, write, acted);
+            run(&stage, &more).await;
+            let died = calls.load(Ordering::SeqCst) >= write;
+            revive(&stage);
+            then(&stage, &more, &At { write, acted, died }).await;
+            if !died {
+                break;
+            }
+            deaths += 1;
+        }
+    }
+    deaths
+}
+
 pub(crate) fn nothing_of_ours(place: &MemoryPlace) -> bool {
     place.keys().iter().all(|key| {
         let body = place.body(key).unwrap();
@@ -53,31 +93,21 @@ async fn w10_a_move_killed_at_any_write_resumes_to_the_same_end() {
     let whole = Stage::new();
     run::start(whole.setup()).await.unwrap();
     let (source, target) = (picture(&whole.source), picture(&whole.target));
-    let mut deaths = 0;
-    for acted in [false, true] {
-        for n in 1.. {
-            let stage = Stage::new();
-            let calls = die_at(&stage, n, acted);
-            let _ = run::start(stage.setup()).await;
-            let died = calls.load(Ordering::SeqCst) >= n;
-            revive(&stage);
+    let deaths = at_every_write(
+        async || (Stage::new(), ()),
+        async |stage, ()| drop(run::start(stage.setup()).await),
+        async |stage, (), at| {
             // Running the same command again is always safe: it resumes, or finds that all is done.
             let again = run::start(stage.setup()).await;
             if let Err(stop) = &again {
-                assert_eq!(stop.exit, pivot_engine::Exit::Empty, "write {n}, acted {acted}: {stop}");
+                assert_eq!(stop.exit, pivot_engine::Exit::Empty, "{at}: {stop}");
             }
-            assert_eq!(picture(&stage.target), target, "write {n}, acted {acted}");
-            assert_eq!(picture(&stage.source), source, "write {n}, acted {acted}");
-            assert!(
-                nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target),
-                "write {n}, acted {acted}"
-            );
-            if !died {
-                break;
-            }
-            deaths += 1;
-        }
-    }
+            assert_eq!(picture(&stage.target), target, "{at}");
+            assert_eq!(picture(&stage.source), source, "{at}");
+            assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{at}");
+        },
+    )
+    .await;
     assert!(deaths > 80, "{deaths}");
 }
 
@@ -85,46 +115,41 @@ async fn w10_a_move_killed_at_any_write_resumes_to_the_same_end() {
 async fn a_move_killed_at_any_write_before_the_commit_is_rolled_back_without_a_trace() {
     let untouched = picture(&Stage::new().source);
     let mut taken_back = 0;
-    for acted in [false, true] {
-        for n in 1.. {
-            let stage = Stage::new();
-            let calls = die_at(&stage, n, acted);
-            let _ = run::start(stage.setup()).await;
-            let died = calls.load(Ordering::SeqCst) >= n;
-            revive(&stage);
-            if !died {
-                break;
+    at_every_write(
+        async || (Stage::new(), ()),
+        async |stage, ()| drop(run::start(stage.setup()).await),
+        async |stage, (), at| {
+            if !at.died {
+                return;
             }
             let committed =
                 under_way(stage.setup()).await.is_some_and(|one| one.record.phase >= Phase::Committed);
             let rollback = run::rollback(stage.setup()).await;
             if committed {
-                assert!(rollback.unwrap_err().to_string().contains("point of no return"), "write {n}");
-                continue;
+                assert!(rollback.unwrap_err().to_string().contains("point of no return"), "{at}");
+                return;
             }
             match rollback {
                 Ok(_) => {
                     taken_back += 1;
-                    assert!(nothing_of_ours(&stage.source), "write {n}, acted {acted}");
+                    assert!(nothing_of_ours(&stage.source), "{at}");
                 }
                 Err(stop) => {
-                    assert_eq!(stop.exit, pivot_engine::Exit::Empty, "write {n}, acted {acted}: {stop}")
+                    assert_eq!(stop.exit, pivot_engine::Exit::Empty, "{at}: {stop}")
                 }
             }
             if picture(&stage.source).len() > 1 {
-                assert_eq!(picture(&stage.source), untouched, "write {n}, acted {acted}");
-                assert!(picture(&stage.target).is_empty(), "write {n}, acted {acted}");
+                assert_eq!(picture(&stage.source), untouched, "{at}");
+                assert!(picture(&stage.target).is_empty(), "{at}");
             }
             // Where there is no record yet a lease may be left, which claims nothing and expires.
             stage.source.keys().iter().filter(|key| key.group_kind.kind == "Lease").for_each(|key| {
                 stage.source.remove(key).unwrap();
             });
-            assert!(
-                nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target),
-                "write {n}, acted {acted}"
-            );
-        }
-    }
+            assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{at}");
+        },
+    )
+    .await;
     assert!(taken_back > 20, "{taken_back}");
 }
 

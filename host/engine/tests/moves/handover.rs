@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use pivot_core::Key;
 use pivot_core::remedy::Remedy;
@@ -12,7 +11,7 @@ use pivot_places::{DirectoryPlace, Identity, MemoryPlace, Place};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::crash::{die_at, nothing_of_ours, revive};
+use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
 use crate::directories::{Life, Mortal};
 use crate::importing;
 use crate::stage::{CLUSTERS, Stage, claims, key, picture, under_way};
@@ -228,31 +227,30 @@ async fn a_source_whose_files_were_imported_is_not_resumed() {
 #[tokio::test(start_paused = true)]
 async fn a_rollback_of_a_handover_killed_at_any_write_ends_the_same() {
     let untouched = picture(&Stage::new().source);
-    for acted in [false, true] {
-        for n in 1.. {
+    let deaths = at_every_write(
+        async || {
             let stage = Stage::new();
             handed_over(&stage).await;
-            let calls = die_at(&stage, n, acted);
-            let _ = run::rollback(not_imported(&stage)).await;
-            let died = calls.load(Ordering::SeqCst) >= n;
-            revive(&stage);
+            (stage, ())
+        },
+        async |stage, ()| drop(run::rollback(not_imported(stage)).await),
+        async |stage, (), at| {
             if let Some(one) = under_way(stage.setup()).await {
                 // Who looks there whether to import the files must not read that the source waits, once it may run again.
                 let runs = stage.source.body(&cluster()).unwrap()["spec"]["paused"] == json!(false);
-                assert!(one.record.is_withdrawn() || !runs, "write {n}, acted {acted}");
+                assert!(one.record.is_withdrawn() || !runs, "{at}");
                 if one.record.is_withdrawn() {
-                    let stop = run::resume(imported(&stage)).await.unwrap_err();
+                    let stop = run::resume(imported(stage)).await.unwrap_err();
                     assert_eq!((stop.exit, stop.next), (Exit::Refused, vec![Next::Rollback]));
                 }
-                run::rollback(not_imported(&stage)).await.unwrap();
+                run::rollback(not_imported(stage)).await.unwrap();
             }
-            assert_eq!(picture(&stage.source), untouched, "write {n}, acted {acted}");
-            assert!(nothing_of_ours_but_leases(&stage.source), "write {n}, acted {acted}");
-            if !died {
-                break;
-            }
-        }
-    }
+            assert_eq!(picture(&stage.source), untouched, "{at}");
+            assert!(nothing_of_ours_but_leases(&stage.source), "{at}");
+        },
+    )
+    .await;
+    assert!(deaths > 4, "{deaths}");
 }
 
 pub(crate) fn nothing_of_ours_but_leases(place: &MemoryPlace) -> bool {

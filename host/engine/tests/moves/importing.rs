@@ -14,7 +14,7 @@ use pivot_places::{DirectoryPlace, MemoryPlace};
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 
-use crate::crash::{die_at, nothing_of_ours, revive};
+use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
 /// What a stage's source holds, in a directory.
@@ -94,22 +94,16 @@ async fn a_cluster_that_its_user_paused_stays_paused() {
 
 /// Of a run that dies at each write in turn: what becomes of the stage afterwards.
 async fn killed_at_each_write(dir: &Path, then: impl AsyncFn(&Stage, &str)) -> usize {
-    let mut deaths = 0;
-    for acted in [false, true] {
-        for n in 1.. {
-            let stage = Stage::empty();
-            let calls = die_at(&stage, n, acted);
-            let _ = run::start(importing(&stage, dir)).await;
-            let died = calls.load(Ordering::SeqCst) >= n;
-            revive(&stage);
-            if !died {
-                break;
+    at_every_write(
+        async || (Stage::empty(), ()),
+        async |stage, ()| drop(run::start(importing(stage, dir)).await),
+        async |stage, (), at| {
+            if at.died {
+                then(stage, &at.to_string()).await;
             }
-            then(&stage, &format!("write {n}, acted {acted}")).await;
-            deaths += 1;
-        }
-    }
-    deaths
+        },
+    )
+    .await
 }
 
 // proves: D33
