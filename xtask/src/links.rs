@@ -16,7 +16,7 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
             let program = build_tested_pivot_host()?;
             WHOLE.iter().try_for_each(|part| {
                 let mut test = build_test(TEST)?;
-                test.env("PIVOT_HOST_BIN", &program).env("PIVOT_WHOLE", "1");
+                test.env("PIVOT_HOST_BIN", &program).env("PIVOT_HOST_NIGHTLY", "1");
                 must(test.args([part, "--nocapture", "--test-threads=1"]))
             })
         }
