@@ -42,8 +42,24 @@ pub async fn describe(kubeconfig: &Path, words: &[&str]) -> Result<String> {
     Ok(std::fs::read_to_string(home.path().join("stdout"))?)
 }
 
-/// Returns the answer that was recorded for a key: versions of programs, and all of their input. Without one it asks, and records
-/// the answer. The nightly run asks again, and compares what is comparable in both answers.
+/// An answer of the peer.
+#[derive(Debug)]
+pub struct Answer<T> {
+    /// The answer.
+    pub value: T,
+    /// Where it has to be recorded, if it is new.
+    unrecorded: Option<Recording>,
+}
+
+impl<T: Serialize> Answer<T> {
+    /// Records a new answer: once a test knows that it is right, and not the result of a busy machine.
+    pub fn keep(&self) -> Result<()> {
+        self.unrecorded.as_ref().map_or(Ok(()), |recording| recording.write(&self.value))
+    }
+}
+
+/// Returns the answer that was recorded for a key: versions of programs, and all of their input. Without one it asks. The nightly
+/// run asks again, and compares what is comparable in both answers.
 ///
 /// # Errors
 ///
@@ -53,37 +69,33 @@ pub async fn recorded<T, C>(
     key: &impl Serialize,
     ask: impl AsyncFnOnce() -> Result<T>,
     comparable: impl Fn(&T) -> C,
-) -> Result<T>
+) -> Result<Answer<T>>
 where
-    T: Serialize + DeserializeOwned,
+    T: DeserializeOwned,
     C: PartialEq,
 {
-    answer(&Recording::find(name, key)?, sampling::is_nightly(), ask, comparable).await
+    answer(Recording::find(name, key)?, sampling::is_nightly(), ask, comparable).await
 }
 
 async fn answer<T, C>(
-    recording: &Recording,
+    recording: Recording,
     anew: bool,
     ask: impl AsyncFnOnce() -> Result<T>,
     comparable: impl Fn(&T) -> C,
-) -> Result<T>
+) -> Result<Answer<T>>
 where
-    T: Serialize + DeserializeOwned,
+    T: DeserializeOwned,
     C: PartialEq,
 {
     match recording.read::<T>()? {
-        Some(before) if !anew => Ok(before),
+        Some(before) if !anew => Ok(Answer { value: before, unrecorded: None }),
         Some(before) => {
             let now = ask().await?;
             let path = recording.path().display();
             ensure!(comparable(&before) == comparable(&now), "the peer no longer answers as in {path}");
-            Ok(now)
+            Ok(Answer { value: now, unrecorded: None })
         }
-        None => {
-            let now = ask().await?;
-            recording.write(&now)?;
-            Ok(now)
-        }
+        None => Ok(Answer { value: ask().await?, unrecorded: Some(recording) }),
     }
 }
 
@@ -106,17 +118,18 @@ mod tests {
     #[tokio::test]
     async fn answer_is_recorded_and_compared_when_asked_anew() {
         let dir = tempfile::tempdir().unwrap();
-        let recording = Recording::find_in(dir.path(), "peer", &"v1").unwrap();
+        let recording = || Recording::find_in(dir.path(), "peer", &"v1").unwrap();
         let ask = async |anew: bool, now: u32| {
-            answer(&recording, anew, async || Ok(now), |number| number % 10)
-                .await
-                .map_err(|error| error.to_string())
+            let answer = answer(recording(), anew, async || Ok(now), |number| number % 10).await;
+            answer.map_err(|error| error.to_string())
         };
-        assert_eq!(ask(false, 1).await, Ok(1));
-        assert_eq!(ask(false, 2).await, Ok(1));
-        assert_eq!(ask(true, 11).await, Ok(11));
-        let path = recording.path().display();
-        assert_eq!(ask(true, 2).await, Err(format!("the peer no longer answers as in {path}")));
-        assert_eq!(ask(false, 2).await, Ok(1));
+        let value = |answer: Result<Answer<u32>, String>| answer.map(|answer| answer.value);
+        assert_eq!(value(ask(false, 7).await), Ok(7));
+        ask(false, 1).await.unwrap().keep().unwrap();
+        assert_eq!(value(ask(false, 2).await), Ok(1));
+        assert_eq!(value(ask(true, 11).await), Ok(11));
+        let error = format!("the peer no longer answers as in {}", recording().path().display());
+        assert_eq!(value(ask(true, 2).await), Err(error));
+        assert_eq!(value(ask(false, 2).await), Ok(1));
     }
 }

@@ -14,7 +14,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::jiff::Timestamp;
 use pivot_lab::assets::{CLUSTER_API_NEWEST, KUBERNETES};
 use pivot_lab::{Server, say};
-use pivot_scenarios::clusterctl::{describe, recorded};
+use pivot_scenarios::clusterctl::{Answer, describe, recorded};
 use pivot_scenarios::host::Host;
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ fn words<'a>(namespace: &'a str, flags: &'a str) -> Vec<&'a str> {
 
 /// The tables that clusterctl prints, recorded: they depend on its version and on the Clusters alone, and on how long ago the
 /// Clusters changed.
-async fn describe_by_clusterctl(server: &Server, clusters: &[(&str, Cluster)]) -> Vec<String> {
+async fn describe_by_clusterctl(server: &Server, clusters: &[(&str, Cluster)]) -> Answer<Vec<String>> {
     let objects: Vec<_> = clusters.iter().map(|(_, cluster)| with_ages(&cluster.objects)).collect();
     let key = (CLUSTER_API_NEWEST, KUBERNETES, clusters::crds(), objects, FLAGS, include_str!("mod.rs"));
     let ask = async || {
@@ -58,7 +58,12 @@ async fn describe_by_clusterctl(server: &Server, clusters: &[(&str, Cluster)]) -
         let tables = cases.map(|words| async move { describe(server.kubeconfig(), &words).await });
         stream::iter(tables).buffered(CONCURRENT).try_collect().await
     };
-    recorded("clusterctl-describe", &key, ask, Vec::clone).await.unwrap()
+    // It lists objects of one kind and parent in any order.
+    let comparable = |tables: &Vec<String>| -> Vec<BTreeSet<_>> {
+        let cells = |table: &String| rows(table).into_iter().map(|row| (row.path, row.cells)).collect();
+        tables.iter().map(cells).collect()
+    };
+    recorded("clusterctl-describe", &key, ask, comparable).await.unwrap()
 }
 
 /// The objects with the age of each time in them, in hours.
@@ -91,10 +96,10 @@ async fn clusterctl_and_pivot_host_describe_the_same_but_for_the_differences_tha
         server.apply_values(cluster.objects.clone()).await.unwrap();
     }
     say(format_args!("{} Clusters after {:?}", clusters.len(), start.elapsed()));
-    let theirs = describe_by_clusterctl(&server, &clusters).await;
+    let answer = describe_by_clusterctl(&server, &clusters).await;
     let cases = clusters.iter().flat_map(|(of, _)| FLAGS.map(|flags| (*of, flags)));
     let host = Host::out_of(server.kubeconfig());
-    let printed = cases.zip(theirs).map(async |((of, flags), theirs)| {
+    let printed = cases.zip(answer.value.clone()).map(async |((of, flags), theirs)| {
         let ours = host.run_as_text(&[&["describe", "cluster"], &words(of, flags)[..]].concat()).await;
         (of, flags, [theirs, ours.unwrap().ends_with(0).unwrap().stdout])
     });
@@ -136,6 +141,7 @@ async fn clusterctl_and_pivot_host_describe_the_same_but_for_the_differences_tha
         DIFFERENCES.iter().map(|difference| difference.name).filter(|name| !seen.contains(name)).collect();
     assert_eq!(unseen, [""; 0], "no Cluster shows these");
     assert!(cells > 5_000, "{cells}");
+    answer.keep().unwrap();
     say(format_args!("{cells} cells of {} tables compared after {:?}", printed.len(), start.elapsed()));
 }
 

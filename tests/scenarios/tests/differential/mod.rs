@@ -110,7 +110,8 @@ async fn clusterctl_and_pivot_host_leave_the_same_but_for_the_differences_that_h
         collect_garbage(&ours, before.clone()).await;
         (ours, differences::comparable(before), refused)
     };
-    let (theirs, (ours, before, refused)) = tokio::join!(Peer::move_shapes(&all, first, others), move_by_us);
+    let (answer, (ours, before, refused)) = tokio::join!(Peer::move_shapes(&all, first, others), move_by_us);
+    let theirs = &answer.value;
     let moved = &theirs.moved;
     for shape in &all {
         assert_eq!(moved[&shape.name], Ok(()));
@@ -178,6 +179,7 @@ async fn clusterctl_and_pivot_host_leave_the_same_but_for_the_differences_that_h
         };
         assert_eq!(of(&before), of(&states[0].2), "{}", shape.name);
     }
+    answer.keep().unwrap();
     say(format_args!(
         "{} shapes, {} objects compared after {:?}",
         shapes.len(),

@@ -9,7 +9,7 @@ use anyhow::Result;
 use futures::{StreamExt, stream};
 use pivot_lab::assets::{CLUSTER_API, KUBERNETES};
 use pivot_lab::{Dump, ObjectKey, Pair};
-use pivot_scenarios::clusterctl::{clusterctl, recorded};
+use pivot_scenarios::clusterctl::{Answer, clusterctl, recorded};
 use serde::{Deserialize, Serialize};
 
 use super::differences::comparable;
@@ -29,7 +29,7 @@ type Stored = (ObjectKey, serde_json::Value);
 
 impl Peer {
     /// Moves the shapes, or finds out how that once ended: first `all`, then `first` alone, then the others.
-    pub(crate) async fn move_shapes(all: &[Shape], first: &[Shape], others: &[Shape]) -> Self {
+    pub(crate) async fn move_shapes(all: &[Shape], first: &[Shape], others: &[Shape]) -> Answer<Self> {
         let input: Vec<_> = [all, first, others]
             .map(|shapes| {
                 let input = |shape: &Shape| {
