@@ -22,6 +22,8 @@ mod directories;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod fence;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod many;
