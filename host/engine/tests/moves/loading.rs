@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pivot_engine::{Exit, Failure, Halt, Halter, Plugins, Setup, run};
+use pivot_engine::{Exit, Failure, Halt, Plugins, Setup, run};
 use pivot_places::PlaceError;
 use pivot_places::memory::Fault;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use crate::stage::{CLUSTERS, Stage, picture};
+use crate::stage::{CLUSTERS, Stage, halter, picture};
 
 /// A stage, and what is told when its source's Machines are listed.
 fn listed() -> (Stage, Arc<Notify>) {
@@ -95,7 +95,7 @@ async fn the_lease_is_renewed_while_plugins_are_compiled() {
 #[tokio::test(start_paused = true)]
 async fn a_signal_ends_the_wait_for_plugins() {
     let (stage, listed) = listed();
-    let halter = Halter::default();
+    let halter = halter();
     let (halts, setup) = (
         halter.clone(),
         Setup { plugins: Plugins::loading(std::future::pending()), halter, ..stage.setup() },

@@ -12,7 +12,7 @@ use pivot_engine::{Event, Exit, Failure, Halt, Halter, Held, Setup, Stop, Watche
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::stage::{INFRA, Stage, body, key};
+use crate::stage::{INFRA, Stage, body, halter, key};
 
 const HELD: &str = "hosts.example.org/paused";
 const NAME: &str = "hosts";
@@ -350,7 +350,7 @@ async fn a_resumed_run_that_stops_names_only_what_is_held() {
 #[tokio::test(start_paused = true)]
 async fn a_signal_lets_the_wave_finish_and_no_other_begin() {
     let mut stage = stage(12);
-    let halter = Halter::default();
+    let halter = halter();
     let halt_at = Some(("h001", halter.clone()));
     let keeper = with(&mut stage, Keeper { halt_at, ..Keeper::new(|_| Way::Well) });
     let stop = run::start(Setup { halter, ..stage.setup() }).await.unwrap_err();

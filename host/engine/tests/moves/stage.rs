@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::Setup;
 use pivot_engine::events::NoWatcher;
-use pivot_engine::{Halter, Hooks, MoveStatus, Options, Sides, Stop, run};
+use pivot_engine::{Clock, Halter, Hooks, Moment, MoveStatus, Options, Sides, Stop, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::behind;
 
@@ -127,7 +129,7 @@ impl Stage {
             options: self.options.clone(),
             plugins: self.plugins.clone().into(),
             watcher: Arc::new(NoWatcher),
-            halter: Halter::default(),
+            halter: halter(),
         }
     }
 
@@ -155,6 +157,13 @@ impl Stage {
         self.target.on_call(|_, _| None);
         stop
     }
+}
+
+/// Asks for stops, and judges leases by tokio's clock alone: where that stands still, a busy machine doesn't cost a run its lease.
+pub(crate) fn halter() -> Halter {
+    let began = Instant::now();
+    let wall = move || SystemTime::UNIX_EPOCH + began.elapsed();
+    Halter::with_clock(Clock::new(move || Moment { steady: Instant::now(), wall: wall() }))
 }
 
 /// What a server holds, in a form in which two servers can be compared: owners by name, nothing a server gives.
