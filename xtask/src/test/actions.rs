@@ -24,7 +24,10 @@ pub(super) fn run_stage(stage: Stage, session: &mut Session, outcome: &mut Outco
         return runner::run_one(&test, threads, &program, outcome);
     }
     match stage {
-        Stage::Fmt => everywhere(&["fmt", "--all", "--check"]),
+        Stage::Fmt => {
+            everywhere(&["fmt", "--all", "--check"])?;
+            must(&mut beside(MEASUREMENTS, &["fmt", "--all", "--check"])?)
+        }
         Stage::Structure => structure::run(&root()?, &mut say),
         Stage::Deny => deny::run(),
         Stage::Clippy => run_clippy(),
@@ -67,7 +70,10 @@ fn run_clippy() -> Result<()> {
 /// generates components.
 const BESIDE: [&str; 3] = ["plugins", "tests/guests", "tests/fuzz"];
 
-/// Runs a command of cargo in all workspaces.
+/// The workspace of `cargo xtask bench`, which alone builds it.
+const MEASUREMENTS: &str = "tests/bench";
+
+/// Runs a command of cargo in all workspaces that the tests build.
 fn everywhere(arguments: &[&str]) -> Result<()> {
     must(&mut cargo(arguments)?)?;
     BESIDE.iter().try_for_each(|workspace| must(&mut beside(workspace, arguments)?))
