@@ -30,10 +30,11 @@ use pivot_worlds::Dice;
 use serde_json::json;
 use tokio::io::{copy_bidirectional, duplex};
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 use crate::seeds;
 use crate::stage::{Stage, picture};
-use network::{Line, Luck};
+use network::{End, Line, Luck};
 use runs::{Game, Played};
 use sabotage::Sabotage;
 use world::{Bustle, World};
@@ -152,6 +153,32 @@ async fn what_was_under_way_when_a_pause_failed_is_undone_too() {
         tokio::time::sleep(Duration::from_secs(10)).await;
         assert_eq!(picture(&stage.source), before, "seed {seed}");
     }
+}
+
+/// Seed 909690664 once never ended: its run stood still in a list that it gave up when it found another run's lease.
+#[tokio::test(start_paused = true)]
+async fn a_run_goes_on_after_a_request_given_up() {
+    let stage = Stage::new();
+    let world = Arc::new(World::new(&stage, BTreeSet::new(), Dice::new(1), Bustle::default(), None));
+    let mut luck = Luck::new("the run".into(), Dice::new(1));
+    luck.end = Some((1000, End::Freeze));
+    luck.meanwhile = Some(Box::new(|| Duration::from_secs(1)));
+    let (place, luck) = (world.place(Side::Source).clone(), Arc::new(luck));
+    let line = Line { side: Side::Source, place, luck, world };
+    assert!(timeout(Duration::from_secs(1), line.identify()).await.is_err(), "it did not stand still");
+    let next = timeout(Duration::from_mins(1), line.identify()).await.expect("it stands still for ever");
+    assert!(next.is_err(), "its connection survived");
+    assert!(line.identify().await.is_ok());
+}
+
+#[test]
+fn a_seed_without_an_end_is_reported() {
+    paused().block_on(async {
+        let game = Game::new(1, None).await;
+        game.use_up_requests();
+        let broken = game.play().await.unwrap_err();
+        assert!(broken.starts_with("invariant 10: the seed does not end: "), "{broken}");
+    });
 }
 
 #[test]

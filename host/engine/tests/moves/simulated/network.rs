@@ -127,7 +127,7 @@ impl Luck {
     }
 
     /// Stands still while others work; no task of this run gets to do anything, whatever its timers say.
-    async fn stand_still(&self, sleeps: bool) {
+    async fn stand_still(self: Arc<Self>, sleeps: bool) {
         let Some(meanwhile) = &self.meanwhile else { return };
         self.stands.store(true, Ordering::SeqCst);
         // What is on its way arrives.
@@ -138,6 +138,13 @@ impl Luck {
         *wall += stood;
         self.stood.fetch_or(stood >= TOO_LONG && self.holds.load(Ordering::SeqCst), Ordering::SeqCst);
         self.stands.store(false, Ordering::SeqCst);
+    }
+
+    /// Ends once the run does not stand still, or goes on.
+    pub(super) async fn stands_no_more(&self) {
+        while self.stands.load(Ordering::SeqCst) {
+            sleep(Duration::from_millis(50)).await;
+        }
     }
 
     fn silent(&self, side: Side) -> bool {
@@ -165,11 +172,10 @@ impl Line {
             return std::future::pending().await;
         }
         if luck.stands.load(Ordering::SeqCst) {
-            while luck.stands.load(Ordering::SeqCst) {
-                sleep(Duration::from_millis(50)).await;
-            }
+            luck.stands_no_more().await;
             return Err(PlaceError::Unavailable("connection reset".into()));
         }
+        self.world.let_request_through().await;
         let question = without_ids(&format!("{side} {verb} {key}"));
         let dice = luck.roll(&question);
         let end = luck.end.filter(|(chance, _)| dice.about("ends").below(1000) < *chance);
@@ -221,7 +227,8 @@ impl Line {
         sleep(back).await;
         if let Some(end @ (End::Freeze | End::Sleep)) = end {
             self.world.note(&luck.name, &format!("stands still after {question}"));
-            luck.stand_still(matches!(end, End::Sleep)).await;
+            // A task of its own: a process goes on even if the run has given this request up.
+            tokio::spawn(luck.clone().stand_still(matches!(end, End::Sleep))).await.unwrap();
         }
         if fails { Err(lost()) } else { answer }
     }

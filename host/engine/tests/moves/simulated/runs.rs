@@ -11,17 +11,19 @@ use pivot_engine::{Exit, Failure, Options, Setup, Sides, Stop, run};
 use pivot_places::MemoryPlace;
 use serde_json::Value;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::network::{End, Line, Luck, Meanwhile};
 use super::paused;
 use super::sabotage::Sabotage;
-use super::world::{Bustle, Reader, Shape, World};
+use super::world::{Bustle, MOST_REQUESTS, Reader, Shape, World};
 use crate::stage::{Stage, picture};
 use pivot_worlds::Dice;
 
 /// How often an undisturbed run may stop, for which a human is asked, before that counts as no end.
 const ATTEMPTS: usize = 12;
+/// How long a seed may take on its own clock before that counts as no end; the usual ones take some minutes.
+const LONGEST_GAME: Duration = Duration::from_hours(1);
 
 type Picture = BTreeMap<String, Value>;
 
@@ -80,6 +82,11 @@ impl Game {
         Arc::new(Self { stage, namespaces: shape.namespaces(), dice, world, before, moved })
     }
 
+    /// Leaves the runs no requests.
+    pub(super) fn use_up_requests(&self) {
+        self.world.use_up_requests();
+    }
+
     /// What happened last.
     pub(super) fn last_lines(&self) -> String {
         let trace = self.world.trace.lock().unwrap();
@@ -89,9 +96,16 @@ impl Game {
     /// Plays it; an error says which invariant was broken.
     pub(super) async fn play(self: &Arc<Self>) -> Result<Played, String> {
         let controllers = self.controllers();
-        let played = self.play_rounds().await;
+        let played = timeout(LONGEST_GAME, self.play_rounds()).await;
         controllers.abort();
-        played
+        let ended = played.ok().filter(|_| self.world.count_requests() <= MOST_REQUESTS);
+        ended.unwrap_or_else(|| Err(self.describe_endless("the seed")))
+    }
+
+    /// Describes a seed or a run that takes longer than it may.
+    fn describe_endless(&self, what: &str) -> String {
+        let (requests, seconds) = (self.world.count_requests(), self.world.now().as_secs());
+        format!("invariant 10: {what} does not end: {requests} requests in {seconds} seconds")
     }
 
     async fn play_rounds(self: &Arc<Self>) -> Result<Played, String> {
@@ -148,7 +162,11 @@ impl Game {
                     let began = Instant::now();
                     game.world.set_time(before);
                     let controllers = game.controllers();
-                    game.suffer(name.clone(), dice, false, None).await;
+                    let suffered = timeout(LONGEST_GAME, game.suffer(name.clone(), dice, false, None)).await;
+                    if suffered.is_err() {
+                        let endless = game.describe_endless(&name);
+                        game.world.witness.lock().unwrap().broken.push(endless);
+                    }
                     // What it sent arrives.
                     sleep(Duration::from_secs(2)).await;
                     controllers.abort();
@@ -187,7 +205,7 @@ impl Game {
         };
         let scope = self.scope(dice.about("scope"));
         let options = Options { take_over: dice.about("take over").percent(30), ..options(scope) };
-        tokio::select! {
+        let died = tokio::select! {
             biased;
             () = luck.died() => true,
             result = self.run(command, options, luck.clone()) => {
@@ -195,7 +213,10 @@ impl Game {
                 self.world.note(&luck.name, &format!("{command:?} {how}"));
                 false
             }
-        }
+        };
+        // Others work until its process would have gone on.
+        luck.stands_no_more().await;
+        died
     }
 
     fn scope(&self, dice: Dice) -> Scope {

@@ -1,6 +1,7 @@
 //! Two servers, and everyone at work on them beside the runs: controllers, garbage collectors, users, strangers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ use super::witness::{MARKER, Witness, Write};
 use crate::generated;
 use crate::stage::{CLUSTERS, Stage, body};
 use pivot_worlds::Dice;
+
+/// How many requests a seed may take before that counts as no end; the usual ones take less than 2000.
+pub(super) const MOST_REQUESTS: usize = 20_000;
 
 /// What there is to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,6 +138,8 @@ pub(super) struct World {
     clusters: BTreeMap<Key, Key>,
     bustle: Mutex<Bustle>,
     dice: Dice,
+    /// Requests of all runs.
+    requests: AtomicUsize,
     /// How often the same was asked before.
     asked: Mutex<BTreeMap<String, u64>>,
     /// A moment of the clock that goes on, and the time then.
@@ -173,6 +179,7 @@ impl World {
             clusters,
             bustle: Mutex::new(bustle),
             dice,
+            requests: AtomicUsize::new(0),
             asked: Mutex::default(),
             time: Mutex::new((Instant::now(), Duration::ZERO)),
         }
@@ -182,6 +189,23 @@ impl World {
         match side {
             Side::Source => &self.source,
             Side::Target => &self.target,
+        }
+    }
+
+    /// Requests that the runs sent so far.
+    pub(super) fn count_requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Sends no request any more.
+    pub(super) fn use_up_requests(&self) {
+        self.requests.store(MOST_REQUESTS, Ordering::Relaxed);
+    }
+
+    /// Counts a request. Once there were too many no more is answered, so that the seed's time is soon over.
+    pub(super) async fn let_request_through(&self) {
+        if self.requests.fetch_add(1, Ordering::Relaxed) >= MOST_REQUESTS {
+            std::future::pending::<()>().await;
         }
     }
 
