@@ -25,8 +25,9 @@ pub(super) enum Stage {
     Metal3,
 }
 
-/// Tests at a time where they mostly wait for servers, leases and timeouts.
-const WAITING: usize = 6;
+/// Tests at a time where they mostly wait for servers, leases and timeouts. With six on two processors an API server did not answer
+/// within the ten seconds in which a lease is renewed.
+const WAITING: usize = 4;
 /// Tests at a time where a test runs a dozen processes and limits how long they may take.
 const CROWDED: usize = 2;
 impl Stage {
