@@ -1,4 +1,4 @@
-//! A move with Cluster API's real managers running on both sides all the time: of the lab's release, of the newest, and of the
+//! A move with Cluster API's real managers running on both sides all the time: of the lab's release, and of the newest or the
 //! last that reports no pause.
 //!
 //! A move has to survive their controllers: they put finalizers back, adopt Secrets, tear down what is deleted while it is not

@@ -80,7 +80,11 @@ impl World {
             self.pair.source.apply_values(vec![kubeconfig, etcd?, client?]).await?;
         }
         self.pair.source.apply(&objects.replace("ENDPOINT_PORT", port)).await?;
-        self.until_machines(Side::Source, machines).await
+        self.until_machines(Side::Source, machines).await?;
+        let available = |dump: &Dump| dump.values().all(are_workers_available);
+        let dump = self.until(Side::Source, available).await?;
+        ensure!(available(&dump), "workers run, and are not reported as available");
+        Ok(())
     }
 
     pub(crate) fn server(&self, side: Side) -> &Server {
@@ -133,6 +137,18 @@ impl World {
         }
         dump.retain(|key, _| key.namespace == NAMESPACE);
         Ok(dump)
+    }
+
+    /// Waits until controllers are idle and the state is as wanted. After the time limit it returns the state as it is: comparing it
+    /// shows more than that it is late.
+    pub(crate) async fn until(&mut self, side: Side, wanted: impl Fn(&Dump) -> bool) -> Result<Dump> {
+        let start = Instant::now();
+        loop {
+            let dump = self.until_quiet(side).await?;
+            if wanted(&dump) || start.elapsed() > LIMIT {
+                return Ok(dump);
+            }
+        }
     }
 
     /// The source is lost for good: nothing acts on its objects any more.
@@ -260,6 +276,16 @@ pub(crate) fn conditions(object: &Value) -> BTreeMap<&str, &str> {
         .flatten()
         .filter_map(|condition| Some((condition.get("type")?.as_str()?, condition.get("status")?.as_str()?)))
         .collect()
+}
+
+/// What Clusters and MachineDeployments report some time after their Machines run. Older releases don't report it.
+fn are_workers_available(object: &Value) -> bool {
+    let reported = match object["kind"].as_str() {
+        Some("Cluster") => "WorkersAvailable",
+        Some("MachineDeployment") => "Available",
+        _ => return true,
+    };
+    conditions(object).get(reported).is_none_or(|status| *status == "True")
 }
 
 fn runs(machine: &DynamicObject) -> bool {
