@@ -12,7 +12,6 @@ use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::observer::Side;
 use pivot_lab::{Dump, Manager, ManagerOptions, Managers, Pair, Server, pki, process, say};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard};
 
 use super::infra::{self, Provider};
 
@@ -24,16 +23,12 @@ const LIMIT: Duration = Duration::from_mins(5);
 /// Controllers that have written nothing for this long are idle.
 const QUIET: Duration = Duration::from_secs(4);
 
-/// A dozen processes with clocks of their own don't share the machine with another dozen.
-static TURN: Mutex<()> = Mutex::const_new(());
-
 pub(crate) struct World {
     /// The Cluster API release.
     pub(crate) version: &'static str,
     pair: Pair,
     managers: [Managers; 2],
     providers: [Provider; 2],
-    _turn: MutexGuard<'static, ()>,
 }
 
 impl World {
@@ -44,7 +39,6 @@ impl World {
 
     /// The same on other releases of Kubernetes: the source's and the target's.
     pub(crate) async fn start_on(version: &'static str, kubernetes: [&str; 2]) -> Result<Self> {
-        let turn = TURN.lock().await;
         let pair = Pair::start_of(kubernetes[0], kubernetes[1]).await?;
         pair.install_cluster_api_of(version).await?;
         pair.install_crds(&[&infra::crds()]).await?;
@@ -66,7 +60,7 @@ impl World {
             Provider::start(&pair.source, &pair.target).await?,
             Provider::start(&pair.target, &pair.target).await?,
         ];
-        Ok(Self { version, pair, managers: [source, target], providers, _turn: turn })
+        Ok(Self { version, pair, managers: [source, target], providers })
     }
 
     /// Fills the source, and waits until the controllers have created so many Machines.
