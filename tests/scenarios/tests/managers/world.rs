@@ -75,9 +75,11 @@ impl World {
         }
         self.pair.source.apply(&objects.replace("ENDPOINT_PORT", port)).await?;
         self.until_machines(Side::Source, machines).await?;
-        let available = |dump: &Dump| dump.values().all(are_workers_available);
-        let dump = self.until(Side::Source, available).await?;
-        ensure!(available(&dump), "workers run, and are not reported as available");
+        let settled = |dump: &Dump| {
+            dump.values().all(|object| are_workers_available(object) && is_health_check_owned(object))
+        };
+        let dump = self.until(Side::Source, settled).await?;
+        ensure!(settled(&dump), "workers are not reported as available, or a health check has no owner");
         Ok(())
     }
 
@@ -270,6 +272,11 @@ pub(crate) fn conditions(object: &Value) -> BTreeMap<&str, &str> {
         .flatten()
         .filter_map(|condition| Some((condition.get("type")?.as_str()?, condition.get("status")?.as_str()?)))
         .collect()
+}
+
+/// A MachineHealthCheck belongs to its Cluster once its controller has seen it: what no Cluster owns does not move.
+fn is_health_check_owned(object: &Value) -> bool {
+    object["kind"] != "MachineHealthCheck" || object["metadata"]["ownerReferences"].is_array()
 }
 
 /// What Clusters and MachineDeployments report some time after their Machines run. Older releases don't report it.
