@@ -1,4 +1,4 @@
-//! What pivot-host writes for other programs, read by these: bash, groff, Graphviz.
+//! Output of pivot-host for other programs, read by these: bash, groff, Graphviz.
 //!
 //! `cargo test` runs what needs no other program, so this test is asked for by name.
 
