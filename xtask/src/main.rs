@@ -38,10 +38,10 @@ Commands:
   demo                  Plan and move the example management cluster into a directory, with the
                         bundled plugins; needs no cluster
   plugins               Build the bundled plugins into plugins/dist, granted and locked
-  test [STAGE ...]      Check everything: fmt, structure, deny, clippy, docs, unit, plugins, page,
-                        release, lab, vetting, providers, with_plugins, scenarios, controller,
-                        managers, metal3; or these stages. A stage whose inputs have not changed
-                        since it passed on this machine is not run again
+  test [STAGE ...]      Check everything: fmt, structure, deny, clippy, docs, unit, plugins,
+                        reproducible, page, release, lab, vetting, providers, with_plugins,
+                        scenarios, controller, managers, metal3; or these stages. A stage whose
+                        inputs have not changed since it passed on this machine is not run again
        --without STAGE  Leave a stage out
        --require-all    Fail if a stage can't run here
        --fresh          Run stages again whose inputs have not changed

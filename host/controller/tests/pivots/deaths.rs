@@ -85,7 +85,7 @@ impl Moment {
     }
 }
 
-/// How many writes an undisturbed move makes at most: the finalizer is written again if the status was written in between.
+/// The most writes that an undisturbed move makes: the finalizer is written again if the status was written in between.
 async fn most_writes() -> usize {
     let mut most = 0;
     for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! What must be true of the plan of any management cluster (`tests/worlds`), whichever flags a user adds.
+//! Properties of the plan of any management cluster (`tests/worlds`), whichever flags a user adds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
