@@ -8,7 +8,7 @@ use super::runner::{self, Outcome};
 use super::session::Session;
 use super::stages::Stage;
 use crate::executables::{build_default_tests, build_tests};
-use crate::shell::{cargo, must, root, say, target};
+use crate::shell::{cargo, must, root, target};
 use crate::{deny, interop, page, release, structure};
 
 /// Executables side by side, and tests at a time in each, where tests need no servers.
@@ -18,17 +18,22 @@ const SIDE_BY_SIDE: (usize, usize) = (2, 2);
 const WITH_PROGRAMS: [&str; 2] = ["external_programs", "vetted"];
 
 /// Runs a stage, whatever its inputs are.
-pub(super) fn run_stage(stage: Stage, session: &mut Session, outcome: &mut Outcome) -> Result<()> {
+pub(super) fn run_stage(
+    stage: Stage,
+    session: &Session,
+    outcome: &mut Outcome,
+    print: &(dyn Fn(&str) + Sync),
+) -> Result<()> {
     if let Some((name, threads)) = stage.named_test() {
         let (program, test) = (session.program()?, session.named_test(name)?);
-        return runner::run_one(&test, threads, &program, outcome);
+        return runner::run_one(test, threads, program, outcome, print);
     }
     match stage {
         Stage::Fmt => {
             everywhere(&["fmt", "--all", "--check"])?;
             must(&mut beside(MEASUREMENTS, &["fmt", "--all", "--check"])?)
         }
-        Stage::Structure => structure::run(&root()?, &mut say),
+        Stage::Structure => structure::run(&root()?, &mut |line| print(line)),
         Stage::Deny => deny::run(),
         Stage::Clippy => run_clippy(),
         // An example brings the features of tests along, as clippy does: dependencies are checked once for both.

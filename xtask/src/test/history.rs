@@ -31,8 +31,6 @@ pub(super) struct History {
 struct StageHistory {
     /// Seconds of the last runs that passed.
     seconds: Vec<f64>,
-    /// Processor seconds of the last run that passed.
-    cpu: f64,
     passed: Option<Passed>,
 }
 
@@ -91,12 +89,11 @@ impl History {
     }
 
     /// Remembers a run that passed.
-    pub(super) fn add(&mut self, stage: &str, took: Duration, cpu: Duration, passed: Option<Passed>) {
+    pub(super) fn add(&mut self, stage: &str, took: Duration, passed: Option<Passed>) {
         let known = self.stages.entry(stage.to_owned()).or_default();
         known.seconds.push(took.as_secs_f64());
         let surplus = known.seconds.len().saturating_sub(MAX_RUNS);
         known.seconds.drain(..surplus);
-        known.cpu = cpu.as_secs_f64();
         known.passed = passed;
     }
 
@@ -131,7 +128,7 @@ mod tests {
         let mut history = History::default();
         assert_eq!(history.usual_time("unit"), None);
         for seconds in 1..=15 {
-            history.add("unit", Duration::from_secs(seconds), Duration::ZERO, None);
+            history.add("unit", Duration::from_secs(seconds), None);
         }
         // Of 6 to 15.
         assert_eq!(history.usual_time("unit"), Some(Duration::from_secs(11)));
@@ -141,13 +138,13 @@ mod tests {
     fn results_count_for_the_same_inputs_and_for_a_week() {
         let mut history = History::default();
         let passed = Passed { key: "k".into(), commit: "c".into(), tests: 3, at: 1000 };
-        history.add("lab", Duration::ZERO, Duration::ZERO, Some(passed.clone()));
+        history.add("lab", Duration::ZERO, Some(passed.clone()));
         assert_eq!(history.passed_since("lab", "k", 1000), Some(&passed));
         assert_eq!(history.passed_since("lab", "k", 1001), None);
         assert_eq!(history.passed_since("lab", "other", 0), None);
         assert_eq!(history.passed_since("unit", "k", 0), None);
         // A run without a key forgets the earlier one.
-        history.add("lab", Duration::ZERO, Duration::ZERO, None);
+        history.add("lab", Duration::ZERO, None);
         assert_eq!(history.passed_with("lab", "k"), None);
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::history::History;
+use super::results::MAX_SLOWEST;
 use super::tally::{Clocked, Tally};
 use crate::executables::Executable;
 use crate::shell::{say, shown};
@@ -24,6 +25,14 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// The slowest tests, for the summary.
+    pub(super) fn slowest(&self) -> Vec<(String, Duration)> {
+        let mut tests = self.tests.clone();
+        tests.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
+        tests.truncate(MAX_SLOWEST);
+        tests
+    }
+
     fn add(&mut self, other: Self) {
         self.tally.add(&other.tally);
         self.tests.extend(other.tests);
@@ -37,10 +46,11 @@ pub(super) fn run_one(
     threads: usize,
     program: &Path,
     outcome: &mut Outcome,
+    print: &dyn Fn(&str),
 ) -> Result<()> {
     let mut command = executable.command();
     command.env("PIVOT_HOST_BIN", program);
-    let passed = run(executable, command, threads, outcome, &mut say)?;
+    let passed = run(executable, command, threads, outcome, &mut |line| print(line))?;
     if passed { Ok(()) } else { bail!("tests of {} failed", executable.name) }
 }
 

@@ -1,7 +1,7 @@
 //! One run of `cargo xtask test`: built executables and remembered results, shared by its stages.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -24,38 +24,50 @@ pub(super) struct Session {
     /// These tests, once the first of them was asked for.
     built: Vec<Executable>,
     program: Option<PathBuf>,
+    /// Whether stages run again whose inputs have not changed since they passed.
+    fresh: bool,
 }
 
 impl Session {
-    pub(super) fn new(stages: &[Stage]) -> Self {
+    pub(super) fn new(stages: &[Stage], fresh: bool) -> Self {
         let names = stages.iter().filter_map(|stage| stage.named_test()).map(|(name, _)| name).collect();
-        Self { history: History::read(), names, built: Vec::new(), program: None }
+        Self { history: History::read(), names, built: Vec::new(), program: None, fresh }
+    }
+
+    /// Builds what a stage runs. The first stage with a named test builds those of all stages.
+    pub(super) fn build_for(&mut self, stage: Stage) -> Result<()> {
+        if stage.named_test().is_some() && self.built.is_empty() {
+            self.built = build_tests(&self.names)?;
+        }
+        if (stage.named_test().is_some() || stage == Stage::Page) && self.program.is_none() {
+            self.program = Some(build_tested_pivot_host()?);
+        }
+        Ok(())
     }
 
     /// The program that tests start.
-    pub(super) fn program(&mut self) -> Result<PathBuf> {
-        match &self.program {
-            Some(program) => Ok(program.clone()),
-            None => Ok(self.program.insert(build_tested_pivot_host()?).clone()),
-        }
+    pub(super) fn program(&self) -> Result<&Path> {
+        self.program.as_deref().context("pivot-host was not built for this stage")
     }
 
-    /// One of these tests. The first call builds all that this run needs.
-    pub(super) fn named_test(&mut self, name: &str) -> Result<Executable> {
-        if self.built.is_empty() {
-            self.built = build_tests(&self.names)?;
-        }
+    /// A test that was built for a stage.
+    pub(super) fn named_test(&self, name: &str) -> Result<&Executable> {
         let index = self.names.iter().position(|known| *known == name);
-        index.and_then(|index| self.built.get(index)).cloned().with_context(|| format!("no test {name}"))
+        index.and_then(|index| self.built.get(index)).with_context(|| format!("{name} was not built"))
+    }
+
+    /// Returns the run in which a stage passed with the same inputs, if that counts.
+    pub(super) fn passed_earlier(&self, stage: Stage, key: &str) -> Option<Passed> {
+        if self.fresh { None } else { self.history.passed_with(&stage.to_string(), key).cloned() }
     }
 
     /// Returns the key of all that a stage runs and reads, for stages whose result depends on nothing else.
-    pub(super) fn key(&mut self, stage: Stage) -> Result<Option<String>> {
+    pub(super) fn key(&self, stage: Stage) -> Result<Option<String>> {
         let mut key = Key::new(&stage.to_string());
         let root = root()?;
         if let Some((name, _)) = stage.named_test() {
             if stage.needs_servers() {
-                key.add_file(&self.program()?)?;
+                key.add_file(self.program()?)?;
             }
             key.add_file(&self.named_test(name)?.path)?;
             key.add_sources()?;
@@ -69,7 +81,7 @@ impl Session {
         }
         match stage {
             Stage::Page => {
-                key.add_file(&self.program()?)?;
+                key.add_file(self.program()?)?;
                 key.add_file(&build_tested_example("directory")?)?;
                 key.add_folder(&root.join("host/cli/src/output/page"))?;
             }

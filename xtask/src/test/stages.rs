@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::metal3;
+
 /// One stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -30,6 +32,12 @@ pub(super) enum Stage {
 const WAITING: usize = 4;
 /// Tests at a time where a test runs a dozen processes and limits how long they may take.
 const CROWDED: usize = 2;
+
+/// Stages that run at the same time. The first three wait for npm, a browser and the linker, the last two for controllers that look
+/// at their objects again after some seconds; none keeps two processors busy.
+const BESIDE_ONE_ANOTHER: [&[Stage]; 2] =
+    [&[Stage::Reproducible, Stage::Page, Stage::Release], &[Stage::Managers, Stage::Metal3]];
+
 impl Stage {
     pub(super) const ALL: [Self; 18] = [
         Self::Fmt,
@@ -91,6 +99,16 @@ impl Stage {
             Self::Managers => "do Cluster API's own managers continue after moves?",
             Self::Metal3 => "do the real Metal3 operators continue after moves of hosts?",
         }
+    }
+
+    /// Returns why the stage can't run here, and how to get what is missing.
+    pub(super) fn missing_part(self) -> Option<String> {
+        if self == Self::Metal3 { metal3::missing() } else { None }
+    }
+
+    /// Whether the two stages, which follow one another, run at the same time.
+    pub(super) fn runs_beside(self, other: Self) -> bool {
+        BESIDE_ONE_ANOTHER.iter().any(|stages| stages.contains(&self) && stages.contains(&other))
     }
 
     /// Whether the stage runs servers, which are built with Go if they are missing.
