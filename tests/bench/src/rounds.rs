@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use pivot_lab::assets::CLUSTER_API;
 use pivot_lab::audit::Tally;
-use pivot_lab::{Audit, FaultProxy, Pair, say};
+use pivot_lab::{Audit, Crds, FaultProxy, Pair, say};
 
 use crate::contender::{Contender, Took};
 use crate::floor::{self, Floor};
@@ -110,9 +111,8 @@ pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Res
 
 impl ServerPair {
     pub(crate) async fn new(scenario: &Scenario) -> Result<Self> {
-        let pair = Pair::start().await?;
-        pair.install_cluster_api().await?;
-        pair.install_crds(&[&shape::crds()]).await?;
+        let crds = Crds::cluster_api(CLUSTER_API).await?.and(Crds::parse(&[shape::crds()])?);
+        let pair = Pair::start_with(&crds).await?;
         let (mut source, mut target) = (path(pair.source.kubeconfig()), path(pair.target.kubeconfig()));
         let mut proxies = Vec::new();
         if let Some(delay) = scenario.delay {

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use pivot_lab::assets::CLUSTER_API;
 use pivot_lab::managers::kubeconfig_secret;
-use pivot_lab::{Manager, ManagerOptions, Managers, Server};
+use pivot_lab::{Crds, Manager, ManagerOptions, Managers, Server};
 use serde_json::json;
 
 const CLUSTER: &str = "
@@ -18,8 +19,8 @@ spec:
 
 #[tokio::test]
 async fn managers_adopt_a_cluster_and_say_that_it_is_paused() {
-    let server = Server::start("managed").await.unwrap();
-    server.install_cluster_api().await.unwrap();
+    let crds = Crds::cluster_api(CLUSTER_API).await.unwrap();
+    let server = Server::start_with("managed", &crds).await.unwrap();
     let start = Instant::now();
     let mut managers = Managers::start(&server, &ManagerOptions::of(&Manager::ALL)).await.unwrap();
     pivot_lab::say(format_args!("three managers were ready after {:.1} s", start.elapsed().as_secs_f64()));

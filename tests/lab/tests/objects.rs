@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use kube::api::DynamicObject;
-use pivot_lab::{ObjectKey, Pair, Server, normalise};
+use pivot_lab::assets::CLUSTER_API;
+use pivot_lab::{Crds, ObjectKey, Pair, Server, normalise};
 use serde_json::{Value, json};
 
 const OBJECTS: &str = "
@@ -40,9 +41,8 @@ stringData: {value: 'yes'}
 
 #[tokio::test]
 async fn a_file_becomes_the_same_state_on_two_servers() {
-    let pair = Pair::start().await.unwrap();
     let start = Instant::now();
-    pair.install_cluster_api().await.unwrap();
+    let pair = Pair::start_with(&Crds::cluster_api(CLUSTER_API).await.unwrap()).await.unwrap();
     pivot_lab::say(format_args!(
         "Cluster API's CRDs were served after {:.1} s",
         start.elapsed().as_secs_f64()
@@ -103,7 +103,7 @@ async fn garbage_is_gone_after_the_barrier() {
 #[tokio::test]
 async fn objects_of_new_kinds_are_collected_and_missing_owners_can_be_made() {
     let server = Server::start("collector").await.unwrap();
-    server.install_cluster_api().await.unwrap();
+    server.install_crds(&Crds::cluster_api(CLUSTER_API).await.unwrap()).await.unwrap();
     let orphan = |name: &str, uid: &str| -> Value {
         json!({
             "apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddressClaim",

@@ -6,9 +6,10 @@
 use std::process::Command;
 use std::time::Duration;
 
+use pivot_lab::assets::CLUSTER_API;
 use pivot_lab::observer::Broken;
 use pivot_lab::process::Process;
-use pivot_lab::{FaultProxy, ObjectKey, Observer, Pair, Rules, assets};
+use pivot_lab::{Crds, FaultProxy, ObjectKey, Observer, Pair, Rules, assets};
 
 const OBJECTS: &str = "
 apiVersion: cluster.x-k8s.io/v1beta2
@@ -34,8 +35,7 @@ metadata:
 #[tokio::test]
 async fn clusterctl_moves_through_proxies_and_the_witness_sees_what_it_wipes() {
     let clusterctl = assets().await.unwrap().clusterctl().await.unwrap();
-    let pair = Pair::start().await.unwrap();
-    pair.install_cluster_api().await.unwrap();
+    let pair = Pair::start_with(&Crds::cluster_api(CLUSTER_API).await.unwrap()).await.unwrap();
     pair.source.apply(OBJECTS).await.unwrap();
     let (source, target) =
         tokio::try_join!(FaultProxy::start(&pair.source), FaultProxy::start(&pair.target)).unwrap();

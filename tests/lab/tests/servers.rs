@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{ListParams, PostParams};
-use pivot_lab::{Pair, Server, kubeconfig};
+use pivot_lab::assets::CLUSTER_API;
+use pivot_lab::{Crds, Pair, Server, kubeconfig};
 use serde_json::json;
 
 #[tokio::test]
@@ -53,4 +55,28 @@ async fn users_have_the_rights_they_were_given_and_no_others() {
     list(&server.kubeconfig_as("boss", &["staff", "system:masters"]).unwrap()).await.unwrap();
     assert_eq!(code(list(&server.kubeconfig_expired("late").unwrap()).await.unwrap_err()), 401);
     assert!(server.kubeconfig_as("joiner", &["a", "b", "c"]).is_err());
+}
+
+/// CRDs that etcd has before the API server starts are those that it would have made of them.
+#[tokio::test]
+async fn crds_from_the_start_are_as_installed_ones() {
+    let crds = Crds::cluster_api(CLUSTER_API).await.unwrap();
+    let (early, late) = tokio::try_join!(Server::start_with("early", &crds), Server::start("late")).unwrap();
+    late.install_crds(&crds).await.unwrap();
+    let list = async |server: &Server| {
+        let api: Api<CustomResourceDefinition> = Api::all(server.client());
+        let listed = api.list(&ListParams::default()).await.unwrap().items;
+        let comparable = |crd: CustomResourceDefinition| {
+            let status = crd.status.unwrap();
+            let conditions = status.conditions.unwrap_or_default().into_iter();
+            let conditions: Vec<_> =
+                conditions.map(|condition| (condition.type_, condition.status)).collect();
+            let (name, labels) = (crd.metadata.name, crd.metadata.labels);
+            (name, labels, crd.spec, status.accepted_names, status.stored_versions, conditions)
+        };
+        listed.into_iter().map(comparable).collect::<Vec<_>>()
+    };
+    let (early, late) = tokio::join!(list(&early), list(&late));
+    assert!(early.len() > 10);
+    assert_eq!(early, late);
 }

@@ -2,8 +2,9 @@
 
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use pivot_lab::assets::CLUSTER_API;
 use pivot_lab::observer::{Broken, Side};
-use pivot_lab::{Observer, Pair, Rules, Server};
+use pivot_lab::{Crds, Observer, Pair, Rules, Server};
 use serde_json::json;
 
 const OBJECTS: &str = "
@@ -28,8 +29,7 @@ async fn api(server: &Server, kind: &str) -> Api<DynamicObject> {
 
 #[tokio::test]
 async fn a_careless_move_breaks_promises_and_a_careful_one_none() {
-    let pair = Pair::start().await.unwrap();
-    pair.install_cluster_api().await.unwrap();
+    let pair = Pair::start_with(&Crds::cluster_api(CLUSTER_API).await.unwrap()).await.unwrap();
     pair.source.apply(OBJECTS).await.unwrap();
     pair.target.apply("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}").await.unwrap();
     let theirs =

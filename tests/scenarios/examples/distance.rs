@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use pivot_lab::managers::workload_kubeconfig;
-use pivot_lab::{Pair, Relay, say};
+use pivot_lab::{Crds, Pair, Relay, say};
 use pivot_scenarios::host::Run;
 use pivot_scenarios::link::Link;
 use pivot_scenarios::pivots::{Pivots, condition};
@@ -32,9 +32,7 @@ struct Lab {
 
 impl Lab {
     async fn start() -> Result<Self> {
-        let pair = Pair::start().await?;
-        let crds = shape::crds()?;
-        pair.install_crds(&crds.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+        let pair = Pair::start_with(&Crds::parse(&shape::crds()?)?).await?;
         Pivots::install_with(&pair.source, &[]).await?;
         let link = Link::new()?;
         let controller = link.controller(pair.source.kubeconfig()).await?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use pivot_lab::Pair;
+use pivot_lab::{Crds, Pair};
 use pivot_scenarios::host::binary;
 use pivot_scenarios::shape::{self, WITHOUT_PLUGIN};
 use tempfile::TempDir;
@@ -24,8 +24,7 @@ const MARGIN: usize = 16;
 async fn main() -> Result<()> {
     let out = PathBuf::from(std::env::args().nth(1).context("name the directory to draw into")?);
     std::fs::create_dir_all(&out)?;
-    let (pair, crds) = (Pair::start().await?, shape::crds()?);
-    pair.install_crds(&crds.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+    let pair = Pair::start_with(&Crds::parse(&shape::crds()?)?).await?;
     pair.source.apply_values(shape::cluster("shop", MACHINES)).await?;
     pair.source.apply_values(shape::cluster("edge", 3)).await?;
     let dir = tempfile::tempdir()?;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
-use pivot_lab::Server;
+use pivot_lab::{Crds, Server};
 use serde_json::{Value, json};
 
 use crate::host::{Host, Run};
@@ -29,18 +29,15 @@ impl<'a> Pivots<'a> {
 
     /// The same with more flags.
     pub async fn install_with(server: &'a Server, more: &[&str]) -> Result<Self> {
-        let words = ["controller", "manifests", "--image", "registry.example.com/pivot-host:v1"];
-        let list = Host::alone().run(&[&words[..], more].concat()).await?.done()?;
-        let items = list.get("items").and_then(Value::as_array).context("a list has no items")?;
-        let (definitions, others): (Vec<Value>, Vec<Value>) = items
-            .iter()
-            .cloned()
-            .partition(|object| object.get("kind") == Some(&json!("CustomResourceDefinition")));
-        let definitions: Vec<String> = definitions.iter().map(Value::to_string).collect();
-        let definitions: Vec<&str> = definitions.iter().map(String::as_str).collect();
+        let (definitions, others) = manifests(more).await?;
         server.install_crds(&definitions).await?;
         server.apply_values(others).await?;
         Ok(Self(server))
+    }
+
+    /// The CRDs among it, for a server that is about to start.
+    pub async fn definitions(more: &[&str]) -> Result<Crds> {
+        Ok(manifests(more).await?.0)
     }
 
     /// Those of a namespace.
@@ -115,4 +112,16 @@ impl<'a> Pivots<'a> {
 pub fn condition<'a>(shown: &'a Value, of: &str) -> Option<&'a Value> {
     let conditions = shown.get("conditions").and_then(Value::as_array);
     conditions.into_iter().flatten().find(|one| one.get("type").and_then(Value::as_str) == Some(of))
+}
+
+/// Everything that a controller needs: CRDs, and other objects.
+async fn manifests(more: &[&str]) -> Result<(Crds, Vec<Value>)> {
+    let words = ["controller", "manifests", "--image", "registry.example.com/pivot-host:v1"];
+    let list = Host::alone().run(&[&words[..], more].concat()).await?.done()?;
+    let items = list.get("items").and_then(Value::as_array).context("a list has no items")?;
+    let (definitions, others): (Vec<Value>, Vec<Value>) = items
+        .iter()
+        .cloned()
+        .partition(|object| object.get("kind") == Some(&json!("CustomResourceDefinition")));
+    Ok((definitions.into(), others))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, DeleteParams};
 use pivot_core::{GroupKind, Key};
-use pivot_lab::Server;
+use pivot_lab::{Crds, Server};
 use pivot_places::{Change, ConnectOptions, KubePlace, Place};
 use serde_json::json;
 
@@ -39,8 +39,7 @@ spec:
 
 #[tokio::test(flavor = "multi_thread")]
 async fn real_server_keeps_the_contract_of_places() {
-    let server = Server::start("contract").await.unwrap();
-    server.install_crds(&[MACHINES]).await.unwrap();
+    let server = Server::start_with("contract", &Crds::parse(&[MACHINES]).unwrap()).await.unwrap();
     let place_of = |namespace: &str, name: &str| {
         let mut object = machine(name);
         object["metadata"]["namespace"] = namespace.into();

@@ -1,7 +1,7 @@
 //! Parts of a namespace that the user leaves where they are, and what nobody but the user knows to belong to it.
 
-use pivot_lab::Dump;
 use pivot_lab::proxy::{Fault, Rule, Seen, Times};
+use pivot_lab::{Crds, Dump};
 use pivot_scenarios::secrets::ENCODED;
 use pivot_scenarios::shape::{self, WITHOUT_PLUGIN};
 use pivot_scenarios::state;
@@ -114,7 +114,7 @@ async fn what_is_excluded_stays_with_what_it_uses() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_carried_along_is_on_both_sides_there_and_back() {
     let stage = Stage::start().await;
-    stage.pair.install_crds(&[POLICIES]).await.unwrap();
+    stage.pair.install_crds(&Crds::parse(&[POLICIES]).unwrap()).await.unwrap();
     let (source, target) = (&stage.pair.source, &stage.pair.target);
     let both = [NAMESPACE, "vault"];
     let objects = shape::cluster(NAMESPACE, 1).into_iter().chain(unknown()).chain(spare());
@@ -189,7 +189,7 @@ fn creates_machines(seen: &Seen) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_added_is_in_the_target_and_a_rollback_removes_it() {
     let stage = Stage::start().await;
-    stage.pair.install_crds(&[POLICIES]).await.unwrap();
+    stage.pair.install_crds(&Crds::parse(&[POLICIES]).unwrap()).await.unwrap();
     let wired = stage.wired().await;
     let (source, target) = (&stage.pair.source, &stage.pair.target);
     let both = [NAMESPACE, "extra"];

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt};
-use pivot_lab::{Kind, Server, kubeconfig, say};
+use pivot_lab::{Crds, Kind, Server, kubeconfig, say};
 use pivot_scenarios::host::Host;
 use pivot_scenarios::{shape, state};
 use serde_json::json;
@@ -153,7 +153,7 @@ fn moving() -> Vec<&'static str> {
 async fn a_cluster_that_manages_itself_is_deleted_by_nobody_who_does_not_mean_it() {
     let stage = Stage::start().await;
     let (child, parent) = (&stage.pair.source, &stage.pair.target);
-    child.install_crds(&[MACHINE_POOLS]).await.unwrap();
+    child.install_crds(&Crds::parse(&[MACHINE_POOLS]).unwrap()).await.unwrap();
     let before = stage.fill("shop", 1).await;
     stage.fill("other", 1).await;
     for namespace in ["shop", "other"] {
@@ -237,9 +237,8 @@ async fn a_cluster_that_manages_itself_is_deleted_by_nobody_who_does_not_mean_it
 // proves: T73
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_that_a_protected_one_makes_beside_it_come_and_go() {
-    let child = Server::start("child").await.unwrap();
-    let crds = shape::crds().unwrap();
-    child.install_crds(&crds.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
+    let crds = Crds::parse(&shape::crds().unwrap()).unwrap();
+    let child = Server::start_with("child", &crds).await.unwrap();
     let mut objects = shape::cluster("shop", 0);
     let template = |name: &str, owners: &[&str]| {
         let owner =

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
-use pivot_lab::{Dump, FaultProxy, Server, say};
+use pivot_lab::{Crds, Dump, FaultProxy, Server, say};
 use pivot_scenarios::host::{Ended, Host};
 use pivot_scenarios::{shape, state};
 use serde_json::{Value, json};
@@ -149,9 +149,12 @@ async fn targets_that_are_not_ready() {
     let any = json!({ "type": "string" });
     let few = json!({ "type": "string", "enum": ["small"] });
     let spec = json!({ "size": any, "colour": any });
-    source.install_crds(&[&thing_crd("Strict", spec.clone()), &thing_crd("Lossy", spec)]).await.unwrap();
+    let crds = |things: [String; 2]| Crds::parse(&things).unwrap();
+    let loose = crds([thing_crd("Strict", spec.clone()), thing_crd("Lossy", spec)]);
+    source.install_crds(&loose).await.unwrap();
     let strict = thing_crd("Strict", json!({ "size": few, "colour": any }));
-    target.install_crds(&[&strict, &thing_crd("Lossy", json!({ "size": any }))]).await.unwrap();
+    let strict = crds([strict, thing_crd("Lossy", json!({ "size": any }))]);
+    target.install_crds(&strict).await.unwrap();
     let large = json!({ "size": "large", "colour": "red" });
     let things = vec![thing("Strict", "strict", large.clone()), thing("Lossy", "lossy", large)];
     source.apply_values(things).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pivot_lab::{Dump, FaultProxy, Observer, Pair, Rules, Server};
+use pivot_lab::{Crds, Dump, FaultProxy, Observer, Pair, Rules, Server};
 use pivot_scenarios::host::Host;
 use pivot_scenarios::{shape, state};
 
@@ -21,9 +21,8 @@ pub(crate) struct Wired {
 
 impl Stage {
     pub(crate) async fn start() -> Self {
-        let (pair, crds) = (Pair::start().await.unwrap(), shape::crds().unwrap());
-        let crds: Vec<_> = crds.iter().map(String::as_str).collect();
-        pair.install_crds(&crds).await.unwrap();
+        let crds = Crds::parse(&shape::crds().unwrap()).unwrap();
+        let pair = Pair::start_with(&crds).await.unwrap();
         let host = Host::between(pair.source.kubeconfig(), pair.target.kubeconfig());
         Self { pair, host }
     }

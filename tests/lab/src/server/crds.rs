@@ -1,4 +1,4 @@
-//! Installs CRDs: made-up ones, and Cluster API's own.
+//! CRDs, made-up ones and Cluster API's own, which a server has from its start or gets later.
 //!
 //! An Established CRD is not necessarily served yet, and the garbage collector does not know its kind for up to half a minute.
 //! Tests that start too early fail one time in ten; so this waits for both.
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::manifest::parse;
 use super::{Pair, Server};
-use crate::assets::{CLUSTER_API, assets};
+use crate::assets::assets;
 use crate::kinds::text;
 
 const CRD_LIMIT: Duration = Duration::from_mins(3);
@@ -32,47 +32,19 @@ const BY_HAND: [(&str, &str); 2] = [
     ("HardwareData", "clusterctl.cluster.x-k8s.io/move"),
 ];
 
-impl Pair {
-    /// [`Server::install_crds`] on both sides.
-    pub async fn install_crds(&self, yaml: &[&str]) -> Result<()> {
-        tokio::try_join!(self.source.install_crds(yaml), self.target.install_crds(yaml)).map(drop)
+/// Definitions of kinds.
+#[derive(Debug, Clone, Default)]
+pub struct Crds(Vec<Value>);
+
+impl Crds {
+    /// Those in these texts, each of which may hold several.
+    pub fn parse(texts: &[impl AsRef<str>]) -> Result<Self> {
+        let parsed = texts.iter().map(|text| parse(text.as_ref())).collect::<Result<Vec<_>>>()?;
+        Ok(Self(parsed.into_iter().flatten().collect()))
     }
 
-    /// [`Server::install_cluster_api`] on both sides.
-    pub async fn install_cluster_api(&self) -> Result<()> {
-        self.install_cluster_api_of(CLUSTER_API).await
-    }
-
-    /// [`Server::install_cluster_api_of`] on both sides.
-    pub async fn install_cluster_api_of(&self, version: &str) -> Result<()> {
-        let (source, target) = (&self.source, &self.target);
-        tokio::try_join!(source.install_cluster_api_of(version), target.install_cluster_api_of(version))
-            .map(drop)
-    }
-
-    /// [`Server::install_metal3`] on both sides.
-    pub async fn install_metal3(&self) -> Result<()> {
-        tokio::try_join!(self.source.install_metal3(), self.target.install_metal3()).map(drop)
-    }
-}
-
-impl Server {
-    /// Creates CRDs (each text may hold several), waits until they are served, and lets the garbage collector see them.
-    pub async fn install_crds(&self, yaml: &[&str]) -> Result<()> {
-        let mut crds = Vec::new();
-        for text in yaml {
-            crds.extend(parse(text)?);
-        }
-        self.install(crds).await
-    }
-
-    /// [`Self::install_cluster_api_of`] the lab's default release.
-    pub async fn install_cluster_api(&self) -> Result<()> {
-        self.install_cluster_api_of(CLUSTER_API).await
-    }
-
-    /// Cluster API's CRDs as `clusterctl init` leaves them, except for conversion webhooks, which nothing would answer.
-    pub async fn install_cluster_api_of(&self, version: &str) -> Result<()> {
+    /// Those of a release of Cluster API as `clusterctl init` leaves them, except for conversion webhooks, which nothing would answer.
+    pub async fn cluster_api(version: &str) -> Result<Self> {
         let dirs = assets().await?.crds(version).await?;
         let mut crds = Vec::new();
         for (dir, provider) in [
@@ -95,14 +67,14 @@ impl Server {
             set_labels(&mut crd, [("clusterctl.cluster.x-k8s.io/core", "inventory")]);
             crds.push(crd);
         }
-        self.install(crds).await
+        Ok(Self(crds))
     }
 
-    /// Metal3's CRDs as on a site that wants to move hosts.
+    /// Metal3's as on a site that wants to move hosts.
     ///
     /// `clusterctl init` labels those of the provider. The baremetal operator's come without labels; those on hosts and on
     /// inspection results are added by hand, as in Metal3's own guide to moving.
-    pub async fn install_metal3(&self) -> Result<()> {
+    pub async fn metal3() -> Result<Self> {
         let mut crds = read_dir(&assets().await?.metal3()?.crds)?;
         for crd in &mut crds {
             if text(crd, "/spec/group") == "infrastructure.cluster.x-k8s.io" {
@@ -114,21 +86,63 @@ impl Server {
                 set_labels(crd, [("clusterctl.cluster.x-k8s.io", ""), (label, "")]);
             }
         }
-        self.install(crds).await
+        Ok(Self(crds))
     }
 
-    pub(super) async fn install(&self, crds: Vec<Value>) -> Result<()> {
+    /// These and others.
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
+    pub(super) fn objects(&self) -> &[Value] {
+        &self.0
+    }
+}
+
+impl From<Vec<Value>> for Crds {
+    fn from(objects: Vec<Value>) -> Self {
+        Self(objects)
+    }
+}
+
+impl Pair {
+    /// [`Server::install_crds`] on both sides.
+    pub async fn install_crds(&self, crds: &Crds) -> Result<()> {
+        tokio::try_join!(self.source.install_crds(crds), self.target.install_crds(crds)).map(drop)
+    }
+}
+
+impl Server {
+    /// Creates CRDs on a running server, waits until they are served, and lets the garbage collector see them.
+    pub async fn install_crds(&self, crds: &Crds) -> Result<()> {
+        if self.create_crds(crds).await? { self.refresh_controllers().await } else { Ok(()) }
+    }
+
+    /// Creates CRDs that are not there yet, and waits until all are served. Returns true if any was created.
+    pub(super) async fn create_crds(&self, crds: &Crds) -> Result<bool> {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let crds = crds.into_iter().map(serde_json::from_value::<CustomResourceDefinition>);
-        let crds = crds.collect::<Result<Vec<_>, _>>().context("read a CRD")?;
+        let crds = read(crds)?;
         let create =
             async |crd: &CustomResourceDefinition| match api.create(&PostParams::default(), crd).await {
-                Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
-                other => other.map(drop).with_context(|| format!("create CRD {}", crd.name_any())),
+                Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+                other => other.map(|_| true).with_context(|| format!("create CRD {}", crd.name_any())),
             };
-        futures::future::try_join_all(crds.iter().map(create)).await?;
+        let created = futures::future::try_join_all(crds.iter().map(create)).await?;
+        self.wait_for_kinds(&crds).await?;
+        Ok(created.contains(&true))
+    }
+
+    /// Waits until CRDs that the server has from its start are served.
+    pub(super) async fn wait_for_crds(&self, crds: &Crds) -> Result<()> {
+        self.wait_for_kinds(&read(crds)?).await
+    }
+
+    async fn wait_for_kinds(&self, crds: &[CustomResourceDefinition]) -> Result<()> {
+        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let start = Instant::now();
-        for crd in &crds {
+        for crd in crds {
             while !is_served(&self.client, crd).await {
                 if start.elapsed() > CRD_LIMIT {
                     let status = api.get(&crd.name_any()).await?.status;
@@ -137,8 +151,13 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
-        self.refresh_controllers().await
+        Ok(())
     }
+}
+
+fn read(crds: &Crds) -> Result<Vec<CustomResourceDefinition>> {
+    let read = |crd: &Value| serde_json::from_value(crd.clone()).context("read a CRD");
+    crds.0.iter().map(read).collect()
 }
 
 /// Established is what the CRD reports; clients need its path to answer.

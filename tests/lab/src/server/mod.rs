@@ -11,7 +11,9 @@ mod dump;
 mod garbage;
 mod manifest;
 mod objects;
+mod stored;
 
+pub use crds::Crds;
 pub(crate) use dump::selects;
 pub use dump::{Dump, normalise};
 pub use manifest::parse;
@@ -30,6 +32,7 @@ use crate::kubeconfig;
 use crate::pki::{Authority, Identity, Validity};
 use crate::ports::free_ports;
 use crate::process::Process;
+use stored::Entry;
 
 /// How long a server may take; a busy machine needs a multiple of the usual three seconds.
 const START_LIMIT: Duration = Duration::from_mins(5);
@@ -48,13 +51,20 @@ pub struct Pair {
 impl Pair {
     /// Starts both at the same time.
     pub async fn start() -> Result<Self> {
-        Self::start_of(KUBERNETES, KUBERNETES).await
+        Self::start_with(&Crds::default()).await
+    }
+
+    /// The same with CRDs on both sides.
+    pub async fn start_with(crds: &Crds) -> Result<Self> {
+        Self::start_of(KUBERNETES, KUBERNETES, crds).await
     }
 
     /// The same with these Kubernetes releases.
-    pub async fn start_of(source: &str, target: &str) -> Result<Self> {
-        let (source, target) =
-            tokio::try_join!(Server::start_of("source", source), Server::start_of("target", target))?;
+    pub async fn start_of(source: &str, target: &str, crds: &Crds) -> Result<Self> {
+        let (source, target) = tokio::try_join!(
+            Server::start_of("source", source, crds),
+            Server::start_of("target", target, crds)
+        )?;
         Ok(Self { source, target })
     }
 }
@@ -63,6 +73,7 @@ impl Pair {
 pub struct Server {
     name: String,
     url: String,
+    etcd_url: String,
     client: Client,
     kubeconfig: PathBuf,
     authority: Authority,
@@ -77,29 +88,45 @@ pub struct Server {
 impl Server {
     /// Starts a server; `name` is its kubeconfig's context.
     pub async fn start(name: &str) -> Result<Self> {
-        Self::start_of(name, KUBERNETES).await
+        Self::start_with(name, &Crds::default()).await
+    }
+
+    /// The same with CRDs.
+    pub async fn start_with(name: &str, crds: &Crds) -> Result<Self> {
+        Self::start_of(name, KUBERNETES, crds).await
     }
 
     /// The same with a Kubernetes release.
-    pub async fn start_of(name: &str, version: &str) -> Result<Self> {
+    pub async fn start_of(name: &str, version: &str, crds: &Crds) -> Result<Self> {
         let binaries = assets().await?.servers(version).await?;
+        let entries = stored::entries(&binaries, version, crds).await?;
+        let server = Self::start_without_controllers(name, &binaries, &entries).await?;
+        server.wait_for_crds(crds).await?;
+        server.start_controllers().await?;
+        Ok(server)
+    }
+
+    /// Starts a server whose etcd holds these entries, and no controllers.
+    async fn start_without_controllers(
+        name: &str,
+        binaries: &ServerBinaries,
+        entries: &[Entry],
+    ) -> Result<Self> {
         let mut attempt = 1;
-        let server = loop {
-            match Self::start_once(name, &binaries).await {
+        loop {
+            match Self::try_start(name, binaries, entries).await {
                 Err(error)
                     if attempt < START_ATTEMPTS
                         && format!("{error:#}").contains("address already in use") =>
                 {
                     attempt += 1;
                 }
-                other => break other.with_context(|| format!("start the {name} server"))?,
+                other => break other.with_context(|| format!("start the {name} server")),
             }
-        };
-        server.start_controllers().await?;
-        Ok(server)
+        }
     }
 
-    async fn start_once(name: &str, binaries: &ServerBinaries) -> Result<Self> {
+    async fn try_start(name: &str, binaries: &ServerBinaries, entries: &[Entry]) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix(&format!("pivot-lab-{name}-")).tempdir()?;
         let path = dir.path();
         let (etcd_port, port) = free_ports()?;
@@ -113,6 +140,10 @@ impl Server {
         let etcd_url = format!("http://127.0.0.1:{etcd_port}");
         let mut etcd =
             Process::spawn("etcd", &commands::etcd(binaries, path, &etcd_url), path.join("etcd.log")).await?;
+        if !entries.is_empty() {
+            etcd.until("ready", START_LIMIT, async || stored::is_ready(&etcd_url).await).await?;
+            stored::write(&etcd_url, entries).await.context("write CRDs into etcd")?;
+        }
         let command = commands::apiserver(binaries, path, &etcd_url, port);
         let mut apiserver =
             Process::spawn("kube-apiserver", &command, path.join("kube-apiserver.log")).await?;
@@ -124,6 +155,7 @@ impl Server {
         Ok(Self {
             name: name.to_owned(),
             url,
+            etcd_url,
             client,
             kubeconfig,
             authority,

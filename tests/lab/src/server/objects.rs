@@ -40,7 +40,7 @@ impl Server {
             |object: &Value| object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition");
         let (crds, objects): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_crd);
         if !crds.is_empty() {
-            self.install(crds).await?;
+            self.install_crds(&crds.into()).await?;
         }
         let mut pending = objects.into_iter().map(Manifest::new).collect::<Result<Vec<_>>>()?;
         self.ensure_namespaces(&pending).await?;

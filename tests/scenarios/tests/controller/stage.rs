@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kube::api::{Api, Patch, PatchParams};
 use pivot_lab::managers::kubeconfig_secret;
-use pivot_lab::{Dump, ObjectKey, Pair, Server};
+use pivot_lab::{Crds, Dump, ObjectKey, Pair, Server};
 use pivot_scenarios::host::{Host, Run};
 use pivot_scenarios::pivots::{Pivots, condition};
 use pivot_scenarios::{shape, state};
@@ -24,10 +24,12 @@ impl Stage {
 
     /// The same with more flags for the manifests.
     pub(crate) async fn start_with(namespaces: &[&str], more: &[&str]) -> Self {
-        let (pair, crds) = (Pair::start().await.unwrap(), shape::crds().unwrap());
-        let crds: Vec<_> = crds.iter().map(String::as_str).collect();
-        pair.install_crds(&crds).await.unwrap();
-        let stage = Self { pair };
+        let crds = Crds::parse(&shape::crds().unwrap()).unwrap();
+        let all = crds.clone().and(Pivots::definitions(more).await.unwrap());
+        let (source, target) =
+            tokio::try_join!(Server::start_with("source", &all), Server::start_with("target", &crds))
+                .unwrap();
+        let stage = Self { pair: Pair { source, target } };
         Pivots::install_with(&stage.pair.source, more).await.unwrap();
         for namespace in namespaces {
             stage.fill(namespace).await;

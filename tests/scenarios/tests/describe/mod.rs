@@ -12,8 +12,8 @@ use std::time::Instant;
 use anyhow::Context;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::jiff::Timestamp;
-use pivot_lab::assets::{CLUSTER_API_NEWEST, KUBERNETES};
-use pivot_lab::{Server, say};
+use pivot_lab::assets::{CLUSTER_API, CLUSTER_API_NEWEST, KUBERNETES};
+use pivot_lab::{Crds, Server, say};
 use pivot_scenarios::clusterctl::{Answer, describe, recorded};
 use pivot_scenarios::host::Host;
 use serde_json::Value;
@@ -88,9 +88,9 @@ fn with_ages(objects: &[Value]) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn clusterctl_and_pivot_host_describe_the_same_but_for_the_differences_that_have_a_name() {
     let start = Instant::now();
-    let server = Server::start("described").await.unwrap();
-    server.install_cluster_api().await.unwrap();
-    server.install_crds(&clusters::crds().iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
+    let own = Crds::parse(&clusters::crds()).unwrap();
+    let crds = Crds::cluster_api(CLUSTER_API).await.unwrap().and(own);
+    let server = Server::start_with("described", &crds).await.unwrap();
     let clusters = clusters();
     for (_, cluster) in &clusters {
         server.apply_values(cluster.objects.clone()).await.unwrap();

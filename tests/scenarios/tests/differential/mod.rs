@@ -15,7 +15,7 @@ use std::time::Instant;
 use futures::future::try_join_all;
 use futures::{StreamExt, stream};
 use kube::api::{Api, Patch, PatchParams};
-use pivot_lab::{Dump, Pair, Server, say};
+use pivot_lab::{Crds, Dump, Pair, Server, say};
 use pivot_scenarios::host::Host;
 use serde_json::Value;
 
@@ -27,9 +27,7 @@ use shapes::{End, Shape, everywhere, global, one_by_one, random};
 const CONCURRENT: usize = 3;
 
 async fn pair() -> Pair {
-    let pair = Pair::start().await.unwrap();
-    pair.install_crds(&kinds::crds().iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
-    pair
+    Pair::start_with(&Crds::parse(&kinds::crds()).unwrap()).await.unwrap()
 }
 
 /// Fills both servers with what the shapes have there.

@@ -10,7 +10,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use pivot_lab::assets::KUBERNETES;
 use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::observer::Side;
-use pivot_lab::{Dump, Manager, ManagerOptions, Managers, Pair, Server, pki, process, say};
+use pivot_lab::{Crds, Dump, Manager, ManagerOptions, Managers, Pair, Server, pki, process, say};
 use serde_json::{Value, json};
 
 use super::infra::{self, Provider};
@@ -39,9 +39,8 @@ impl World {
 
     /// The same on other releases of Kubernetes: the source's and the target's.
     pub(crate) async fn start_on(version: &'static str, kubernetes: [&str; 2]) -> Result<Self> {
-        let pair = Pair::start_of(kubernetes[0], kubernetes[1]).await?;
-        pair.install_cluster_api_of(version).await?;
-        pair.install_crds(&[&infra::crds()]).await?;
+        let crds = Crds::cluster_api(version).await?.and(Crds::parse(&[infra::crds()])?);
+        let pair = Pair::start_of(kubernetes[0], kubernetes[1], &crds).await?;
         // With this ConfigMap, KCP considers a control plane initialized.
         pair.target
             .apply(

@@ -7,10 +7,12 @@ use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use pivot_lab::assets::CLUSTER_API;
 use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::observer::Side;
 use pivot_lab::{
-    Dump, FaultProxy, Kind, Manager, ManagerOptions, Managers, Metal3Operators, Operator, Pair, Server, say,
+    Crds, Dump, FaultProxy, Kind, Manager, ManagerOptions, Managers, Metal3Operators, Operator, Pair, Server,
+    say,
 };
 use pivot_scenarios::host::Host;
 use serde_json::{Value, json};
@@ -52,9 +54,8 @@ pub(crate) struct World {
 impl World {
     /// Starts everything; the target stands in for the workload, too.
     pub(crate) async fn start() -> Result<Self> {
-        let pair = Pair::start().await?;
-        pair.install_cluster_api().await?;
-        pair.install_metal3().await?;
+        let crds = Crds::cluster_api(CLUSTER_API).await?.and(Crds::metal3().await?);
+        let pair = Pair::start_with(&crds).await?;
         for server in [&pair.source, &pair.target] {
             server.apply("{apiVersion: v1, kind: Namespace, metadata: {name: metal3}}").await?;
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pivot_lab::{Dump, Pair, normalise};
+use pivot_lab::{Crds, Dump, Pair, normalise};
 use pivot_scenarios::host::{Ended, Host};
 use pivot_scenarios::{shape, state};
 use serde_json::{Value, json};
@@ -117,10 +117,8 @@ impl Stage {
         let guests = TempDir::new().unwrap();
         let root = root();
         pivot_guests::build_guests(&root.join("tests/guests"), &[&root.join("wit")], guests.path()).unwrap();
-        let (pair, crds) = (Pair::start().await.unwrap(), shape::crds().unwrap());
-        let host = host_crd();
-        let crds: Vec<_> = crds.iter().map(String::as_str).chain([host.as_str()]).collect();
-        pair.install_crds(&crds).await.unwrap();
+        let hosts = Crds::parse(&[host_crd()]).unwrap();
+        let pair = Pair::start_with(&Crds::parse(&shape::crds().unwrap()).unwrap().and(hosts)).await.unwrap();
         Self { pair, guests, work: TempDir::new().unwrap(), hostile: OnceCell::new() }
     }
 

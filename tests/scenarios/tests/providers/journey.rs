@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use pivot_lab::{Dump, ObjectKey, Pair, Server, parse, say};
+use pivot_lab::assets::CLUSTER_API;
+use pivot_lab::{Crds, Dump, ObjectKey, Pair, Server, parse, say};
 use pivot_scenarios::clusterctl::clusterctl;
 use pivot_scenarios::host::Host;
 use pivot_scenarios::sampling::sample;
@@ -50,10 +51,8 @@ async fn a_cluster_of_each_provider_moves_there_and_back_and_leaves_what_is_writ
     let start = Instant::now();
     let providers = Providers::find().await;
     let cases: Vec<&Case> = CASES.iter().filter(|case| case.can_run(&providers)).collect();
-    let pair = Pair::start().await.unwrap();
-    pair.install_cluster_api().await.unwrap();
-    let crds = providers.crds();
-    tokio::try_join!(pair.source.apply_values(crds.clone()), pair.target.apply_values(crds)).unwrap();
+    let crds = Crds::cluster_api(CLUSTER_API).await.unwrap().and(providers.crds().into());
+    let pair = Pair::start_with(&crds).await.unwrap();
     for (_, shared) in SHARED.iter().filter(|(provider, _)| providers.has(provider)) {
         pair.source.apply_values(parse(shared).unwrap()).await.unwrap();
     }

@@ -1,0 +1,82 @@
+//! What etcd holds of CRDs, recorded once for all servers that have them from their start.
+//!
+//! An API server that is given twenty CRDs one by one works out its whole description anew after each: two seconds of a processor,
+//! as much as all else of its start. One that finds them in its etcd does that once.
+
+use anyhow::{Context, Result};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::Request;
+use kube::{Client, Config};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::{Crds, Server};
+use crate::assets::{ETCD, ServerBinaries};
+use crate::recording::Recording;
+
+/// Where an API server keeps CRDs, and the end of that range of keys.
+const RANGE: (&str, &str) = (
+    "/registry/apiextensions.k8s.io/customresourcedefinitions/",
+    "/registry/apiextensions.k8s.io/customresourcedefinitions0",
+);
+
+/// One server at a time is asked what it stores: tests that begin together need the same.
+static ASKING: Mutex<()> = Mutex::const_new(());
+
+/// A key of etcd and its value, as base64.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Entry {
+    key: String,
+    value: String,
+}
+
+/// Returns what a server of this Kubernetes release stores of these CRDs. The first call starts a server to find out.
+pub(super) async fn entries(binaries: &ServerBinaries, version: &str, crds: &Crds) -> Result<Vec<Entry>> {
+    if crds.objects().is_empty() {
+        return Ok(Vec::new());
+    }
+    let _asking = ASKING.lock().await;
+    let recording = Recording::find("crds", &(ETCD, version, crds.objects()))?;
+    if let Some(entries) = recording.read()? {
+        return Ok(entries);
+    }
+    let server = Server::start_without_controllers("recorded", binaries, &[]).await?;
+    server.create_crds(crds).await?;
+    let entries = read(&server.etcd_url).await.context("read CRDs from etcd")?;
+    recording.write(&entries)?;
+    Ok(entries)
+}
+
+async fn read(etcd: &str) -> Result<Vec<Entry>> {
+    let (key, end) = (STANDARD.encode(RANGE.0), STANDARD.encode(RANGE.1));
+    let answer = ask(&connect(etcd)?, "/v3/kv/range", &json!({ "key": key, "range_end": end })).await?;
+    let kvs = answer.get("kvs").cloned().context("etcd holds no CRD")?;
+    Ok(serde_json::from_value(kvs)?)
+}
+
+/// Writes entries into etcd.
+pub(super) async fn write(etcd: &str, entries: &[Entry]) -> Result<()> {
+    let client = connect(etcd)?;
+    for entry in entries {
+        ask(&client, "/v3/kv/put", &serde_json::to_value(entry)?).await?;
+    }
+    Ok(())
+}
+
+/// Returns true if etcd answers.
+pub(super) async fn is_ready(etcd: &str) -> bool {
+    let get =
+        async || anyhow::Ok(connect(etcd)?.request_text(Request::get("/health").body(Vec::new())?).await?);
+    get().await.is_ok()
+}
+
+fn connect(etcd: &str) -> Result<Client> {
+    Ok(Client::try_from(Config::new(etcd.parse().context("read the address of etcd")?))?)
+}
+
+async fn ask(client: &Client, path: &str, question: &Value) -> Result<Value> {
+    let request = Request::post(path).body(serde_json::to_vec(question)?)?;
+    Ok(client.request(request).await?)
+}
