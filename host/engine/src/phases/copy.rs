@@ -233,14 +233,18 @@ async fn over_existing(
             };
         }
         let now = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
-        // Status and finalizers are left to the target's controllers.
+        // Status is left to the target's controllers.
         let with_status = !kind.status_subresource;
         let (now, wanted) = (content(&now, with_status), content(body, with_status));
-        let change = match step.added_from() {
+        let mut change = match step.added_from() {
             None => merge::between(&now, &wanted),
             // It is not paused: what the target's controllers have made of it since stays.
             Some(_) => (!body::lost(&wanted, &now).is_empty()).then_some(wanted),
         };
+        if let Some(finalizers) = finalizers_to_restore(&there, body) {
+            let patch = change.get_or_insert_with(|| json!({}));
+            merge::apply(patch, &json!({"metadata": {"finalizers": finalizers}}));
+        }
         let Some(mut patch) = change else {
             return Ok(Existing::Brought(Box::new(there)));
         };
@@ -254,6 +258,15 @@ async fn over_existing(
         }
     }
     Err(job.target.failed("creating", Some(&step.key), PlaceError::Conflict("it keeps changing".into())))
+}
+
+/// The finalizers of a copy that lacks some of its body's: a rollback removes them before it deletes the copy, and may have died in
+/// between. Returns `None` if none is missing, or if the copy is being deleted: no server adds any then.
+fn finalizers_to_restore(there: &Object, body: &Value) -> Option<Vec<String>> {
+    let (now, wanted) = (&there.meta.finalizers, body.pointer("/metadata/finalizers")?.as_array()?);
+    let wanted = wanted.iter().filter_map(Value::as_str).map(str::to_owned);
+    let missing: Vec<String> = wanted.filter(|name| !now.contains(name)).collect();
+    (!missing.is_empty() && !there.meta.deleting()).then(|| [missing, now.clone()].concat())
 }
 
 /// Restores field ownership: a server-side applier can't remove its fields if another manager owns them.

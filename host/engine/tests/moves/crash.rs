@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pivot_core::record::Phase;
 use pivot_engine::run;
 use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_places::{MemoryPlace, Place, PlaceError, Preconditions};
+use serde_json::json;
 
-use crate::stage::{Stage, picture, under_way};
+use crate::stage::{CLUSTERS, Stage, key, kinds, picture, under_way};
 
 /// From the n-th writing call on, counted over both servers, nothing gets through any more.
 pub(crate) fn die_at(stage: &Stage, n: usize, acted: bool) -> Arc<AtomicUsize> {
@@ -151,6 +152,71 @@ async fn a_move_killed_at_any_write_before_the_commit_is_rolled_back_without_a_t
     )
     .await;
     assert!(taken_back > 20, "{taken_back}");
+}
+
+/// A move whose run died at a write.
+async fn dead_at(write: usize) -> Stage {
+    let stage = Stage::new();
+    die_at(&stage, write, false);
+    drop(run::start(stage.setup()).await);
+    revive(&stage);
+    stage
+}
+
+/// The last write at which a run can die before its move is committed.
+async fn last_before_commit() -> usize {
+    for write in 1.. {
+        let status = under_way(dead_at(write).await.setup()).await;
+        if status.is_some_and(|one| one.record.phase >= Phase::Committed) {
+            return write - 1;
+        }
+    }
+    unreachable!("no move is committed")
+}
+
+/// A rollback removes the finalizers of a copy before it deletes the copy.
+// proves: I10
+#[tokio::test(start_paused = true)]
+async fn a_killed_rollback_leaves_a_move_that_continues() {
+    let whole = Stage::new();
+    run::start(whole.setup()).await.unwrap();
+    let last = last_before_commit().await;
+    let deaths = at_every_write(
+        async || (dead_at(last).await, ()),
+        async |stage, ()| drop(run::rollback(stage.setup()).await),
+        async |stage, (), at| {
+            run::start(stage.setup()).await.unwrap();
+            assert_eq!(picture(&stage.target), picture(&whole.target), "{at}");
+            assert_eq!(picture(&stage.source), picture(&whole.source), "{at}");
+        },
+    )
+    .await;
+    assert!(deaths > 20, "{deaths}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn finalizers_of_the_targets_controllers_stay_on_copies() {
+    let stage = dead_at(last_before_commit().await).await;
+    let machine = key(CLUSTERS, "Machine", "m0");
+    stage.target.edit(&machine, |body| body["metadata"]["finalizers"] = json!(["theirs"])).unwrap();
+    run::start(stage.setup()).await.unwrap();
+    let copy = stage.target.body(&machine).unwrap();
+    assert_eq!(copy["metadata"]["finalizers"], json!([format!("{CLUSTERS}/finalizer"), "theirs"]));
+}
+
+/// As after a rollback that died when it had deleted a copy to which a controller had added its finalizer again.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_is_being_deleted_stops_a_move() {
+    let (stage, untouched) = (dead_at(last_before_commit().await).await, picture(&Stage::new().source));
+    let machine = key(CLUSTERS, "Machine", "m0");
+    stage.target.edit(&machine, |body| body["metadata"]["finalizers"] = json!(["theirs"])).unwrap();
+    let kind = kinds().into_iter().find(|kind| kind.group_kind == machine.group_kind).unwrap();
+    stage.target.delete(&kind.into(), &machine, &Preconditions::default()).await.unwrap();
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(stop.to_string().contains("it is being deleted"), "{stop}");
+    run::rollback(stage.setup()).await.unwrap();
+    assert_eq!(picture(&stage.source), untouched);
+    assert!(picture(&stage.target).is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -39,8 +39,8 @@ use runs::{Game, Played};
 use sabotage::Sabotage;
 use world::{Bustle, World};
 
-/// The first ones, which each landing plays. A sample beside them is for runs with more time: `PIVOT_HOST_SEEDS`.
-const SEEDS: (u64, u64) = (100, 0);
+/// The first ones, which each commit plays, and how many are another sample for each commit.
+const SEEDS: (u64, u64) = (100, 20);
 
 /// A runtime whose clock stands still but for what is waited for.
 fn paused() -> Runtime {
