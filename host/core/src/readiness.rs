@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::kind::GroupKind;
-use crate::names::LABEL_CLUSTER;
+use crate::names::{GROUP_CLUSTER, LABEL_CLUSTER};
 use crate::object::{Key, Object, ObjectError};
 use crate::pause::{conditions, is_paused};
 use crate::soft::is_cluster;
@@ -33,6 +33,10 @@ const GOING_ON: [&str; 8] = [
     "ScalingUp",
     "Updating",
 ];
+
+/// The condition of Machines that the controller of MachineHealthChecks sets. It stays when a Machine's last MachineHealthCheck is
+/// deleted, and no controller sets it again then.
+const OF_HEALTH_CHECKS: &str = "HealthCheckSucceeded";
 
 /// What an object's copy must report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +140,9 @@ fn has_status(object: &Object) -> Result<bool, ObjectError> {
 fn expectation(source: &Object) -> Result<Expectation, ObjectError> {
     let all = conditions(source)?;
     let speaks_of_pause = all.iter().any(|c| c.kind == "Paused");
-    let lasts = |kind: &str| kind != "Paused" && !GOING_ON.contains(&kind);
+    let of_machine = source.kind.group_kind.is(GROUP_CLUSTER, "Machine");
+    let set_again = |kind: &str| !(of_machine && kind == OF_HEALTH_CHECKS);
+    let lasts = |kind: &str| kind != "Paused" && !GOING_ON.contains(&kind) && set_again(kind);
     let truths = all.into_iter().filter(|c| c.status == "True" && lasts(&c.kind)).map(|c| c.kind).collect();
     let all_reported = speaks_of_pause || is_cluster(&source.kind.group_kind);
     Ok(Expectation { speaks_of_pause, conditions: truths, all_reported })

@@ -120,6 +120,19 @@ fn what_was_going_on_in_the_source_need_not_go_on_in_the_target() {
 }
 
 #[test]
+fn a_machine_need_not_report_a_deleted_health_check() {
+    let checked = json!([{"type": "Paused", "status": "True"}, {"type": "Ready", "status": "True"},
+        {"type": "HealthCheckSucceeded", "status": "True"}]);
+    let target = || json!([{"type": "Paused", "status": "False"}, {"type": "Ready", "status": "True"}]);
+    let expected = expectation(&machine(1, checked.clone())).unwrap();
+    assert_eq!(missing(&expected, &machine(1, target()), true).unwrap(), None);
+    // For other kinds it is a condition like any other.
+    let of_pool = |conditions| object("example.org", "Pool", "p", 1, json!({"conditions": conditions}));
+    let waiting = missing(&expectation(&of_pool(checked)).unwrap(), &of_pool(target()), true).unwrap();
+    assert!(waiting.unwrap().ends_with("HealthCheckSucceeded"));
+}
+
+#[test]
 fn the_copy_must_be_seen_unpaused_up_to_date_and_true_again() {
     let source = machine(
         1,
