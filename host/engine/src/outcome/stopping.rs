@@ -230,15 +230,17 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
     if phase >= Phase::Copied {
         let next = match active.journal.record.handed_over() {
             Some(_) => after_handover(active, &failure),
+            // The run that has the lease now may have gone on.
+            None if lease_lost => vec![Next::Status, Next::Resume, Next::Rollback],
             None => vec![Next::Resume, Next::Rollback],
         };
-        return stop_with(
-            failure,
-            Some(phase),
-            signal.unwrap_or(Exit::PartWay),
-            state_of_sides(active, phase),
-            next,
-        );
+        let state = match (lease_lost, state_of_sides(active, phase)) {
+            (true, state) => {
+                format!("the commit was not sent; unless another run has continued, {state}")
+            }
+            (false, state) => state.to_owned(),
+        };
+        return stop_with(failure, Some(phase), signal.unwrap_or(Exit::PartWay), state, next);
     }
     if lease_lost {
         return stop_with(

@@ -188,10 +188,12 @@ impl Journal {
         }
         // The list first: if the source is gone only the record decides, and it must not exist without its list.
         target.write_list(&chunks, &record.move_id).await?;
+        target.check_lease()?;
         self.write(Side::Target, &live, inline)
             .await
             .map_err(|failure| self.undecided(Side::Target, failure))?;
-        if self.records.source.is_some() {
+        if let Some(source) = &self.records.source {
+            source.check_lease()?;
             self.write(Side::Source, &record, None)
                 .await
                 .map_err(|failure| self.undecided(Side::Source, failure))?;
@@ -211,8 +213,8 @@ impl Journal {
         Ok(())
     }
 
-    /// A failure of the write that commits: it is unknown whether the server acted, and so which record decides. In most cases
-    /// the lease is lost first.
+    /// A failure of the write that commits, which was sent: it is unknown whether the server acted, and so which record decides. In
+    /// most cases the lease is lost while the run waits for the answer.
     fn undecided(&self, side: Side, failure: Failure) -> Failure {
         let commits = self.first() == Some(side);
         match failure {

@@ -176,6 +176,11 @@ impl Records {
         }
     }
 
+    /// Fails if the lease is lost, so that a write would not be sent.
+    pub(crate) fn check_lease(&self) -> Result<(), Failure> {
+        self.handle.fence(Change::Real).map_err(|error| self.handle.failed("writing", None, error))
+    }
+
     /// Replaces the record if it is still as last seen.
     pub(crate) async fn update(
         &self,

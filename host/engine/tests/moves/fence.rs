@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use pivot_core::record::Phase;
 use pivot_core::{GroupKind, Key};
 use pivot_engine::{
-    Clock, Event, Exit, Failure, Halt, Halter, LeaseState, Moment, Setup, Stop, Watcher, run,
+    Clock, Event, Exit, Failure, Halt, Halter, LeaseState, Moment, Next, Setup, Stop, Watcher, run,
 };
 use pivot_places::{DirectoryPlace, MemoryPlace};
 use serde_json::{Value, json};
@@ -131,6 +131,32 @@ async fn a_frozen_or_suspended_run_writes_nothing_more() {
         }
     }
     assert!(lost > 80, "{lost}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_fenced_before_the_commit_says_so() {
+    let mut not_sent = 0;
+    for n in 1.. {
+        let stage = Stage::new();
+        let (_, ended) = jumps(&stage, n, Jump::Frozen(11)).await;
+        let phase = under_way(stage.setup()).await.map(|one| one.record.phase);
+        if phase >= Some(Phase::Committed) {
+            break;
+        }
+        let Err(stop) = ended else { continue };
+        assert!(matches!(stop.failure, Failure::Halted(Halt::LeaseLost(_))), "write {n}: {stop}");
+        if phase == Some(Phase::Copied) {
+            assert!(
+                stop.state.starts_with("the commit was not sent; unless another run "),
+                "write {n}: {}",
+                stop.state
+            );
+            let next = vec![Next::Status, Next::Resume, Next::Rollback];
+            assert_eq!((stop.exit, stop.next), (Exit::PartWay, next), "write {n}");
+            not_sent += 1;
+        }
+    }
+    assert!(not_sent > 10, "{not_sent}");
 }
 
 #[tokio::test(start_paused = true)]
