@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,6 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use toml::{Table, Value};
 
+use crate::nightly::{COUNTED, UNTIL};
 use crate::shell::{cargo, root, say, target};
 use crate::tracked::files_below;
 
@@ -45,6 +47,25 @@ enum Outcome {
     Noticed,
     Survived,
     NotBuilt,
+    /// The time of the nightly run was over first.
+    Unfinished,
+}
+
+/// Numbers of the page of long tests.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    noticed: usize,
+    survived: usize,
+    known: usize,
+    not_built: usize,
+}
+
+/// The end of a command that may be ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Passed,
+    Failed,
+    TooLate,
 }
 
 /// `cargo xtask mutate [COUNT|FILE]`: all mutations, some of them by date, or those of a list or of a source file.
@@ -67,22 +88,59 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
             "no mutation is chosen by {typed:?}; FILE is one of {LISTS}, or a source file that one of them names"
         );
     }
-    let tree = Scratch::new(&root, &target()?.join("mutate"))?;
+    let tree = Scratch::new(&root, &target()?.join("mutate"), read_deadline()?)?;
     say("== Without a change, the tests pass");
     for test in chosen.iter().map(|mutation| mutation.test.as_str()).collect::<BTreeSet<_>>() {
-        if tree.test(test)? != Outcome::Survived {
-            bail!("`cargo test {test}` fails without any change, too");
+        match tree.test(test)? {
+            Outcome::Survived => {}
+            Outcome::Unfinished => break,
+            _ => bail!("`cargo test {test}` fails without any change, too"),
         }
     }
     say(&format!("== With one of {} lines changed, a test fails", chosen.len()));
-    let wrong = chosen.iter().map(|mutation| tree.try_one(mutation)).collect::<Result<Vec<_>>>()?;
-    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    let (mut counts, mut wrong) = (Counts::default(), Vec::new());
+    for mutation in &chosen {
+        let outcome = tree.try_one(mutation)?;
+        match (outcome, &mutation.survives) {
+            (Outcome::Noticed, _) => counts.noticed += 1,
+            (Outcome::Survived, Some(_)) => counts.known += 1,
+            (Outcome::Survived, None) => counts.survived += 1,
+            (Outcome::NotBuilt, _) => counts.not_built += 1,
+            (Outcome::Unfinished, _) => break,
+        }
+        wrong.extend(judge(mutation, outcome));
+    }
     wrong.iter().for_each(|line| say(line));
+    let Counts { noticed, survived, known, not_built } = counts;
+    let tried = noticed + survived + known + not_built;
+    let number = chosen.len();
+    say(&format!(
+        "{COUNTED}{tried} of {number} changes: {noticed} noticed, {survived} not noticed, {known} known not to be, {not_built} not \
+         compiled"
+    ));
     if wrong.is_empty() {
-        say(&format!("{} lines: each change was noticed, or is known not to be", chosen.len()));
         return Ok(());
     }
-    bail!("{} of {} mutations did not end as their list says", wrong.len(), chosen.len())
+    bail!("{} of {tried} mutations did not end as their list says", wrong.len())
+}
+
+/// The moment at which the nightly run ends, if it runs this and has a limit.
+fn read_deadline() -> Result<Option<SystemTime>> {
+    let Ok(until) = std::env::var(UNTIL) else { return Ok(None) };
+    let seconds = until.parse().with_context(|| format!("{UNTIL}={until}"))?;
+    Ok(UNIX_EPOCH.checked_add(Duration::from_secs(seconds)))
+}
+
+/// Returns a line about a mutation that did not end as its list says.
+fn judge(mutation: &Mutation, outcome: Outcome) -> Option<String> {
+    let Mutation { file, line, with, test, survives, .. } = mutation;
+    let wrong = match (outcome, survives) {
+        (Outcome::Noticed, None) | (Outcome::Survived, Some(_)) | (Outcome::Unfinished, _) => return None,
+        (Outcome::Noticed, Some(_)) => "is noticed, and its list says that it survives",
+        (Outcome::Survived, None) => "was not noticed",
+        (Outcome::NotBuilt, _) => "does not compile",
+    };
+    Some(format!("{wrong} by `cargo test {test}`: {file}: `{line}` as `{with}`"))
 }
 
 /// All mutations, those of the lists in turn, so that each part of them is a sample of all.
@@ -129,12 +187,13 @@ fn today() -> Result<usize> {
 struct Scratch {
     tree: PathBuf,
     target: PathBuf,
+    until: Option<SystemTime>,
 }
 
 impl Scratch {
     /// Copies the tracked files that differ from an earlier copy, and removes what is not tracked.
-    fn new(root: &Path, folder: &Path) -> Result<Self> {
-        let scratch = Self { tree: folder.join("tree"), target: folder.join("target") };
+    fn new(root: &Path, folder: &Path, until: Option<SystemTime>) -> Result<Self> {
+        let scratch = Self { tree: folder.join("tree"), target: folder.join("target"), until };
         let tracked: BTreeSet<PathBuf> = files_below(root)?.into_iter().collect();
         for file in &tracked {
             let (from, to) = (root.join(file), scratch.tree.join(file));
@@ -147,55 +206,88 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Makes one change, runs the tests that must notice it, and undoes it. Returns what is wrong with the result.
-    fn try_one(&self, mutation: &Mutation) -> Result<Option<String>> {
+    /// Makes one change, runs the tests that must notice it, and undoes it.
+    fn try_one(&self, mutation: &Mutation) -> Result<Outcome> {
         let Mutation { file, line, with, test, survives, .. } = mutation;
         let path = self.tree.join(file);
         let before = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
         fs::write(&path, change(&before, line, with).with_context(|| format!("{file}: {line}"))?)?;
         let outcome = self.test(test);
         fs::write(&path, before)?;
-        let shown = format!("{file}: `{line}` as `{with}`");
-        let (word, wrong) = match (outcome?, survives) {
-            (Outcome::Noticed, None) => ("noticed", None),
-            (Outcome::Survived, Some(_)) => ("survives, as is known", None),
-            (Outcome::Noticed, Some(_)) => {
-                ("noticed", Some("is noticed, and its list says that it survives"))
-            }
-            (Outcome::Survived, None) => ("SURVIVED", Some("was not noticed")),
-            (Outcome::NotBuilt, _) => ("NOT BUILT", Some("does not compile")),
+        let outcome = outcome?;
+        let word = match (outcome, survives) {
+            (Outcome::Noticed, _) => "noticed",
+            (Outcome::Survived, Some(_)) => "survives, as is known",
+            (Outcome::Survived, None) => "SURVIVED",
+            (Outcome::NotBuilt, _) => "NOT BUILT",
+            (Outcome::Unfinished, _) => "not finished",
         };
-        say(&format!("{word}: {shown}"));
-        Ok(wrong.map(|wrong| format!("{wrong} by `cargo test {test}`: {shown}")))
+        say(&format!("{word}: {file}: `{line}` as `{with}`"));
+        Ok(outcome)
     }
 
-    /// Builds tests and runs them; what they print is of no interest.
+    /// Builds tests and runs them until one fails; their output is of no interest.
     fn test(&self, test: &str) -> Result<Outcome> {
-        let start = |more: &[&str]| {
-            let mut command = cargo(&["test", "--quiet"])?;
-            command.args(test.split_whitespace()).args(more).process_group(0);
+        let command = |more: &[&str]| {
+            let mut command = cargo(&["test"])?;
+            command.args(test.split_whitespace()).args(more);
             command.current_dir(&self.tree).env("CARGO_TARGET_DIR", &self.target);
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            command.spawn().context("start cargo")
+            anyhow::Ok(command)
         };
-        if !start(&["--no-run"])?.wait()?.success() {
-            return Ok(Outcome::NotBuilt);
+        match run_until_failure(command(&["--no-run"])?, self.time_left().unwrap_or(Duration::MAX))? {
+            Ended::Passed => {}
+            Ended::Failed => return Ok(Outcome::NotBuilt),
+            Ended::TooLate => return Ok(Outcome::Unfinished),
         }
-        let mut tests = start(&[])?;
-        let (group, (ended, still)) = (format!("-{}", tests.id()), mpsc::channel::<()>());
-        let status = std::thread::scope(|scope| {
-            scope.spawn(move || {
-                if still.recv_timeout(TOO_LONG) == Err(RecvTimeoutError::Timeout) {
-                    // Cargo, and the tests that it has started.
-                    let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
-                }
-            });
-            let status = tests.wait();
-            drop(ended);
-            status
-        });
-        Ok(if status?.success() { Outcome::Survived } else { Outcome::Noticed })
+        let left = self.time_left();
+        Ok(match run_until_failure(command(&[])?, left.unwrap_or(TOO_LONG).min(TOO_LONG))? {
+            Ended::Passed => Outcome::Survived,
+            Ended::TooLate if left.is_some_and(|left| left < TOO_LONG) => Outcome::Unfinished,
+            Ended::Failed | Ended::TooLate => Outcome::Noticed,
+        })
     }
+
+    /// Time until the nightly run ends; none without a limit.
+    fn time_left(&self) -> Option<Duration> {
+        let until = self.until?;
+        Some(until.duration_since(SystemTime::now()).unwrap_or_default())
+    }
+}
+
+/// Runs tests with cargo. At the first failure, or after the limit, kills cargo and the tests that it has started.
+fn run_until_failure(mut command: Command, limit: Duration) -> Result<Ended> {
+    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().context("start cargo")?;
+    let output = child.stdout.take().context("the output of cargo is a pipe")?;
+    let group = format!("-{}", child.id());
+    // Cargo is not waited for yet, so the number is still its own.
+    let kill_group = &|| Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+    let (ended, running) = mpsc::channel::<()>();
+    let (failed, late) = std::thread::scope(|scope| {
+        let watchdog = scope.spawn(move || {
+            let late = running.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+            late && kill_group().is_ok()
+        });
+        let mut lines = BufReader::new(output).split(b'\n').map_while(std::result::Result::ok);
+        let failed = lines.any(|line| line.ends_with(b" ... FAILED"));
+        drop(ended);
+        (failed, watchdog.join().unwrap_or_default())
+    });
+    if failed {
+        kill_group().context("run kill")?;
+    }
+    let passed = child.wait()?.success();
+    Ok(match (failed, late) {
+        (true, _) => Ended::Failed,
+        (false, true) => Ended::TooLate,
+        (false, false) => {
+            if passed {
+                Ended::Passed
+            } else {
+                Ended::Failed
+            }
+        }
+    })
 }
 
 /// A text with one of its lines changed; none unless it has the line exactly once.
@@ -221,6 +313,8 @@ fn remove_others(tree: &Path, folder: &Path, tracked: &BTreeSet<PathBuf>) -> Res
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -241,6 +335,23 @@ mod tests {
         let lists = |some: &[&Mutation]| some.iter().map(|one| one.list.clone()).collect::<BTreeSet<_>>();
         let sample = choose_by_day(&all, 3, 0);
         assert_eq!((sample.len(), lists(&sample)), (3, lists(&all.iter().collect::<Vec<_>>())));
+    }
+
+    #[test]
+    fn first_failure_and_limit_end_a_run() {
+        let minute = Duration::from_secs(60);
+        let run = |script: &str, limit| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", script]);
+            let begun = Instant::now();
+            let ended = run_until_failure(shell, limit).unwrap();
+            assert!(begun.elapsed() < minute / 2, "{script}");
+            ended
+        };
+        assert_eq!(run("echo test a ... ok", minute), Ended::Passed);
+        assert_eq!(run("exit 101", minute), Ended::Failed);
+        assert_eq!(run("echo 'test a ... FAILED'; sleep 60 & wait", minute), Ended::Failed);
+        assert_eq!(run("sleep 60 & wait", Duration::from_millis(100)), Ended::TooLate);
     }
 
     #[test]

@@ -14,7 +14,9 @@ const PAGE: &str = "docs/reliability.md";
 const MARKERS: [&str; 2] =
     ["<!-- results of the last runs: cargo xtask nightly -->", "<!-- end of results -->"];
 /// A line of a test's output that belongs on the page begins with this, perhaps behind the name of a program.
-const COUNTED: &str = "counted: ";
+pub(crate) const COUNTED: &str = "counted: ";
+/// Tells parts when the time is over, in seconds since 1970.
+pub(crate) const UNTIL: &str = "PIVOT_HOST_UNTIL";
 const USAGE: &str = "cargo xtask nightly [PART …] [--minutes N]";
 
 /// A command of xtask's with the variables that make it run in full.
