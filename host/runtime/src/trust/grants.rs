@@ -173,6 +173,9 @@ fn side<'de, D: Deserializer<'de>>(word: D) -> Result<Side, D::Error> {
     describe::side(&String::deserialize(word)?).map_err(D::Error::custom)
 }
 
+/// Longest text of a refusal, in characters: words of the file have any length.
+const MAX_REFUSAL: usize = 2_000;
+
 /// Only checks allow a choice.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -187,16 +190,17 @@ impl OperatorFile {
         let who = || Who { file: GRANTS_FILE.into(), ..Who::default() };
         let file = strict::read(text).map_err(|why| why.of(who()))?;
         let FileText { order, limits: Table(limits), plugins } = file;
-        few(plugins.len()).map_err(|why| Refused::Operator(why).of(who()))?;
+        let refused = |why: String| Refused::Operator(words::shown(&why, MAX_REFUSAL)).of(who());
+        few(plugins.len()).map_err(refused)?;
         if let Some(unknown) = order.iter().find(|name| !plugins.contains_key(*name)) {
             let names: Vec<_> = plugins.keys().map(String::as_str).collect();
             let why = format!("order names `{unknown}`; there is {}", names.join(", "));
-            return Err(Refused::Operator(why).of(who()));
+            return Err(refused(why));
         }
         let base = limits.over(Limits::default());
         let read = |(name, Table(text)): (String, Table<GrantsText>)| match grants(text, base) {
             Ok(grants) => Ok((name, grants)),
-            Err(why) => Err(Refused::Operator(format!("[plugins.{name}]: {why}")).of(who())),
+            Err(why) => Err(refused(format!("[plugins.{name}]: {why}"))),
         };
         Ok(Self { order, plugins: plugins.into_iter().map(read).collect::<Result<_, _>>()? })
     }
@@ -454,6 +458,7 @@ mod tests {
             ] {
                 let text = FILE.replacen(&format!("\"{from}\""), &toml::Value::from(kind).to_string(), 1);
                 let error = OperatorFile::read(&text).unwrap_err().to_string();
+                let kind = words::shown(kind, MAX_REFUSAL);
                 let head = format!(
                     "plugins.toml: can't be understood: [plugins.hosts]: {key}: `{kind}` is no kind; "
                 );
@@ -469,12 +474,23 @@ mod tests {
                 1,
             );
             let error = OperatorFile::read(&text).unwrap_err().to_string();
+            let namespace = words::shown(namespace, MAX_REFUSAL);
             let head = format!("[plugins.hosts]: reads[0].namespace: `{namespace}` is no namespace");
             assert!(error.contains(&head), "{error}");
         }
         for kind in ["Secret", "*", "*.metal3.io", "A1.b", "Machine.cluster.x-k8s.io"] {
             let text = FILE.replacen("*.metal3.io", kind, 1);
             assert!(OperatorFile::read(&text).is_ok(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_quotes_no_long_word() {
+        let long = "a".repeat(70_000);
+        for from in ["hosts", "HardwareData.metal3.io", "BareMetalHost.metal3.io", "shared", "*:6385"] {
+            let text = FILE.replacen(from, &long, 1);
+            let error = OperatorFile::read(&text).unwrap_err().to_string();
+            assert!(error.contains("aaa") && error.len() < 4_000, "{from}: {error}");
         }
     }
 
