@@ -41,6 +41,8 @@ pub(crate) fn kind(name: &str) -> Arc<Kind> {
         "ClusterResourceSet" | "ClusterResourceSetBinding" => (names::GROUP_ADDONS, true, listed),
         "BareMetalHost" => ("metal3.io", true, KindLabels::default()),
         "Widget" => ("example.com", true, KindLabels::default()),
+        // Of a provider whose group isn't one of Cluster API's.
+        "Rack" => ("example.com", true, listed),
         "IPAddress" => ("ipam.cluster.x-k8s.io", true, listed),
         "Pool" => ("ipam.cluster.x-k8s.io", true, hierarchy),
         "External" => ("external.cluster.x-k8s.io", true, moves),

@@ -257,11 +257,13 @@ fn a_name_that_is_taken_or_not_used_is_refused() {
     check(&refused(&two, &[], &[("a", "b"), ("b", "a")], &[]), expect![""]);
     let refers = json!({"spec": {"topology": {"classRef": {"name": "q", "namespace": "b"}}}});
     check(
-        &refused(ONE, &[("Cluster a/c", refers)], &[("a", "b")], &[]),
+        &refused(ONE, &[("Cluster a/c", refers.clone())], &[("a", "b")], &[]),
         expect![[r#"
         namespace-taken: Cluster a/c refers to namespace b, and a is to become b
     "#]],
     );
+    // The reference gets the other new name.
+    check(&refused(&two, &[("Cluster a/c", refers)], &[("a", "b"), ("b", "a")], &[]), expect![""]);
     let annotated = json!({"metadata": {"annotations": {"cert-manager.io/inject-ca-from": "b/c-ca"}}});
     check(
         &refused(ONE, &[("Cluster a/c", annotated)], &[("a", "b")], &[]),

@@ -125,6 +125,7 @@ fn what_controllers_on_both_sides_would_act_on_is_refused() {
         Cluster other/b
         BareMetalHost ns/h
         Foreign ns/f
+        Rack ns/r
         InfraTemplate ns/t
         GlobalConfig g
         IPAddress ns/i";
@@ -147,6 +148,7 @@ fn what_controllers_on_both_sides_would_act_on_is_refused() {
     );
     assert_eq!(codes(&case(&["Foreign"]).accept_shared("Foreign")), "");
     assert_eq!(codes(&case(&["Cluster other/b"]).accept_shared("Cluster")), "carried-active");
+    assert_eq!(codes(&case(&["Rack"])), "carried-active");
     assert_eq!(codes(&case(&["InfraTemplate"])), "");
     let pool = "Cluster ns/a\nPool other/p";
     let case = || Case::new(pool).namespace("ns").carry(&["Pool other/p"]);

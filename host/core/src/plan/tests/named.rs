@@ -139,6 +139,11 @@ fn nothing_that_a_cluster_that_stays_uses_is_deleted() {
             "move Widget ns/w",
         ),
         (
+            "another Cluster that the named one owns",
+            "Cluster ns/c < Cluster ns/a\nMachine ns/m < Cluster ns/c",
+            "",
+        ),
+        (
             "another Cluster's key",
             "Secret ns/b-ca\nInfraMachine ns/ma < Cluster ns/a ! text=b-ca",
             "move InfraMachine ns/ma, refuse belongs-to-what-stays",

@@ -48,6 +48,25 @@ fn links_that_form_a_cycle_order_nothing() {
 }
 
 #[test]
+fn links_outside_of_a_cycle_still_order() {
+    Case::new(
+        "Cluster ns/foo
+         BareMetalHost ns/host
+         BareMetalHost ns/other",
+    )
+    .link("BareMetalHost ns/host", "Cluster ns/foo")
+    .link("Cluster ns/foo", "BareMetalHost ns/host")
+    .link("BareMetalHost ns/other", "Cluster ns/foo")
+    .check(expect![[r#"
+        move Cluster ns/foo (moves with everything it owns)
+        move BareMetalHost ns/host (belongs to Cluster ns/foo)
+        move BareMetalHost ns/other (belongs to Cluster ns/foo) after Cluster ns/foo
+        note link-ignored Cluster ns/foo: may be created before BareMetalHost ns/host, because that belongs to it as well
+        note link-ignored BareMetalHost ns/host: may be created before Cluster ns/foo, because that belongs to it as well
+    "#]]);
+}
+
+#[test]
 fn a_need_moves_the_named_object_alone_and_its_needs() {
     Case::new(
         "Cluster ns/foo
