@@ -100,6 +100,13 @@ fn a_machine_without_node_is_refused() {
 }
 
 #[test]
+fn records_and_locks_of_moves_are_refused() {
+    let labelled = |label: &str| body("ConfigMap", json!({"metadata": {"labels": {label: "x"}}}));
+    assert_eq!(accepted(labelled("pivot-host.io/record")), ["own-object"]);
+    assert!(accepted(labelled("example.com/record")).is_empty());
+}
+
+#[test]
 fn a_pause_that_is_not_ours_is_refused() {
     let annotated = json!({"metadata": {"annotations": {names::PAUSED: "false"}}});
     let by_field = body("Cluster", with(running(), json!({"spec": {"paused": true}})));
