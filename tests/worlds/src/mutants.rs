@@ -1,13 +1,26 @@
-//! Bytes that nobody wrote: mutants of good ones, the same in each run, for whatever reads files or messages of others.
+//! Bytes that nobody wrote: mutants of good ones, for whatever reads files or messages of others. The first ones are the same in each
+//! run, and a landing sees no others.
 //!
 //! Needs nothing of the other modules: tests of crates that have no worlds include this file.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::env;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Shows a test one mutant alone.
 const ONE: &str = "PIVOT_HOST_SEED";
 /// Shows it more of them.
 const MANY: &str = "PIVOT_HOST_SEEDS";
+/// Shows it as many as a nightly run, if it is set and not empty.
+const NIGHTLY: &str = "PIVOT_HOST_NIGHTLY";
+/// Chooses those that not each run shows: any text.
+const SAMPLE: &str = "PIVOT_HOST_SAMPLE";
+/// The end of the nightly run, in seconds since 1970. Then a test sees no more than in each run.
+const UNTIL: &str = "PIVOT_HOST_UNTIL";
+/// Mutants of a nightly run for each mutant of a landing.
+const NIGHTLY_FACTOR: u64 = 100;
 
 /// What readers have tripped over.
 const WORDS: [&str; 24] = [
@@ -88,20 +101,50 @@ fn mutant(samples: &[&[u8]], seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Shows a test mutants of these samples.
+/// Shows a test mutants of these samples: `count` that are the same in each run, and in a nightly run others too.
 ///
 /// # Panics
 /// If the test does, with the mutant that it was shown.
+#[track_caller]
 pub fn each(samples: &[&[u8]], count: u64, mut test: impl FnMut(&[u8])) {
-    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
-    let seeds = match number(ONE) {
-        Some(one) => one..one.saturating_add(1),
-        None => 0..number(MANY).unwrap_or_default().max(count),
-    };
-    for seed in seeds {
-        let bytes = mutant(samples, seed);
-        let passed = catch_unwind(AssertUnwindSafe(|| test(&bytes)));
-        let shown: String = bytes.escape_ascii().take(4_000).map(char::from).collect();
-        assert!(passed.is_ok(), "mutant {seed} (show it alone with {ONE}={seed}): {shown}");
+    if let Some(one) = number(ONE) {
+        return show(samples, one, &mut test);
     }
+    let is_nightly = env::var_os(NIGHTLY).is_some_and(|value| !value.is_empty());
+    let usual = if is_nightly { count * NIGHTLY_FACTOR } else { count };
+    let total = number(MANY).unwrap_or(usual).max(count);
+    let until = number(UNTIL).map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
+    (0..count).for_each(|seed| show(samples, seed, &mut test));
+    let from = first_of_sample().unwrap_or(count);
+    let is_over = || until.is_some_and(|until| SystemTime::now() >= until);
+    let mut shown = count;
+    while shown < total && !is_over() {
+        show(samples, from + shown - count, &mut test);
+        shown += 1;
+    }
+    if total > count {
+        // A passing test keeps what it prints to itself, but for this.
+        let file = Location::caller().file();
+        let _ = writeln!(std::io::stderr(), "counted: {shown} of {total} mutants for {file}");
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok()?.parse().ok()
+}
+
+/// The first seed of those that not each run shows, if the environment chooses it.
+fn first_of_sample() -> Option<u64> {
+    let sample = env::var(SAMPLE).ok().filter(|sample| !sample.is_empty())?;
+    let mut hasher = DefaultHasher::new();
+    sample.hash(&mut hasher);
+    // Short enough to be typed.
+    Some(hasher.finish() % (1 << 32))
+}
+
+fn show(samples: &[&[u8]], seed: u64, test: &mut impl FnMut(&[u8])) {
+    let bytes = mutant(samples, seed);
+    let passed = catch_unwind(AssertUnwindSafe(|| test(&bytes)));
+    let shown: String = bytes.escape_ascii().take(4_000).map(char::from).collect();
+    assert!(passed.is_ok(), "mutant {seed} (show it alone with {ONE}={seed}): {shown}");
 }

@@ -1,7 +1,7 @@
 //! Moves of random management clusters (`tests/worlds`), hundreds of each sort.
 //!
 //! What must be true of any move is asserted, not what one move does. A seed that fails is printed; it is played again alone with
-//! `PIVOT_HOST_SEED=<seed> cargo test -p pivot-engine --test moves generated`, and thousands with `PIVOT_HOST_SEEDS=<number>`.
+//! `PIVOT_HOST_SEED=<seed> cargo test -p pivot-engine --test moves generated`, and more with `PIVOT_HOST_SEEDS=<number>`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -16,24 +16,22 @@ use pivot_worlds::{KINDS, NAMESPACES, Trouble, World};
 use serde_json::Value;
 
 use crate::mapped::{renamed, renamed_object};
-use crate::seeds::{only, play, seeds};
+use crate::seeds::{Results, Seeds, only};
 use crate::simulated::holds::add_host;
 use crate::stage::{Stage, kind, picture};
 
 /// The first have each kind and each trouble: `worlds: sixty_seeds_have_every_kind_and_trouble`.
-const FIRST: u64 = 60;
-const SAMPLE: u64 = 20;
+const SEEDS: Seeds = Seeds { first: 60, landing: 80, nightly: 3_000 };
 
 type Picture = BTreeMap<String, Value>;
 
 /// Plays all seeds.
-fn each(test: impl AsyncFn(u64) -> Result<(), String> + Sync) {
-    let seeds = seeds(FIRST, SAMPLE);
-    let broken = play(&seeds, |seed| {
+fn each(purpose: &str, test: impl AsyncFn(u64) -> Result<(), String> + Sync) {
+    let Results { played, broken } = SEEDS.play(purpose, |seed| {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         runtime.enable_time().start_paused(true).build().unwrap().block_on(test(seed))
     });
-    assert!(broken.is_empty(), "{} seeds of {}; the first:\n{}", broken.len(), seeds.len(), broken[0]);
+    assert!(broken.is_empty(), "{} seeds of {played}; the first:\n{}", broken.len(), broken[0]);
 }
 
 /// A server with all kinds, a source with a world's objects, and their provider on both.
@@ -141,7 +139,7 @@ fn nothing_is_garbage(stage: &Stage) -> Result<(), String> {
 
 #[test]
 fn a_plan_accounts_for_every_object_and_creates_owners_first() {
-    each(async |seed| {
+    each("plans of random clusters", async |seed| {
         let world = World::of(seed);
         let stage = stage(&world);
         let plan = run::plan(stage.setup()).await;
@@ -172,7 +170,7 @@ fn a_plan_accounts_for_every_object_and_creates_owners_first() {
 
 #[test]
 fn any_management_cluster_moves_as_planned_and_back_to_where_it_was() {
-    each(async |seed| {
+    each("moves there and back", async |seed| {
         let world = World::of_sound(seed);
         let stage = stage(&world);
         let before = contents(&stage.source);
@@ -197,7 +195,7 @@ fn any_management_cluster_moves_as_planned_and_back_to_where_it_was() {
 #[test]
 fn with_a_trouble_a_move_ends_before_it_changes_anything() {
     let seen = Mutex::new(BTreeSet::new());
-    each(async |seed| {
+    each("moves with a trouble", async |seed| {
         let world = World::of(seed);
         let Some(trouble) = world.trouble else { return Ok(()) };
         let stage = stage(&world);
@@ -220,7 +218,7 @@ fn with_a_trouble_a_move_ends_before_it_changes_anything() {
 
 #[test]
 fn any_management_cluster_ends_the_same_through_a_directory() {
-    each(async |seed| {
+    each("moves through a directory", async |seed| {
         let world = World::of_sound(seed);
         let (mut straight, mut stage) = (stage(&world), stage(&world));
         // What a plugin holds is held in the files, too.
@@ -247,7 +245,7 @@ fn any_management_cluster_ends_the_same_through_a_directory() {
 /// The namespaces exchange their names, or each gets a new one; references and comparisons follow.
 #[test]
 fn any_management_cluster_moves_under_other_names_and_back() {
-    each(async |seed| {
+    each("moves under other names", async |seed| {
         let world = World::of_sound(seed);
         let (plain, mut stage) = (stage(&world), stage(&world));
         run::start(plain.setup()).await.map_err(said("plain"))?;
@@ -295,7 +293,7 @@ fn clusters_by_name_one_after_another_end_as_all_named_at_once() {
         setup.options.scope.accept_shared = kinds.map(|spec| GroupKind::new(spec.group, spec.kind)).collect();
         setup
     };
-    each(async |seed| {
+    each("moves of one cluster after another", async |seed| {
         let world = World::of_sound(seed);
         let (at_once, stage) = (stage(&world), stage(&world));
         run::start(setup(&at_once, &world.clusters)).await.map_err(said("at once"))?;
@@ -325,7 +323,7 @@ fn clusters_by_name_one_after_another_end_as_all_named_at_once() {
 
 #[test]
 fn namespaces_one_after_another_end_as_all_at_once() {
-    each(async |seed| {
+    each("moves of one namespace after another", async |seed| {
         let world = World::of_sound(seed);
         let (at_once, mut stage) = (stage(&world), stage(&world));
         run::start(at_once.setup()).await.map_err(said("at once"))?;

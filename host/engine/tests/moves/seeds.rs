@@ -1,8 +1,9 @@
-//! Which seeds are played: some are the same in each run, others are another sample for each commit.
+//! Seeds that a test plays: the first ones are the same in each run, the others are another sample for each commit.
 
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pivot_worlds::Dice;
 
@@ -12,6 +13,29 @@ pub(crate) const ONE: &str = "PIVOT_HOST_SEED";
 const SAMPLE: &str = "PIVOT_HOST_SAMPLE";
 /// Plays so many, of which the first are always the same.
 const MANY: &str = "PIVOT_HOST_SEEDS";
+/// Plays as many as a nightly run, if it is set and not empty.
+const NIGHTLY: &str = "PIVOT_HOST_NIGHTLY";
+/// The end of the nightly run, in seconds since 1970. Seeds of the sample that have not begun by then are left out.
+const UNTIL: &str = "PIVOT_HOST_UNTIL";
+/// Time between two lines of progress.
+const PROGRESS: Duration = Duration::from_secs(30);
+
+/// How many seeds a test plays.
+pub(crate) struct Seeds {
+    /// Played in each run.
+    pub(crate) first: u64,
+    /// Played in a landing, with the first.
+    pub(crate) landing: u64,
+    /// Played in a nightly run, with the first.
+    pub(crate) nightly: u64,
+}
+
+/// Results of the seeds of a test.
+pub(crate) struct Results {
+    pub(crate) played: usize,
+    /// One text for each seed that failed.
+    pub(crate) broken: Vec<String>,
+}
 
 fn number(name: &str) -> Option<u64> {
     let number = std::env::var(name).ok()?;
@@ -23,14 +47,55 @@ pub(crate) fn only() -> Option<u64> {
     number(ONE)
 }
 
-/// The first seeds, and a sample; one seed alone or a larger sample if the environment says so.
-pub(crate) fn seeds(first: u64, sample: u64) -> Vec<u64> {
-    if let Some(one) = only() {
-        return vec![one];
+impl Seeds {
+    /// Lists the seeds that this run plays.
+    fn list(&self) -> Vec<u64> {
+        if let Some(one) = only() {
+            return vec![one];
+        }
+        let nightly = std::env::var_os(NIGHTLY).is_some_and(|value| !value.is_empty());
+        let usual = if nightly { self.nightly } else { self.landing };
+        let sample = number(MANY).unwrap_or(usual).saturating_sub(self.first);
+        let from = first_of_sample();
+        (1..=self.first).chain(from..from + sample).collect()
     }
-    let sample = number(MANY).map_or(sample, |many| many.saturating_sub(first));
-    let from = first_of_sample();
-    (1..=first).chain(from..from + sample).collect()
+
+    /// Plays the seeds on all processors, and prints how many were played.
+    pub(crate) fn play(&self, purpose: &str, play: impl Fn(u64) -> Result<(), String> + Sync) -> Results {
+        let seeds = self.list();
+        let until = number(UNTIL).map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
+        let is_over = |index: usize| {
+            index as u64 >= self.first && until.is_some_and(|until| SystemTime::now() >= until)
+        };
+        let (next, played, printed) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Instant::now()));
+        let broken = Mutex::new(Vec::new());
+        let work = || {
+            while let index = next.fetch_add(1, Ordering::Relaxed)
+                && let Some(seed) = seeds.get(index)
+                && !is_over(index)
+            {
+                if let Err(why) = play(*seed) {
+                    let text = format!("seed {seed}: {why}\n(replay it with {ONE}={seed})");
+                    broken.lock().unwrap().push(text);
+                }
+                let played = played.fetch_add(1, Ordering::Relaxed) + 1;
+                let mut printed = printed.lock().unwrap();
+                if printed.elapsed() > PROGRESS {
+                    *printed = Instant::now();
+                    let failed = broken.lock().unwrap().len();
+                    println!("{played} of {} seeds of {purpose}, {failed} failed", seeds.len());
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+                scope.spawn(work);
+            }
+        });
+        let (played, broken) = (played.into_inner(), broken.into_inner().unwrap());
+        println!("counted: {played} of {} seeds of {purpose}, {} failed", seeds.len(), broken.len());
+        Results { played, broken }
+    }
 }
 
 /// The first seed of the sample: another one for each commit, unless the environment names the sample.
@@ -46,24 +111,4 @@ fn commit() -> String {
     let why = String::from_utf8_lossy(&git.stderr);
     assert!(git.status.success(), "git doesn't tell the commit ({why}): name a sample in {SAMPLE}");
     String::from_utf8(git.stdout).unwrap().trim().to_owned()
-}
-
-/// Plays each of these seeds, on all processors; says which are broken.
-pub(crate) fn play(seeds: &[u64], play: impl Fn(u64) -> Result<(), String> + Sync) -> Vec<String> {
-    let (next, broken) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(why) = play(*seed) {
-                        broken
-                            .lock()
-                            .unwrap()
-                            .push(format!("seed {seed}: {why}\n(replay it with {ONE}={seed})"));
-                    }
-                }
-            });
-        }
-    });
-    broken.into_inner().unwrap()
 }

@@ -32,15 +32,14 @@ use tokio::io::{copy_bidirectional, duplex};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::seeds;
+use crate::seeds::{Results, Seeds, only};
 use crate::stage::{Stage, picture};
 use network::{End, Line, Luck};
 use runs::{Game, Played};
 use sabotage::Sabotage;
 use world::{Bustle, World};
 
-/// The first ones, which each commit plays, and how many are another sample for each commit.
-const SEEDS: (u64, u64) = (100, 20);
+const SEEDS: Seeds = Seeds { first: 100, landing: 120, nightly: 20_000 };
 
 /// A runtime whose clock stands still but for what is waited for.
 fn paused() -> Runtime {
@@ -58,10 +57,9 @@ fn play(seed: u64, sabotage: Option<Sabotage>) -> Result<Played, String> {
 #[test]
 fn the_invariants_hold_whatever_happens_and_running_again_finishes() {
     let counts = [const { AtomicUsize::new(0) }; 3];
-    let seeds = seeds::seeds(SEEDS.0, SEEDS.1);
-    let broken = seeds::play(&seeds, |seed| {
+    let Results { played: number, broken } = SEEDS.play("simulated moves", |seed| {
         let played = play(seed, None)?;
-        if seeds::only().is_some() {
+        if only().is_some() {
             println!("{}", played.trace.join("\n"));
         }
         for (count, more) in
@@ -74,18 +72,17 @@ fn the_invariants_hold_whatever_happens_and_running_again_finishes() {
     let verdicts: Vec<&str> = broken.iter().filter_map(|broken| broken.lines().next()).collect();
     assert!(
         broken.is_empty(),
-        "{} of {} seeds:\n{}\nthe first:\n{}",
+        "{} of {number} seeds:\n{}\nthe first:\n{}",
         broken.len(),
-        seeds.len(),
         verdicts.join("\n"),
         broken[0]
     );
     let [deaths, stood_still, rolled_back] = counts.map(AtomicUsize::into_inner);
-    println!("{} seeds: {deaths} deaths, {stood_still} stood still, {rolled_back} rolled back", seeds.len());
-    let enough = |count: usize, in_a_hundred: usize| 100 * count >= seeds.len() * in_a_hundred;
+    println!("{number} seeds: {deaths} deaths, {stood_still} stood still, {rolled_back} rolled back");
+    let enough = |count: usize, in_a_hundred: usize| 100 * count >= number * in_a_hundred;
     let unlucky = enough(deaths, 50) && enough(stood_still, 10) && enough(rolled_back, 5);
     assert!(
-        unlucky || seeds::only().is_some(),
+        unlucky || only().is_some(),
         "too much luck: {deaths} deaths, {stood_still} stood still, {rolled_back} rolled back"
     );
 }
