@@ -13,12 +13,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
 use cases::Cases;
 use host::{Outcome, opened};
+
+/// The end of the nightly run, in seconds since 1970. Files that have not begun by then are left out.
+const UNTIL: &str = "PIVOT_HOST_UNTIL";
 
 /// The results of all files so far.
 #[derive(Default)]
@@ -40,7 +43,8 @@ fn main() -> Result<()> {
     let done = all(&host, &cases, &scratch);
     std::fs::remove_dir_all(&scratch)?;
     let Tally { ends, longest, wrong } = done?;
-    say(&format!("{} files, the longest took {longest:.1?}", mutated + generated));
+    let (opened, all) = (ends.values().sum::<u64>(), mutated + generated);
+    say(&format!("counted: {opened} of {all} components, {wrong} wrong, the longest took {longest:.1?}"));
     ends.iter().for_each(|(end, count)| say(&format!("  {count:7} {end}")));
     if wrong > 0 {
         bail!("{wrong} files took more than they may, or ended otherwise than in a sentence");
@@ -48,14 +52,17 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Opens all files, as many concurrently as there are processors.
+/// Opens all files, as many concurrently as there are processors, until the nightly run ends.
 fn all(host: &Path, cases: &Cases, scratch: &Path) -> Result<Tally> {
+    let until = std::env::var(UNTIL).ok().map(|until| until.parse()).transpose().context(UNTIL)?;
+    let until = until.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
+    let is_over = || until.is_some_and(|until| SystemTime::now() >= until);
     let (tally, number_of_next) = (Mutex::new(Tally::default()), AtomicU64::new(0));
     let work = |worker: usize| -> Result<()> {
         let file = scratch.join(format!("{worker}.wasm"));
         loop {
             let number = number_of_next.fetch_add(1, Ordering::Relaxed);
-            if number >= cases.count() {
+            if number >= cases.count() || is_over() {
                 return Ok(());
             }
             let bytes = cases.make(number).with_context(|| cases.name(number));
