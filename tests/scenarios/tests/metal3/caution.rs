@@ -70,7 +70,7 @@ pub(crate) async fn move_waits_for_an_inspected_host(world: &mut World, plugins:
     let dump = world.pair.source.dump(&[NAMESPACE]).await.unwrap();
     assert_eq!(touched(&dump), Vec::<String>::new(), "it waits before it pauses");
     waits.send(()).unwrap();
-    run.end().await.unwrap().done().unwrap();
+    world.until_moved(Side::Target, run.end()).await.unwrap().done().unwrap();
 
     let after = world.until_quiet(Side::Target).await.unwrap();
     let log = observer.finish_log().await.unwrap();

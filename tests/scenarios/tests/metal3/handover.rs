@@ -34,7 +34,9 @@ async fn go(world: &mut World, plugins: &Plugins, from: Side, delay: Duration) {
     let observer = Observer::start(source, target, &[NAMESPACE]).await.unwrap();
     let directory = plugins.path();
     let flags = ["move", "-n", NAMESPACE, "--plugins", &directory, "--gate-timeout", "5m", "--timeout", "6m"];
-    let report = world.host(from, delay).run(&flags).await.unwrap().done().unwrap();
+    let host = world.host(from, delay);
+    let ended = world.until_moved(from.other(), host.run(&flags)).await.unwrap();
+    let report = ended.done().unwrap();
     // The operators get time for mistakes.
     let after = world.until_quiet(from.other()).await.unwrap();
     let log = observer.finish_log().await.unwrap();

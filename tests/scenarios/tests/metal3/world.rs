@@ -1,5 +1,6 @@
 //! Two management clusters for bare metal: Cluster API's core and Metal3's operators run on both, all the time.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use pivot_lab::{
     say,
 };
 use pivot_scenarios::host::Host;
+use pivot_scenarios::sampling::is_nightly;
 use serde_json::{Value, json};
 
 pub(crate) const NAMESPACE: &str = "metal3";
@@ -115,6 +117,46 @@ impl World {
     /// The program, moving away from this side with an added latency.
     pub(crate) fn host(&self, from: Side, delay: Duration) -> Host {
         Host::between(self.wire(from, delay), self.wire(from.other(), delay)).with_controllers()
+    }
+
+    /// Waits for the end of a move to this side, and touches the copies of Metal3Datas meanwhile. Their controller doesn't watch
+    /// Clusters: objects that it has found paused it looks at 30 seconds later, or when they change. The nightly run waits for that.
+    pub(crate) async fn until_moved<T>(
+        &self,
+        to: Side,
+        moving: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        if is_nightly() {
+            return moving.await;
+        }
+        tokio::select! {
+            ended = moving => ended,
+            failed = self.touch_paused_data(to) => match failed? {},
+        }
+    }
+
+    async fn touch_paused_data(&self, side: Side) -> Result<Infallible> {
+        let clusters = objects_of(self.server(side), "Cluster.cluster.x-k8s.io").await?;
+        let data = objects_of(self.server(side), "Metal3Data.infrastructure.cluster.x-k8s.io").await?;
+        let touch = async |name: &str, value: Value| {
+            let patch = Patch::Merge(json!({"metadata": {"annotations": {"lab/touched": value}}}));
+            match data.patch(name, &PatchParams::default(), &patch).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+                other => other.map(drop),
+            }
+        };
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            let is_paused = |cluster: &DynamicObject| cluster.data["spec"]["paused"] == true;
+            let clusters = clusters.list(&ListParams::default()).await?;
+            if clusters.items.is_empty() || clusters.iter().any(is_paused) {
+                continue;
+            }
+            for one in data.list(&ListParams::default()).await?.iter().filter(|one| !is_ready(one)) {
+                touch(&one.name_any(), json!("")).await?;
+                touch(&one.name_any(), Value::Null).await?;
+            }
+        }
     }
 
     /// The kubeconfig of this side with an added latency, for any program that moves.
@@ -283,6 +325,10 @@ fn state(host: &DynamicObject) -> &str {
 
 fn consumed(host: &DynamicObject) -> bool {
     host.data.pointer("/spec/consumerRef").is_some()
+}
+
+fn is_ready(data: &DynamicObject) -> bool {
+    data.data["status"]["ready"] == true
 }
 
 fn runs(machine: &DynamicObject) -> bool {
