@@ -71,7 +71,9 @@ async fn go(world: &mut World, from: Side, mut spec: Value, controller: &mut Run
     pivots.ask(NAMESPACE, spec).await.unwrap();
     pivots.until(NAMESPACE, ("Succeeded", "True"), controller).await.unwrap();
     // The target's controllers get time for mistakes.
-    let after = moved(world.until_quiet(from.other()).await.unwrap());
+    let (version, wanted) = (world.version, truths(&before, world.version));
+    let is_back = |dump: &Dump| truths(&moved(dump.clone()), version) == wanted;
+    let after = moved(world.until(from.other(), is_back).await.unwrap());
     let log = observer.finish_log().await.unwrap();
     let broken: Vec<_> =
         check(&log, &Rules::new().target_at_work()).iter().map(ToString::to_string).collect();
@@ -80,7 +82,7 @@ async fn go(world: &mut World, from: Side, mut spec: Value, controller: &mut Run
     assert_eq!(left.keys().map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new());
     assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
     assert_eq!(dangling(&after), Vec::<String>::new());
-    assert_eq!(truths(&after, world.version), truths(&before, world.version));
+    assert_eq!(truths(&after, version), wanted);
     assert_eq!(world.nodes().await.unwrap(), nodes);
 }
 

@@ -20,8 +20,8 @@ pub(crate) const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 const PAUSED: &str = "cluster.x-k8s.io/paused";
 /// A busy machine needs a multiple of the usual ten seconds.
 const LIMIT: Duration = Duration::from_mins(5);
-/// Controllers that have written nothing for this long are idle.
-const QUIET: Duration = Duration::from_secs(4);
+/// Controllers are idle if they report no work, and write nothing for this long.
+const QUIET: Duration = Duration::from_secs(2);
 
 pub(crate) struct World {
     /// The Cluster API release.
@@ -125,6 +125,10 @@ impl World {
             );
             tokio::time::sleep(Duration::from_millis(250)).await;
             self.still_run()?;
+            if !self.managers[usize::from(side == Side::Target)].are_idle().await? {
+                since = Instant::now();
+                continue;
+            }
             let now = self.server(side).dump(&[NAMESPACE]).await?;
             if now != dump {
                 (dump, since) = (now, Instant::now());
