@@ -13,7 +13,7 @@ use pivot_scenarios::state::dangling;
 use serde_json::{Value, json};
 
 use super::handover::{OBJECTS, truths};
-use super::midway::{Change, HEALTH_CHECK, carried_out};
+use super::midway::{Change, carried_out};
 use super::world::{NAMESPACE, World};
 
 fn patience() -> Value {
@@ -23,7 +23,7 @@ fn patience() -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_is_handed_over_lives_alone_and_is_taken_back_to_be_deleted() {
     let mut world = World::start(CLUSTER_API).await.unwrap();
-    world.fill(&format!("{OBJECTS}---{HEALTH_CHECK}"), 5).await.unwrap();
+    world.fill(OBJECTS, 5).await.unwrap();
     let link = Link::new().unwrap();
     Pivots::install(world.server(Side::Source)).await.unwrap();
     let mut controller = link.controller(world.server(Side::Source).kubeconfig()).await.unwrap();
@@ -34,7 +34,10 @@ async fn a_cluster_is_handed_over_lives_alone_and_is_taken_back_to_be_deleted() 
     // The parent is away: its API server, its managers, its provider, its controller. The agent calls in vain.
     controller.kill().unwrap();
     world.take_source_away().await.unwrap();
-    for change in [Change::ScaleUp, Change::ScaleDown, Change::Remediation, Change::Rollout] {
+    for change in [Change::ScaleUp, Change::ScaleDown, Change::Rollout, Change::Remediation] {
+        if change == Change::Remediation {
+            world.add_health_check(Side::Target).await.unwrap();
+        }
         change.begin(&world, Side::Target).await;
         carried_out(&mut world, Side::Target, change).await;
         say(format_args!("{change:?} without a parent"));

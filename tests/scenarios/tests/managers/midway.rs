@@ -27,21 +27,8 @@ const LIMIT: Duration = Duration::from_mins(5);
 /// Later than any change is carried out on an idle machine.
 const LATEST: u64 = 4000;
 
-/// Replaces workers whose Nodes fail.
-pub(crate) const HEALTH_CHECK: &str = "
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: MachineHealthCheck
-metadata: {name: plain, namespace: shop}
-spec:
-  clusterName: plain
-  selector: {matchLabels: {pool: workers}}
-  checks:
-    nodeStartupTimeoutSeconds: 600
-    unhealthyNodeConditions: [{type: Ready, status: 'False', timeoutSeconds: 1}]
-";
-
 /// What controllers are doing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Rollout,
     RollBack,
@@ -104,12 +91,15 @@ async fn a_move_in_the_middle_of_a_change_is_refused_or_ends_as_if_there_was_non
     say(format_args!("PIVOT_SEED={seed} PIVOT_TRIES={tries}"));
 
     let mut world = World::start(CLUSTER_API).await.unwrap();
-    world.fill(&format!("{OBJECTS}---{HEALTH_CHECK}"), 5).await.unwrap();
+    world.fill(OBJECTS, 5).await.unwrap();
     let mut side = Side::Source;
     let mut ends: BTreeMap<String, usize> = BTreeMap::new();
     let chosen = Dice::new(seed).about("group").below(GROUPS.len() as u64);
     let groups = (0..).zip(GROUPS).filter(|(number, _)| whole.is_some() || *number == chosen);
     for (_, group) in groups {
+        if group.contains(&Change::Remediation) {
+            world.add_health_check(side).await.unwrap();
+        }
         let mut undisturbed = Vec::new();
         for change in group {
             change.begin(&world, side).await;
