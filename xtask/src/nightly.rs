@@ -60,7 +60,7 @@ const PARTS: [Part; 11] = [
     Part {
         name: "managers",
         words: &["xtask", "test", "managers", "metal3"],
-        variables: &[NIGHTLY, ("PIVOT_TRIES", "20")],
+        variables: &[NIGHTLY],
     },
     Part { name: "links", words: &["xtask", "links"], variables: &[] },
     Part { name: "mutations", words: &["xtask", "mutate", "30"], variables: &[] },

@@ -1,31 +1,33 @@
 //! A move that begins while controllers are at work: in the middle of a rollout, of scaling up and down, of a remediation.
 //!
-//! It is refused with a reason, and the source goes on; or it succeeds, and the target goes on. Either way the end is the same as
-//! without a move, and no machine is torn down that would otherwise have stayed. One direction is into the workload cluster by
-//! its kubeconfig in the source, as when a bootstrap cluster is pivoted.
+//! It is refused for Machines that come or go, and the source goes on; or it succeeds, and the target goes on. Either way the end is
+//! the same as without a move, and no machine is torn down that would otherwise have stayed. One direction is into the workload
+//! cluster by its kubeconfig in the source, as when a bootstrap cluster is pivoted.
 //!
-//! Without more it tries one group of changes. `PIVOT_TRIES=20` tries each change of all groups twenty times, with other delays;
-//! `PIVOT_SEED` repeats the choice and the delays of an earlier run.
+//! A landing tests one group of changes, the nightly run tests each change of all groups many times, with other delays.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use pivot_lab::assets::CLUSTER_API;
-use pivot_lab::observer::{Broken, Side, Violation, check};
+use pivot_lab::observer::{Broken, Log, Side, Violation, check};
 use pivot_lab::{Dump, Observer, Rules, say};
 use pivot_scenarios::host::Host;
+use pivot_scenarios::sampling::{choose_one, is_nightly, sample};
 use pivot_scenarios::state::{belongings, dangling};
-use pivot_worlds::Dice;
 use serde_json::{Value, json};
 
 use super::handover::{OBJECTS, truths};
 use super::world::{NAMESPACE, World};
 
+const MACHINE: &str = "Machine.cluster.x-k8s.io";
 const WORKERS: u32 = 2;
+/// How often the nightly run moves in the middle of each change.
+const NIGHTLY_TRIES: usize = 20;
+/// Milliseconds, later than any change is carried out on an idle machine.
+const LATEST: u64 = 4000;
 /// Longer than it takes on a busy machine.
 const LIMIT: Duration = Duration::from_mins(5);
-/// Later than any change is carried out on an idle machine.
-const LATEST: u64 = 4000;
 
 /// What controllers are doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +67,15 @@ impl Change {
         if matches!(self, Self::ScaleUp) { 7 } else { 5 }
     }
 
+    /// Codes with which a move is refused in the middle: while new Machines have no nodes, and while old ones are being deleted.
+    fn accepted_refusals(self) -> &'static [&'static str] {
+        match self {
+            Self::ScaleUp => &["not-provisioned"],
+            Self::ScaleDown => &["being-deleted"],
+            Self::Rollout | Self::RollBack | Self::Remediation => &["not-provisioned", "being-deleted"],
+        }
+    }
+
     /// How many are torn down on the way.
     fn machines_torn_down(self) -> usize {
         match self {
@@ -84,19 +95,11 @@ async fn roll_out(world: &World, side: Side, version: &str) {
 // proves: I1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_in_the_middle_of_a_change_is_refused_or_ends_as_if_there_was_none() {
-    let whole: Option<u64> = variable("PIVOT_TRIES");
-    let tries = whole.unwrap_or(1);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let seed = variable("PIVOT_SEED").unwrap_or(now.as_secs());
-    say(format_args!("PIVOT_SEED={seed} PIVOT_TRIES={tries}"));
-
+    let tries = if is_nightly() { NIGHTLY_TRIES } else { 1 };
     let mut world = World::start(CLUSTER_API).await.unwrap();
     world.fill(OBJECTS, 5).await.unwrap();
     let mut side = Side::Source;
-    let mut ends: BTreeMap<String, usize> = BTreeMap::new();
-    let chosen = Dice::new(seed).about("group").below(GROUPS.len() as u64);
-    let groups = (0..).zip(GROUPS).filter(|(number, _)| whole.is_some() || *number == chosen);
-    for (_, group) in groups {
+    for group in sample("groups of changes", GROUPS, 1).unwrap() {
         if group.contains(&Change::Remediation) {
             world.add_health_check(side).await.unwrap();
         }
@@ -105,29 +108,63 @@ async fn a_move_in_the_middle_of_a_change_is_refused_or_ends_as_if_there_was_non
             change.begin(&world, side).await;
             undisturbed.push(carried_out(&mut world, side, *change).await);
         }
+        let mut disturbed = 0;
         for attempt in 0..tries {
-            for (change, end) in group.iter().zip(&undisturbed) {
-                let delay = Dice::new(seed).about(&format!("{change:?} {attempt}")).below(LATEST);
+            for (index, (change, end)) in group.iter().zip(&undisturbed).enumerate() {
+                // The first move is in the middle for certain.
+                let delay = match (attempt, index) {
+                    (0, 0) => 0,
+                    _ => choose_one(&format!("delays of {change:?} {attempt}"), 0..LATEST).unwrap(),
+                };
                 let before = world.torn_down().unwrap().len();
                 change.begin(&world, side).await;
                 tokio::time::sleep(Duration::from_millis(delay)).await;
-                let outcome = go(&mut world, side).await;
-                say(format_args!("{change:?} from the {side}, after {delay} ms: {outcome}"));
-                if outcome == "moved" {
-                    side = side.other();
-                }
-                *ends.entry(format!("{change:?}: {outcome}")).or_default() += 1;
+                let (refused, copied) = move_until_it_succeeds(&mut world, side, *change).await;
+                side = side.other();
                 until(&mut world, side, end).await;
+                let is_disturbed = copied != machines(&world.server(side).dump(&[NAMESPACE]).await.unwrap());
+                say(format_args!(
+                    "{change:?} from the {}, after {delay} ms: refused {refused} times, then moved, {}",
+                    side.other(),
+                    if is_disturbed { "and the target went on" } else { "when it was over" }
+                ));
+                disturbed += usize::from(is_disturbed);
                 let torn_down = world.torn_down().unwrap().len() - before;
-                assert_eq!(torn_down, change.machines_torn_down(), "{change:?}: {outcome}");
+                assert_eq!(torn_down, change.machines_torn_down(), "{change:?}");
             }
         }
+        assert!(disturbed > 0, "no move was in the middle of one of {group:?}");
     }
-    say(format_args!("{ends:#?}"));
 }
 
-/// Moves everything to the other side; `moved`, or the codes with which that was refused.
-async fn go(world: &mut World, from: Side) -> String {
+/// Moves everything to the other side, again while that is refused. Returns how often it was, and the Machines that were copied.
+async fn move_until_it_succeeds(world: &mut World, from: Side, change: Change) -> (usize, BTreeSet<String>) {
+    let start = Instant::now();
+    let mut refused = 0;
+    loop {
+        match go(world, from).await {
+            Outcome::Moved { machines } => return (refused, machines),
+            Outcome::Refused(codes) => {
+                let is_accepted = |code: &String| change.accepted_refusals().contains(&code.as_str());
+                assert!(codes.iter().all(is_accepted), "{change:?} from the {from}: refused: {codes:?}");
+            }
+        }
+        refused += 1;
+        assert!(start.elapsed() < LIMIT, "{change:?} from the {from}: refused {refused} times");
+    }
+}
+
+/// How a move ended.
+#[derive(Debug)]
+enum Outcome {
+    /// These Machines were copied.
+    Moved { machines: BTreeSet<String> },
+    /// With these codes.
+    Refused(BTreeSet<String>),
+}
+
+/// Moves everything to the other side.
+async fn go(world: &mut World, from: Side) -> Outcome {
     let (source, target) = (world.server(from), world.server(from.other()));
     let observer = Observer::start(source, target, &[NAMESPACE]).await.unwrap();
     let host = match from {
@@ -136,14 +173,13 @@ async fn go(world: &mut World, from: Side) -> String {
     };
     let flags = ["move", "-n", NAMESPACE, "--timeout", "5m", "--pause-timeout", "3m"];
     let ended = host.run(&flags).await.unwrap();
-    let outcome = match ended.code {
-        Some(0) => "moved".to_owned(),
+    let refused: BTreeSet<String> = match ended.code {
+        Some(0) => BTreeSet::new(),
         Some(3) => {
             let document = ended.document().unwrap();
             let refusals = document["refusals"].as_array().unwrap();
-            let codes: Vec<&str> = refusals.iter().map(|refusal| refusal["code"].as_str().unwrap()).collect();
-            assert!(!codes.is_empty(), "{document:#}");
-            format!("refused: {}", BTreeSet::from_iter(codes).into_iter().collect::<Vec<_>>().join(", "))
+            assert!(!refusals.is_empty(), "{document:#}");
+            refusals.iter().map(|refusal| refusal["code"].as_str().unwrap().to_owned()).collect()
         }
         _ => panic!("{}\n{}", ended.stderr, ended.stdout),
     };
@@ -154,17 +190,31 @@ async fn go(world: &mut World, from: Side) -> String {
     let is_loss = |what: &Broken| matches!(what, Broken::Lost { .. } | Broken::NeverCopied { .. });
     let violations = check(&log, &rules).into_iter().filter(|one| !(is_replaced(one) && is_loss(&one.what)));
     let violations: Vec<_> = violations.map(|violation| violation.to_string()).collect();
-    assert_eq!(violations, Vec::<String>::new(), "{outcome}");
-    let (gone, kept) = match outcome.as_str() {
-        "moved" => (from, from.other()),
-        _ => (from.other(), from),
-    };
-    let left = world.server(gone).dump(&[NAMESPACE]).await.unwrap();
-    assert_eq!(left.keys().map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new(), "{outcome}");
-    for side in [gone, kept] {
-        assert_eq!(belongings(world.server(side)).await.unwrap(), Vec::<String>::new(), "{outcome}");
+    assert_eq!(violations, Vec::<String>::new(), "{refused:?}");
+    let empty = if refused.is_empty() { from } else { from.other() };
+    let left = world.server(empty).dump(&[NAMESPACE]).await.unwrap();
+    assert_eq!(left.keys().map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new(), "{refused:?}");
+    for side in [from, from.other()] {
+        assert_eq!(belongings(world.server(side)).await.unwrap(), Vec::<String>::new(), "{refused:?}");
     }
-    outcome
+    if refused.is_empty() {
+        Outcome::Moved { machines: copied_machines(&log) }
+    } else {
+        Outcome::Refused(refused)
+    }
+}
+
+/// The Machines that were seen on both sides.
+fn copied_machines(log: &Log) -> BTreeSet<String> {
+    let on = |side| {
+        let events = log.events.iter().filter(move |event| event.side == side && event.key.kind == MACHINE);
+        events.map(|event| event.key.name.clone()).collect::<BTreeSet<_>>()
+    };
+    on(Side::Source).intersection(&on(Side::Target)).cloned().collect()
+}
+
+fn machines(dump: &Dump) -> BTreeSet<String> {
+    dump.keys().filter(|key| key.kind == MACHINE).map(|key| key.name.clone()).collect()
 }
 
 /// What there is once controllers have carried out a change.
@@ -267,8 +317,4 @@ fn without_chance(name: &str) -> String {
     };
     let parts = name.split('-').map(|part| if is_random(part) { "?" } else { part });
     parts.collect::<Vec<_>>().join("-")
-}
-
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().unwrap())
 }
