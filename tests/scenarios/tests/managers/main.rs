@@ -3,16 +3,17 @@
 //!
 //! A move has to survive their controllers: they put finalizers back, adopt Secrets, tear down what is deleted while it is not
 //! paused, and in the target they have to recognise every object as theirs. It is a separate binary, because it starts twelve
-//! servers and managers and should not share the machine with other tests.
+//! servers and managers and should not share the machine with other tests. Tests start in the order of their modules' names, so the
+//! longest is in the first one.
 
+#[cfg(test)]
+mod child;
 #[cfg(test)]
 mod class;
 #[cfg(test)]
 mod handover;
 #[cfg(test)]
 mod infra;
-#[cfg(test)]
-mod life;
 #[cfg(test)]
 mod midway;
 #[cfg(test)]
