@@ -22,7 +22,6 @@ use crate::shell::say;
 use options::Options;
 use results::{MAX_SLOWEST, Results};
 use session::Session;
-use stages::Stage;
 use step::Step;
 
 pub(crate) fn run(typed: &[&str]) -> Result<()> {

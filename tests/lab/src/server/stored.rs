@@ -10,10 +10,9 @@ use http::Request;
 use kube::{Client, Config};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
 
-use super::{Crds, Server};
-use crate::assets::{ETCD, ServerBinaries};
+use super::Crds;
+use crate::assets::ETCD;
 use crate::recording::Recording;
 
 /// Where an API server keeps CRDs, and the end of that range of keys.
@@ -22,9 +21,6 @@ const RANGE: (&str, &str) = (
     "/registry/apiextensions.k8s.io/customresourcedefinitions0",
 );
 
-/// One server at a time is asked what it stores: tests that begin together need the same.
-static ASKING: Mutex<()> = Mutex::const_new(());
-
 /// A key of etcd and its value, as base64.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Entry {
@@ -32,24 +28,13 @@ pub(super) struct Entry {
     value: String,
 }
 
-/// Returns what a server of this Kubernetes release stores of these CRDs. The first call starts a server to find out.
-pub(super) async fn entries(binaries: &ServerBinaries, version: &str, crds: &Crds) -> Result<Vec<Entry>> {
-    if crds.objects().is_empty() {
-        return Ok(Vec::new());
-    }
-    let _asking = ASKING.lock().await;
-    let recording = Recording::find("crds", &(ETCD, version, crds.objects()))?;
-    if let Some(entries) = recording.read()? {
-        return Ok(entries);
-    }
-    let server = Server::start_without_controllers("recorded", binaries, &[]).await?;
-    server.create_crds(crds).await?;
-    let entries = read(&server.etcd_url).await.context("read CRDs from etcd")?;
-    recording.write(&entries)?;
-    Ok(entries)
+/// Returns where it is recorded what a server of a Kubernetes release stores of these CRDs.
+pub(super) fn recording(version: &str, crds: &Crds) -> Result<Recording> {
+    Recording::find("crds", &(ETCD, version, crds.objects()))
 }
 
-async fn read(etcd: &str) -> Result<Vec<Entry>> {
+/// Reads the CRDs in etcd.
+pub(super) async fn read(etcd: &str) -> Result<Vec<Entry>> {
     let (key, end) = (STANDARD.encode(RANGE.0), STANDARD.encode(RANGE.1));
     let answer = ask(&connect(etcd)?, "/v3/kv/range", &json!({ "key": key, "range_end": end })).await?;
     let kvs = answer.get("kvs").cloned().context("etcd holds no CRD")?;
