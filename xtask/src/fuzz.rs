@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use crate::executables::build_pivot_host;
+use crate::executables::build_tested_pivot_host;
 use crate::shell::{cargo, must, root, say, target};
 
 const GUESTS: &str = "tests/guests";
@@ -12,7 +12,7 @@ const SEEDS: [&str; 4] = ["older", "mute", "rival", "liar"];
 
 pub(crate) fn run(mutated: &str, generated: &str) -> Result<()> {
     say("== Building pivot-host, and the components that are changed");
-    let (root, host) = (root()?, build_pivot_host()?);
+    let (root, host) = (root()?, build_tested_pivot_host()?);
     let out = target()?.join("fuzz");
     pivot_guests::build_guests(&root.join(GUESTS), &[&root.join("wit")], &out)?;
     let seeds = SEEDS.map(|name| out.join(format!("{name}.wasm")));

@@ -57,11 +57,7 @@ const PARTS: [Part; 11] = [
         words: &["xtask", "test", "lab", "vetting", "with_plugins", "scenarios", "controller", "providers"],
         variables: &[NIGHTLY, ("PIVOT_WORLDS", "12")],
     },
-    Part {
-        name: "managers",
-        words: &["xtask", "test", "managers", "metal3"],
-        variables: &[NIGHTLY],
-    },
+    Part { name: "managers", words: &["xtask", "test", "managers", "metal3"], variables: &[NIGHTLY] },
     Part { name: "links", words: &["xtask", "links"], variables: &[] },
     Part { name: "mutations", words: &["xtask", "mutate", "30"], variables: &[] },
     Part { name: "fuzz", words: &["xtask", "fuzz", "5000", "200"], variables: &[] },
