@@ -63,33 +63,44 @@ pub(super) fn run_side_by_side(
     outcome: &mut Outcome,
 ) -> Result<()> {
     // One that never ran may be the longest.
-    executables.sort_by_key(|executable| history.executable_time(&executable.name).unwrap_or(Duration::MAX));
-    let (waiting, results) = (Mutex::new(executables), Mutex::new((outcome, Vec::new())));
-    std::thread::scope(|scope| {
-        for _ in 0..slots {
-            scope.spawn(|| {
-                while let Some(executable) = lock(&waiting).pop() {
-                    let (mut own, mut text) = (Outcome::default(), String::new());
-                    let mut keep = |line: &str| text.extend([line, "\n"]);
-                    let passed = run(&executable, executable.command(), threads, &mut own, &mut keep);
-                    let took = own.executables.first().map_or(Duration::ZERO, |(_, took)| *took);
-                    say(&format!("{:28} {} in {:.1} s", executable.name, own.tally, took.as_secs_f64()));
-                    let mut results = lock(&results);
-                    results.0.add(own);
-                    match passed {
-                        Ok(true) => {}
-                        Ok(false) => {
-                            say(&text);
-                            results.1.push(executable.name.clone());
-                        }
-                        Err(error) => results.1.push(format!("{}: {error:#}", executable.name)),
-                    }
-                }
-            });
+    let time = |executable: &Executable| history.executable_time(&executable.name).unwrap_or(Duration::MAX);
+    executables.sort_by_key(|executable| std::cmp::Reverse(time(executable)));
+    let results = Mutex::new((outcome, Vec::new()));
+    each_beside_others(executables, slots, |executable| {
+        let (mut own, mut text) = (Outcome::default(), String::new());
+        let mut keep = |line: &str| text.extend([line, "\n"]);
+        let passed = run(&executable, executable.command(), threads, &mut own, &mut keep);
+        let took = own.executables.first().map_or(Duration::ZERO, |(_, took)| *took);
+        say(&format!("{:28} {} in {:.1} s", executable.name, own.tally, took.as_secs_f64()));
+        let mut results = lock(&results);
+        results.0.add(own);
+        match passed {
+            Ok(true) => {}
+            Ok(false) => {
+                say(&text);
+                results.1.push(executable.name.clone());
+            }
+            Err(error) => results.1.push(format!("{}: {error:#}", executable.name)),
         }
     });
     let failed = results.into_inner().map_or_else(|poisoned| poisoned.into_inner().1, |(_, failed)| failed);
     if failed.is_empty() { Ok(()) } else { bail!("tests failed: {}", failed.join(", ")) }
+}
+
+/// Does something with each item, in their order, and with `slots` of them at a time.
+fn each_beside_others<T: Send>(items: Vec<T>, slots: usize, act: impl Fn(T) + Sync) {
+    let waiting = Mutex::new(items.into_iter());
+    // As the condition of the loop below, it would hold the lock while an item is dealt with.
+    let next = || lock(&waiting).next();
+    std::thread::scope(|scope| {
+        for _ in 0..slots {
+            scope.spawn(|| {
+                while let Some(item) = next() {
+                    act(item);
+                }
+            });
+        }
+    });
 }
 
 /// Runs a command of cargo's that runs tests itself.
@@ -161,4 +172,27 @@ fn list_tests(executable: &Executable) -> Result<Vec<String>> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn items_are_dealt_with_side_by_side() {
+        let (sender, receiver) = mpsc::channel();
+        let receiver = Mutex::new(receiver);
+        let met = Mutex::new(0);
+        // The first one waits for the second.
+        each_beside_others(vec![true, false], 2, |waits| {
+            let limit = Duration::from_secs(10);
+            match waits {
+                true => *lock(&met) += usize::from(lock(&receiver).recv_timeout(limit).is_ok()),
+                false => sender.send(()).unwrap(),
+            }
+        });
+        assert_eq!(*lock(&met), 1);
+    }
 }
