@@ -31,7 +31,7 @@ pub(super) enum Stage {
 /// within the ten seconds in which a lease is renewed.
 const WAITING: usize = 4;
 /// Tests at a time where a test runs a dozen processes and limits how long they may take.
-const CROWDED: usize = 2;
+const CROWDED: usize = 3;
 
 /// Stages that run at the same time. The first three wait for npm, a browser and the linker, the last two for controllers that look
 /// at their objects again after some seconds; none keeps two processors busy.
