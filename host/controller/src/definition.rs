@@ -12,6 +12,9 @@ const NAME: u32 = 253;
 const ENTRIES: u32 = 100;
 const ENTRY: u32 = 400;
 const HOUR: u32 = 3_600;
+/// Makes a server keep the fields that a schema doesn't have. Otherwise it drops them without a word, and a Pivot whose `clusters`
+/// is mistyped would move all of them; so they reach the controller, which refuses the Pivot.
+const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 /// How parts of what moves are written.
 const PARTS: &str = "KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
 
@@ -42,7 +45,7 @@ pub fn definition() -> Value {
 
 fn schema() -> Value {
     json!({
-        "type": "object", "required": ["spec"],
+        "type": "object", "required": ["spec"], KEEPS_UNKNOWN: true,
         "description": "A move of Cluster API objects from one management cluster to another, carried out by pivot-host.",
         "properties": {
             "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"},
@@ -85,13 +88,22 @@ fn object(description: &str, required: &[&str], properties: &[(&str, Value)]) ->
     schema
 }
 
+/// An object of the spec.
+fn spec_object(description: &str, required: &[&str], properties: &[(&str, Value)]) -> Value {
+    let mut schema = object(description, required, properties);
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert(KEEPS_UNKNOWN.to_owned(), json!(true));
+    }
+    schema
+}
+
 fn spec() -> Value {
     let kubeconfig = |whose: &str| {
         let entry = name("The entry of its data; by default value.");
         let what = format!("A Secret beside the Pivot that has a kubeconfig of {whose}.");
-        object(&what, &["name"], &[("name", name("Its name.")), ("key", entry)])
+        spec_object(&what, &["name"], &[("name", name("Its name.")), ("key", entry)])
     };
-    let from = object(
+    let from = spec_object(
         "Where the objects are; by default in the Pivot's own cluster and namespace.",
         &[],
         &[
@@ -100,7 +112,7 @@ fn spec() -> Value {
             ("namespace", name("The namespace in that cluster; by default the Pivot's.")),
         ],
     );
-    let to = object(
+    let to = spec_object(
         "Where they go; if no cluster is named, into the Pivot's own.",
         &[],
         &[
@@ -115,7 +127,7 @@ fn spec() -> Value {
             ),
         ],
     );
-    let mut spec = object(
+    let mut spec = spec_object(
         "What moves, from where to where.",
         &["to"],
         &[
@@ -171,7 +183,7 @@ fn spec() -> Value {
 }
 
 fn options() -> Value {
-    object(
+    spec_object(
         "Options of the move, each by the name of the flag of pivot-host move.",
         &[],
         &[
@@ -300,6 +312,25 @@ mod tests {
         there.dedup();
         defined.sort();
         assert_eq!(there, defined);
+    }
+
+    /// Objects that drop unknown fields, by their paths.
+    fn collect_dropping(schema: &Value, path: &str, into: &mut Vec<String>) {
+        if schema["type"] == "object" && schema[KEEPS_UNKNOWN] != true {
+            into.push(path.to_owned());
+        }
+        for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+            collect_dropping(schema, &format!("{path}.{name}"), into);
+        }
+    }
+
+    #[test]
+    fn unknown_fields_of_the_spec_are_kept() {
+        let (mut whole, mut dropping) = (schema(), Vec::new());
+        // Written by the controller alone.
+        whole["properties"]["status"] = Value::Null;
+        collect_dropping(&whole, "", &mut dropping);
+        assert_eq!(dropping, [".metadata"], "a server knows its fields itself");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use pivot_core::{GroupKind, Key, Kind, KindLabels, Meta, Object};
 use pivot_engine::Options;
 use pivot_link::AgentName;
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
 
 use crate::status::Status;
 
@@ -25,6 +26,8 @@ pub const GROUP: &str = "pivot-host.io";
 pub const VERSION: &str = "v1alpha1";
 /// Keeps a Pivot until its move has ended or is undone.
 pub(crate) const FINALIZER: &str = "pivot-host.io/pivot";
+/// The fields of a Pivot.
+const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// The entry in which Cluster API keeps a kubeconfig.
 const ENTRY: &str = "value";
 
@@ -199,7 +202,12 @@ impl Pivot {
     pub(crate) fn of(object: &Object) -> Self {
         let body = object.value().unwrap_or_default();
         let part = |name: &str| body.get(name).cloned().unwrap_or_default();
-        let spec = serde_json::from_value(part("spec")).map_err(|error| format!("spec: {error}"));
+        let unknown =
+            body.as_object().into_iter().flat_map(Map::keys).find(|name| !FIELDS.contains(&name.as_str()));
+        let spec = match unknown {
+            Some(name) => Err(format!("unknown field `{name}` next to spec")),
+            None => serde_json::from_value(part("spec")).map_err(|error| format!("spec: {error}")),
+        };
         // What can't be read was not written here, and is written again.
         let status = serde_json::from_value(part("status")).unwrap_or_default();
         Self { key: object.key(), meta: object.meta.clone(), spec, status }

@@ -80,16 +80,29 @@ async fn what_is_refused_stalls_and_goes_on_when_it_is_corrected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_option_that_is_not_known_refuses_the_pivot() {
+async fn an_unknown_field_anywhere_refuses_the_pivot() {
     let stage = Stage::new(&["a"]);
-    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"keep": ["Secret"]}}));
     let running = stage.start();
-    stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
-    let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("unknown field `keep`"), "{message}");
-    stage.is_only_in(&stage.home, "a");
-    stage.delete("a").await;
-    stage.until("let go", |stage| stage.pivot("a").is_none()).await;
+    for path in [
+        "",
+        "/spec",
+        "/spec/from",
+        "/spec/from/kubeconfig",
+        "/spec/to",
+        "/spec/to/kubeconfig",
+        "/spec/options",
+    ] {
+        let way = json!({"kubeconfig": {"name": "way"}});
+        stage.ask_for("a", json!({"from": way, "to": way, "options": {"noWait": true}}));
+        let pivot = stage.home.keys().into_iter().find(|key| key.group_kind.kind == "Pivot").unwrap();
+        stage.home.edit(&pivot, |body| body.pointer_mut(path).unwrap()["mistyped"] = json!(["c"])).unwrap();
+        stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
+        let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("unknown field `mistyped`"), "{path}: {message}");
+        stage.is_only_in(&stage.home, "a");
+        stage.delete("a").await;
+        stage.until("let go", |stage| stage.pivot("a").is_none()).await;
+    }
     running.stop().await;
 }
 

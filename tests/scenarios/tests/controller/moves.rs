@@ -153,6 +153,10 @@ async fn what_is_refused_says_why_and_changes_nothing() {
     assert!(message.contains("BareMetalHost") && message.contains("--without-plugin-for"), "{message}");
     assert!(message.contains("nothing is changed"), "{message}");
     same(before.clone(), stage.moved(&stage.pair.source, "shop").await);
+    // A mistyped field reaches the controller.
+    stage.ask_for("default", json!({"cluster": ["c"], "to": {"kubeconfig": {"name": "any"}}})).await;
+    let shown = stage.until("default", "Stalled", &mut running).await;
+    assert!(shown["message"].as_str().unwrap().contains("unknown field `cluster`"), "{shown:#}");
     // The server knows what can't be right.
     for (spec, why) in [
         (json!({"to": {"cluster": null}}), "from and to are both this cluster"),
