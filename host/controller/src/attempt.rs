@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pivot_core::Side;
+use pivot_core::record::Phase;
 use pivot_engine::{Exit, Failure, Halt, Halter, Options, Report, Setup, Sides, Stop, run};
 use pivot_places::{Place, PlaceError};
 
@@ -158,7 +159,7 @@ impl Attempt<'_> {
             return Err(Trouble::Ends(EndsError::NoAnswer(format!("no answer from the {side}: {why}"))));
         }
         match act(pivot.deleted(), found(&status, &pivot.operator())) {
-            Act::Move => self.go_on(setup).await,
+            Act::Move { recorded } => self.go_on(setup, recorded).await,
             Act::RollBack { move_id } => {
                 self.view.change(Status::rolling_back);
                 let options = Options { which: Some(move_id), ..setup.options.clone() };
@@ -171,9 +172,9 @@ impl Attempt<'_> {
         }
     }
 
-    async fn go_on(&self, setup: Setup) -> Result<Verdict, Trouble> {
+    async fn go_on(&self, setup: Setup, recorded: Option<Phase>) -> Result<Verdict, Trouble> {
         // Before anything can be changed: a Pivot that doesn't say this never began.
-        self.view.change(Status::begin);
+        self.view.change(|status| status.begin(recorded));
         self.shared.home.show(self.pivot, &self.view.status()).await?;
         let Report { move_id, done, .. } = run::start(setup).await?;
         let verdict = self.ended(&move_id, done.moved.values().sum(), done.kept.values().sum()).await?;
@@ -208,8 +209,8 @@ impl Attempt<'_> {
         match act(self.pivot.deleted(), found(&status, &self.pivot.operator())) {
             Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,
             Act::LetGo => self.let_go().await,
-            Act::Move if still_building => Err(Trouble::Unbuilt(why)),
-            Act::Move | Act::RollBack { .. } => {
+            Act::Move { .. } if still_building => Err(Trouble::Unbuilt(why)),
+            Act::Move { .. } | Act::RollBack { .. } => {
                 Err(Trouble::Ends(EndsError::Wrong(format!("the target is not known: {why}"))))
             }
         }
@@ -296,8 +297,6 @@ fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::record::Phase;
-
     use super::*;
 
     /// A server that is too busy renews no lease for a while: nobody has to change anything.

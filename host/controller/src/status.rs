@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use pivot_core::record::Phase;
 use pivot_engine::{Event, Verb};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// What a Pivot shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,12 +142,23 @@ impl Status {
         self.say(why);
     }
 
-    /// A move is about to begin, or to go on.
-    pub(crate) fn begin(&mut self) {
-        if !self.begun() {
-            self.phase = Some(Phase::Checked.to_string());
-        }
-        self.say(doing(Phase::Checked));
+    /// A move is about to begin, or to resume from the phase of its record. While it shows `Checked` its spec can be changed, so a
+    /// move that is resumed shows no earlier phase than it has reached.
+    pub(crate) fn begin(&mut self, recorded: Option<Phase>) {
+        let phase = match recorded {
+            Some(recorded) => self.engine_phase().map_or(recorded, |shown| shown.max(recorded)),
+            None => Phase::Checked,
+        };
+        self.phase = Some(phase.to_string());
+        self.say(match recorded {
+            Some(_) => "checking both sides before the move is resumed",
+            None => doing(Phase::Checked),
+        });
+    }
+
+    /// The phase, if it is one of the engine's.
+    fn engine_phase(&self) -> Option<Phase> {
+        serde_json::from_value(json!(self.phase)).ok()
     }
 
     /// Whether a move may have begun.
@@ -182,8 +194,13 @@ impl Status {
                 self.connected();
             }
             Event::PhaseBegun { phase, .. } => {
-                self.phase = Some(phase.to_string());
-                self.say(doing(*phase));
+                if self.engine_phase() < Some(*phase) {
+                    self.phase = Some(phase.to_string());
+                }
+                // What is said of a check depends on whether the move is under way, which the event doesn't have.
+                if *phase > Phase::Checked {
+                    self.say(doing(*phase));
+                }
                 self.set(About::Stalled, false, "Running", "");
                 if *phase > Phase::Committed {
                     self.set(About::Committed, true, "Committed", "the move can only go forward");
@@ -240,4 +257,44 @@ fn shortened(message: &str) -> String {
 /// As API servers write times.
 pub(crate) fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn showing(phase: Option<&str>) -> Status {
+        Status { phase: phase.map(str::to_owned), ..Status::default() }
+    }
+
+    /// While it shows `Checked`, the server lets the spec be changed.
+    #[test]
+    fn a_resumed_move_shows_no_earlier_phase() {
+        for (shown, recorded, expected) in [
+            (Some("Copied"), Phase::Copied, "Copied"),
+            (Some("Live"), Phase::Committed, "Live"),
+            (Some("Checked"), Phase::Copied, "Copied"),
+            (Some(PENDING), Phase::Paused, "Paused"),
+            (None, Phase::Released, "Released"),
+        ] {
+            let mut status = showing(shown);
+            status.begin(Some(recorded));
+            for phase in [Phase::Checked, Phase::Paused] {
+                status.fold(&Event::PhaseBegun { phase, objects: 1 });
+                assert_eq!(status.phase.as_deref(), Some(expected), "{shown:?}, {recorded}, {phase}");
+            }
+            status.fold(&Event::PhaseBegun { phase: Phase::Settled, objects: 1 });
+            assert_eq!(status.phase.as_deref(), Some("Settled"));
+        }
+    }
+
+    #[test]
+    fn a_move_that_begins_shows_that_it_is_checked() {
+        // The last one was rolled back from a terminal.
+        for shown in [None, Some(PENDING), Some("Copied"), Some(ROLLING_BACK)] {
+            let mut status = showing(shown);
+            status.begin(None);
+            assert_eq!(status.phase.as_deref(), Some("Checked"), "{shown:?}");
+        }
+    }
 }

@@ -189,6 +189,23 @@ async fn a_move_that_has_begun_carries_what_it_began_with() {
     running.stop().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_move_that_is_refused_midway_shows_its_phase() {
+    let stage = Stage::new(&["a"]);
+    let held = Arc::new(AtomicBool::new(true));
+    held_at(&stage.target, &held);
+    stage.ask("a");
+    let running = stage.start();
+    stage.until("copying", |stage| stage.pivot("a").unwrap()["status"]["phase"] == "Copied").await;
+    running.kill();
+    stage.target.insert(object("a", "Machine", "m2", None)).unwrap();
+    let running = stage.start();
+    let shown = |stage: &Stage| stage.pivot("a").unwrap()["status"].clone();
+    stage.until("refused", |stage| shown(stage)["message"].to_string().contains("already exists")).await;
+    assert_eq!(shown(&stage)["phase"], "Copied", "{:#}", shown(&stage));
+    running.stop().await;
+}
+
 /// A target of one's own can have a record of a move that never was.
 // proves: T47
 #[tokio::test(start_paused = true)]
