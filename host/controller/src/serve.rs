@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -21,6 +22,9 @@ use crate::metrics::Metrics;
 const ASKING: Duration = Duration::from_secs(10);
 /// The most clients at once.
 const CLIENTS: usize = 64;
+/// The format of the metrics: Prometheus reads no page without one.
+const METRICS: &str = "text/plain; version=0.0.4";
+const TEXT: &str = "text/plain";
 
 /// Where metrics and health are served.
 pub struct Server {
@@ -68,13 +72,59 @@ impl Server {
 }
 
 fn answer(method: &Method, path: &str, metrics: &Metrics) -> Response<Full<Bytes>> {
-    let (status, body) = match (method, path) {
-        (&Method::GET, "/metrics") => (StatusCode::OK, metrics.page()),
+    // The server sends no body in answer to HEAD.
+    let reads = [Method::GET, Method::HEAD].contains(method);
+    let (status, content_type, body) = match path {
+        "/metrics" if reads => (StatusCode::OK, METRICS, metrics.page()),
         // Which of several controllers leads doesn't make the others unhealthy.
-        (&Method::GET, "/healthz" | "/readyz") => (StatusCode::OK, "ok\n".to_owned()),
-        _ => (StatusCode::NOT_FOUND, "there are /metrics, /healthz and /readyz\n".to_owned()),
+        "/healthz" | "/readyz" if reads => (StatusCode::OK, TEXT, "ok\n".to_owned()),
+        _ => (StatusCode::NOT_FOUND, TEXT, "there are /metrics, /healthz and /readyz\n".to_owned()),
     };
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    /// The head of an answer, in lower case, and its body.
+    async fn ask(address: SocketAddr, method: &str, path: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.to_lowercase(), body.to_owned())
+    }
+
+    #[tokio::test]
+    async fn every_page_has_a_type_and_answers_head() {
+        let server = Server::bind(([127, 0, 0, 1], 0).into(), Arc::default()).await.unwrap();
+        let address = server.address().unwrap();
+        let server = tokio::spawn(server.run());
+        for (path, status, of) in [
+            ("/metrics", "200 ok", "text/plain; version=0.0.4"),
+            ("/healthz", "200 ok", "text/plain"),
+            ("/readyz", "200 ok", "text/plain"),
+            ("/", "404 not found", "text/plain"),
+        ] {
+            let (head, body) = ask(address, "GET", path).await;
+            assert!(head.starts_with(&format!("http/1.1 {status}\r\n")), "{path}: {head}");
+            assert!(head.contains(&format!("\r\ncontent-type: {of}\r\n")), "{path}: {head}");
+            assert!(!body.is_empty(), "{path}");
+            let (only_head, body) = ask(address, "HEAD", path).await;
+            let undated = |head: &str| {
+                head.lines().filter(|line| !line.starts_with("date:")).map(str::to_owned).collect::<Vec<_>>()
+            };
+            assert_eq!((undated(&only_head), body.as_str()), (undated(&head), ""), "{path}");
+        }
+        server.abort();
+    }
 }

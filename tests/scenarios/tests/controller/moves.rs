@@ -58,7 +58,11 @@ async fn from_one_manifest_a_bootstrap_cluster_moves_into_the_cluster_that_it_ma
     let left = stage.moved(&stage.pair.source, "shop").await;
     assert!(left.is_empty(), "{:?}", left.keys());
     let numbers = page(&running, "/metrics").await;
-    for line in ["pivot_host_leader 1", "pivot_host_pivots{phase=\"Succeeded\"} 1"] {
+    for line in [
+        "content-type: text/plain; version=0.0.4",
+        "pivot_host_leader 1",
+        "pivot_host_pivots{phase=\"Succeeded\"} 1",
+    ] {
         assert!(numbers.contains(line), "{numbers}");
     }
     // What has begun is fixed.
