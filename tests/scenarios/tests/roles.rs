@@ -32,8 +32,9 @@ async fn grant(stage: &Stage, side: Side, server: &Server) -> Vec<Value> {
     assert_eq!(of("Namespace"), usize::from(side == Side::Target), "{items:?}");
     assert_eq!((of("Role"), of("ClusterRole")), (of("RoleBinding"), of("ClusterRoleBinding")));
     server.apply_values(items.clone()).await.unwrap();
-    let name = format!("pivot-host-{word}");
-    let needed = |item: &Value| item["metadata"]["name"] == name.as_str() && item["rules"].is_array();
+    let checks = format!("pivot-host-{word}-checks-");
+    let is_check = |item: &Value| item["metadata"]["name"].as_str().unwrap().starts_with(&checks);
+    let needed = |item: &Value| item["rules"].is_array() && !is_check(item);
     items.into_iter().filter(needed).collect()
 }
 

@@ -6,6 +6,7 @@ use pivot_core::Side;
 use pivot_engine::Rights;
 use pivot_places::Access;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::text::{self, Text};
 
@@ -22,7 +23,9 @@ pub(crate) struct Manifests {
 /// The roles that give these permissions, and their bindings to a user, if one is named.
 pub(crate) fn roles(rights: &Rights, side: Side, user: Option<&str>) -> Vec<Manifests> {
     let Rights { needed, checks, namespaces } = rights;
-    let name = format!("pivot-host-{side}");
+    let account = user.map(|user| format!("-{}", account_digest(user))).unwrap_or_default();
+    let (needed_name, checks_name) =
+        (format!("pivot-host-{side}{account}"), format!("pivot-host-{side}-checks{account}"));
     let of = |accesses: &BTreeSet<Access>, name: &str| -> Vec<Value> {
         let mut places: BTreeMap<Option<&str>, Vec<&Access>> = BTreeMap::new();
         for access in accesses {
@@ -41,10 +44,10 @@ pub(crate) fn roles(rights: &Rights, side: Side, user: Option<&str>) -> Vec<Mani
             about: "The move would create these namespaces. Nobody can be given permissions in what does not exist.",
             objects: namespaces.clone(),
         },
-        Manifests { about: "Without any of these the move is refused.", objects: of(needed, &name) },
+        Manifests { about: "Without any of these the move is refused.", objects: of(needed, &needed_name) },
         Manifests {
             about: "Without these the move goes on, and says what it could not check. Plugins are told that they may not read.",
-            objects: of(checks, &format!("{name}-checks")),
+            objects: of(checks, &checks_name),
         },
     ];
     all.into_iter().filter(|manifests| !manifests.objects.is_empty()).collect()
@@ -82,6 +85,12 @@ pub(crate) fn manifests(objects: &[Value]) -> Text {
         text::yaml(object).unwrap_or_default().lines().for_each(|line| out.line(line.to_owned()));
     }
     out
+}
+
+/// Returns the digest of an account that is part of its roles' names: under the same name, the roles of one account would replace
+/// those of another.
+fn account_digest(user: &str) -> String {
+    format!("{:x}", Sha256::digest(user)).chars().take(10).collect()
 }
 
 fn role(name: &str, namespace: Option<&str>, accesses: &[&Access]) -> Value {

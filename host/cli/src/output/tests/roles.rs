@@ -1,5 +1,7 @@
 //! Roles as manifests.
 
+use std::collections::BTreeSet;
+
 use pivot_engine::Rights;
 use pivot_places::Access;
 use serde_json::{Value, json};
@@ -125,4 +127,22 @@ fn roles_are_bound_to_whoever_is_named() {
         }
     }
     assert_eq!((of("Role").len(), of("ClusterRole").len()), (2, 1));
+}
+
+#[test]
+fn roles_of_two_accounts_have_different_names() {
+    let names = |user: Option<&str>| -> BTreeSet<String> {
+        let list = role_list(&roles(&rights(), Side::Target, user));
+        let items = list["items"].as_array().unwrap().iter().filter(|item| item["kind"] != "Namespace");
+        items.map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let (unbound, one) = (names(None), names(Some("system:serviceaccount:ops:one")));
+    let two = names(Some("system:serviceaccount:ops:two"));
+    assert_eq!((unbound.len(), one.len(), two.len()), (2, 2, 2));
+    assert!(
+        unbound.is_disjoint(&one) && one.is_disjoint(&two) && unbound.is_disjoint(&two),
+        "{one:?}, {two:?}"
+    );
+    assert_eq!(one, names(Some("system:serviceaccount:ops:one")), "applied again, they are the same");
+    assert!(one.iter().all(|name| unbound.iter().any(|plain| name.starts_with(plain))), "{one:?}");
 }
