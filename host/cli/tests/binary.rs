@@ -495,6 +495,22 @@ mod example {
     }
 
     #[test]
+    fn no_proxy_may_have_empty_elements() {
+        let dir = TempDir::new().unwrap();
+        // A token that can't be sent is refused before anything is asked.
+        let config = kubeconfig(&dir, "one", "https://192.0.2.2:6443");
+        let text = fs::read_to_string(&config).unwrap().replace(r#""user":{}"#, r#""user":{"token":"a\nb"}"#);
+        fs::write(&config, text).unwrap();
+        for no_proxy in ["localhost,", "a,,b", "localhost 192.0.2.2"] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+            command.env_clear().args(["plan", "--kubeconfig", &config]);
+            command.env("HTTPS_PROXY", "http://127.0.0.1:1").env("NO_PROXY", no_proxy);
+            let said = err(&command.output().unwrap());
+            assert!(said.contains("characters that can't be sent"), "{no_proxy:?}: {said}");
+        }
+    }
+
+    #[test]
     fn a_reader_that_goes_away_is_not_an_error() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

@@ -8,21 +8,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ::kube::client::{Body, ClientBuilder, ConfigExt};
-use ::kube::config::{Config, KubeConfigOptions};
+use ::kube::config::{
+    AuthInfo, Cluster, Config, Context, ExecAuthCluster, KubeConfigOptions, KubeconfigError,
+};
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
-use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
+use pem::Pem;
 use pivot_core::Object;
-use tokio::runtime::Handle;
 use tower::{BoxError, ServiceBuilder};
 
 use super::caught::{Unsendable, sendable};
 use super::error::ConnectError;
 use super::kubeconfig::{self, Loaded};
-use super::{KubePlace, certificate, inline, transport::chain};
+use super::{KubePlace, certificate, inline, proxy, transport::chain};
 
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -76,7 +77,7 @@ impl KubePlace {
         // This reads files, including those that the kubeconfig names: not on a thread that other tasks need.
         let configure = move || {
             let (file, context, config) = match load()? {
-                Some(loaded) => Handle::current().block_on(resolve(loaded, chosen))?,
+                Some(loaded) => resolve(loaded, chosen)?,
                 None => in_cluster()?,
             };
             let end = certificate::end(&config.auth_info);
@@ -134,7 +135,7 @@ fn panicked() -> ConnectError {
 }
 
 /// The configuration of the chosen context.
-async fn resolve(
+fn resolve(
     Loaded { file, kubeconfig }: Loaded,
     chosen: KubeConfigOptions,
 ) -> Result<(String, String, Config), ConnectError> {
@@ -164,11 +165,11 @@ async fn resolve(
     if chosen.user.is_none() && !user.as_ref().is_some_and(|user| users.contains(user)) {
         return Err(ConnectError::NoUser { file, context, user, known: users });
     }
-    let cluster = found.map(|found| chosen.cluster.clone().unwrap_or_else(|| found.cluster.clone()));
+    let named = found.map(|found| chosen.cluster.clone().unwrap_or_else(|| found.cluster.clone()));
     let cluster = kubeconfig
         .clusters
         .iter()
-        .find(|named| Some(&named.name) == cluster.as_ref())
+        .find(|there| Some(&there.name) == named.as_ref())
         .and_then(|named| named.cluster.as_ref());
     let user = chosen.user.as_ref().or(user.as_ref());
     let user = kubeconfig
@@ -180,18 +181,14 @@ async fn resolve(
         let reason = format!("{named}: {error}");
         return Err(ConnectError::Context { file, context, reason, source: Some(error.into()) });
     }
-    let own_proxy = cluster.and_then(|cluster| cluster.proxy_url.as_ref()).is_some_and(|url| !url.is_empty());
-    match Config::from_custom_kubeconfig(kubeconfig, &chosen).await {
-        Ok(mut config) => {
-            // kube uses HTTPS_PROXY for every server; other clients exempt loopback addresses and NO_PROXY.
-            if !own_proxy && !proxied(&config.cluster_url) {
-                config.proxy_url = None;
-            }
-            if let Some(reason) = kubeconfig::odd_config(&config) {
-                return Err(ConnectError::Context { file, context, reason, source: None });
-            }
-            Ok((file, context, config))
-        }
+    let config = match (found, cluster) {
+        (None, _) => Err(KubeconfigError::LoadContext(context.clone())),
+        (_, None) => Err(KubeconfigError::LoadClusterOfContext(named.unwrap_or_default())),
+        (Some(found), Some(cluster)) => configuration(found, cluster, user),
+    };
+    match config.map(|config| (kubeconfig::odd_config(&config), config)) {
+        Ok((None, config)) => Ok((file, context, config)),
+        Ok((Some(reason), _)) => Err(ConnectError::Context { file, context, reason, source: None }),
         Err(error) => {
             let reason = chain(&error);
             Err(ConnectError::Context { file, context, reason, source: Some(error.into()) })
@@ -199,11 +196,37 @@ async fn resolve(
     }
 }
 
-/// Whether the environment's proxy applies to this server.
-fn proxied(server: &http::Uri) -> bool {
-    let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
-    let near = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
-    !near && Matcher::from_env().intercept(server).is_some()
+/// The configuration of a context. kube's own loader isn't used, because it chooses the proxy, too.
+fn configuration(
+    context: &Context,
+    cluster: &Cluster,
+    user: Option<&AuthInfo>,
+) -> Result<Config, KubeconfigError> {
+    let server = cluster.server.as_ref().ok_or(KubeconfigError::MissingClusterUrl)?;
+    let mut config = Config::new(server.parse().map_err(KubeconfigError::ParseClusterUrl)?);
+    // Reads the certificate authority, from the kubeconfig or from its file.
+    let described = ExecAuthCluster::try_from(cluster)?;
+    config.root_cert = described.certificate_authority_data.as_deref().map(certificates).transpose()?;
+    config.auth_info = user.cloned().unwrap_or_default();
+    if let Some(exec) = config.auth_info.exec.as_mut().filter(|exec| exec.provide_cluster_info) {
+        exec.cluster = Some(described);
+    }
+    if let Some(namespace) = &context.namespace {
+        config.default_namespace.clone_from(namespace);
+    }
+    config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or(false);
+    config.disable_compression = cluster.disable_compression.unwrap_or(false);
+    config.tls_server_name.clone_from(&cluster.tls_server_name);
+    let variable = |name: &str| std::env::var(name).ok();
+    config.proxy_url = proxy::choose(&config.cluster_url, cluster.proxy_url.as_deref(), variable)
+        .map_err(KubeconfigError::ParseProxyUrl)?;
+    Ok(config)
+}
+
+/// The certificates in a PEM file, without what else is in it.
+fn certificates(authority: &[u8]) -> Result<Vec<Vec<u8>>, KubeconfigError> {
+    let parts = pem::parse_many(authority).map_err(KubeconfigError::ParseCertificates)?;
+    Ok(parts.into_iter().filter(|part| part.tag() == "CERTIFICATE").map(Pem::into_contents).collect())
 }
 
 fn in_cluster() -> Result<(String, String, Config), ConnectError> {

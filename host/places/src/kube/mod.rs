@@ -12,6 +12,7 @@ mod inline;
 mod kinds;
 mod kubeconfig;
 mod list;
+mod proxy;
 mod status;
 mod transport;
 mod url;
