@@ -89,7 +89,7 @@ pub(crate) async fn attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, ha
     }
     let observed_generation = pivot.meta.generation;
     let status = Status { observed_generation, failures, ..pivot.status.clone() };
-    let view = Arc::new(View::new(status, shared.metrics.clone()));
+    let view = Arc::new(View::new(pivot.key.clone(), status, shared.metrics.clone()));
     view.change(|status| status.pending("waiting for its turn"));
     let work = async {
         let _turn = tokio::select! {

@@ -47,10 +47,18 @@ impl Leadership {
     /// Waits until this process leads; returns the version of the Lease.
     pub(crate) async fn won(&self) -> String {
         let mut unchanged: Option<(Seen, Instant)> = None;
+        let mut stands_by = false;
         loop {
             match self.try_to_win(&mut unchanged).await {
                 Ok(Some(version)) => return version,
-                Ok(None) => {}
+                Ok(None) if stands_by => {}
+                Ok(None) => {
+                    tracing::info!(
+                        identity = self.identity,
+                        "another controller leads, and this one stands by"
+                    );
+                    stands_by = true;
+                }
                 Err(error) => tracing::warn!(%error, "the Lease of the controller can't be had"),
             }
             sleep(LOOK).await;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use pivot_core::Key;
 use pivot_core::hooks::Severity;
+use pivot_core::plan::CARRIED_NONE;
+use pivot_core::words::line;
 use pivot_engine::{Event, Watcher};
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -13,12 +15,14 @@ use crate::home::Home;
 use crate::metrics::Metrics;
 use crate::resource::Pivot;
 use crate::status::Status;
-use pivot_core::plan::CARRIED_NONE;
 
 const EVERY: Duration = Duration::from_secs(1);
+/// The longest message in a log, in bytes.
+const LONGEST: usize = 1_000;
 
 /// What one Pivot is to show.
 pub(crate) struct View {
+    pivot: Key,
     status: Mutex<Status>,
     news: Notify,
     /// What people are told as Events.
@@ -34,8 +38,8 @@ pub(crate) struct Told {
 }
 
 impl View {
-    pub(crate) fn new(status: Status, metrics: Arc<Metrics>) -> Self {
-        Self { status: Mutex::new(status), news: Notify::new(), told: Mutex::default(), metrics }
+    pub(crate) fn new(pivot: Key, status: Status, metrics: Arc<Metrics>) -> Self {
+        Self { pivot, status: Mutex::new(status), news: Notify::new(), told: Mutex::default(), metrics }
     }
 
     /// Changes what is shown.
@@ -75,7 +79,13 @@ impl View {
         }
     }
 
+    /// Tells people, by an Event and in the log: Events are gone after an hour.
     pub(crate) fn tell(&self, normal: bool, reason: &str, message: String) {
+        let (pivot, line) = (&self.pivot, line(&message, LONGEST));
+        match normal {
+            true => tracing::info!(%pivot, reason, "{line}"),
+            false => tracing::warn!(%pivot, reason, "{line}"),
+        }
         lock(&self.told).push(Told { normal, reason: reason.to_owned(), message });
         self.news.notify_one();
     }
