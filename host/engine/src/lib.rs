@@ -47,7 +47,7 @@ pub use outcome::change_counts::Counts;
 pub use outcome::failure::{Exit, Failure, Held, Lines};
 pub use outcome::report::{LockStatus, Report, Status};
 pub use outcome::stop::{Next, Stop};
-pub use outcome::under_way::MoveStatus;
+pub use outcome::under_way::{MoveStatus, OneSidedMove};
 pub use phases::rollback::RolledBack;
 pub use plugins::bounds::violation;
 pub use plugins::hooks::{self, HookError, Hooks};

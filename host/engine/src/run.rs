@@ -218,6 +218,9 @@ impl Command {
     }
 
     async fn work(self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
+        if let Some(one_sided) = active.one_sided.clone() {
+            return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
+        }
         if self == Self::Rollback {
             check_may_resume_source(active).await?;
             let record = &active.journal.record;

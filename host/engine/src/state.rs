@@ -6,5 +6,6 @@ pub(crate) mod journal;
 pub(crate) mod lease;
 pub(crate) mod locks;
 pub(crate) mod moves;
+pub(crate) mod one_sided;
 pub(crate) mod open;
 pub(crate) mod records;

@@ -104,7 +104,8 @@ fn move_status(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
     let (decides, record) = found.deciding()?;
     let (elsewhere, orphaned) = (found.elsewhere, found.orphaned);
     let asked = found.at.source.as_ref().map(|source| source.record.scope.clone());
-    Some(MoveStatus { decides, record: record.clone(), elsewhere, orphaned, asked, missing })
+    let one_sided = found.one_sided.clone();
+    Some(MoveStatus { decides, record: record.clone(), elsewhere, orphaned, asked, one_sided, missing })
 }
 
 async fn locks(opened: &Opened) -> Result<Vec<LockStatus>, Failure> {

@@ -1,7 +1,7 @@
 //! What can be typed next about a move, by how far it is and which sides answer.
 
 use pivot_core::Side;
-use pivot_engine::{MoveStatus, Next};
+use pivot_engine::{MoveStatus, Next, OneSidedMove};
 
 /// The next commands that the user can run on a move.
 pub(super) fn of(silent: Option<Side>, one: &MoveStatus, into_directory: bool) -> &'static [Next] {
@@ -15,6 +15,8 @@ pub(super) fn of(silent: Option<Side>, one: &MoveStatus, into_directory: bool) -
     }
     match (silent, one.record.phase.committed()) {
         _ if one.elsewhere || one.missing.is_some() => &[],
+        _ if one.one_sided == Some(OneSidedMove::LastCopyInTarget) => &[Next::ResumeWithoutSource],
+        _ if one.one_sided.is_some() => &[],
         _ if one.orphaned => &[Next::Rollback],
         (None, true) => &[Next::Resume],
         // Until then a resume needs a file that only its user can name.
@@ -43,15 +45,17 @@ mod tests {
             });
             serde_json::from_value(fields).unwrap()
         };
+        let live = || MoveStatus {
+            decides: Side::Target,
+            record: record(Phase::Live),
+            elsewhere: false,
+            orphaned: false,
+            asked: None,
+            one_sided: None,
+            missing: None,
+        };
         let at = |phase, silent| {
-            let one = MoveStatus {
-                decides: Side::Source,
-                record: record(phase),
-                elsewhere: false,
-                orphaned: false,
-                asked: None,
-                missing: None,
-            };
+            let one = MoveStatus { decides: Side::Source, record: record(phase), ..live() };
             of(silent, &one, false)
         };
         assert_eq!(at(Phase::Copied, None), [Next::Resume, Next::Rollback]);
@@ -61,28 +65,23 @@ mod tests {
         assert_eq!(at(Phase::Live, Some(Side::Source)), [Next::ResumeWithoutSource]);
         let planned = |phase| {
             let record = Record { plan: Some("checksum".into()), ..record(phase) };
-            let (elsewhere, orphaned, missing) = (false, false, None);
-            let one = MoveStatus { decides: Side::Source, record, elsewhere, orphaned, asked: None, missing };
-            of(None, &one, false)
+            of(None, &MoveStatus { record, ..live() }, false)
         };
         assert_eq!(planned(Phase::Copied), [Next::Rollback], "a resume needs the plan's file");
         assert_eq!(planned(Phase::Live), [Next::Resume]);
-        let one = |elsewhere, orphaned| MoveStatus {
-            decides: Side::Target,
-            record: record(Phase::Live),
-            elsewhere,
-            orphaned,
-            asked: None,
-            missing: None,
-        };
-        assert_eq!(of(None, &one(true, false), false), []);
-        assert_eq!(of(None, &one(false, true), false), [Next::Rollback]);
-        let missing = MoveStatus { missing: Some(Side::Source), ..one(false, false) };
+        assert_eq!(of(None, &MoveStatus { elsewhere: true, ..live() }, false), []);
+        let orphaned = MoveStatus { orphaned: true, ..live() };
+        assert_eq!(of(None, &orphaned, false), [Next::Rollback]);
+        let one_sided = |shown| MoveStatus { one_sided: Some(shown), ..orphaned.clone() };
+        assert_eq!(of(None, &one_sided(OneSidedMove::LastCopyInSource), false), []);
+        assert_eq!(of(None, &one_sided(OneSidedMove::TakenOver("it runs".into())), false), []);
+        assert_eq!(of(None, &one_sided(OneSidedMove::LastCopyInTarget), false), [Next::ResumeWithoutSource]);
+        let missing = MoveStatus { missing: Some(Side::Source), ..live() };
         assert_eq!(of(None, &missing, false), [], "a command would have to name it");
         let mut handed_over = record(Phase::Copied);
         let contents = serde_json::json!({"contents": "files:0"});
         handed_over.handover = Some(serde_json::from_value(contents).unwrap());
-        let handed_over = MoveStatus { decides: Side::Source, record: handed_over, ..one(false, false) };
+        let handed_over = MoveStatus { decides: Side::Source, record: handed_over, ..live() };
         assert_eq!(of(None, &handed_over, false), [Next::ResumeImported, Next::RollbackNotImported]);
         assert_eq!(of(None, &handed_over, true), [Next::RollbackNotImported]);
         assert_eq!(of(Some(Side::Target), &handed_over, false), [], "it may have imported the files");

@@ -7,7 +7,7 @@ use pivot_core::record::{Finished, Handover, Phase, Record, Seal};
 use pivot_core::refusal::some_of;
 use pivot_core::{GroupKind, Key, Side, words};
 use pivot_engine::RolledBack;
-use pivot_engine::{Leftover, LockStatus, MoveStatus, Report, Status};
+use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Report, Status};
 
 use super::lines;
 use super::lines::count;
@@ -269,9 +269,12 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
 }
 
 fn phase(one: &MoveStatus) -> String {
-    let MoveStatus { decides, record, .. } = one;
+    let MoveStatus { decides, record, one_sided, .. } = one;
     let phase = record.phase;
     match (phase.committed(), decides) {
+        _ if one_sided.is_some() => {
+            format!("{phase} (by the record in the {decides}; the other side has none)")
+        }
         (true, Side::Source) => {
             format!("{phase} or later (resume only; the record in the target decides and was not read)")
         }
@@ -386,12 +389,33 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
             "name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands"
         }
         None if one.elsewhere => "this is not the target that the move goes to: name that one",
+        None if one.one_sided.is_some() => return one.one_sided.as_ref().map(describe_one_sided),
         None if one.orphaned => {
             "it was rolled back while the target could not be reached; what is left of it there is to be removed"
         }
         None => return None,
     };
     Some(note.to_owned())
+}
+
+/// What the objects show of a move that one side has no record of, and what to do with them.
+fn describe_one_sided(one_sided: &OneSidedMove) -> String {
+    match one_sided {
+        OneSidedMove::TakenOver(proof) => {
+            format!("{proof}: the target has taken over, and what the source has is out of date; keep its Clusters paused")
+        }
+        OneSidedMove::LastCopyInSource => {
+            "the target has neither a record nor a summary of it, and no copy that runs: it may have been restored from a backup, and \
+             the source may be the last copy; keep it, paused as it is, and restore the target from a backup of after the commit"
+                .to_owned()
+        }
+        OneSidedMove::LastCopyInTarget => {
+            "the source has neither a record nor the objects: it seems to have been released, and the target restored from a backup of \
+             before that, so that its copies are the last; keep them. Only if no other management cluster runs these Clusters, this \
+             takes the copies as they are:"
+                .to_owned()
+        }
+    }
 }
 
 /// How many of the last moves are shown. Imports of files are remembered longer.

@@ -29,7 +29,8 @@ fn under_way() -> MoveStatus {
     });
     let record = serde_json::from_value(record).unwrap();
     let missing = Some(Side::Target);
-    MoveStatus { decides: Side::Source, record, elsewhere: false, orphaned: false, asked: None, missing }
+    let (elsewhere, orphaned, asked, one_sided) = (false, false, None, None);
+    MoveStatus { decides: Side::Source, record, elsewhere, orphaned, asked, one_sided, missing }
 }
 
 /// One of each kind, with all its fields.

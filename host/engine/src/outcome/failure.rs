@@ -14,6 +14,7 @@ use pivot_places::PlaceError;
 use serde::Serialize;
 
 use crate::events::Awaited;
+use crate::outcome::under_way::OneSidedMove;
 use crate::plugins::hooks::HookError;
 use crate::requests::halt::Halt;
 
@@ -135,8 +136,13 @@ pub enum Failure {
         /// The move.
         move_id: String,
     },
-    /// The move was finished without its source, which has come back; with the evidence.
-    Stale(String),
+    /// The two sides don't fit each other: one has no record of the move, or none of what the other says.
+    OneSidedMove {
+        /// The move.
+        move_id: String,
+        /// What the objects show.
+        one_sided: OneSidedMove,
+    },
     /// The target has the record of a move that its source has no record of.
     Orphan(String),
     /// It is unknown whether the commit was written.
@@ -296,11 +302,20 @@ impl fmt::Display for Failure {
             }
             Self::Halted(Halt::Signal(_)) => f.write_str("stopped as asked"),
             Self::Halted(Halt::LeaseLost(why)) => write!(f, "stopped, because the lease is lost: {why}"),
-            Self::Stale(evidence) => write!(
+            Self::OneSidedMove { one_sided: OneSidedMove::TakenOver(proof), .. } => write!(
                 f,
-                "{evidence}: it was finished without this source, which is now a stale copy; keep its \
-                 Clusters paused, take the finalizers off its objects, dependents first, and delete them: without their \
-                 finalizers nothing is torn down for them"
+                "{proof}: the target has taken over, and what the source has is out of date; keep its Clusters paused"
+            ),
+            Self::OneSidedMove { move_id, one_sided: OneSidedMove::LastCopyInSource } => write!(
+                f,
+                "the source says that move {move_id} is committed, and the target has neither a record nor a summary of it, and no \
+                 copy that runs: the target may have been restored from a backup, and the source may be the last copy"
+            ),
+            Self::OneSidedMove { move_id, one_sided: OneSidedMove::LastCopyInTarget } => write!(
+                f,
+                "the target says that move {move_id} has deleted nothing yet, and its source has neither a record nor any of the \
+                 objects: the source seems to have been released, and the target restored from a backup of before that, so that \
+                 its copies are the last"
             ),
             Self::Orphan(move_id) => write!(
                 f,

@@ -5,22 +5,35 @@ use pivot_places::PlaceError;
 
 use crate::outcome::failure::{Exit, Failure};
 use crate::outcome::stop::{Next, Stop};
+use crate::outcome::under_way::OneSidedMove;
 use crate::phases::handover::NOT_FOUND;
 use crate::phases::sequence::ActiveMove;
 use crate::requests::halt::Halt;
 use crate::state::expiry::RUN_ACTIVE;
 
-/// The state of both sides after a move was finished without its source.
-const STALE: &str =
-    "this command changed nothing; the target has taken over, the source is complete and out of date";
+/// The state of both sides, as far as what they have shows it.
+fn state_of_one_sided(one_sided: &OneSidedMove) -> &'static str {
+    match one_sided {
+        OneSidedMove::TakenOver(_) => {
+            "this command changed nothing; the target has taken over, the source is out of date"
+        }
+        OneSidedMove::LastCopyInSource => {
+            "this command changed nothing; the source may be the last copy: keep it, paused as it is"
+        }
+        OneSidedMove::LastCopyInTarget => {
+            "this command changed nothing; the target's copies may be the last: keep them, paused as they are"
+        }
+    }
+}
+
 /// The state of both sides after a move was rolled back while its target could not be reached.
 const ORPHAN: &str = "this command changed nothing; the source is authoritative and was unpaused; the target may hold copies, paused";
 
 /// A failure before any move under way is known: the report can vouch only for this command.
 pub(crate) fn unknown(failure: Failure) -> Stop {
     let (exit, next) = (exit_untouched(&failure), next_untouched(&failure));
-    let state = match failure {
-        Failure::Stale(_) => STALE,
+    let state = match &failure {
+        Failure::OneSidedMove { one_sided, .. } => state_of_one_sided(one_sided),
         Failure::Orphan(_) => ORPHAN,
         _ => "nothing is changed on either side by this command; a move begun earlier is where it was",
     };
@@ -30,7 +43,7 @@ pub(crate) fn unknown(failure: Failure) -> Stop {
 /// The same for a command about a move.
 pub(crate) fn unread(failure: Failure) -> Stop {
     let mut stop = unknown(failure);
-    if stop.next.is_empty() && !matches!(stop.failure, Failure::Stale(_)) {
+    if stop.next.is_empty() {
         stop.next = vec![Next::Status];
     }
     stop
@@ -107,6 +120,7 @@ fn next_untouched(failure: &Failure) -> Vec<Next> {
             vec![Next::Status]
         }
         Failure::Orphan(_) => vec![Next::Rollback],
+        Failure::OneSidedMove { .. } => vec![Next::Status],
         // What the reachable side knows of a move is worth a look, and so is the progress of another run.
         Failure::Place { error: PlaceError::Unavailable(_), .. } | Failure::Unreachable { .. } => {
             vec![Next::Status]
@@ -192,7 +206,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         return unwritten(failure, phase);
     }
     // One side knows nothing of what happened on the other.
-    if matches!(failure, Failure::Stale(_) | Failure::Orphan(_)) {
+    if matches!(failure, Failure::OneSidedMove { .. } | Failure::Orphan(_)) {
         return unknown(failure);
     }
     if matches!(failure, Failure::Undecided(_)) {

@@ -5,6 +5,18 @@ use pivot_core::record::Record;
 use pivot_core::scope::Scope;
 use serde::{Deserialize, Serialize};
 
+/// A move that only one side has a record of, by what the objects show. A missing record alone shows nothing: either cluster may have
+/// been restored from a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OneSidedMove {
+    /// The target took over, so that what its source has is out of date; with the proof.
+    TakenOver(String),
+    /// By the source's record it is committed, and nothing in the target shows that: the source may be the last copy.
+    LastCopyInSource,
+    /// The source has none of the objects, and the target says that nothing was deleted yet: the target's copies may be the last.
+    LastCopyInTarget,
+}
+
 /// The state of one move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -20,6 +32,9 @@ pub struct MoveStatus {
     /// What moves, by the source's own record: the other may be a stranger's.
     #[serde(skip)]
     pub asked: Option<Scope>,
+    /// What the objects show, if a side that was read has no record of it.
+    #[serde(skip)]
+    pub one_sided: Option<OneSidedMove>,
     /// The side of this move that was not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Side>,

@@ -50,7 +50,8 @@ pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Fa
             some_of(&left, 5)
         ),
         remedies: vec![
-            "find out who removed that record, or wrote the target's; what the target has, delete in the source by hand"
+            "find out who removed that record, or wrote the target's, and whether the source was restored from a backup; until \
+             then keep what it has, paused"
                 .into(),
             Remedy::ResumeWithoutSource,
         ],

@@ -5,20 +5,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use futures::FutureExt;
-use pivot_core::pause;
 use pivot_core::record::{Phase, Record};
-use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Meta, Side, Uid, names};
 use pivot_places::{PlaceError, Preconditions};
 
 use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::outcome::under_way::OneSidedMove;
 use crate::phases::commit;
 use crate::phases::pausing;
-use crate::requests::side_by_side::{self, EMPTY_LISTS, LISTS};
+use crate::requests::side_by_side::{EMPTY_LISTS, LISTS};
 use crate::requests::{dataflow, listing};
+use crate::state::one_sided;
 
 /// What a rollback did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,29 +53,18 @@ pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<RolledBack, F
 }
 
 /// Refuses if a Cluster of the copy runs: then someone finished the move without this source (`--source-gone`), and the source is
-/// stale. Removing that copy, or updating it from the source, would tear down running clusters.
+/// out of date. Removing that copy, or updating it from the source, would tear down running clusters.
 pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Failure> {
-    let Some(kind) = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.target.get(gk))
-    else {
-        return Ok(());
-    };
     if !job.target.can().has_controllers || job.options.target_gone {
         return Ok(());
     }
-    let lists = record.touched.iter().map(|namespace| job.target.list(kind, Some(namespace)).boxed());
-    for listing in side_by_side::all(LISTS, lists.collect()).await? {
-        for cluster in listing.objects {
-            let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(Side::Target, error))?;
-            if cluster.meta.marked(&job.move_id) && !paused {
-                let key = job.target.own_name(&cluster.key());
-                return Err(Failure::Stale(format!(
-                    "{key}, a copy of move {}, runs in the target",
-                    job.move_id
-                )));
-            }
+    match one_sided::running_copy(&job.target, &job.kinds.target, record).await? {
+        Some(copy) => {
+            let one_sided = OneSidedMove::TakenOver(one_sided::describe_running(&copy, &job.move_id));
+            Err(Failure::OneSidedMove { move_id: job.move_id.clone(), one_sided })
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {

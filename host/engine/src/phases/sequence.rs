@@ -20,6 +20,7 @@ use crate::discovery::first_reading::FirstReading;
 use crate::events::{self, Awaited, Event};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::outcome::under_way::OneSidedMove;
 use crate::phases::commit::{self, Comparison};
 use crate::phases::copy::{self, Copies};
 use crate::phases::handover;
@@ -41,6 +42,8 @@ pub(crate) struct ActiveMove {
     pub(crate) journal: Journal,
     /// See [`crate::state::moves::FoundMove::orphaned`].
     pub(crate) orphaned: bool,
+    /// See [`crate::state::moves::FoundMove::one_sided`].
+    pub(crate) one_sided: Option<OneSidedMove>,
     /// See [`crate::state::moves::FoundMove::other_files`].
     pub(crate) other_files: bool,
     /// What was read of the source before the state of the move was known.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pivot_core::record::{Handover, Phase, Pin, Record, Seal, record_name};
-use pivot_core::{Both, Side, Uid, words};
+use pivot_core::{Both, Side, words};
 use tokio::time::Instant;
 
 use crate::clock::now;
@@ -55,11 +55,10 @@ pub(crate) fn begin(
         return Err(authors_differ(&source.record, another));
     }
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();
-    let mut record = match found.as_ref().and_then(FoundMove::deciding) {
-        Some((_, record)) => {
-            let found = found.as_ref().is_some_and(|found| found.elsewhere);
-            let told = at.target.is_some();
-            fits(record, found, told, &identities.target, into_directory, options.target_gone)?;
+    let one_sided = found.as_ref().and_then(|found| found.one_sided.clone());
+    let mut record = match found.as_ref().and_then(|found| Some((found, found.record()?))) {
+        Some((found, record)) => {
+            fits(found, record, into_directory, options.target_gone)?;
             // The first run's options apply to runs that resume.
             options.scope = record.scope.clone();
             record.clone()
@@ -111,6 +110,7 @@ pub(crate) fn begin(
         job,
         journal,
         orphaned,
+        one_sided,
         other_files,
         first: None,
         times: Vec::new(),
@@ -119,31 +119,23 @@ pub(crate) fn begin(
 }
 
 /// Whether the command can apply to the move that was found.
-fn fits(
-    record: &Record,
-    elsewhere: bool,
-    target_knows: bool,
-    target: &Option<Uid>,
-    into_directory: bool,
-    target_gone: bool,
-) -> Result<(), Failure> {
+fn fits(found: &FoundMove, record: &Record, into_directory: bool, target_gone: bool) -> Result<(), Failure> {
     let Record { move_id, phase, .. } = record;
     if phase.committed() && target_gone {
         return Err(Failure::Declined(format!(
             "move {move_id} is past the point of no return ({phase}), and the target decides from there on; if that is lost \
-             for good, the source is the last copy: un-pause its Clusters by hand, and remove the ConfigMap {}",
-            record_name(Side::Source, move_id)
+             for good, what is left of the source is the last copy: keep it, paused as it is"
         )));
     }
     // Checked first: whether a wrong target has a record says nothing about the move.
-    if elsewhere {
+    if found.elsewhere {
         let way = if phase.committed() { "" } else { ", or roll it back first" };
         return Err(Failure::Declined(format!(
             "move {move_id} goes to another target than the one given: name that one{way}"
         )));
     }
-    if phase.committed() && !target_knows {
-        return Err(target_record_missing(record, target));
+    if phase.committed() && found.at.target.is_none() {
+        return Err(target_record_missing(found, record));
     }
     // Files that were handed over may be imported into any cluster.
     let other_end = record.into_directory != into_directory && record.handed_over().is_none();
@@ -169,17 +161,14 @@ fn authors_differ(source: &Record, another: &str) -> Failure {
 }
 
 /// The source says that its move is committed, and the target has no record of it.
-fn target_record_missing(record: &Record, target: &Option<Uid>) -> Failure {
-    let evidence = format!(
-        "the source says that move {} is committed, and the target has no record of it",
-        record.move_id
-    );
-    // This is proof only for the move's own target. Users who can't read its identity may have named another.
-    if record.target.is_some() && record.target == *target {
-        return Failure::Stale(evidence);
+fn target_record_missing(found: &FoundMove, record: &Record) -> Failure {
+    let move_id = record.move_id.clone();
+    match &found.one_sided {
+        Some(one_sided) => Failure::OneSidedMove { move_id, one_sided: one_sided.clone() },
+        // Users who can't read a target's identity may have named another.
+        None => Failure::Record(format!(
+            "the source says that move {move_id} is committed, and the target has no record of it: whether it is the move's \
+             target can't be told, because its namespace kube-system can't be read"
+        )),
     }
-    Failure::Record(format!(
-        "{evidence}: it is another target than the move's, or the move was finished without this source; \
-         whether it is the move's can't be told, because its namespace kube-system can't be read"
-    ))
 }

@@ -7,6 +7,7 @@ use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{Both, Side, Uid, names};
 
 use crate::outcome::failure::Failure;
+use crate::outcome::under_way::OneSidedMove;
 use crate::state::records::Stored;
 
 /// A move under way.
@@ -22,6 +23,8 @@ pub(crate) struct FoundMove {
     pub(crate) other_files: bool,
     /// Who wrote a record with its id into the target, if that is another than the author of the source's.
     pub(crate) another: Option<String>,
+    /// What the objects show, if a side that was read has no record of it.
+    pub(crate) one_sided: Option<OneSidedMove>,
 }
 
 impl FoundMove {
@@ -40,6 +43,11 @@ impl FoundMove {
     /// The same record, without its side.
     pub(crate) fn record(&self) -> Option<&Record> {
         self.deciding().map(|(_, record)| record)
+    }
+
+    /// Whether its target is known to be this one.
+    pub(crate) fn is_to(&self, target: &Option<Uid>) -> bool {
+        target.is_some() && self.record().is_some_and(|record| record.target == *target)
     }
 
     pub(crate) fn described(&self) -> String {
@@ -163,7 +171,14 @@ fn found_move(
     {
         target.record = of_committed(&source.record, &target.record);
     }
-    let mut found = FoundMove { at, orphaned: false, elsewhere: false, other_files: false, another: None };
+    let mut found = FoundMove {
+        at,
+        orphaned: false,
+        elsewhere: false,
+        other_files: false,
+        another: None,
+        one_sided: None,
+    };
     if let Some((side, record)) = found.deciding() {
         let orphaned = source_answers && found.at.source.is_none();
         let orphaned = orphaned && side == Side::Target && record.phase <= Phase::Live;

@@ -10,7 +10,8 @@ use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::setup::Setup;
 use crate::state::lease::Leases;
-use crate::state::moves::Moves;
+use crate::state::moves::{FoundMove, Moves};
+use crate::state::one_sided;
 use crate::state::records::{Records, Stored};
 
 /// Both sides, opened.
@@ -136,6 +137,15 @@ impl Opened {
         };
         let (source, target) = tokio::try_join!(read(&self.records.source), read(&self.records.target))?;
         let source_answers = self.records.source.is_some() && !self.source_gone;
-        Ok(Moves::new(Both::new(source, target), &self.identities, source_answers))
+        let mut moves = Moves::new(Both::new(source, target), &self.identities, source_answers);
+        if let Some(target) = &self.records.target {
+            // A target that may be another than the move's shows nothing of it.
+            let can_be_judged =
+                |found: &&mut FoundMove| found.orphaned || found.is_to(&self.identities.target);
+            for found in moves.0.iter_mut().filter(can_be_judged) {
+                found.one_sided = one_sided::judge(found, &self.sides, &self.kinds, target).await?;
+            }
+        }
+        Ok(moves)
     }
 }

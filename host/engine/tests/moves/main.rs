@@ -77,6 +77,8 @@ mod replaced;
 #[cfg(test)]
 mod reports;
 #[cfg(test)]
+mod restored;
+#[cfg(test)]
 mod round_trips;
 #[cfg(test)]
 mod secrets;

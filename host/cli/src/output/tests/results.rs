@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::remedy::Remedy;
-use pivot_engine::{Exit, Failure, Held, HookError, Next, Report, Stop};
+use pivot_engine::{Exit, Failure, Held, HookError, Next, OneSidedMove, Report, Stop};
 
 use super::*;
 
@@ -417,4 +417,30 @@ fn a_cluster_that_is_not_there_is_answered_with_those_that_are() {
         state: the source is the truth
     "#]]
     .assert_eq(&failed(Failure::SeveralClusters(there[..2].to_vec())));
+}
+
+#[test]
+fn each_one_sided_move_says_which_copies_to_keep() {
+    let said = |one_sided: OneSidedMove| {
+        let failure = Failure::OneSidedMove { move_id: "1234".into(), one_sided };
+        let (output, _, err) = output(0, LogFormat::Text);
+        output.stopped(&stop(failure), AlreadyShown::Nothing, &["pivot-host status".into()]);
+        err.text()
+    };
+    expect![[r#"
+        error: the source says that move 1234 is committed, and the target has neither a record nor a summary of it, and no copy that runs: the target may have been restored from a backup, and the source may be the last copy
+        state: the source is the truth
+        next:  pivot-host status
+    "#]].assert_eq(&said(OneSidedMove::LastCopyInSource));
+    expect![[r#"
+        error: the target says that move 1234 has deleted nothing yet, and its source has neither a record nor any of the objects: the source seems to have been released, and the target restored from a backup of before that, so that its copies are the last
+        state: the source is the truth
+        next:  pivot-host status
+    "#]].assert_eq(&said(OneSidedMove::LastCopyInTarget));
+    expect![[r#"
+        error: the target says that move 1234 ended at noon: the target has taken over, and what the source has is out of date; keep its Clusters paused
+        state: the source is the truth
+        next:  pivot-host status
+    "#]]
+        .assert_eq(&said(OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into())));
 }

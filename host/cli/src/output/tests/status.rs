@@ -3,7 +3,7 @@
 use pivot_core::Uid;
 use pivot_core::record::{Finished, Handover, Pin, Record, Seal};
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Leftover, LockStatus, MoveStatus, Status};
+use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Status};
 
 use super::*;
 
@@ -44,6 +44,7 @@ pub(super) fn one(phase: Phase, decides: Side) -> MoveStatus {
         elsewhere: false,
         orphaned: false,
         asked: None,
+        one_sided: None,
         missing: None,
     }
 }
@@ -307,4 +308,40 @@ fn a_sealed_move_says_that_it_may_be_finished_without_its_source() {
         let text = crate::output::status(&status, ("a", "b"), &[vec![]]).message().to_owned();
         assert_eq!(text.contains("an agent may finish it"), says, "{text}");
     }
+}
+
+#[test]
+fn a_status_of_a_restored_side_says_which_copies_to_keep() {
+    let of = |phase, side, one_sided, next: &[String]| {
+        let moves = vec![MoveStatus { one_sided: Some(one_sided), ..one(phase, side) }];
+        crate::output::status(&Status { moves, ..Status::default() }, SIDES, &[next.to_vec()])
+    };
+    check(
+        of(Phase::Committed, Side::Source, OneSidedMove::LastCopyInSource, &[]),
+        &expect![[r#"
+        Move: 1234, from kind-boot to prod
+
+          phase    Committed (by the record in the source; the other side has none)
+          what     namespace ns
+          started  2026-08-21T10:00:00Z by jane@laptop
+          plugins  metal3 0.3.1
+          lease    free
+          note     the target has neither a record nor a summary of it, and no copy that runs: it may have been restored from a backup, and the source may be the last copy; keep it, paused as it is, and restore the target from a backup of after the commit
+    "#]],
+    );
+    let next = ["pivot-host resume --source-gone".to_owned()];
+    check(
+        of(Phase::Live, Side::Target, OneSidedMove::LastCopyInTarget, &next),
+        &expect![[r#"
+        Move: 1234, from kind-boot to prod
+
+          phase    Live (by the record in the target; the other side has none)
+          what     namespace ns
+          started  2026-08-21T10:00:00Z by jane@laptop
+          plugins  metal3 0.3.1
+          lease    free
+          note     the source has neither a record nor the objects: it seems to have been released, and the target restored from a backup of before that, so that its copies are the last; keep them. Only if no other management cluster runs these Clusters, this takes the copies as they are:
+          next     pivot-host resume --source-gone
+    "#]],
+    );
 }
