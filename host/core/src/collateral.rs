@@ -71,7 +71,7 @@ pub fn new_dependents(
         "{} appeared after the copy was made, and would be garbage-collected with their owners",
         some_of(&lost, 5)
     );
-    let remedy = "copy what is needed to the target by hand; delete it here or remove its owner references, then resume";
+    let remedy = "copy what is needed to the target by hand, and remove its owner references here, so that it stays; then resume";
     Some(Refusal::source("latecomers", first, message, remedy).and(lost.into_iter().skip(1)))
 }
 

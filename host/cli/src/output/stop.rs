@@ -1,8 +1,10 @@
 //! A run that did not finish: what failed, what state both sides are in, what to type.
 
-use pivot_core::Key;
+use std::collections::BTreeMap;
+
 use pivot_core::grouped::{NAMES, counted, thousands};
 use pivot_core::refusal::Refusal;
+use pivot_core::{GroupKind, Key};
 use pivot_engine::{Failure, Lines, Stop};
 
 use super::text::Text;
@@ -92,8 +94,11 @@ pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
         let Refusal { code: _, side, object, others: meant, message, remedies } = group.first;
         text.line(format!("  - {side}: {message}"));
         if all && !meant.is_empty() {
-            let meant: Vec<&Key> = object.iter().chain(meant).collect();
-            text.line(format!("    {}", counted(&meant, usize::MAX)));
+            let mut kinds: BTreeMap<&GroupKind, Vec<&Key>> = BTreeMap::new();
+            object.iter().chain(meant).for_each(|key| kinds.entry(&key.group_kind).or_default().push(key));
+            for meant in kinds.values() {
+                text.line(format!("    {}", counted(meant, usize::MAX)));
+            }
         }
         let others = group.others();
         if !others.is_empty() {

@@ -3,18 +3,19 @@
 //! An existing object is never overwritten unless it carries this move's mark. Objects that others need too (cluster-scoped
 //! objects, shared classes) are used if their content matches; any other object of the same name stops the move.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
 
 use pivot_core::names::{self, MARK};
 use pivot_core::plan::{Fate, InTarget, Step};
+use pivot_core::record::Finished;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::shell::kubectl;
 use pivot_core::soft::{TEMPLATE, is_cluster, is_cluster_class};
 use pivot_core::{GroupKind, Key, Meta, Object, OwnerReference, Side, Uid, body};
+use pivot_places::PlaceError;
 
 use crate::events::Event;
 use crate::job::Job;
@@ -73,6 +74,11 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
     let mut verdicts = side_by_side::all(OBJECTS, verdicts.collect()).await?;
     verdicts.sort_by_key(|(key, _)| *key);
     let mut makers: BTreeMap<String, Vec<Key>> = BTreeMap::new();
+    let of_clusters: BTreeMap<&Key, &Key> = match job.target.can().has_controllers {
+        true => snapshot.plan.steps.iter().filter_map(|step| Some((&step.key, cluster_of(step)?))).collect(),
+        false => BTreeMap::new(),
+    };
+    let mut taken: BTreeMap<&Key, Vec<&Key>> = BTreeMap::new();
     for (key, verdict) in verdicts {
         match verdict {
             Verdict::Use(uid, compared) => {
@@ -83,9 +89,13 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
                 existing.in_target.insert(key.clone(), compared);
             }
             Verdict::Gone => {}
-            Verdict::Foreign(refusal) => existing.refusals.push(refusal),
+            Verdict::Foreign(refusal) => match of_clusters.get(key) {
+                Some(&cluster) if refusal.code == EXISTS => taken.entry(cluster).or_default().push(key),
+                _ => existing.refusals.push(refusal),
+            },
         }
     }
+    existing.refusals.extend(managed_twice(job, taken, &there).await?);
     let created = snapshot.plan.steps.iter().map(|step| &step.key);
     let created = created.filter(|key| !existing.used.contains_key(*key) && !refused.contains_key(*key));
     existing.refusals.extend(created.filter(|key| is_outside(job, key)).map(|key| outside(job, key)));
@@ -264,6 +274,72 @@ fn is_for_many(scope: &Scope, step: &Step) -> bool {
     !is_cluster(kind) && (step.cluster.is_none() || passive)
 }
 
+/// The Cluster of a step: it may be the Cluster itself.
+fn cluster_of(step: &Step) -> Option<&Key> {
+    step.cluster.as_ref().or_else(|| is_cluster(&step.key.group_kind).then_some(&step.key))
+}
+
+/// One refusal for each Cluster of which the target has objects: two management clusters that act on the same machines matter more
+/// than each name that is taken. Controllers act on what is there, so none of it is to be deleted by hand.
+async fn managed_twice(
+    job: &Job,
+    taken: BTreeMap<&Key, Vec<&Key>>,
+    there: &BTreeMap<Key, Meta>,
+) -> Result<Vec<Refusal>, Failure> {
+    if taken.is_empty() {
+        return Ok(Vec::new());
+    }
+    let kind = job.core_kind(Side::Target, "", "ConfigMap")?;
+    let ended = match Records::new(&job.target, kind, &job.options.record_namespace).finished().await {
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
+        ended => ended?,
+    };
+    let refusal = |(cluster, keys): (&Key, Vec<&Key>)| {
+        let makers: BTreeSet<&String> =
+            keys.iter().filter_map(|key| there.get(*key)?.annotations.get(MARK)).collect();
+        let makers: Vec<String> = makers.into_iter().map(|id| describe_maker(id, &ended)).collect();
+        let by =
+            if makers.is_empty() { String::new() } else { format!(", created by {}", some_of(&makers, 3)) };
+        let own = job.target.own_name(cluster);
+        let others = keys.iter().filter(|key| **key != cluster).map(|key| job.target.own_name(key));
+        let mut others: Vec<Key> = others.collect();
+        let (object, message) = if others.len() < keys.len() {
+            let with = match others.len() {
+                0 => String::new(),
+                more => format!(" with {more} more of its objects"),
+            };
+            (own.clone(), format!("{own} is in the target already{with}{by}: it may be managed twice"))
+        } else {
+            let what = some_of(&others, 5);
+            let message =
+                format!("objects of {own} are in the target already ({what}){by}: it may be managed twice");
+            (others.remove(0), message)
+        };
+        Refusal {
+            code: EXISTS,
+            side: Side::Target,
+            object: Some(object),
+            others,
+            message,
+            remedies: vec![
+                "find out whether both are one Cluster, and which side is right, before anything else".into(),
+            ],
+        }
+    };
+    Ok(taken.into_iter().map(refusal).collect())
+}
+
+/// The move that created a copy, and its end, if the target remembers that.
+fn describe_maker(id: &str, ended: &[Finished]) -> String {
+    match ended.iter().find(|finished| finished.move_id == id) {
+        Some(Finished { files, from, ended, .. }) => {
+            let what = if files.is_some() { "an import of files" } else { "a move" };
+            format!("{what} from {from} that ended at {ended} ({id})")
+        }
+        None => format!("an earlier move ({id})"),
+    }
+}
+
 /// The refusal for an object of the same name that belongs to someone else.
 pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
     let key = job.target.own_name(key);
@@ -277,9 +353,7 @@ pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
         object: Some(key.clone()),
         others: Vec::new(),
         message: format!("{key} already exists and was not created by this move{whose}"),
-        remedies: vec![
-            format!("if it is not needed, delete it there (`{}`)", kubectl("delete", &key, &[])).into(),
-        ],
+        remedies: vec!["find out what uses it there before anything else".into()],
     }
 }
 

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use pivot_core::names::{MARK, PAUSED, UNDO};
 use pivot_core::refusal::Refusal;
+use pivot_core::remedy::Remedy;
 use pivot_core::scope::ClusterName;
 use pivot_engine::events::{Event, Watcher};
 use pivot_engine::{Exit, Failure, Setup, Stop, run};
-use pivot_places::MemoryPlace;
+use pivot_places::{DirectoryPlace, MemoryPlace};
 use serde_json::{Value, json};
 
 use crate::settling::Keeper;
@@ -280,6 +281,33 @@ async fn a_machine_of_an_earlier_move_is_not_used() {
     let stop = run::start(setup).await.unwrap_err();
     let codes: Vec<_> = refusals(&stop).iter().map(|refusal| refusal.code).collect();
     assert_eq!((stop.exit, codes.as_slice()), (Exit::Refused, &["exists"][..]));
+}
+
+/// The same Clusters were imported from a copy: they run in the target, and deleting one there would delete its machines.
+#[tokio::test(start_paused = true)]
+async fn clusters_that_the_target_runs_are_refused_once_each() {
+    let stage = Stage::new();
+    let directory = tempfile::tempdir().unwrap();
+    let mut export = stage.setup();
+    export.sides.target = Arc::new(DirectoryPlace::to_write(directory.path()).unwrap());
+    run::start(export).await.unwrap();
+    let mut import = stage.setup();
+    import.sides.source = Arc::new(DirectoryPlace::to_read(directory.path()).unwrap());
+    import.options.scope.source_is_off = true;
+    let id = run::start(import).await.unwrap().move_id;
+
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    let of_cluster: Vec<_> =
+        refusals(&stop).iter().filter(|refusal| refusal.message.contains("Cluster ns/c")).collect();
+    let [twice] = of_cluster.as_slice() else { panic!("{stop}") };
+    assert_eq!((twice.code, twice.object.as_ref()), ("exists", Some(&key(CLUSTERS, "Cluster", "c"))));
+    assert!(twice.others.contains(&key(CLUSTERS, "Machine", "m1")), "{twice:?}");
+    assert!(twice.message.contains("an import of files from") && twice.message.contains(&id), "{twice:?}");
+    assert!(twice.message.ends_with("it may be managed twice"), "{twice:?}");
+    assert_eq!(twice.remedies.last(), Some(&Remedy::MapNamespace { namespace: "ns".into() }));
+    for refusal in refusals(&stop) {
+        assert!(!format!("{:?}", refusal.remedies).contains("delete"), "{refusal:?}");
+    }
 }
 
 /// However it differs, a copy that an earlier move made is not what is left of an object that this one deletes.
