@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, StyledStr};
 use clap::{ArgAction, Command, CommandFactory, FromArgMatches};
 
 use super::examples;
 use super::flags::Cli;
+use super::risks;
 
 const MORE: &str = "Use --help for every flag and examples.";
 pub(super) const ENVIRONMENT: &str =
@@ -108,8 +109,17 @@ fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
 /// Parses a command line.
 pub(crate) fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = command(called(typed));
-    let matches = command.try_get_matches_from_mut(levels_as_flags(typed))?;
+    let matches = command
+        .try_get_matches_from_mut(levels_as_flags(typed))
+        .map_err(|error| risks::drop_risky_tips(error, || usage_of(&command, typed)))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// The usage of the command that was typed.
+fn usage_of(command: &Command, typed: &[OsString]) -> StyledStr {
+    let words = typed.iter().skip(1).filter_map(|word| word.to_str());
+    let verb = words.fold(command, |verb, word| verb.find_subcommand(word).unwrap_or(verb));
+    verb.clone().render_usage()
 }
 
 /// clusterctl takes a number as log level (`-v 5`, `--v=5`): turn it into as many `-v`.

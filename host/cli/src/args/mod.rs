@@ -15,6 +15,7 @@ mod manual;
 mod parts;
 mod plugins;
 mod protection;
+mod risks;
 mod scripts;
 mod service;
 mod side;
