@@ -164,6 +164,9 @@ pub enum Event {
         /// While waiting: seconds until the lease counts as abandoned.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seconds_left: Option<u64>,
+        /// While waiting: when its holder renewed it last, by that run's clock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        renewed: Option<String>,
     },
     /// A piece of information.
     Note {

@@ -102,10 +102,12 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
         Event::Lease { side, object, holder, state: LeaseState::Taken, .. } => {
             format!("took {object} in the {side} as {holder}")
         }
-        Event::Lease { holder, state: LeaseState::Waiting, seconds_left, .. } => {
+        Event::Lease { holder, state: LeaseState::Waiting, seconds_left, renewed, .. } => {
             let left = seconds_left.map(|left| format!(", {left}s left")).unwrap_or_default();
+            let renewed =
+                renewed.as_ref().map(|renewed| format!(", renewed last at {renewed}")).unwrap_or_default();
             format!(
-                "waiting{left}: the lease of another run ({holder}), which may be dead; --take-over skips this wait"
+                "waiting{left}: another run ({holder}) holds the lease{renewed}; without a renewal by then it counts as dead"
             )
         }
         Event::Lease { object, state: LeaseState::TakenOver, seconds_left, .. } => {

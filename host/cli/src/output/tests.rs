@@ -235,6 +235,7 @@ fn events() -> Vec<Event> {
         holder: "pivot-host/7".into(),
         state,
         seconds_left,
+        renewed: seconds_left.map(|_| "2026-11-21T21:59:57Z".to_owned()),
     };
     vec![
         lease(LeaseState::Waiting, Some(12)),
@@ -276,7 +277,7 @@ fn without_a_terminal_each_event_is_a_line() {
     check(
         shown(events(), 0, LogFormat::Text),
         &expect![[r#"
-            waiting, 12s left: the lease of another run (pivot-host/7), which may be dead; --take-over skips this wait
+            waiting, 12s left: another run (pivot-host/7) holds the lease, renewed last at 2026-11-21T21:59:57Z; without a renewal by then it counts as dead
             accepted: what depends on deleted objects may be garbage-collected (--accept-loss Secret)
             accepted: the target's controllers need not report that they took over (--no-wait)
             reading the source
@@ -298,7 +299,7 @@ fn with_v_counts_and_reasons_are_reported_during_the_run() {
     check(
         shown(events(), 1, LogFormat::Text),
         &expect![[r#"
-            waiting, 12s left: the lease of another run (pivot-host/7), which may be dead; --take-over skips this wait
+            waiting, 12s left: another run (pivot-host/7) holds the lease, renewed last at 2026-11-21T21:59:57Z; without a renewal by then it counts as dead
             took Lease kube-system/pivot-host in the source as pivot-host/7
             accepted: what depends on deleted objects may be garbage-collected (--accept-loss Secret)
             accepted: the target's controllers need not report that they took over (--no-wait)

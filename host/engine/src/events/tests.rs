@@ -68,6 +68,7 @@ fn samples() -> Vec<Event> {
             holder: "pivot-host/1".into(),
             state: LeaseState::Waiting,
             seconds_left: Some(12),
+            renewed: Some("2026-11-21T21:59:57Z".into()),
         },
         Event::Note { code: "namespace-kept".into(), object: Some(machine()), text: text() },
         Event::Warning { code: "undo-lost".into(), object: Some(machine()), text: text() },

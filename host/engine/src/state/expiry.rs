@@ -8,7 +8,7 @@ use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
 use tokio::time::Instant;
 
-use crate::events::{LeaseState, Watcher};
+use crate::events::Watcher;
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
 use crate::state::lease::{DURATION, Leases, Seen};
@@ -27,7 +27,7 @@ pub(crate) async fn wait(
     // Starting now: the time until the answer doesn't show how long the lease was unchanged.
     let still_since = Instant::now();
     let left = DURATION.as_secs();
-    watcher.event(leases.event(&seen.name, &seen.holder, LeaseState::Waiting, Some(left)));
+    watcher.event(leases.waiting(seen, left));
     loop {
         let stood_still = still_since.elapsed();
         if stood_still >= DURATION {

@@ -31,6 +31,8 @@ pub(crate) struct Seen {
     pub(crate) holder: String,
     /// The move that it was taken for.
     pub(crate) claim: Option<String>,
+    /// When it was renewed last, by its holder's clock.
+    pub(crate) renewed: Option<Timestamp>,
     pub(crate) resource_version: String,
 }
 
@@ -67,7 +69,19 @@ impl Leases {
         seconds_left: Option<u64>,
     ) -> Event {
         let (side, object) = (self.handle.side, self.key(name));
-        Event::Lease { side, object, holder: holder.to_owned(), state, seconds_left }
+        Event::Lease { side, object, holder: holder.to_owned(), state, seconds_left, renewed: None }
+    }
+
+    /// The event about a Lease that another run holds, and that this run watches for so long.
+    pub(crate) fn waiting(&self, seen: &Seen, seconds_left: u64) -> Event {
+        Event::Lease {
+            side: self.handle.side,
+            object: self.key(&seen.name),
+            holder: seen.holder.clone(),
+            state: LeaseState::Waiting,
+            seconds_left: Some(seconds_left),
+            renewed: seen.renewed.map(|renewed| renewed.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+        }
     }
 
     pub(crate) async fn read(&self, name: &str) -> Result<Option<Seen>, Failure> {
@@ -204,11 +218,13 @@ fn seen(object: &Object) -> Seen {
     #[serde(default, rename_all = "camelCase")]
     struct Spec {
         holder_identity: Option<String>,
+        renew_time: Option<String>,
     }
     let view: View = object.view().unwrap_or_default();
     Seen {
         name: object.meta.name.clone(),
         holder: view.spec.holder_identity.unwrap_or_default(),
+        renewed: view.spec.renew_time.and_then(|time| time.parse().ok()),
         claim: object.meta.annotations.get(CLAIM).cloned(),
         resource_version: object.meta.resource_version.clone(),
     }

@@ -279,6 +279,37 @@ impl Watcher for Leases {
     }
 }
 
+/// When the lease that a run waits for was renewed last.
+#[derive(Default)]
+struct LastRenewal(Mutex<Option<String>>);
+
+impl Watcher for LastRenewal {
+    fn event(&self, event: Event) {
+        if let Event::Lease { state: LeaseState::Waiting, renewed, .. } = event {
+            *self.0.lock().unwrap() = renewed;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_names_the_last_renewal() {
+    for (written, told) in [
+        (json!("2026-11-21T21:59:57.123456Z"), Some("2026-11-21T21:59:57Z")),
+        (json!("soon"), None),
+        (json!(null), None),
+    ] {
+        let mut stage = Stage::new();
+        stage.options.take_over = false;
+        let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": lease().name, "namespace": "kube-system", "uid": "lease"},
+            "spec": {"holderIdentity": "pivot-host/another", "renewTime": written}});
+        stage.source.insert(lease).unwrap();
+        let renewal = Arc::new(LastRenewal::default());
+        run::start(Setup { watcher: renewal.clone(), ..stage.setup() }).await.unwrap();
+        assert_eq!(renewal.0.lock().unwrap().as_deref(), told);
+    }
+}
+
 /// The times of writes to a server, with whether they are to leases.
 type Times = Arc<Mutex<Vec<(Instant, bool)>>>;
 

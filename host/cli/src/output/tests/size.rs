@@ -76,6 +76,7 @@ fn events() -> Vec<Event> {
         holder: "pivot-host/7".into(),
         state,
         seconds_left: Some(15),
+        renewed: None,
     };
     let warning = |object: &Key| Event::Finding {
         plugin: "readiness".into(),
@@ -149,7 +150,7 @@ fn the_output_of_a_thousand_objects_fits_on_a_page() {
         assert!(text.contains(says), "no {says:?} in\n{text}");
     }
     assert_eq!(text.matches("runs an old version").count(), 1, "said once, whenever it is found again");
-    assert_eq!(text.matches("which may be dead").count(), 1, "{text}");
+    assert_eq!(text.matches("counts as dead").count(), 1, "{text}");
 }
 
 #[test]
