@@ -55,6 +55,9 @@ fn run_typed(typed: &[OsString]) -> u8 {
     };
     let output = output_for(look.color, settings);
     logging::start(&look, &output);
+    if !cli.risks_from_environment.is_empty() {
+        output.warn(format!("accepted, from the environment: {}", cli.risks_from_environment.join(", ")));
+    }
     match args::check(cli) {
         Ok(task) => dispatch(&task, typed, &output),
         Err(args::UsageError(text)) => {

@@ -494,6 +494,33 @@ mod example {
         );
     }
 
+    /// A variable may be left over from another command: nobody typed that risk.
+    #[test]
+    fn risks_from_the_environment_are_named() {
+        let run = |variables: &[(&str, &str)], arguments: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+            command.env_clear().args(arguments).arg("--from-directory").arg(example());
+            err(&command.envs(variables.iter().copied()).output().unwrap())
+        };
+        let risks = [
+            ("PIVOT_HOST_NO_WAIT", "1"),
+            ("PIVOT_HOST_MOVE_PAUSED", "false"),
+            ("PIVOT_HOST_ACCEPT_LOSS", "Secret"),
+        ];
+        for arguments in [&["plan", "-q"], &["plan", "-v"]] {
+            let said = run(&risks, arguments);
+            let named = "accepted, from the environment: PIVOT_HOST_ACCEPT_LOSS, PIVOT_HOST_NO_WAIT\n";
+            assert!(said.contains(named), "{said}");
+        }
+        let typed = run(&[], &["plan", "--no-wait"]);
+        assert!(!typed.contains("from the environment"), "{typed}");
+
+        let odd = run(&[("PIVOT_HOST_NO_WAIT", "banana")], &["plan"]);
+        assert!(odd.contains("invalid value 'banana' for 'PIVOT_HOST_NO_WAIT'"), "{odd}");
+        let excluded = run(&risks, &["move", "--plan", "p.json", "--to-kubeconfig", "b"]);
+        assert!(excluded.contains("PIVOT_HOST_NO_WAIT") && !excluded.contains("--no-wait"), "{excluded}");
+    }
+
     #[test]
     fn no_proxy_may_have_empty_elements() {
         let dir = TempDir::new().unwrap();

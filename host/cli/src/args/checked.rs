@@ -158,7 +158,7 @@ impl Choices {
 /// Turns flags into a task.
 pub(crate) fn check(typed: Cli) -> Result<Task> {
     // Output flags are read before the rest, so that errors are formatted as asked, too.
-    let Cli { look, verb } = typed;
+    let Cli { look, verb, risks_from_environment: _ } = typed;
     let task = task(verb)?;
     if matches!(look.output, OutputFormat::Picture(_)) && !matches!(task, Task::Plan(_)) {
         return usage("-o dot, mermaid and html draw a plan: they go with `plan` and `move --dry-run`");

@@ -6,9 +6,8 @@ use std::path::Path;
 use clap::builder::{BoolishValueParser, StyledStr};
 use clap::{ArgAction, Command, CommandFactory, FromArgMatches};
 
-use super::examples;
 use super::flags::Cli;
-use super::risks;
+use super::{environment, examples, risks};
 
 const MORE: &str = "Use --help for every flag and examples.";
 pub(super) const ENVIRONMENT: &str =
@@ -111,8 +110,10 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = command(called(typed));
     let matches = command
         .try_get_matches_from_mut(levels_as_flags(typed))
-        .map_err(|error| risks::drop_risky_tips(error, || usage_of(&command, typed)))?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+        .map_err(|error| risks::drop_risky_tips(error, || usage_of(&command, typed)))
+        .map_err(|error| environment::name_variables(error, typed))?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    Ok(Cli { risks_from_environment: environment::risks_accepted(&matches), ..cli })
 }
 
 /// The usage of the command that was typed.
@@ -173,7 +174,7 @@ fn with_environment(command: Command) -> Command {
     command
         .mut_args(|arg| {
             let Some(long) = arg.get_long() else { return arg };
-            let variable = format!("PIVOT_HOST_{}", long.to_uppercase().replace('-', "_"));
+            let variable = environment::variable_of(long);
             match arg.get_action() {
                 ArgAction::SetTrue => {
                     arg.env(variable).hide_env(true).value_parser(BoolishValueParser::new())

@@ -19,6 +19,9 @@ pub(crate) struct Cli {
     pub(crate) look: Look,
     #[command(subcommand)]
     pub(crate) verb: Verb,
+    /// The variables by which risks are accepted that nobody typed.
+    #[arg(skip)]
+    pub(crate) risks_from_environment: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]

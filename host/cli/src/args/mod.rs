@@ -9,6 +9,7 @@ mod checked;
 mod clusters;
 mod command;
 mod describe;
+mod environment;
 mod examples;
 mod flags;
 mod manual;

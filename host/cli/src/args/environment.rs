@@ -1,0 +1,68 @@
+//! Flags that come from the environment. A variable is easily left over from another command, so the risks that variables accept are
+//! shown by their names, and so are their errors.
+
+use std::env;
+use std::ffi::OsString;
+
+use clap::ArgMatches;
+use clap::error::{ContextKind, ContextValue};
+use clap::parser::ValueSource;
+
+use super::risks::RISKY_FLAGS;
+
+/// The variable that stands in for a flag.
+pub(super) fn variable_of(flag: &str) -> String {
+    format!("PIVOT_HOST_{}", flag.to_uppercase().replace('-', "_"))
+}
+
+/// The variables by which the command that was typed accepts risks.
+pub(super) fn risks_accepted(matches: &ArgMatches) -> Vec<String> {
+    let mut verb = matches;
+    while let Some((_, below)) = verb.subcommand() {
+        verb = below;
+    }
+    let accepted = |flag: &&str| {
+        let id = flag.replace('-', "_");
+        let is_from_environment = verb.ids().any(|known| known.as_str() == id)
+            && verb.value_source(&id) == Some(ValueSource::EnvVariable);
+        // A variable can also say that a risk is not accepted.
+        is_from_environment && !matches!(verb.try_get_one::<bool>(&id), Ok(Some(false)))
+    };
+    RISKY_FLAGS.into_iter().filter(accepted).map(variable_of).collect()
+}
+
+/// The same error, about the variable where the flag was not typed.
+pub(super) fn name_variables(mut error: clap::Error, typed: &[OsString]) -> clap::Error {
+    let value = match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(value)) => Some(value.clone()),
+        _ => None,
+    };
+    for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
+        let named = |flag: &String| named_by(flag, value.as_deref(), typed);
+        let named = match error.get(kind) {
+            Some(ContextValue::String(flag)) => ContextValue::String(named(flag)),
+            Some(ContextValue::Strings(flags)) => ContextValue::Strings(flags.iter().map(named).collect()),
+            _ => continue,
+        };
+        error.insert(kind, named);
+    }
+    error
+}
+
+/// The variable that gave a flag its value, or the flag as it is. `argument` may have a placeholder behind the flag.
+fn named_by(argument: &str, value: Option<&str>, typed: &[OsString]) -> String {
+    let Some(flag) = argument.split_whitespace().next().and_then(|word| word.strip_prefix("--")) else {
+        return argument.to_owned();
+    };
+    let is_typed = typed
+        .iter()
+        .filter_map(|word| word.to_str()?.strip_prefix("--"))
+        .any(|word| word.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')));
+    let variable = variable_of(flag);
+    let is_from_environment = env::var(&variable).is_ok_and(|text| match value {
+        Some(value) => text.split(',').any(|one| one == value),
+        // A flag may also have been typed by its letter; those of risks have none.
+        None => RISKY_FLAGS.contains(&flag),
+    });
+    if is_from_environment && !is_typed { variable } else { argument.to_owned() }
+}
