@@ -65,7 +65,7 @@ impl Metrics {
             }
         };
         let plain = |value: usize| vec![(String::new(), value.to_string())];
-        let labelled = |label: &str, name: &str| format!("{{{label}=\"{name}\"}}");
+        let labelled = |label: &str, value: &str| format!("{{{label}=\"{}\"}}", escape(value));
         metric("leader", "gauge", "Whether this controller works.", plain((*leads).into()));
         let connected = self.agents.as_ref().map_or(0, |agents| agents.connected());
         metric("agents_connected", "gauge", "Agents that are connected.", plain(connected));
@@ -93,6 +93,11 @@ impl Metrics {
     }
 }
 
+/// Escapes the value of a label. A Pivot's phase is whatever its status says, and anyone with permission to write that can choose it.
+fn escape(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,5 +123,15 @@ mod tests {
             assert!(page.lines().any(|there| there == line), "{line}\n{page}");
         }
         assert_eq!(page.matches("# TYPE").count(), 7);
+    }
+
+    #[test]
+    fn a_phase_adds_no_line_to_the_page() {
+        let metrics = Metrics::default();
+        metrics.pivots(["C:\\\"\npivot_host_leader 1".to_owned()].into_iter(), 0);
+        let page = metrics.page();
+        let line = r#"pivot_host_pivots{phase="C:\\\"\npivot_host_leader 1"} 1"#;
+        assert!(page.lines().any(|there| there == line), "{page}");
+        assert!(!page.lines().any(|there| there == "pivot_host_leader 1"), "{page}");
     }
 }
