@@ -252,8 +252,9 @@ fn judged(shared: &Shared, view: &View, failures: u32, result: Result<Verdict, T
         view.change(|status| status.say("stopped with the controller; the next one goes on"));
         return verdict;
     }
-    // It is looked at every few seconds, and told once.
-    let told = verdict == Verdict::Waits && view.status().says(About::Succeeded, &message);
+    // It is looked at again and again, and told once.
+    let told = matches!(verdict, Verdict::Waits | Verdict::Stalled)
+        && view.status().says(About::Succeeded, &message);
     view.change(|status| {
         status.failures = if verdict == Verdict::Waits { 0 } else { failures + 1 };
         status.say(&message);

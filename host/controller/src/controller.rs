@@ -32,10 +32,11 @@ use crate::shared::{Settings, Shared};
 /// The first pause after a failure doubles each time, up to the longest.
 const FIRST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(300);
-/// How often what is stalled is looked at again: what has to change may be in either cluster.
-const STALLED: Duration = Duration::from_secs(600);
-/// The same for what waits until clusters are built.
+/// How often a Pivot that waits until clusters are built is looked at again.
 const WAITING: Duration = Duration::from_secs(15);
+/// The longest pause for what is stalled, which begins with the one for what waits: what has to change may be in either cluster, and a
+/// Secret may be created seconds after its Pivot.
+const LONGEST_STALLED: Duration = Duration::from_secs(600);
 /// How long attempts may take to reach a safe point when the controller stops.
 const FAREWELL: Duration = Duration::from_secs(60);
 /// A stop that is asked for like this ends at the next safe point.
@@ -235,6 +236,10 @@ impl Desk {
             if entry.due(now).is_none_or(|due| due > now) {
                 continue;
             }
+            // What failed was something else.
+            if entry.tried.as_ref().is_some_and(|(seen, _)| *seen != entry.seen()) {
+                entry.failures = 0;
+            }
             let halter = Halter::default();
             let work = attempt(self.shared.clone(), entry.pivot.clone(), entry.failures, halter.clone());
             let task = self.attempts.spawn(work);
@@ -269,9 +274,9 @@ impl Desk {
         let next = match verdict {
             Verdict::Done | Verdict::Gone => None,
             Verdict::Halted => Some(now),
-            Verdict::Retry => Some(now + pause(entry.failures)),
+            Verdict::Retry => Some(now + pause(entry.failures, FIRST, LONGEST)),
             Verdict::Waits => Some(now + WAITING),
-            Verdict::Stalled => Some(now + STALLED),
+            Verdict::Stalled => Some(now + pause(entry.failures, WAITING, LONGEST_STALLED)),
         };
         entry.tried = Some((about, next));
     }
@@ -295,8 +300,8 @@ impl Desk {
 }
 
 /// The pause after so many failures in a row.
-fn pause(failures: u32) -> Duration {
-    FIRST.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST)
+fn pause(failures: u32, first: Duration, longest: Duration) -> Duration {
+    first.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(longest)
 }
 
 #[cfg(test)]
@@ -304,9 +309,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_five_minutes() {
-        let pauses: Vec<u64> = (1..=8).map(|failures| pause(failures).as_secs()).collect();
-        assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300]);
-        assert_eq!(pause(u32::MAX), LONGEST);
+    fn pauses_double_up_to_the_longest() {
+        let pauses = |first, longest| {
+            (1..=8).map(move |failures| pause(failures, first, longest).as_secs()).collect::<Vec<u64>>()
+        };
+        assert_eq!(pauses(FIRST, LONGEST), [5, 10, 20, 40, 80, 160, 300, 300]);
+        assert_eq!(pauses(WAITING, LONGEST_STALLED), [15, 30, 60, 120, 240, 480, 600, 600]);
+        assert_eq!(pause(u32::MAX, FIRST, LONGEST), LONGEST);
     }
 }

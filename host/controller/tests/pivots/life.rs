@@ -444,6 +444,19 @@ async fn what_never_began_may_go_whatever_is_wrong_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_secret_that_comes_late_is_found_soon() {
+    let stage = Stage::new(&["a"]);
+    stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "late"}}, "options": {"noWait": true}}));
+    let running = stage.start();
+    stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
+    let created = tokio::time::Instant::now();
+    stage.secret("a", "late", "target");
+    stage.until("done", |stage| stage.is("a", "Succeeded")).await;
+    assert!(created.elapsed() < Duration::from_secs(60), "{:?}", created.elapsed());
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_kept_way_leads_to_no_other_cluster() {
     let stage = Stage::new(&["a"]);
     // Refused after the way was kept.
