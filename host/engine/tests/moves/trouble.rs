@@ -178,7 +178,7 @@ async fn a_class_the_target_has_paused_stays_paused_there() {
     class["metadata"]["uid"] = json!("theirs");
     stage.target.insert(class).unwrap();
     let mut template = body(INFRA, "InfraTemplate", "t", None);
-    template["metadata"]["uid"] = json!("their template");
+    template["metadata"]["uid"] = json!("their-template");
     stage.target.insert(template).unwrap();
     run::start(stage.setup()).await.unwrap();
     let there = stage.target.body(&key(CLUSTERS, "ClusterClass", "class")).unwrap();
