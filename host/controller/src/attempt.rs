@@ -264,6 +264,7 @@ fn judged(shared: &Shared, view: &View, failures: u32, result: Result<Verdict, T
             None => {}
         }
         status.set(About::Succeeded, false, reason, &message);
+        status.set(About::Ready, false, reason, &message);
         status.set(About::Stalled, verdict == Verdict::Stalled, reason, &message);
     });
     if !told {

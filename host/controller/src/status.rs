@@ -72,6 +72,8 @@ pub(crate) enum About {
     Succeeded,
     /// It goes on only when somebody changes something.
     Stalled,
+    /// The same as `Succeeded`, and there from the beginning: tools that wait for any kind (kstatus, Flux, `kubectl wait`) read it.
+    Ready,
 }
 
 impl About {
@@ -81,6 +83,7 @@ impl About {
             Self::Committed => "Committed",
             Self::Succeeded => "Succeeded",
             Self::Stalled => "Stalled",
+            Self::Ready => "Ready",
         }
     }
 }
@@ -138,6 +141,7 @@ impl Status {
     pub(crate) fn pending(&mut self, why: &str) {
         if self.phase.is_none() {
             self.phase = Some(PENDING.to_owned());
+            self.set(About::Ready, false, PENDING, why);
         }
         self.say(why);
     }
@@ -183,6 +187,7 @@ impl Status {
         self.connected();
         self.set(About::Committed, true, SUCCEEDED, "");
         self.set(About::Succeeded, true, SUCCEEDED, &message);
+        self.set(About::Ready, true, SUCCEEDED, &message);
         self.set(About::Stalled, false, SUCCEEDED, "");
     }
 
@@ -202,6 +207,7 @@ impl Status {
                     self.say(doing(*phase));
                 }
                 self.set(About::Stalled, false, "Running", "");
+                self.set(About::Ready, false, "Running", &format!("phase {phase}"));
                 if *phase > Phase::Committed {
                     self.set(About::Committed, true, "Committed", "the move can only go forward");
                 }

@@ -25,6 +25,7 @@ async fn a_namespace_moves_into_its_workload_cluster_and_the_pivot_says_so() {
     assert_eq!(status["progress"], "5/5");
     assert_eq!(status["message"], "5 objects moved");
     assert!(stage.is("a", "Connected") && stage.is("a", "Committed") && !stage.is("a", "Stalled"));
+    assert!(stage.is("a", "Ready"));
     assert_eq!(stage.ways(), [], "a kubeconfig is kept only while the move is under way");
     let told = |stage: &Stage, reason: &str| {
         let events = stage.home.keys().into_iter().filter(|key| key.group_kind.kind == "Event");
@@ -440,6 +441,28 @@ async fn what_never_began_may_go_whatever_is_wrong_with_it() {
     stage.delete("a").await;
     stage.until("let go", |stage| stage.pivot("a").is_none()).await;
     stage.is_only_in(&stage.home, "a");
+    running.stop().await;
+}
+
+/// Without the condition, kstatus takes a Pivot for done as soon as its generation was observed.
+#[tokio::test(start_paused = true)]
+async fn no_pivot_is_ready_before_its_move_has_ended() {
+    let stage = Stage::new(&["a"]);
+    let held = Arc::new(AtomicBool::new(true));
+    held_at(&stage.target, &held);
+    stage.ask("a");
+    let running = stage.start();
+    let status = |stage: &Stage| stage.pivot("a").unwrap()["status"].clone();
+    let shown = |stage: &Stage| status(stage)["observedGeneration"] == 1;
+    stage.until("observed", shown).await;
+    for phase in ["", "Copied"] {
+        stage.until("there", |stage| status(stage)["phase"].to_string().contains(phase)).await;
+        let ready = stage.condition("a", "Ready").unwrap();
+        assert_eq!((&ready["status"], &ready["observedGeneration"]), (&json!("False"), &json!(1)), "{ready}");
+    }
+    held.store(false, Ordering::SeqCst);
+    stage.until("done", |stage| stage.done("a")).await;
+    assert!(stage.is("a", "Ready"));
     running.stop().await;
 }
 
