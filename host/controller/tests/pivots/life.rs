@@ -202,7 +202,9 @@ async fn a_move_that_is_refused_midway_shows_its_phase() {
     stage.target.insert(object("a", "Machine", "m2", None)).unwrap();
     let running = stage.start();
     let shown = |stage: &Stage| stage.pivot("a").unwrap()["status"].clone();
-    stage.until("refused", |stage| shown(stage)["message"].to_string().contains("already exists")).await;
+    stage
+        .until("refused", |stage| shown(stage)["message"].to_string().contains("in the target already"))
+        .await;
     assert_eq!(shown(&stage)["phase"], "Copied", "{:#}", shown(&stage));
     running.stop().await;
 }
