@@ -120,7 +120,8 @@ impl World {
     }
 
     /// Waits for the end of a move to this side, and touches the copies of Metal3Datas meanwhile. Their controller doesn't watch
-    /// Clusters: objects that it has found paused it looks at 30 seconds later, or when they change. The nightly run waits for that.
+    /// Clusters: objects that it has found paused it looks at 30 seconds later, or when they change. A Cluster that was looked at before
+    /// the connection to its nodes was up is looked at again after minutes. The nightly run waits for both.
     pub(crate) async fn until_moved<T>(
         &self,
         to: Side,
@@ -131,30 +132,35 @@ impl World {
         }
         tokio::select! {
             ended = moving => ended,
-            failed = self.touch_paused_data(to) => match failed? {},
+            failed = self.touch_what_waits(to) => match failed? {},
         }
     }
 
-    async fn touch_paused_data(&self, side: Side) -> Result<Infallible> {
+    async fn touch_what_waits(&self, side: Side) -> Result<Infallible> {
         let clusters = objects_of(self.server(side), "Cluster.cluster.x-k8s.io").await?;
         let data = objects_of(self.server(side), "Metal3Data.infrastructure.cluster.x-k8s.io").await?;
-        let touch = async |name: &str, value: Value| {
-            let patch = Patch::Merge(json!({"metadata": {"annotations": {"lab/touched": value}}}));
-            match data.patch(name, &PatchParams::default(), &patch).await {
-                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-                other => other.map(drop),
+        let touch = async |api: &Api<DynamicObject>, name: &str| -> Result<()> {
+            for value in [json!(""), Value::Null] {
+                let patch = Patch::Merge(json!({"metadata": {"annotations": {"lab/touched": value}}}));
+                match api.patch(name, &PatchParams::default(), &patch).await {
+                    Err(kube::Error::Api(status)) if status.code == 404 => {}
+                    other => drop(other?),
+                }
             }
+            Ok(())
         };
         loop {
             tokio::time::sleep(INTERVAL).await;
             let is_paused = |cluster: &DynamicObject| cluster.data["spec"]["paused"] == true;
-            let clusters = clusters.list(&ListParams::default()).await?;
-            if clusters.items.is_empty() || clusters.iter().any(is_paused) {
+            let listed = clusters.list(&ListParams::default()).await?;
+            if listed.items.is_empty() || listed.iter().any(is_paused) {
                 continue;
             }
+            for one in listed.iter().filter(|one| had_no_connection(one)) {
+                touch(&clusters, &one.name_any()).await?;
+            }
             for one in data.list(&ListParams::default()).await?.iter().filter(|one| !is_ready(one)) {
-                touch(&one.name_any(), json!("")).await?;
-                touch(&one.name_any(), Value::Null).await?;
+                touch(&data, &one.name_any()).await?;
             }
         }
     }
@@ -325,6 +331,11 @@ fn state(host: &DynamicObject) -> &str {
 
 fn consumed(host: &DynamicObject) -> bool {
     host.data.pointer("/spec/consumerRef").is_some()
+}
+
+fn had_no_connection(cluster: &DynamicObject) -> bool {
+    let conditions = cluster.data["status"]["conditions"].as_array();
+    conditions.is_some_and(|conditions| conditions.iter().any(|one| one["reason"] == "InternalError"))
 }
 
 fn is_ready(data: &DynamicObject) -> bool {
