@@ -86,7 +86,7 @@ mod tests {
         look: Look,
     }
 
-    /// Which of three crates logs at which levels: one of the engine's side, and those of controllers and agents.
+    /// Returns the levels at which the crates for registries, controllers and links log.
     fn logged(flags: &[&str]) -> [String; 3] {
         let look = Flags::parse_from([&["pivot-host"], flags].concat()).look;
         let subscriber = tracing_subscriber::registry().with(EnvFilter::new(filter(&look)));

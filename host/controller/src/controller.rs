@@ -32,7 +32,7 @@ use crate::shared::{Settings, Shared};
 /// The first pause after a failure doubles each time, up to the longest.
 const FIRST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(300);
-/// How often a Pivot that waits until clusters are built is looked at again.
+/// The pause before a Pivot that waits until clusters are built is looked at again.
 const WAITING: Duration = Duration::from_secs(15);
 /// The longest pause for what is stalled, which begins with the one for what waits: what has to change may be in either cluster, and a
 /// Secret may be created seconds after its Pivot.

@@ -31,7 +31,7 @@ pub(super) fn risks_accepted(matches: &ArgMatches) -> Vec<String> {
     RISKY_FLAGS.into_iter().filter(accepted).map(variable_of).collect()
 }
 
-/// The same error, about the variable where the flag was not typed.
+/// Makes an error name the variable instead of a flag that was not typed.
 pub(super) fn name_variables(mut error: clap::Error, typed: &[OsString]) -> clap::Error {
     let value = match error.get(ContextKind::InvalidValue) {
         Some(ContextValue::String(value)) => Some(value.clone()),

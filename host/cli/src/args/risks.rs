@@ -31,7 +31,7 @@ pub(super) const RISKY_FLAGS: [&str; 21] = [
 /// Flags by which other programs ask nothing any more.
 const UNQUESTIONED: [&str; 2] = ["--force", "--yes"];
 
-/// The same error without tips that propose to accept a risk. `usage` is the text without a proposal.
+/// Removes the tips of an error that propose to accept a risk. `usage` is the text without a proposal.
 pub(super) fn drop_risky_tips(mut error: clap::Error, usage: impl FnOnce() -> StyledStr) -> clap::Error {
     let is_unquestioned = |flag: &ContextValue| matches!(flag, ContextValue::String(flag) if UNQUESTIONED.contains(&flag.as_str()));
     if error.get(ContextKind::InvalidArg).is_some_and(is_unquestioned) {
@@ -54,7 +54,7 @@ fn drop_tips(error: &mut clap::Error, usage: StyledStr) {
     error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
 }
 
-/// Whether a tip names one of the flags.
+/// Returns true if a tip names one of the flags.
 fn names_risk(tip: &ContextValue) -> bool {
     let is_risky = |word: &str| {
         let flag = word.trim_matches('\'').strip_prefix("--");

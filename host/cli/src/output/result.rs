@@ -398,7 +398,7 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
     Some(note.to_owned())
 }
 
-/// What the objects show of a move that one side has no record of, and what to do with them.
+/// Describes a move that one side has no record of: what the objects show, and what to do with them.
 fn describe_one_sided(one_sided: &OneSidedMove) -> String {
     match one_sided {
         OneSidedMove::TakenOver(proof) => {

@@ -24,9 +24,9 @@ const OLDER_OBJECTS: &str = include_str!("world-1.8.yaml");
 // proves: D19, I2, I11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_continue_where_they_stopped_there_and_back() {
-    let kubernetes = named("PIVOT_KUBERNETES").unwrap_or(KUBERNETES);
+    let kubernetes = read_variable("PIVOT_KUBERNETES").unwrap_or(KUBERNETES);
     let (source, target) = kubernetes.split_once(':').unwrap_or((kubernetes, kubernetes));
-    let releases = match named("PIVOT_CLUSTER_API") {
+    let releases = match read_variable("PIVOT_CLUSTER_API") {
         Some(version) => vec![version],
         None => sample("other releases of Cluster API", [CLUSTER_API_SILENT, CLUSTER_API_NEWEST], 1).unwrap(),
     };
@@ -52,7 +52,7 @@ async fn controllers_continue_where_they_stopped_there_and_back() {
 }
 
 /// The value of an environment variable.
-fn named(variable: &str) -> Option<&'static str> {
+fn read_variable(variable: &str) -> Option<&'static str> {
     // For the rest of the process: there is one of each.
     std::env::var(variable).ok().map(|named| &*String::leak(named))
 }
