@@ -68,7 +68,7 @@ pub(super) struct Luck {
     ahead: Arc<Mutex<(Duration, Duration)>>,
     /// It is about to stand still: nothing more is sent.
     stands: AtomicBool,
-    /// It has a lease.
+    /// It has a lease, and was told so.
     holds: AtomicBool,
     /// It stood still for too long while it had one.
     stood: AtomicBool,
@@ -213,6 +213,7 @@ impl Line {
             }
             _ => {}
         }
+        let held = luck.holds.load(Ordering::SeqCst);
         let acts = act(self.place.clone());
         let acts = tokio::spawn(async move {
             sleep(there).await;
@@ -225,6 +226,10 @@ impl Line {
         }
         let answer = acts.await.unwrap();
         sleep(back).await;
+        // A run that is not told that it has a lease asks for it again.
+        if fails && !held {
+            luck.holds.store(false, Ordering::SeqCst);
+        }
         if let Some(end @ (End::Freeze | End::Sleep)) = end {
             self.world.note(&luck.name, &format!("stands still after {question}"));
             // A task of its own: a process goes on even if the run has given this request up.
