@@ -24,6 +24,7 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::copy::{self, Copied, Copies};
 use crate::phases::pausing;
+use crate::requests::ROUNDS;
 use crate::snapshot::Snapshot;
 
 /// What one comparison of both sides found.
@@ -199,32 +200,28 @@ pub(crate) async fn remove_added(job: &Job, key: &Key, uid: &Uid) -> Result<(), 
     Ok(())
 }
 
-/// Removes one object that this move created.
+/// Removes one object that this move created. The delete names the version without finalizers: if this run dies while the request
+/// is on its way, and another gives the copy its finalizers back, the request comes to nothing.
 pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failure> {
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let strip = json!({"metadata": {"uid": uid, "finalizers": null}});
     let failed = |error| job.target.failed("removing", Some(key), error);
-    match job.target.patch(kind, key, &strip).await {
-        Ok(_) => {}
-        // Gone, or another object has the name now: our object no longer exists.
-        Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => return Ok(()),
-        Err(error) => return Err(failed(error)),
-    }
-    let preconditions = Preconditions { uid: Some(uid.clone()), resource_version: None };
-    match job.target.delete(kind, key, preconditions).await {
-        Ok(()) | Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => {}
-        Err(error) => return Err(failed(error)),
-    }
-    // A controller may have restored its finalizer in between; on an object that is being deleted it can't.
-    match job.target.get(kind, key).await? {
-        Some(there) if there.meta.uid == *uid && there.meta.deleting() => {
-            match job.target.patch(kind, key, &strip).await {
-                Ok(_) | Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => Ok(()),
-                Err(error) => Err(failed(error)),
-            }
+    for _ in 0..ROUNDS {
+        let stripped = match job.target.patch(kind, key, &strip).await {
+            Ok(stripped) => stripped,
+            // Gone, or another object has the name now: our object no longer exists.
+            Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        let resource_version = Some(stripped.meta.resource_version);
+        match job.target.delete(kind, key, Preconditions { uid: Some(uid.clone()), resource_version }).await {
+            Ok(()) | Err(PlaceError::NotFound(_)) => return Ok(()),
+            // A controller has changed it in between, or another object has the name.
+            Err(PlaceError::Conflict(_)) => {}
+            Err(error) => return Err(failed(error)),
         }
-        _ => Ok(()),
     }
+    Err(failed(PlaceError::Conflict(format!("it changed {ROUNDS} times while it was being removed"))))
 }
 
 /// Whether a plugin will restore the status of a kind, if those who import the files use the same ones.

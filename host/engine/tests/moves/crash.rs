@@ -194,6 +194,24 @@ async fn a_killed_rollback_leaves_a_move_that_continues() {
     assert!(deaths > 20, "{deaths}");
 }
 
+/// The run that rolls back is dead when its delete arrives, and another has continued the move.
+// proves: I10
+#[tokio::test(start_paused = true)]
+async fn a_late_delete_leaves_a_restored_copy() {
+    let stage = dead_at(last_before_commit().await).await;
+    let (machine, target) = (key(CLUSTERS, "Machine", "m0"), stage.target.clone());
+    let restored = format!("{CLUSTERS}/finalizer");
+    stage.target.on_call(move |verb, object| {
+        (verb == "delete" && *object == machine).then(|| {
+            target.edit(object, |body| body["metadata"]["finalizers"] = json!([restored])).unwrap();
+            Fault::After(PlaceError::Forbidden("dead".into()))
+        })
+    });
+    run::rollback(stage.setup()).await.unwrap_err();
+    let copy = stage.target.body(&key(CLUSTERS, "Machine", "m0")).unwrap();
+    assert_eq!(copy["metadata"]["deletionTimestamp"], json!(null));
+}
+
 #[tokio::test(start_paused = true)]
 async fn finalizers_of_the_targets_controllers_stay_on_copies() {
     let stage = dead_at(last_before_commit().await).await;
