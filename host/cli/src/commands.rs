@@ -2,7 +2,6 @@
 
 mod rbac;
 mod waiting;
-mod ways;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -484,7 +483,7 @@ impl<'a> Command<'a> {
         let into_directory = self.choices.connection.to_directory.is_some();
         let move_id = Some(one.record.move_id.as_str()).filter(|_| named);
         let about = About { move_id, committed: one.record.phase.committed() };
-        self.lines(ways::of(silent, one, into_directory), about)
+        self.lines(one.situation(silent, into_directory).next(), about)
     }
 
     /// Reports a failure outside the engine.

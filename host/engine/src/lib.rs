@@ -43,6 +43,7 @@ pub use clock::{Clock, Moment};
 pub use events::{Awaited, Danger, Event, LeaseState, NoWatcher, Summary, Verb, Watcher, accepted_in_words};
 pub use leftover::Leftover;
 pub use options::{DryRun, Options};
+pub use outcome::advice::{Files, KnownSides, OneRecord, Situation, Why};
 pub use outcome::change_counts::Counts;
 pub use outcome::failure::{Exit, Failure, Held, Lines};
 pub use outcome::report::{LockStatus, Report, Status};

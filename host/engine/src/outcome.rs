@@ -1,5 +1,6 @@
 //! How a run ended, and how that is reported.
 
+pub(crate) mod advice;
 pub(crate) mod change_counts;
 pub(crate) mod failure;
 pub(crate) mod remedies;

@@ -242,8 +242,11 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
     let mut text = Text::default();
     text.strong("Move:", format!("{}, {sides}", record.move_id));
     text.gap();
+    let silent = status.silent.as_ref().map(|(side, _)| *side);
     for (name, value) in [
         ("phase", phase(one)),
+        // Whether the target is a directory makes no difference to it.
+        ("state", one.situation(silent, false).state()),
         ("what", record.scope.to_string()),
         ("started", started(record)),
         ("plugins", plugins),
@@ -389,7 +392,9 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
             "name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands"
         }
         None if one.elsewhere => "this is not the target that the move goes to: name that one",
-        None if one.one_sided.is_some() => return one.one_sided.as_ref().map(describe_one_sided),
+        None if one.one_sided.is_some() => {
+            return one.one_sided.as_ref().map(|lost| describe_one_sided(lost, &one.record.move_id));
+        }
         None if one.orphaned => {
             "it was rolled back while the target could not be reached; what is left of it there is to be removed"
         }
@@ -398,23 +403,19 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
     Some(note.to_owned())
 }
 
-/// Describes a move that one side has no record of: what the objects show, and what to do with them.
-fn describe_one_sided(one_sided: &OneSidedMove) -> String {
-    match one_sided {
-        OneSidedMove::TakenOver(proof) => {
-            format!("{proof}: the target has taken over, and what the source has is out of date; keep its Clusters paused")
-        }
+/// Describes a move that one side has no record of, and what to do with what there is.
+fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
+    let shown = lost.describe(move_id);
+    match lost {
+        OneSidedMove::TakenOver(_) => shown,
         OneSidedMove::LastCopyInSource => {
-            "the target has neither a record nor a summary of it, and no copy that runs: it may have been restored from a backup, and \
-             the source may be the last copy; keep it, paused as it is, and restore the target from a backup of after the commit"
-                .to_owned()
+            format!(
+                "{shown}; keep it, paused as it is, and restore the target from a backup of after the commit"
+            )
         }
-        OneSidedMove::LastCopyInTarget => {
-            "the source has neither a record nor the objects: it seems to have been released, and the target restored from a backup of \
-             before that, so that its copies are the last; keep them. Only if no other management cluster runs these Clusters, this \
-             takes the copies as they are:"
-                .to_owned()
-        }
+        OneSidedMove::LastCopyInTarget => format!(
+            "{shown}; keep them. Only if no other management cluster runs these Clusters, this takes the copies as they are:"
+        ),
     }
 }
 

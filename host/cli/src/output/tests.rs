@@ -2,6 +2,7 @@
 
 mod describe;
 mod documents;
+mod messages;
 mod pictures;
 mod results;
 mod roles;

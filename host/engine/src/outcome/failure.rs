@@ -302,21 +302,7 @@ impl fmt::Display for Failure {
             }
             Self::Halted(Halt::Signal(_)) => f.write_str("stopped as asked"),
             Self::Halted(Halt::LeaseLost(why)) => write!(f, "stopped, because the lease is lost: {why}"),
-            Self::OneSidedMove { one_sided: OneSidedMove::TakenOver(proof), .. } => write!(
-                f,
-                "{proof}: the target has taken over, and what the source has is out of date; keep its Clusters paused"
-            ),
-            Self::OneSidedMove { move_id, one_sided: OneSidedMove::LastCopyInSource } => write!(
-                f,
-                "the source says that move {move_id} is committed, and the target has neither a record nor a summary of it, and no \
-                 copy that runs: the target may have been restored from a backup, and the source may be the last copy"
-            ),
-            Self::OneSidedMove { move_id, one_sided: OneSidedMove::LastCopyInTarget } => write!(
-                f,
-                "the target says that move {move_id} has deleted nothing yet, and its source has neither a record nor any of the \
-                 objects: the source seems to have been released, and the target restored from a backup of before that, so that \
-                 its copies are the last"
-            ),
+            Self::OneSidedMove { move_id, one_sided } => f.write_str(&one_sided.describe(move_id)),
             Self::Orphan(move_id) => write!(
                 f,
                 "the target has a record of move {move_id}, of which its source has none: it was rolled back while this target \

@@ -126,6 +126,7 @@ fn a_status_says_who_decides_and_what_to_type() {
             Move: 1234, from kind-boot to prod
 
               phase    Copied (resume or roll back; the record in the source decides)
+              state    the source is authoritative: complete, paused; the target holds a partial copy, paused
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
@@ -185,6 +186,7 @@ fn a_status_says_that_a_source_was_handed_over() {
             Move: 1234, from kind-boot to prod
 
               phase    Copied (handed over in directory out on 2026-08-21T10:01:00Z: the source waits, paused, until that is imported)
+              state    the source is complete, and stays paused: it was handed over in files
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
@@ -251,6 +253,7 @@ fn a_status_of_one_cluster_says_what_to_name_and_offers_nothing() {
             Move: 1234, out of prod (no target given)
 
               phase    Live or later (resume only; the record in the target decides and was not read)
+              state    the target has everything; only it shows how much of the source is deleted by now
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
@@ -260,6 +263,7 @@ fn a_status_of_one_cluster_says_what_to_name_and_offers_nothing() {
             Move: 1234, into prod (no source given)
 
               phase    Released (resume only; the record in the target decides)
+              state    the target runs; part of the source is deleted, the rest of it is paused by this move
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
@@ -319,29 +323,31 @@ fn a_status_of_a_restored_side_says_which_copies_to_keep() {
     check(
         of(Phase::Committed, Side::Source, OneSidedMove::LastCopyInSource, &[]),
         &expect![[r#"
-        Move: 1234, from kind-boot to prod
+            Move: 1234, from kind-boot to prod
 
-          phase    Committed (by the record in the source; the other side has none)
-          what     namespace ns
-          started  2026-08-21T10:00:00Z by jane@laptop
-          plugins  metal3 0.3.1
-          lease    free
-          note     the target has neither a record nor a summary of it, and no copy that runs: it may have been restored from a backup, and the source may be the last copy; keep it, paused as it is, and restore the target from a backup of after the commit
-    "#]],
+              phase    Committed (by the record in the source; the other side has none)
+              state    the source may be the last copy: keep it, paused as it is
+              what     namespace ns
+              started  2026-08-21T10:00:00Z by jane@laptop
+              plugins  metal3 0.3.1
+              lease    free
+              note     the source says that move 1234 is committed, and the target has neither a record nor a summary of it, and no copy that runs: the target may have been restored from a backup, and the source may be the last copy; keep it, paused as it is, and restore the target from a backup of after the commit
+        "#]],
     );
     let next = ["pivot-host resume --source-gone".to_owned()];
     check(
         of(Phase::Live, Side::Target, OneSidedMove::LastCopyInTarget, &next),
         &expect![[r#"
-        Move: 1234, from kind-boot to prod
+            Move: 1234, from kind-boot to prod
 
-          phase    Live (by the record in the target; the other side has none)
-          what     namespace ns
-          started  2026-08-21T10:00:00Z by jane@laptop
-          plugins  metal3 0.3.1
-          lease    free
-          note     the source has neither a record nor the objects: it seems to have been released, and the target restored from a backup of before that, so that its copies are the last; keep them. Only if no other management cluster runs these Clusters, this takes the copies as they are:
-          next     pivot-host resume --source-gone
-    "#]],
+              phase    Live (by the record in the target; the other side has none)
+              state    the target's copies may be the last: keep them, paused as they are
+              what     namespace ns
+              started  2026-08-21T10:00:00Z by jane@laptop
+              plugins  metal3 0.3.1
+              lease    free
+              note     the target says that move 1234 has deleted nothing yet, and its source has neither a record nor any of the objects: the source seems to have been released, and the target restored from a backup of before that, so that its copies are the last; keep them. Only if no other management cluster runs these Clusters, this takes the copies as they are:
+              next     pivot-host resume --source-gone
+        "#]],
     );
 }

@@ -1,0 +1,408 @@
+//! All messages in one file, so that a change of wording can be reviewed: how runs fail, what state they leave, what to do about it.
+//!
+//! Each list is made by a function that matches on every variant, so that a new one doesn't compile until it is here.
+
+use std::fmt::Write as _;
+
+use expect_test::expect_file;
+use pivot_core::hooks::{Finding, Hook};
+use pivot_core::part::Part;
+use pivot_core::record::{Handover, Record};
+use pivot_core::remedy::{Installation, Remedy};
+use pivot_engine::{
+    Failure, Files, Halt, Held, HookError, KnownSides, Next, OneRecord, OneSidedMove, Situation, Why,
+};
+use pivot_places::PlaceError;
+
+use super::status::one;
+use super::*;
+use crate::output::remedies;
+use crate::output::stop::{failure_text, refusal_lines, refusals};
+
+#[test]
+fn messages_are_as_in_the_file() {
+    let mut all = String::new();
+    for (head, lines) in [
+        ("The state of a move, and the commands that make sense next", situations()),
+        ("Moves that only one side has a record of", one_records()),
+        ("Failures", failures()),
+        ("Remedies", remedies()),
+        ("Accepted dangers", dangers()),
+    ] {
+        writeln!(all, "# {head}\n\n{lines}").unwrap();
+    }
+    expect_file!["messages.txt"].assert_eq(&all);
+}
+
+/// Phases, in order.
+const PHASES: [Phase; 7] = [
+    Phase::Checked,
+    Phase::Paused,
+    Phase::Copied,
+    Phase::Committed,
+    Phase::Live,
+    Phase::Released,
+    Phase::Settled,
+];
+
+/// The kinds of moves that differ in what is said.
+fn kinds() -> [(&'static str, Record); 4] {
+    let clusters = || one(Phase::Copied, Side::Source).record;
+    let files = Record { source: Some(Uid("files:0".into())), ..clusters() };
+    let handover = |withdrawn| {
+        let contents = Some(Uid("files:1".into()));
+        Some(Handover { contents, withdrawn, ..Handover::default() })
+    };
+    [
+        ("between clusters", clusters()),
+        ("from files", files),
+        ("handed over in files", Record { handover: handover(false), ..clusters() }),
+        ("handed over, and being rolled back", Record { handover: handover(true), ..clusters() }),
+    ]
+}
+
+/// Why people are told, each way once.
+fn reasons() -> Vec<Why<'static>> {
+    let mut reasons = vec![Why::Asked];
+    while let Some(last) = reasons.last() {
+        reasons.push(match last {
+            Why::Asked => Why::Declined,
+            Why::Declined => Why::WrongCommand,
+            Why::WrongCommand => Why::MayBeImported,
+            Why::MayBeImported => Why::NotImportedThere,
+            Why::NotImportedThere => Why::Stopped,
+            Why::Stopped => Why::LeaseLost,
+            Why::LeaseLost => Why::Undecided,
+            Why::Undecided => Why::Undone,
+            Why::Undone => Why::NotUndone("forbidden: no"),
+            Why::NotUndone(_) => break,
+        });
+    }
+    reasons
+}
+
+/// What a command may know of the sides and of the files.
+const KNOWN: [(KnownSides, Files); 9] = [
+    (KnownSides::Both, Files::Named),
+    (KnownSides::IntoDirectory, Files::Named),
+    (KnownSides::NotGiven(Side::Source), Files::Named),
+    (KnownSides::NotGiven(Side::Target), Files::Named),
+    (KnownSides::Silent(Side::Source), Files::Named),
+    (KnownSides::Silent(Side::Target), Files::Named),
+    (KnownSides::OtherTarget, Files::Named),
+    (KnownSides::Both, Files::OtherInputs),
+    (KnownSides::Both, Files::OtherSource),
+];
+
+fn situations() -> String {
+    let mut all = String::new();
+    for (kind, record) in kinds() {
+        let mut written = String::new();
+        for why in reasons() {
+            let known = if why == Why::Asked { &KNOWN[..] } else { &KNOWN[..2] };
+            for &(sides, files) in known {
+                let told = PHASES.map(|phase| {
+                    let record = &Record { phase, ..record.clone() };
+                    let (one_sided, not_imported) = (None, false);
+                    let now = Situation { record, phase, sides, one_sided, files, not_imported, why };
+                    (phase, now.state(), words(now.next()))
+                });
+                let states = by_phase(told.iter().map(|(phase, state, _)| (*phase, state)));
+                if states != written {
+                    writeln!(all, "## {kind}: {why:?}\n\n{states}").unwrap();
+                    written = states;
+                }
+                let next = by_phase(told.iter().map(|(phase, _, next)| (*phase, next)));
+                writeln!(all, "{sides:?}, {files:?}\n{next}").unwrap();
+            }
+        }
+    }
+    all
+}
+
+/// A line for each text, with its phases.
+fn by_phase<'a>(all: impl Iterator<Item = (Phase, &'a String)>) -> String {
+    let all: Vec<_> = all.collect();
+    let mut lines = String::new();
+    for same in all.chunk_by(|a, b| a.1 == b.1) {
+        let phases: Vec<String> = same.iter().map(|(phase, _)| phase.to_string()).collect();
+        writeln!(lines, "  {}: {}", phases.join(", "), same[0].1).unwrap();
+    }
+    lines
+}
+
+fn words(next: &[Next]) -> String {
+    let words: Vec<String> = next.iter().map(|next| format!("{next:?}")).collect();
+    if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
+}
+
+fn lost() -> [OneSidedMove; 3] {
+    let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
+    // Doesn't compile if there is another.
+    match taken_over {
+        OneSidedMove::TakenOver(_) | OneSidedMove::LastCopyInSource | OneSidedMove::LastCopyInTarget => {}
+    }
+    [taken_over, OneSidedMove::LastCopyInSource, OneSidedMove::LastCopyInTarget]
+}
+
+fn one_records() -> String {
+    let mut all = String::new();
+    let lost = lost();
+    for one_sided in lost.iter().map(OneRecord::Lost).chain([OneRecord::RolledBack]) {
+        let record = &one(Phase::Committed, Side::Source).record;
+        let now = Situation {
+            record,
+            phase: record.phase,
+            sides: KnownSides::Both,
+            one_sided: Some(one_sided),
+            files: Files::Named,
+            not_imported: false,
+            why: Why::Asked,
+        };
+        writeln!(all, "{one_sided:?}: {}\n  next: {}", now.state(), words(now.next())).unwrap();
+    }
+    all
+}
+
+/// Failures, each kind at least once, as a command reports it.
+fn failures() -> String {
+    let machine = || capi("Machine", "m-0");
+    let awaited = || Awaited {
+        object: Some(machine()),
+        side: Some(Side::Target),
+        plugin: None,
+        what: "Ready is False".into(),
+        remedy: "look at its controller".into(),
+    };
+    let refusal = |name: &str| Refusal {
+        code: "some-code",
+        side: Side::Target,
+        object: Some(capi("Machine", name)),
+        others: Vec::new(),
+        message: "Machine is not provisioned".into(),
+        remedies: vec![Remedy::MoveUnprovisioned],
+    };
+    let finding = Finding {
+        severity: Severity::Stop,
+        code: "no-ip".into(),
+        message: "the endpoint does not answer".into(),
+        object: Some(machine()),
+        remedy: "start it".into(),
+    };
+    let hook = |object: Option<Key>| Failure::Hook {
+        plugin: "metal3".into(),
+        hook: Hook::Check,
+        object: object.map(Box::new),
+        error: HookError { code: "no".into(), message: "it says no".into() },
+    };
+    let place = |object: Option<Key>| Failure::Place {
+        side: Side::Source,
+        doing: "reading".into(),
+        object: object.map(Box::new),
+        error: PlaceError::Forbidden("not for jane".into()),
+    };
+    let lost = lost().map(|one_sided| Failure::OneSidedMove { move_id: "1234".into(), one_sided });
+    let all: Vec<Failure> = [
+        Failure::Refused(vec![refusal("m-0")]),
+        Failure::Refused(vec![refusal("m-0"), refusal("m-1")]),
+        Failure::Empty("no Cluster is in namespace ns".into()),
+        Failure::NoMove,
+        Failure::Several(vec!["1234 (namespace ns, Copied)".into()]),
+        Failure::NoCluster { named: "ns/edge".into(), there: vec![] },
+        Failure::NoCluster { named: "ns/edge".into(), there: vec![capi("Cluster", "edge-1")] },
+        Failure::SeveralClusters(vec![capi("Cluster", "edge")]),
+        place(None),
+        place(Some(machine())),
+        Failure::Unreachable {
+            side: Side::Target,
+            place: "https://10.0.0.1:6443".into(),
+            named_in: Some("target.kubeconfig".into()),
+            why: "connection refused".into(),
+        },
+        Failure::TimedOut(vec![awaited()]),
+        Failure::Gate(vec![("metal3".into(), finding)]),
+        hook(None),
+        hook(Some(machine())),
+        Failure::Lost { object: machine(), fields: vec!["spec.version".into()] },
+        Failure::Changed { object: machine(), fields: vec!["spec.version".into()] },
+        Failure::Halted(Halt::Signal(2)),
+        Failure::Halted(Halt::LeaseLost("it was not renewed for 10 seconds".into())),
+        Failure::Declined("move 1234 is past the point of no return".into()),
+        Failure::OtherEnd { move_id: "1234".into(), into_directory: true },
+        Failure::OtherEnd { move_id: "1234".into(), into_directory: false },
+        Failure::Inputs("move 1234 was begun with other files".into()),
+        Failure::Imported("move 1234 was imported".into()),
+        Failure::MayBeImported { move_id: "1234".into() },
+        Failure::Orphan("1234".into()),
+        Failure::Undecided(Box::new(place(None))),
+        Failure::Record("its format is newer".into()),
+        Failure::PluginsRefused,
+        Failure::Plugins {
+            move_id: "1234".into(),
+            begun: "metal3 0.3.1".into(),
+            remedy: Box::new(Remedy::AcceptPluginChange),
+        },
+        Failure::NotTakenOver(vec![awaited()]),
+        Failure::Unsettled(vec![Held { object: machine(), why: "it keeps changing".into() }]),
+        Failure::Bug("no step 7".into()),
+    ]
+    .into_iter()
+    .chain(lost)
+    .collect();
+    let mut text = String::new();
+    for failure in all {
+        let name = name(&failure);
+        let stop = stop(failure);
+        let mut lines = failure_text(&stop, false, "");
+        lines.append(refusal_lines(refusals(&stop.failure), false));
+        writeln!(text, "{name}: {}", lines.message().trim_end()).unwrap();
+        for remedy in stop.remedies() {
+            writeln!(text, "  fix: {}", remedies::text(&remedy)).unwrap();
+        }
+    }
+    text
+}
+
+/// A stop past the commit, from which there is most to be done.
+fn stop(failure: Failure) -> pivot_engine::Stop {
+    pivot_engine::Stop { exit: pivot_engine::Exit::PastCommit, ..results::stop(failure) }
+}
+
+fn name(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Refused(_) => "Refused",
+        Failure::Empty(_) => "Empty",
+        Failure::NoMove => "NoMove",
+        Failure::Several(_) => "Several",
+        Failure::NoCluster { .. } => "NoCluster",
+        Failure::SeveralClusters(_) => "SeveralClusters",
+        Failure::Place { .. } => "Place",
+        Failure::Unreachable { .. } => "Unreachable",
+        Failure::Object(..) => "Object",
+        Failure::TimedOut(_) => "TimedOut",
+        Failure::Gate(_) => "Gate",
+        Failure::Hook { .. } => "Hook",
+        Failure::Lost { .. } => "Lost",
+        Failure::Changed { .. } => "Changed",
+        Failure::Halted(_) => "Halted",
+        Failure::Declined(_) => "Declined",
+        Failure::OtherEnd { .. } => "OtherEnd",
+        Failure::Inputs(_) => "Inputs",
+        Failure::Imported(_) => "Imported",
+        Failure::MayBeImported { .. } => "MayBeImported",
+        Failure::OneSidedMove { .. } => "OneSidedMove",
+        Failure::Orphan(_) => "Orphan",
+        Failure::Undecided(_) => "Undecided",
+        Failure::Record(_) => "Record",
+        Failure::PluginsRefused => "PluginsRefused",
+        Failure::Plugins { .. } => "Plugins",
+        Failure::NotTakenOver(_) => "NotTakenOver",
+        Failure::Unsettled(_) => "Unsettled",
+        Failure::Bug(_) => "Bug",
+    }
+}
+
+/// One remedy of each kind, in the order of the type.
+fn remedies() -> String {
+    let cluster = || capi("Cluster", "edge");
+    let kind = || GroupKind::new("cluster.x-k8s.io", "Machine");
+    let plugin = || "metal3".to_owned();
+    let provider = || Installation {
+        kind_of: "InfrastructureProvider".into(),
+        name: "metal3".into(),
+        version: "v1.11.0".into(),
+    };
+    let parts = || [Part::one(&cluster())].into();
+    let mut text = String::new();
+    let mut last = Some(Remedy::ByHand { what: "look at the log".into() });
+    while let Some(remedy) = last {
+        let word = serde_json::to_value(&remedy).unwrap();
+        writeln!(text, "{}: {}", word["remedy"].as_str().unwrap_or_default(), remedies::text(&remedy))
+            .unwrap();
+        last = match remedy {
+            Remedy::ByHand { .. } => Some(Remedy::Unpause { object: cluster(), annotated: false }),
+            Remedy::Unpause { annotated: false, .. } => {
+                Some(Remedy::Unpause { object: cluster(), annotated: true })
+            }
+            Remedy::Unpause { .. } => Some(Remedy::InstallProvider(provider())),
+            Remedy::InstallProvider(_) => Some(Remedy::UpgradeProvider(provider())),
+            Remedy::UpgradeProvider(_) => Some(Remedy::WatchAllNamespaces),
+            Remedy::WatchAllNamespaces => Some(Remedy::EndOtherMove),
+            Remedy::EndOtherMove => Some(Remedy::WaitForOtherRun),
+            Remedy::WaitForOtherRun => Some(Remedy::ReachServer),
+            Remedy::ReachServer => Some(Remedy::NameOtherTarget),
+            Remedy::NameOtherTarget => Some(Remedy::NameRecordNamespace),
+            Remedy::NameRecordNamespace => Some(Remedy::DropOwners { kinds: [kind()].into() }),
+            Remedy::DropOwners { .. } => Some(Remedy::DropOneOwner { kinds: [kind()].into() }),
+            Remedy::DropOneOwner { .. } => Some(Remedy::AcceptLoss { kind: kind() }),
+            Remedy::AcceptLoss { .. } => Some(Remedy::AcceptUnverified { kind: kind() }),
+            Remedy::AcceptUnverified { .. } => Some(Remedy::MoveWithoutPlugin { kind: kind() }),
+            Remedy::MoveWithoutPlugin { .. } => Some(Remedy::NameCluster { cluster: cluster() }),
+            Remedy::NameCluster { .. } => Some(Remedy::AcceptShared { kind: kind() }),
+            Remedy::AcceptShared { .. } => Some(Remedy::AcceptOldNamespace { kind: kind() }),
+            Remedy::AcceptOldNamespace { .. } => Some(Remedy::MapNamespace { namespace: "ns".into() }),
+            Remedy::MapNamespace { .. } => Some(Remedy::ExcludeToo { objects: [cluster()].into() }),
+            Remedy::ExcludeToo { .. } => Some(Remedy::LeaveOutExclude { parts: parts() }),
+            Remedy::LeaveOutExclude { .. } => Some(Remedy::LeaveOutCarry { parts: parts() }),
+            Remedy::LeaveOutCarry { .. } => Some(Remedy::NameOtherClusters),
+            Remedy::NameOtherClusters => Some(Remedy::MovePaused),
+            Remedy::MovePaused => Some(Remedy::MoveUnprovisioned),
+            Remedy::MoveUnprovisioned => Some(Remedy::SourceIsOff),
+            Remedy::SourceIsOff => Some(Remedy::UseExisting),
+            Remedy::UseExisting => Some(Remedy::ResumeWithoutSource),
+            Remedy::ResumeWithoutSource => Some(Remedy::NotImported),
+            Remedy::NotImported => Some(Remedy::AcceptChanged { kind: kind() }),
+            Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnverified),
+            Remedy::ResumeUnverified => Some(Remedy::ResumeAgain),
+            Remedy::ResumeAgain => Some(Remedy::AcceptPluginChange),
+            Remedy::AcceptPluginChange => Some(Remedy::Fix { plugin: plugin() }),
+            Remedy::Fix { .. } => {
+                Some(Remedy::GrantReach { plugin: plugin(), kind: kind(), namespace: Some("ns".into()) })
+            }
+            Remedy::GrantReach { .. } => Some(Remedy::SwitchOff { plugin: plugin() }),
+            Remedy::SwitchOff { .. } => Some(Remedy::LetCheckPass { plugin: plugin() }),
+            Remedy::LetCheckPass { .. } => Some(Remedy::RollBackThenFix { plugin: plugin() }),
+            Remedy::RollBackThenFix { .. } => Some(Remedy::RollBackThenSwitchOff { plugin: plugin() }),
+            Remedy::RollBackThenSwitchOff { .. } => Some(Remedy::FixThenAcceptChange { plugin: None }),
+            Remedy::FixThenAcceptChange { plugin: None } => {
+                Some(Remedy::FixThenAcceptChange { plugin: Some(plugin()) })
+            }
+            Remedy::FixThenAcceptChange { .. } => Some(Remedy::ResolveThenResume),
+            Remedy::ResolveThenResume => {
+                Some(Remedy::SwitchOffThenAcceptChange { plugins: vec![plugin(), "endpoints".into()] })
+            }
+            Remedy::SwitchOffThenAcceptChange { .. } => None,
+        };
+    }
+    text
+}
+
+fn dangers() -> String {
+    let mut text = String::new();
+    let mut last = Some(Danger::OwnersDropped);
+    while let Some(danger) = last {
+        let (flag, what) = events::accepted(danger);
+        writeln!(text, "{flag}: {what}").unwrap();
+        last = match danger {
+            Danger::OwnersDropped => Some(Danger::DependentsLost),
+            Danger::DependentsLost => Some(Danger::NoPlugin),
+            Danger::NoPlugin => Some(Danger::PoolsShared),
+            Danger::PoolsShared => Some(Danger::OldNamespaces),
+            Danger::OldNamespaces => Some(Danger::AlreadyPaused),
+            Danger::AlreadyPaused => Some(Danger::NotProvisioned),
+            Danger::NotProvisioned => Some(Danger::SourceMayLiveOn),
+            Danger::SourceMayLiveOn => Some(Danger::ExistingDiffers),
+            Danger::ExistingDiffers => Some(Danger::PauseUnconfirmed),
+            Danger::PauseUnconfirmed => Some(Danger::KindsUnverified),
+            Danger::KindsUnverified => Some(Danger::TargetUnconfirmed),
+            Danger::TargetUnconfirmed => Some(Danger::LeaseTakenOver),
+            Danger::LeaseTakenOver => Some(Danger::PluginsChanged),
+            Danger::PluginsChanged => Some(Danger::SourceGone),
+            Danger::SourceGone => Some(Danger::TargetGone),
+            Danger::TargetGone => Some(Danger::CopiesChanged),
+            Danger::CopiesChanged => Some(Danger::NotImported),
+            Danger::NotImported => None,
+        };
+    }
+    text
+}

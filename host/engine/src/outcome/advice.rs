@@ -1,0 +1,356 @@
+//! What people are told about a move: the state of both sides, and the commands that make sense next.
+//!
+//! Decided here alone, for a run that stops and for `status`. A [`Situation`] is all that the answer depends on.
+
+use pivot_core::Side;
+use pivot_core::record::{Phase, Record};
+use pivot_places::PlaceError;
+
+use crate::outcome::failure::Failure;
+use crate::outcome::stop::Next;
+use crate::outcome::under_way::OneSidedMove;
+use crate::state::expiry::RUN_ACTIVE;
+
+/// What is known of a move when people are told about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// The record that decides.
+    pub record: &'a Record,
+    /// How far the move is. The run that stops may be further than the record.
+    pub phase: Phase,
+    /// Which sides the command knows.
+    pub sides: KnownSides,
+    /// Set if only one of the sides has a record of it.
+    pub one_sided: Option<OneRecord<'a>>,
+    /// What the command has of the files that a resume needs.
+    pub files: Files,
+    /// Whether the user declared that the files of a handover were imported nowhere.
+    pub not_imported: bool,
+    /// Why people are told.
+    pub why: Why<'a>,
+}
+
+/// Which sides of a move a command knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownSides {
+    /// Both, and the target is a cluster.
+    Both,
+    /// Both, and the target is a directory.
+    IntoDirectory,
+    /// One side was not given.
+    NotGiven(Side),
+    /// One side does not answer.
+    Silent(Side),
+    /// The target is another than the move's.
+    OtherTarget,
+}
+
+/// A move that only one side has a record of.
+#[derive(Clone, Copy, Debug)]
+pub enum OneRecord<'a> {
+    /// The two sides don't fit each other.
+    Lost(&'a OneSidedMove),
+    /// It was rolled back while its target could not be reached.
+    RolledBack,
+}
+
+/// What a command has of the files that a resume needs: those of a source directory, of what is added, of a saved plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Files {
+    /// The move needs none, or they were named.
+    Named,
+    /// The source's are not those that the move was begun from, or were not named.
+    OtherSource,
+    /// The move was begun with others than those of this command, or this command knows none.
+    OtherInputs,
+}
+
+/// Why people are told about a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why<'a> {
+    /// They asked.
+    Asked,
+    /// The move is in no state for the command.
+    Declined,
+    /// The command names other files, plugins or another end than the move's.
+    WrongCommand,
+    /// A handed over source may be at work where its files were imported.
+    MayBeImported,
+    /// The target has not imported the files of a handover.
+    NotImportedThere,
+    /// A run stopped.
+    Stopped,
+    /// A run lost its lease to another.
+    LeaseLost,
+    /// Nobody knows whether the commit was written.
+    Undecided,
+    /// A run stopped, and undid what it had done.
+    Undone,
+    /// A run stopped, and could not undo what it had done, for this reason.
+    NotUndone(&'a str),
+}
+
+impl Situation<'_> {
+    /// The state of both sides.
+    pub fn state(&self) -> String {
+        let Self { record, phase, .. } = self;
+        if let Some(one_sided) = &self.one_sided {
+            return state_of_one_record(one_sided).to_owned();
+        }
+        let state = match self.sides {
+            KnownSides::Silent(Side::Target)
+            | KnownSides::NotGiven(Side::Target)
+            | KnownSides::OtherTarget
+                if phase.committed() =>
+            {
+                "the target has everything; only it shows how much of the source is deleted by now"
+            }
+            _ => state_of_sides(record, *phase),
+        };
+        match self.why {
+            Why::Declined | Why::WrongCommand | Why::MayBeImported => {
+                format!("this command changed nothing; move {} is in phase {phase}: {state}", record.move_id)
+            }
+            Why::Undecided if record.is_of_files() => {
+                "it is not known whether the move is committed; the files are as they were; the target is complete, and paused"
+                    .to_owned()
+            }
+            Why::Undecided => {
+                "it is not known whether the move is committed; both sides are complete, and paused by this move".to_owned()
+            }
+            Why::LeaseLost if *phase == Phase::Copied => {
+                format!("the commit was not sent; unless another run has continued, {state}")
+            }
+            Why::Undone => "the source was paused and is un-paused again; nothing is in the target".to_owned(),
+            Why::NotUndone(trouble) => format!(
+                "the source is complete, and part of it is still paused: un-pausing it failed too ({trouble}); nothing is in the target"
+            ),
+            Why::Asked | Why::NotImportedThere | Why::Stopped | Why::LeaseLost => state.to_owned(),
+        }
+    }
+
+    /// The commands that make sense now, best first.
+    pub fn next(&self) -> &'static [Next] {
+        match (&self.one_sided, self.sides) {
+            (_, KnownSides::OtherTarget | KnownSides::NotGiven(Side::Source)) => return &[],
+            (Some(OneRecord::Lost(OneSidedMove::LastCopyInTarget)), _) => {
+                return &[Next::ResumeWithoutSource];
+            }
+            (Some(OneRecord::Lost(_)), _) => return &[],
+            (Some(OneRecord::RolledBack), _) => return &[Next::Rollback],
+            (None, _) => {}
+        }
+        match self.why {
+            Why::Undone => &[],
+            Why::NotUndone(_) => &[Next::Rollback, Next::Resume],
+            _ if self.record.handed_over().is_some() => self.after_handover(),
+            // A run that has the lease now may have gone on.
+            Why::LeaseLost if !self.phase.committed() => &[Next::Status, Next::Resume, Next::Rollback],
+            _ => self.continued(),
+        }
+    }
+
+    /// The commands for a move whose source was not handed over in files.
+    fn continued(&self) -> &'static [Next] {
+        match (self.sides, self.phase.committed() || self.why == Why::Undecided) {
+            (KnownSides::NotGiven(_), _) => &[],
+            (KnownSides::Silent(Side::Source), _) => &[Next::ResumeWithoutSource],
+            (KnownSides::Silent(Side::Target), false) => &[Next::RollbackWithoutTarget],
+            // The target's record decides, and the target is missing.
+            (KnownSides::Silent(Side::Target), true) => &[],
+            // Resuming needs the files that the move was begun from.
+            (_, true) if self.files == Files::OtherSource => &[Next::ResumeWithoutSource],
+            (_, true) => &[Next::Resume],
+            (_, false) if self.files == Files::Named => &[Next::Resume, Next::Rollback],
+            (_, false) => &[Next::Rollback],
+        }
+    }
+
+    /// The commands for a source that was handed over in files.
+    fn after_handover(&self) -> &'static [Next] {
+        match (self.why, self.sides) {
+            (Why::Undecided, _) => &[Next::ResumeImported],
+            (Why::Asked, KnownSides::Both) if self.record.is_withdrawn() => &[Next::Rollback],
+            (Why::Asked, KnownSides::Both) => &[Next::ResumeImported, Next::RollbackNotImported],
+            (Why::Asked, KnownSides::IntoDirectory | KnownSides::NotGiven(Side::Target)) => {
+                &[Next::RollbackNotImported]
+            }
+            (Why::Asked, _) => &[],
+            _ if self.record.is_withdrawn() && self.not_imported => &[Next::RollbackNotImported],
+            _ if self.record.is_withdrawn() => &[Next::Rollback],
+            (Why::MayBeImported, _) => &[Next::ResumeImported, Next::RollbackNotImported],
+            (Why::NotImportedThere, _) => &[Next::ResumeImported],
+            // The files were named, and no cluster that could have imported them.
+            (Why::Declined, KnownSides::IntoDirectory) => &[Next::RollbackNotImported],
+            (Why::Declined, _) => &[Next::ResumeImported, Next::RollbackNotImported],
+            // They may not have been closed: a resume does that.
+            (_, KnownSides::IntoDirectory) => &[Next::Resume, Next::RollbackNotImported],
+            // The files were imported, or it is not known: to resume the source would be wrong.
+            _ => &[Next::ResumeImported],
+        }
+    }
+}
+
+/// What a command says that failed before it knew of a move under way, or that a move has no record on one side. It can vouch only for
+/// itself.
+pub(crate) fn without_move(failure: &Failure) -> (String, &'static [Next]) {
+    let state = |one: OneRecord<'_>| format!("this command changed nothing; {}", state_of_one_record(&one));
+    let unknown = "nothing is changed on either side by this command; a move begun earlier is where it was";
+    match failure {
+        Failure::OneSidedMove { one_sided, .. } => (state(OneRecord::Lost(one_sided)), &[Next::Status]),
+        Failure::Orphan(_) => (state(OneRecord::RolledBack), &[Next::Rollback]),
+        Failure::Declined(_) | Failure::OtherEnd { .. } | Failure::Record(_) | Failure::Several(_) => {
+            (unknown.to_owned(), &[Next::Status])
+        }
+        // What the reachable side knows of a move is worth a look, and so is the progress of another run.
+        Failure::Place { error: PlaceError::Unavailable(_), .. } | Failure::Unreachable { .. } => {
+            (unknown.to_owned(), &[Next::Status])
+        }
+        Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == RUN_ACTIVE) => {
+            (unknown.to_owned(), &[Next::Status])
+        }
+        _ => (unknown.to_owned(), &[]),
+    }
+}
+
+/// The state of both sides if no move was begun.
+pub(crate) const UNTOUCHED: &str = "nothing is changed on either side";
+
+/// The state between places without records: only the target shows what was written, and the same command continues from there.
+pub(crate) const UNRECORDED: &str = "the source is as it was; the target holds a partial copy: run the same command again to continue, or delete it";
+
+/// The state of both sides of a move that only one has a record of, as far as what they have shows it.
+fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
+    match one_sided {
+        OneRecord::Lost(OneSidedMove::TakenOver(_)) => "the target has taken over, the source is out of date",
+        OneRecord::Lost(OneSidedMove::LastCopyInSource) => {
+            "the source may be the last copy: keep it, paused as it is"
+        }
+        OneRecord::Lost(OneSidedMove::LastCopyInTarget) => {
+            "the target's copies may be the last: keep them, paused as they are"
+        }
+        OneRecord::RolledBack => {
+            "the source is authoritative and was unpaused; the target may hold copies, paused"
+        }
+    }
+}
+
+/// The state of both sides, by the kind of the move and its phase.
+fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
+    if record.is_of_files() {
+        return match phase {
+            Phase::Checked | Phase::Paused => UNTOUCHED,
+            Phase::Copied => "the files are as they were; the target holds a partial copy, paused",
+            Phase::Committed | Phase::Live => {
+                "the files are as they were; the target has everything and is taking over"
+            }
+            Phase::Released | Phase::Settled => {
+                "the files are as they were; the target runs; some objects of it may still be held"
+            }
+        };
+    }
+    if record.is_withdrawn() && !phase.committed() {
+        return "the source is complete, and part of it may still be paused: it is no longer handed over";
+    }
+    if record.handed_over().is_some() {
+        return "the source is complete, and stays paused: it was handed over in files";
+    }
+    match phase {
+        Phase::Checked => UNTOUCHED,
+        Phase::Paused => "the source is complete and may be paused; nothing is in the target",
+        Phase::Copied => {
+            "the source is authoritative: complete, paused; the target holds a partial copy, paused"
+        }
+        Phase::Committed | Phase::Live => {
+            "the target has everything and is taking over; the source is complete, and paused by this move"
+        }
+        Phase::Released => {
+            "the target runs; part of the source is deleted, the rest of it is paused by this move"
+        }
+        Phase::Settled => {
+            "the target runs and the source is released; some objects of the target are still held"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::scope::{Namespaces, Scope};
+    use serde_json::json;
+
+    use super::*;
+    use crate::outcome::under_way::MoveStatus;
+
+    fn record(phase: Phase) -> Record {
+        let fields = json!({
+            "moveId": "m", "phase": phase, "scope": Scope::new(Namespaces::All), "started": "", "namespaces": [],
+            "plugins": [], "kinds": [], "touched": [], "releaseChunks": 0,
+        });
+        serde_json::from_value(fields).unwrap()
+    }
+
+    fn live() -> MoveStatus {
+        MoveStatus {
+            decides: Side::Target,
+            record: record(Phase::Live),
+            elsewhere: false,
+            orphaned: false,
+            asked: None,
+            one_sided: None,
+            missing: None,
+        }
+    }
+
+    fn next(one: &MoveStatus) -> &'static [Next] {
+        one.situation(None, false).next()
+    }
+
+    #[test]
+    fn the_next_commands_depend_on_which_side_answers() {
+        let at = |phase, silent| {
+            let one = MoveStatus { decides: Side::Source, record: record(phase), ..live() };
+            one.situation(silent, false).next()
+        };
+        assert_eq!(at(Phase::Copied, None), [Next::Resume, Next::Rollback]);
+        assert_eq!(at(Phase::Live, None), [Next::Resume]);
+        assert_eq!(at(Phase::Copied, Some(Side::Target)), [Next::RollbackWithoutTarget]);
+        assert_eq!(at(Phase::Committed, Some(Side::Target)), []);
+        assert_eq!(at(Phase::Live, Some(Side::Source)), [Next::ResumeWithoutSource]);
+        assert_eq!(next(&MoveStatus { elsewhere: true, ..live() }), []);
+        let missing = MoveStatus { missing: Some(Side::Source), ..live() };
+        assert_eq!(next(&missing), [], "a command would have to name it");
+    }
+
+    #[test]
+    fn a_resume_that_needs_a_plans_file_is_not_offered() {
+        let planned = |phase| MoveStatus {
+            record: Record { plan: Some("checksum".into()), ..record(phase) },
+            ..live()
+        };
+        assert_eq!(next(&planned(Phase::Copied)), [Next::Rollback]);
+        assert_eq!(next(&planned(Phase::Live)), [Next::Resume]);
+    }
+
+    #[test]
+    fn a_move_with_one_record_is_neither_resumed_nor_deleted() {
+        let orphaned = MoveStatus { orphaned: true, ..live() };
+        assert_eq!(next(&orphaned), [Next::Rollback]);
+        let lost = |one_sided| MoveStatus { one_sided: Some(one_sided), ..orphaned.clone() };
+        assert_eq!(next(&lost(OneSidedMove::LastCopyInSource)), []);
+        assert_eq!(next(&lost(OneSidedMove::TakenOver("it runs".into()))), []);
+        assert_eq!(next(&lost(OneSidedMove::LastCopyInTarget)), [Next::ResumeWithoutSource]);
+    }
+
+    #[test]
+    fn a_handed_over_source_is_resumed_only_if_nobody_imported_it() {
+        let mut record = record(Phase::Copied);
+        record.handover = Some(serde_json::from_value(json!({"contents": "files:0"})).unwrap());
+        let handed_over = MoveStatus { decides: Side::Source, record, ..live() };
+        assert_eq!(next(&handed_over), [Next::ResumeImported, Next::RollbackNotImported]);
+        assert_eq!(handed_over.situation(None, true).next(), [Next::RollbackNotImported]);
+        let silent = handed_over.situation(Some(Side::Target), false);
+        assert_eq!(silent.next(), [], "it may have imported the files");
+        let alone = MoveStatus { missing: Some(Side::Target), ..handed_over };
+        assert_eq!(next(&alone), [Next::RollbackNotImported]);
+    }
+}
