@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pivot_controller::{
-    AgentsOf, Controller, Installation, KubeOpener, Metrics, Server, Settings, manifests,
+    AgentsOf, Controller, Installation, KubeOpener, Metrics, Server, Settings, describe_stop, manifests,
 };
 use pivot_engine::{Exit, Halter, Stop};
 use pivot_link::{Agents, Enrolment, Papers, WallClock};
@@ -118,8 +118,7 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
     }
 }
 
-/// Why a move stopped: flags in it are options of the Pivot, by the same names.
+/// Describes why a move stopped, for readers of its Pivot.
 fn explain(stop: &Stop) -> String {
-    let text = output::explained(stop);
-    format!("{}; {}", text.message().lines().map(str::trim_end).collect::<Vec<_>>().join("\n"), stop.state)
+    describe_stop(&output::explained(stop).message(), &stop.state)
 }

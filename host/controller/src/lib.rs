@@ -16,7 +16,7 @@
 //! | `ends` | the way to the two clusters |
 //! | `home`, `follow` | the cluster that Pivots live in: writing and reading |
 //! | `leader` | which of several controllers works |
-//! | `view`, `metrics`, `serve` | for people, and for Prometheus |
+//! | `view`, `wording`, `metrics`, `serve` | for people, and for Prometheus |
 //! | [`definition()`], [`manifests()`] | what is installed |
 
 mod attempt;
@@ -35,6 +35,7 @@ mod serve;
 mod shared;
 mod status;
 mod view;
+mod wording;
 
 pub use controller::Controller;
 pub use definition::definition;
@@ -44,3 +45,4 @@ pub use metrics::Metrics;
 pub use resource::{From, GROUP, KubeconfigSecret, MoveOptions, Spec, To, VERSION};
 pub use serve::Server;
 pub use shared::Settings;
+pub use wording::describe_stop;

@@ -154,7 +154,10 @@ async fn what_is_refused_says_why_and_changes_nothing() {
     stage.ask_with("shop", json!({"noWait": true})).await;
     let shown = stage.until("shop", "Stalled", &mut running).await;
     let message = shown["message"].as_str().unwrap();
-    assert!(message.contains("BareMetalHost") && message.contains("--without-plugin-for"), "{message}");
+    assert!(
+        message.contains("BareMetalHost") && message.contains("options.withoutPluginFor: ["),
+        "{message}"
+    );
     assert!(message.contains("nothing is changed"), "{message}");
     same(before.clone(), stage.moved(&stage.pair.source, "shop").await);
     // A mistyped field reaches the controller.

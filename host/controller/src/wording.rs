@@ -1,0 +1,115 @@
+//! Words of the engine as a Pivot shows them: in one line, and with the options of a Pivot for the flags of a terminal.
+
+use serde_json::Value;
+
+use crate::resource::MoveOptions;
+
+/// Writes why a move stopped, and what state that leaves both sides in, in one line: columns of kubectl and Events end at the first
+/// line break.
+pub fn describe_stop(why: &str, state: &str) -> String {
+    let mut text = String::new();
+    for line in why.lines() {
+        let words = line.trim();
+        let words = words.strip_prefix("- ").unwrap_or(words);
+        if words.is_empty() {
+            continue;
+        }
+        text.push_str(if text.is_empty() {
+            ""
+        } else if text.ends_with(':') {
+            " "
+        } else if line.starts_with(' ') && !text.contains(HEADING_ENDS) {
+            HEADING_ENDS
+        } else {
+            "; "
+        });
+        text.push_str(words);
+    }
+    // What is copied from the end of the text is an option.
+    let state = state.replace("by this command", "by this attempt");
+    format!("{} ({state})", name_options(&text))
+}
+
+/// Between the heading of a list and its first item.
+const HEADING_ENDS: &str = ": ";
+
+/// Writes flags of `pivot-host move` as options of a Pivot, which have the same names: `--accept-loss KIND` is
+/// `options.acceptLoss: [KIND]`.
+fn name_options(text: &str) -> String {
+    let options = serde_json::to_value(MoveOptions::default()).unwrap_or_default();
+    let mut words = text.split(' ').peekable();
+    let mut named = Vec::new();
+    while let Some(word) = words.next() {
+        let Some((before, flag)) = word.split_once("--") else {
+            named.push(word.to_owned());
+            continue;
+        };
+        let end = flag.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(flag.len());
+        let (flag, after) = flag.split_at(end);
+        let name = camel_case(flag);
+        named.push(match options.get(&name) {
+            Some(Value::Array(_)) if after.is_empty() && words.peek().is_some() => {
+                let value = words.next().unwrap_or_default();
+                let bare = value.trim_end_matches([',', ';', ':', '.', ')', '`']);
+                format!("{before}options.{name}: [{bare}]{}", value.get(bare.len()..).unwrap_or_default())
+            }
+            Some(Value::Bool(_)) => format!("{before}options.{name}: true{after}"),
+            Some(_) => format!("{before}options.{name}{after}"),
+            None => word.to_owned(),
+        });
+    }
+    named.join(" ")
+}
+
+fn camel_case(flag: &str) -> String {
+    let mut words = flag.split('-');
+    let mut name = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stop_is_described_in_one_line() {
+        let refused = "refused, for 2 reasons\n  - source: a is bad\n    fix it, or accept the danger: --without-plugin-for \
+                       Host.metal3.io\n  - target: b is taken";
+        assert_eq!(
+            describe_stop(refused, "nothing is changed on either side by this command"),
+            "refused, for 2 reasons: source: a is bad; fix it, or accept the danger: options.withoutPluginFor: \
+             [Host.metal3.io]; target: b is taken (nothing is changed on either side by this attempt)"
+        );
+        let waited = "nothing is deleted, because the target's controllers have not taken over:\n  Machine a/m\nfix: wait";
+        assert_eq!(
+            describe_stop(waited, "s"),
+            "nothing is deleted, because the target's controllers have not taken over: Machine a/m; fix: wait (s)"
+        );
+        assert_eq!(describe_stop("no answer", "s"), "no answer (s)");
+    }
+
+    #[test]
+    fn flags_become_options_of_the_same_name() {
+        for (flags, options) in [
+            (
+                "resume with --accept-unverified KIND.group for it",
+                "resume with options.acceptUnverified: [KIND.group] for it",
+            ),
+            (
+                "one: --accept-loss A.b or --accept-loss C.d",
+                "one: options.acceptLoss: [A.b] or options.acceptLoss: [C.d]",
+            ),
+            ("move it paused: --move-paused, or don't", "move it paused: options.movePaused: true, or don't"),
+            ("(--exclude), `--carry Secret`", "(options.exclude), `options.carry: [Secret]`"),
+            // A Pivot has no option for it.
+            ("add --cluster a/b -- or --exclude", "add --cluster a/b -- or options.exclude"),
+        ] {
+            assert_eq!(name_options(flags), options);
+        }
+    }
+}
