@@ -15,6 +15,17 @@ const HOUR: u32 = 3_600;
 /// Makes a server keep the fields that a schema doesn't have. Otherwise it drops them without a word, and a Pivot whose `clusters`
 /// is mistyped would move all of them; so they reach the controller, which refuses the Pivot.
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
+/// Options that may change while the move is under way: those that a move is resumed with at a terminal.
+const CHANGEABLE: [&str; 8] = [
+    "acceptUnverified",
+    "assumePaused",
+    "gateTimeoutSeconds",
+    "noWait",
+    "pauseTimeoutSeconds",
+    "settleConcurrency",
+    "useExisting",
+    "verifyTimeoutSeconds",
+];
 /// How parts of what moves are written.
 const PARTS: &str = "KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
 
@@ -54,11 +65,39 @@ fn schema() -> Value {
         },
         // Until the source is paused nothing is changed, and a mistake can be corrected.
         "x-kubernetes-validations": [{
-            "rule": "!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase in ['Pending', 'Checked'] \
-                     || self.spec == oldSelf.spec",
-            "message": "the move is under way or has ended: delete this Pivot, which undoes the move if it is not committed, and make another",
+            "rule": format!(
+                "!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase in ['Pending', 'Checked'] || ({})",
+                what_moves_is_unchanged()
+            ),
+            "message": format!(
+                "the move is under way or has ended, and only these options can be changed: {}; for anything else delete this \
+                 Pivot, which undoes the move if it is not committed, and make another",
+                CHANGEABLE.join(", ")
+            ),
         }],
     })
+}
+
+/// A rule that nothing of the spec differs from what it was but options that a move can be resumed with.
+fn what_moves_is_unchanged() -> String {
+    let unchanged = |is_there: &dyn Fn(&str) -> String, field: &str| {
+        let (now, before) = (is_there("self"), is_there("oldSelf"));
+        format!("{now} == {before} && (!{now} || self.{field} == oldSelf.{field})")
+    };
+    let (spec, options) = (spec(), options());
+    let names = |schema: &Value| -> Vec<String> {
+        schema["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect()
+    };
+    let fields = names(&spec).into_iter().filter(|name| name != "options").map(|name| {
+        let field = format!("spec.{name}");
+        unchanged(&|of| format!("has({of}.{field})"), &field)
+    });
+    let options =
+        names(&options).into_iter().filter(|name| !CHANGEABLE.contains(&name.as_str())).map(|name| {
+            let field = format!("spec.options.{name}");
+            unchanged(&|of| format!("(has({of}.spec.options) && has({of}.{field}))"), &field)
+        });
+    fields.chain(options).collect::<Vec<_>>().join(" && ")
 }
 
 fn name(description: &str) -> Value {
@@ -349,6 +388,20 @@ mod tests {
             options: MoveOptions::default(),
         };
         same_fields(&serde_json::to_value(full).unwrap(), &spec());
+    }
+
+    #[test]
+    fn each_option_is_either_changeable_or_compared() {
+        let (rule, options) = (what_moves_is_unchanged(), options());
+        for name in options["properties"].as_object().unwrap().keys() {
+            let compared = rule.contains(&format!("self.spec.options.{name} == oldSelf.spec.options.{name}"));
+            assert_ne!(compared, CHANGEABLE.contains(&name.as_str()), "{name}");
+        }
+        assert!(
+            rule.contains("self.spec.to == oldSelf.spec.to") && rule.contains("oldSelf.spec.clusters"),
+            "{rule}"
+        );
+        assert_eq!(CHANGEABLE.iter().filter(|name| !options["properties"][name].is_object()).count(), 0);
     }
 
     #[test]
