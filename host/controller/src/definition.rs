@@ -37,7 +37,10 @@ pub fn definition() -> Value {
         "metadata": {"name": format!("pivots.{GROUP}")},
         "spec": {
             "group": GROUP, "scope": "Namespaced",
-            "names": {"kind": "Pivot", "listKind": "PivotList", "plural": "pivots", "singular": "pivot"},
+            "names": {
+                "kind": "Pivot", "listKind": "PivotList", "plural": "pivots", "singular": "pivot",
+                "shortNames": ["pvt"], "categories": ["cluster-api"],
+            },
             "versions": [{
                 "name": VERSION, "served": true, "storage": true,
                 "subresources": {"status": {}},
@@ -45,8 +48,8 @@ pub fn definition() -> Value {
                     column("Phase", ".status.phase"),
                     column("Moved", ".status.progress"),
                     column("Succeeded", ".status.conditions[?(@.type=='Succeeded')].status"),
-                    column("Message", ".status.message"),
                     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+                    column("Message", ".status.message"),
                 ],
                 "schema": {"openAPIV3Schema": schema()},
             }],
