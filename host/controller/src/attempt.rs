@@ -1,6 +1,7 @@
 //! One attempt at what a Pivot asks for: opens both clusters, reads their records, does what they call for, and says how it ended.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pivot_core::Side;
 use pivot_core::record::Phase;
@@ -11,8 +12,17 @@ use crate::decide::{Act, act, found};
 use crate::ends::{self, Ends, EndsError};
 use crate::resource::Pivot;
 use crate::shared::Shared;
-use crate::status::{About, Status};
+use crate::status::{About, Status, after};
 use crate::view::View;
+
+/// The first pause after a failure doubles each time, up to the longest.
+const FIRST: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(300);
+/// The pause before a Pivot that waits until clusters are built is looked at again.
+const WAITING: Duration = Duration::from_secs(15);
+/// The longest pause for what is stalled, which begins with the one for what waits: what has to change may be in either cluster, and a
+/// Secret may be created seconds after its Pivot.
+const LONGEST_STALLED: Duration = Duration::from_secs(600);
 
 /// How an attempt ended, and so when the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +53,26 @@ impl Verdict {
             Self::Halted => "halted",
         }
     }
+
+    /// The pause before the next attempt after so many failures in a row, if there is a next one.
+    pub(crate) fn pause(self, failures: u32) -> Option<Duration> {
+        match self {
+            Self::Done | Self::Gone => None,
+            Self::Halted => Some(Duration::ZERO),
+            Self::Retry => Some(doubled(failures, FIRST, LONGEST)),
+            Self::Waits => Some(WAITING),
+            Self::Stalled => Some(doubled(failures, WAITING, LONGEST_STALLED)),
+        }
+    }
 }
+
+/// The pause after so many failures in a row.
+fn doubled(failures: u32, first: Duration, longest: Duration) -> Duration {
+    first.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(longest)
+}
+
+/// Said of a Pivot that was deleted too late for its move to be undone.
+const FINISHES: &str = "deleted after its move was committed: the move is finished, and then the Pivot goes";
 
 /// Why nothing could be done.
 enum Trouble {
@@ -87,8 +116,9 @@ pub(crate) async fn attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, ha
             Err(_) => Verdict::Retry,
         };
     }
-    let observed_generation = pivot.meta.generation;
-    let status = Status { observed_generation, failures, ..pivot.status.clone() };
+    let mut status = pivot.status.clone();
+    status.failures = failures;
+    status.attempt(pivot.meta.generation, pivot.request());
     let view = Arc::new(View::new(pivot.key.clone(), status, shared.metrics.clone()));
     view.change(|status| status.pending("waiting for its turn"));
     let work = async {
@@ -97,7 +127,7 @@ pub(crate) async fn attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, ha
             _ = halter.wait() => return Verdict::Halted,
         };
         let result = Attempt { shared: &shared, pivot: &pivot, view: &view, halter: &halter }.work().await;
-        judged(&shared, &view, failures, result)
+        judged(&shared, &pivot, &view, failures, result)
     };
     let verdict = tokio::select! {
         verdict = work => verdict,
@@ -159,7 +189,12 @@ impl Attempt<'_> {
             return Err(Trouble::Ends(EndsError::NoAnswer(format!("no answer from the {side}: {why}"))));
         }
         match act(pivot.deleted(), found(&status, &pivot.operator())) {
-            Act::Move { recorded } => self.go_on(setup, recorded).await,
+            Act::Move { recorded } => {
+                if pivot.deleted() && self.is_first_since_the_deletion() {
+                    self.view.tell(true, "Finishing", FINISHES.to_owned());
+                }
+                self.go_on(setup, recorded).await
+            }
             Act::RollBack { move_id } => {
                 self.view.change(Status::rolling_back);
                 let options = Options { which: Some(move_id), ..setup.options.clone() };
@@ -170,6 +205,11 @@ impl Attempt<'_> {
             Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,
             Act::LetGo => self.let_go().await,
         }
+    }
+
+    /// Whether the last attempt was about the Pivot before it was deleted: that changes its generation.
+    fn is_first_since_the_deletion(&self) -> bool {
+        self.pivot.status.observed_generation != self.pivot.meta.generation
     }
 
     async fn go_on(&self, setup: Setup, recorded: Option<Phase>) -> Result<Verdict, Trouble> {
@@ -228,7 +268,13 @@ impl Attempt<'_> {
 }
 
 /// What an attempt came to, for the Pivot's readers and for the next attempt.
-fn judged(shared: &Shared, view: &View, failures: u32, result: Result<Verdict, Trouble>) -> Verdict {
+fn judged(
+    shared: &Shared,
+    pivot: &Pivot,
+    view: &View,
+    failures: u32,
+    result: Result<Verdict, Trouble>,
+) -> Verdict {
     let (verdict, connected, reason, message) = match result {
         Ok(verdict) => return verdict,
         Err(Trouble::Spec(why)) => (Verdict::Stalled, None, "Spec", why),
@@ -253,19 +299,18 @@ fn judged(shared: &Shared, view: &View, failures: u32, result: Result<Verdict, T
         return verdict;
     }
     // It is looked at again and again, and told once.
-    let told = matches!(verdict, Verdict::Waits | Verdict::Stalled)
-        && view.status().says(About::Succeeded, &message);
+    let told =
+        matches!(verdict, Verdict::Waits | Verdict::Stalled) && pivot.status.says(About::Succeeded, &message);
+    let failures = if verdict == Verdict::Waits { 0 } else { failures + 1 };
     view.change(|status| {
-        status.failures = if verdict == Verdict::Waits { 0 } else { failures + 1 };
-        status.say(&message);
+        status.failures = failures;
+        status.next_attempt = verdict.pause(failures).map(after);
         match connected {
             Some(true) => status.connected(),
             Some(false) => status.set(About::Connected, false, reason, &message),
             None => {}
         }
-        status.set(About::Succeeded, false, reason, &message);
-        status.set(About::Ready, false, reason, &message);
-        status.set(About::Stalled, verdict == Verdict::Stalled, reason, &message);
+        status.stopped(verdict == Verdict::Stalled, reason, &message);
     });
     if !told {
         view.tell(verdict == Verdict::Waits, reason, message);
@@ -300,6 +345,16 @@ fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let pauses = |verdict: Verdict| {
+            (1..=8).map(move |failures| verdict.pause(failures).unwrap().as_secs()).collect::<Vec<u64>>()
+        };
+        assert_eq!(pauses(Verdict::Retry), [5, 10, 20, 40, 80, 160, 300, 300]);
+        assert_eq!(pauses(Verdict::Stalled), [15, 30, 60, 120, 240, 480, 600, 600]);
+        assert_eq!(Verdict::Retry.pause(u32::MAX), Some(LONGEST));
+    }
 
     /// A server that is too busy renews no lease for a while: nobody has to change anything.
     #[test]

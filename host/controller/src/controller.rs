@@ -29,14 +29,8 @@ use crate::metrics::Metrics;
 use crate::resource::Pivot;
 use crate::shared::{Settings, Shared};
 
-/// The first pause after a failure doubles each time, up to the longest.
-const FIRST: Duration = Duration::from_secs(5);
-const LONGEST: Duration = Duration::from_secs(300);
-/// The pause before a Pivot that waits until clusters are built is looked at again.
-const WAITING: Duration = Duration::from_secs(15);
-/// The longest pause for what is stalled, which begins with the one for what waits: what has to change may be in either cluster, and a
-/// Secret may be created seconds after its Pivot.
-const LONGEST_STALLED: Duration = Duration::from_secs(600);
+/// The pause before agents can call again at an address that could not be listened at.
+const LISTEN_AGAIN: Duration = Duration::from_secs(5);
 /// How long attempts may take to reach a safe point when the controller stops.
 const FAREWELL: Duration = Duration::from_secs(60);
 /// A stop that is asked for like this ends at the next safe point.
@@ -115,7 +109,7 @@ async fn called(agents: Option<&(SocketAddr, Arc<Agents>)>) -> Infallible {
             Ok(listener) => match agents.clone().listen(listener).await {},
             Err(error) => tracing::warn!(%error, %address, "agents can't call"),
         }
-        sleep(FIRST).await;
+        sleep(LISTEN_AGAIN).await;
     }
 }
 
@@ -124,8 +118,16 @@ struct Entry {
     pivot: Pivot,
     running: Option<Running>,
     failures: u32,
-    /// What the last attempt was about, and when the next one is due, if one is.
-    tried: Option<(Seen, Option<Instant>)>,
+    tried: Option<Tried>,
+}
+
+/// The last attempt.
+struct Tried {
+    about: Seen,
+    /// The request that was seen when it began.
+    request: Option<String>,
+    /// When the next one is due, if one is.
+    next: Option<Instant>,
 }
 
 /// What an attempt depends on.
@@ -134,6 +136,7 @@ type Seen = (Uid, Option<i64>, bool);
 struct Running {
     halter: Halter,
     about: Seen,
+    request: Option<String>,
 }
 
 impl Entry {
@@ -145,9 +148,14 @@ impl Entry {
     fn due(&self, now: Instant) -> Option<Instant> {
         match &self.tried {
             _ if self.running.is_some() => None,
-            Some((seen, next)) if *seen == self.seen() => *next,
+            Some(tried) if self.repeats(tried) => tried.next,
             _ => Some(now),
         }
+    }
+
+    /// Whether the next attempt would be about the same as the last one, and nobody asked for it.
+    fn repeats(&self, tried: &Tried) -> bool {
+        tried.about == self.seen() && tried.request.as_deref() == self.pivot.request()
     }
 }
 
@@ -213,7 +221,7 @@ impl Desk {
         }
         let Some(entry) = self.entries.get(&key) else { return };
         // What was deleted or changed meanwhile is stopped, to be undone, finished, or begun as it is now.
-        if let Some(Running { halter, about }) = &entry.running
+        if let Some(Running { halter, about, .. }) = &entry.running
             && *about != entry.seen()
         {
             halter.halt(Halt::Signal(TERMINATE));
@@ -224,7 +232,7 @@ impl Desk {
     fn called(&mut self, name: &AgentName) {
         let now = Instant::now();
         for entry in self.entries.values_mut().filter(|entry| entry.pivot.is_of(name)) {
-            if let Some((_, Some(next))) = &mut entry.tried {
+            if let Some(Tried { next: Some(next), .. }) = &mut entry.tried {
                 *next = now;
             }
         }
@@ -237,14 +245,15 @@ impl Desk {
                 continue;
             }
             // What failed was something else.
-            if entry.tried.as_ref().is_some_and(|(seen, _)| *seen != entry.seen()) {
+            if entry.tried.as_ref().is_some_and(|tried| !entry.repeats(tried)) {
                 entry.failures = 0;
             }
             let halter = Halter::default();
             let work = attempt(self.shared.clone(), entry.pivot.clone(), entry.failures, halter.clone());
             let task = self.attempts.spawn(work);
             self.whose.insert(task.id(), key.clone());
-            entry.running = Some(Running { halter, about: entry.seen() });
+            let request = entry.pivot.request().map(str::to_owned);
+            entry.running = Some(Running { halter, about: entry.seen(), request });
         }
     }
 
@@ -260,25 +269,18 @@ impl Desk {
         self.shared.metrics.attempt(verdict.word());
         let Some(key) = self.whose.remove(&id) else { return };
         let Some(entry) = self.entries.get_mut(&key) else { return };
-        let Some(Running { about, .. }) = entry.running.take() else { return };
+        let Some(Running { about, request, .. }) = entry.running.take() else { return };
         // Unless another of the same name has come meanwhile.
         if verdict == Verdict::Gone && entry.pivot.meta.uid == about.0 {
             self.entries.remove(&key);
             return;
         }
-        let now = Instant::now();
         entry.failures = match verdict {
             Verdict::Retry | Verdict::Stalled => entry.failures.saturating_add(1),
             Verdict::Done | Verdict::Gone | Verdict::Halted | Verdict::Waits => 0,
         };
-        let next = match verdict {
-            Verdict::Done | Verdict::Gone => None,
-            Verdict::Halted => Some(now),
-            Verdict::Retry => Some(now + pause(entry.failures, FIRST, LONGEST)),
-            Verdict::Waits => Some(now + WAITING),
-            Verdict::Stalled => Some(now + pause(entry.failures, WAITING, LONGEST_STALLED)),
-        };
-        entry.tried = Some((about, next));
+        let next = verdict.pause(entry.failures).map(|pause| Instant::now() + pause);
+        entry.tried = Some(Tried { about, request, next });
     }
 
     fn count(&self) {
@@ -299,22 +301,40 @@ impl Desk {
     }
 }
 
-/// The pause after so many failures in a row.
-fn pause(failures: u32, first: Duration, longest: Duration) -> Duration {
-    first.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(longest)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use pivot_core::Object;
+    use serde_json::json;
 
-    #[test]
-    fn pauses_double_up_to_the_longest() {
-        let pauses = |first, longest| {
-            (1..=8).map(move |failures| pause(failures, first, longest).as_secs()).collect::<Vec<u64>>()
+    use super::*;
+    use crate::resource::{GROUP, REQUESTED_AT, VERSION, kind};
+
+    fn pivot(request: &str) -> Pivot {
+        let metadata =
+            json!({"name": "p", "namespace": "a", "uid": "u", "annotations": {REQUESTED_AT: request}});
+        let body = json!({
+            "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Pivot", "metadata": metadata,
+            "spec": {"to": {"cluster": "c"}},
+        });
+        Pivot::of(&Object::from_value(kind(), &body).unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn request_makes_one_attempt_due_at_once() {
+        let now = Instant::now();
+        let later = now + Duration::from_secs(600);
+        let mut entry = Entry { pivot: pivot("1"), running: None, failures: 5, tried: None };
+        let about = entry.seen();
+        let tried = |request: &str| {
+            Some(Tried { about: about.clone(), request: Some(request.to_owned()), next: Some(later) })
         };
-        assert_eq!(pauses(FIRST, LONGEST), [5, 10, 20, 40, 80, 160, 300, 300]);
-        assert_eq!(pauses(WAITING, LONGEST_STALLED), [15, 30, 60, 120, 240, 480, 600, 600]);
-        assert_eq!(pause(u32::MAX, FIRST, LONGEST), LONGEST);
+        entry.tried = tried("1");
+        assert_eq!(entry.due(now), Some(later));
+        entry.pivot = pivot("2");
+        assert_eq!(entry.due(now), Some(now));
+        // What runs isn't stopped by it: another attempt follows.
+        assert_eq!(entry.seen(), about);
+        entry.tried = tried("2");
+        assert_eq!(entry.due(now), Some(later));
     }
 }

@@ -303,8 +303,10 @@ fn status() -> Value {
                 ),
             ),
             ("progress", text.clone()),
-            ("message", text),
+            ("message", text.clone()),
             ("failures", number),
+            ("nextAttempt", json!({"type": "string", "format": "date-time"})),
+            ("lastHandledRequest", text),
             (
                 "conditions",
                 json!({

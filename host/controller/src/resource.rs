@@ -26,6 +26,8 @@ pub const GROUP: &str = "pivot-host.io";
 pub const VERSION: &str = "v1alpha1";
 /// Keeps a Pivot until its move has ended or is undone.
 pub(crate) const FINALIZER: &str = "pivot-host.io/pivot";
+/// Asks for another attempt at once, whenever its value changes. By convention the value is a time.
+pub(crate) const REQUESTED_AT: &str = "pivot-host.io/requestedAt";
 /// The fields of a Pivot.
 const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// The entry in which Cluster API keeps a kubeconfig.
@@ -225,6 +227,11 @@ impl Pivot {
 
     pub(crate) fn deleted(&self) -> bool {
         self.meta.deletion_timestamp.is_some()
+    }
+
+    /// The value with which another attempt was last asked for.
+    pub(crate) fn request(&self) -> Option<&str> {
+        self.meta.annotations.get(REQUESTED_AT).map(String::as_str)
     }
 
     pub(crate) fn kept(&self) -> bool {

@@ -1,6 +1,9 @@
 //! What a Pivot shows: a view for people and for `kubectl wait`. No decision is made by it; the records on the two sides decide.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
+use pivot_core::Side;
 use pivot_core::record::Phase;
 use pivot_engine::{Event, Verb};
 use serde::{Deserialize, Serialize};
@@ -24,8 +27,15 @@ pub(crate) struct Status {
     pub(crate) message: Option<String>,
     /// Attempts in a row that failed.
     pub(crate) failures: u32,
+    /// When the next attempt begins, if none is at work.
+    pub(crate) next_attempt: Option<String>,
+    /// Value of the annotation `pivot-host.io/requestedAt` when the last attempt began.
+    pub(crate) last_handled_request: Option<String>,
     /// For programs.
     pub(crate) conditions: Vec<Condition>,
+    /// The side that doesn't answer, and the message that comes back once it does.
+    #[serde(skip)]
+    interrupted: Option<(Side, Option<String>)>,
 }
 
 /// The objects of a move, in numbers.
@@ -70,6 +80,8 @@ pub(crate) enum About {
     Committed,
     /// The move has ended.
     Succeeded,
+    /// It is at work, waits, or tries again by itself.
+    Reconciling,
     /// It goes on only when somebody changes something.
     Stalled,
     /// The same as `Succeeded`, and there from the beginning: tools that wait for any kind (kstatus, Flux, `kubectl wait`) read it.
@@ -82,6 +94,7 @@ impl About {
             Self::Connected => "Connected",
             Self::Committed => "Committed",
             Self::Succeeded => "Succeeded",
+            Self::Reconciling => "Reconciling",
             Self::Stalled => "Stalled",
             Self::Ready => "Ready",
         }
@@ -107,6 +120,24 @@ impl Status {
         self.conditions.iter().any(|condition| condition.of == about.name() && condition.message == message)
     }
 
+    /// It is at work: nothing that was shown of an attempt before counts any more.
+    fn running(&mut self, reason: &str, message: &str) {
+        self.set_to(About::Succeeded, "Unknown", reason, message);
+        self.set(About::Ready, false, reason, message);
+        self.set(About::Reconciling, true, reason, message);
+        self.set(About::Stalled, false, reason, "");
+    }
+
+    /// An attempt ended before the move did.
+    pub(crate) fn stopped(&mut self, stalled: bool, reason: &str, message: &str) {
+        self.interrupted = None;
+        self.say(message);
+        self.set(About::Succeeded, false, reason, message);
+        self.set(About::Ready, false, reason, message);
+        self.set(About::Reconciling, !stalled, reason, message);
+        self.set(About::Stalled, stalled, reason, message);
+    }
+
     /// Both clusters answered.
     pub(crate) fn connected(&mut self) {
         self.set(About::Connected, true, "Answered", "");
@@ -114,7 +145,10 @@ impl Status {
 
     /// Sets a condition.
     pub(crate) fn set(&mut self, about: About, holds: bool, reason: &str, message: &str) {
-        let status = if holds { "True" } else { "False" };
+        self.set_to(about, if holds { "True" } else { "False" }, reason, message);
+    }
+
+    fn set_to(&mut self, about: About, status: &str, reason: &str, message: &str) {
         let generation = self.observed_generation;
         let old = self.conditions.iter().position(|condition| condition.of == about.name());
         let since = old.and_then(|at| self.conditions.get(at)).filter(|old| old.status == status);
@@ -137,11 +171,23 @@ impl Status {
         self.message = Some(shortened(message));
     }
 
+    /// An attempt begins. What the last one showed stays until this one goes further, unless somebody asked for it or changed
+    /// what is asked for.
+    pub(crate) fn attempt(&mut self, generation: Option<i64>, request: Option<&str>) {
+        let asked = self.observed_generation != generation || self.last_handled_request.as_deref() != request;
+        self.observed_generation = generation;
+        self.last_handled_request = request.map(str::to_owned);
+        self.next_attempt = None;
+        if asked && !self.is(About::Succeeded) {
+            self.running(PENDING, "an attempt begins");
+        }
+    }
+
     /// Nothing has begun, or is about to.
     pub(crate) fn pending(&mut self, why: &str) {
         if self.phase.is_none() {
             self.phase = Some(PENDING.to_owned());
-            self.set(About::Ready, false, PENDING, why);
+            self.running(PENDING, why);
         }
         self.say(why);
     }
@@ -188,11 +234,30 @@ impl Status {
         self.set(About::Committed, true, SUCCEEDED, "");
         self.set(About::Succeeded, true, SUCCEEDED, &message);
         self.set(About::Ready, true, SUCCEEDED, &message);
+        self.set(About::Reconciling, false, SUCCEEDED, "");
         self.set(About::Stalled, false, SUCCEEDED, "");
+    }
+
+    /// A side doesn't answer. Once it does, the message is again what it was.
+    fn interrupt(&mut self, side: Side, why: &str) {
+        let before = self.interrupted.take().map_or_else(|| self.message.clone(), |(_, message)| message);
+        self.interrupted = Some((side, before));
+        self.say(why);
     }
 
     /// What the engine reported.
     pub(crate) fn fold(&mut self, event: &Event) {
+        let answers = match event {
+            Event::Object { side, .. } => self.interrupted.as_ref().is_some_and(|(silent, _)| silent == side),
+            Event::Planned { .. }
+            | Event::PhaseBegun { .. }
+            | Event::PhaseDone { .. }
+            | Event::Waiting { .. } => true,
+            _ => false,
+        };
+        if answers && let Some((_, message)) = self.interrupted.take() {
+            self.message = message;
+        }
         match event {
             Event::Planned { summary, .. } => {
                 self.objects = Objects { planned: count(summary.objects), ..Objects::default() };
@@ -205,9 +270,8 @@ impl Status {
                 // What is said of a check depends on whether the move is under way, which the event doesn't have.
                 if *phase > Phase::Checked {
                     self.say(doing(*phase));
+                    self.running("Running", &format!("phase {phase}"));
                 }
-                self.set(About::Stalled, false, "Running", "");
-                self.set(About::Ready, false, "Running", &format!("phase {phase}"));
                 if *phase > Phase::Committed {
                     self.set(About::Committed, true, "Committed", "the move can only go forward");
                 }
@@ -223,12 +287,15 @@ impl Status {
                 let first = awaited.first().map(ToString::to_string).unwrap_or_default();
                 let others = awaited.len().saturating_sub(1) + more;
                 let others = if others > 0 { format!(", and {others} more") } else { String::new() };
-                self.say(&format!("waiting, for {seconds_left} seconds at most: {first}{others}"));
+                let until = after(Duration::from_secs(*seconds_left));
+                self.say(&format!("waiting, until {until} at most: {first}{others}"));
             }
             Event::Asking { side, place, seconds } => {
-                self.say(&format!("no answer from the {side}, {place}, for {seconds} seconds"));
+                self.interrupt(*side, &format!("no answer from the {side}, {place}, for {seconds} seconds"));
             }
-            Event::Retrying { side, error, .. } => self.say(&format!("the {side} does not answer: {error}")),
+            Event::Retrying { side, error, .. } => {
+                self.interrupt(*side, &format!("the {side} does not answer: {error}"));
+            }
             _ => {}
         }
         let Objects { planned, copied, .. } = self.objects;
@@ -262,11 +329,19 @@ fn shortened(message: &str) -> String {
 
 /// As API servers write times.
 pub(crate) fn now() -> String {
-    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    after(Duration::ZERO)
+}
+
+/// The time after this pause.
+pub(crate) fn after(pause: Duration) -> String {
+    let time = Timestamp::now().checked_add(pause).unwrap_or(Timestamp::MAX);
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 #[cfg(test)]
 mod tests {
+    use pivot_core::{GroupKind, Key};
+
     use super::*;
 
     fn showing(phase: Option<&str>) -> Status {
@@ -292,6 +367,74 @@ mod tests {
             status.fold(&Event::PhaseBegun { phase: Phase::Settled, objects: 1 });
             assert_eq!(status.phase.as_deref(), Some("Settled"));
         }
+    }
+
+    fn condition(status: &Status, about: About) -> (String, String) {
+        let found = status.conditions.iter().find(|condition| condition.of == about.name()).unwrap();
+        (found.status.clone(), found.reason.clone())
+    }
+
+    #[test]
+    fn corrected_attempt_shows_nothing_of_the_last() {
+        let mut status = Status::default();
+        status.attempt(Some(1), None);
+        status.pending("waiting for its turn");
+        let conditions = |status: &Status| {
+            [About::Succeeded, About::Ready, About::Reconciling, About::Stalled]
+                .map(|about| condition(status, about))
+                .map(|(status, reason)| format!("{status} {reason}"))
+        };
+        assert_eq!(
+            conditions(&status),
+            ["Unknown Pending", "False Pending", "True Pending", "False Pending"]
+        );
+        status.stopped(true, "Refused", "a check says no");
+        let refused = ["False Refused", "False Refused", "False Refused", "True Refused"];
+        assert_eq!(conditions(&status), refused);
+        // Looking again without a reason to expect anything else.
+        status.attempt(Some(1), None);
+        status.fold(&Event::PhaseBegun { phase: Phase::Checked, objects: 1 });
+        assert_eq!(conditions(&status), refused);
+        for (generation, request) in [(2, None), (2, Some("now"))] {
+            let mut status = status.clone();
+            status.attempt(Some(generation), request);
+            assert_eq!(conditions(&status)[0], "Unknown Pending");
+        }
+        status.fold(&Event::PhaseBegun { phase: Phase::Paused, objects: 1 });
+        let running = ["Unknown Running", "False Running", "True Running", "False Running"];
+        assert_eq!(conditions(&status), running);
+        status.succeeded("m", 1, 0);
+        let done = ["True Succeeded", "True Succeeded", "False Succeeded", "False Succeeded"];
+        assert_eq!(conditions(&status), done);
+    }
+
+    #[test]
+    fn answer_ends_the_message_about_silence() {
+        let mut status = showing(None);
+        status.fold(&Event::PhaseBegun { phase: Phase::Copied, objects: 1 });
+        let copying = status.message.clone();
+        let side = Side::Target;
+        status.fold(&Event::Asking { side, place: "there".into(), seconds: 6 });
+        status.fold(&Event::Retrying { side, attempt: 2, error: "cut".into() });
+        assert_eq!(status.message.as_deref(), Some("the target does not answer: cut"));
+        let created = |side| {
+            let object = Key::new(GroupKind::new("", "Secret"), Some("a"), "s");
+            Event::Object { verb: Verb::Created, object, side, phase: Phase::Copied }
+        };
+        status.fold(&created(Side::Source));
+        assert_ne!(status.message, copying);
+        status.fold(&created(Side::Target));
+        assert_eq!(status.message, copying);
+    }
+
+    #[test]
+    fn waiting_names_a_time_that_stays_true() {
+        let mut status = showing(None);
+        let earliest = after(Duration::from_secs(594));
+        status.fold(&Event::Waiting { awaited: Vec::new(), more: 0, seconds_left: 594 });
+        let message = status.message.unwrap();
+        let until = message.split_whitespace().find(|word| word.ends_with('Z')).unwrap();
+        assert!(*earliest <= *until && *until <= *after(Duration::from_secs(594)), "{message}");
     }
 
     #[test]

@@ -27,11 +27,6 @@ async fn a_namespace_moves_into_its_workload_cluster_and_the_pivot_says_so() {
     assert!(stage.is("a", "Connected") && stage.is("a", "Committed") && !stage.is("a", "Stalled"));
     assert!(stage.is("a", "Ready"));
     assert_eq!(stage.ways(), [], "a kubeconfig is kept only while the move is under way");
-    let told = |stage: &Stage, reason: &str| {
-        let events = stage.home.keys().into_iter().filter(|key| key.group_kind.kind == "Event");
-        let mut reasons = events.map(|key| stage.home.body(&key).unwrap()["reason"].clone());
-        reasons.any(|there| there == reason)
-    };
     stage.until("told", |stage| told(stage, "Copied") && told(stage, "Succeeded")).await;
     let counted =
         |stage: &Stage| stage.metrics.page().contains("pivot_host_attempts_total{ended=\"done\"} 1");
@@ -41,6 +36,13 @@ async fn a_namespace_moves_into_its_workload_cluster_and_the_pivot_says_so() {
     stage.until("let go", |stage| stage.pivot("a").is_none()).await;
     stage.is_only_in(&stage.target, "a");
     running.stop().await;
+}
+
+/// Whether there is an Event with this reason.
+fn told(stage: &Stage, reason: &str) -> bool {
+    let events = stage.home.keys().into_iter().filter(|key| key.group_kind.kind == "Event");
+    let mut reasons = events.map(|key| stage.home.body(&key).unwrap()["reason"].clone());
+    reasons.any(|there| there == reason)
 }
 
 #[tokio::test(start_paused = true)]
@@ -478,6 +480,53 @@ async fn a_secret_that_comes_late_is_found_soon() {
     stage.secret("a", "late", "target");
     stage.until("done", |stage| stage.is("a", "Succeeded")).await;
     assert!(created.elapsed() < Duration::from_secs(60), "{:?}", created.elapsed());
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn requested_attempt_needs_no_change_of_the_spec() {
+    let stage = Stage::new(&["a"]);
+    stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "late"}}, "options": {"noWait": true}}));
+    let running = stage.start();
+    let status = |stage: &Stage| stage.pivot("a").unwrap()["status"].clone();
+    stage.until("tried often", |stage| status(stage)["failures"] == 6).await;
+    assert!(status(&stage)["nextAttempt"].is_string(), "{:#}", status(&stage));
+    let asked = tokio::time::Instant::now();
+    stage.secret("a", "late", "target");
+    let pivot = stage.home.keys().into_iter().find(|key| key.group_kind.kind == "Pivot").unwrap();
+    let request =
+        |body: &mut Value| body["metadata"]["annotations"]["pivot-host.io/requestedAt"] = json!("now");
+    stage.home.edit(&pivot, request).unwrap();
+    stage.until("done", |stage| stage.done("a")).await;
+    assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
+    let status = status(&stage);
+    assert_eq!((&status["lastHandledRequest"], &status["nextAttempt"]), (&json!("now"), &Value::Null));
+    running.stop().await;
+}
+
+/// No controllers run in the target.
+#[tokio::test(start_paused = true)]
+async fn committed_pivot_continues_with_changed_options() {
+    let stage = Stage::new(&["a"]);
+    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"verifyTimeoutSeconds": 86_400}}));
+    let running = stage.start();
+    let message = |stage: &Stage| stage.pivot("a").unwrap()["status"]["message"].to_string();
+    stage
+        .until("waiting", |stage| stage.is("a", "Committed") && message(stage).contains("waiting, until"))
+        .await;
+    // It can't be undone any more.
+    stage.delete("a").await;
+    stage.until("told", |stage| told(stage, "Finishing")).await;
+    let pivot = stage.home.keys().into_iter().find(|key| key.group_kind.kind == "Pivot").unwrap();
+    stage
+        .home
+        .edit(&pivot, |body| {
+            body["spec"]["options"] = json!({"noWait": true});
+            body["metadata"]["generation"] = json!(3);
+        })
+        .unwrap();
+    stage.until("let go", |stage| stage.pivot("a").is_none()).await;
+    stage.is_only_in(&stage.target, "a");
     running.stop().await;
 }
 

@@ -96,6 +96,13 @@ impl Stage {
         changed.map(drop).map_err(|error| error.to_string())
     }
 
+    /// Asks for another attempt.
+    pub(crate) async fn request(&self, namespace: &str) {
+        let patch = json!({"metadata": {"annotations": {"pivot-host.io/requestedAt": "now"}}});
+        let pivots = self.pivots().in_namespace(namespace);
+        pivots.patch("pivot", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
     pub(crate) async fn delete(&self, namespace: &str) {
         self.pivots().delete(namespace).await.unwrap();
     }
