@@ -16,7 +16,7 @@
 //! | [`Papers`], [`AgentName`] | who is at the two ends, by the certificates of an authority of the site's |
 //! | [`Enrolment`], [`Credentials`] | the same by those of the controller's own: how an agent gets one, and the next |
 //! | [`Agent`], [`Agents`] | who calls, and who is called |
-//! | `tls`, `pem`, `reach`, [`Clock`] | what both ways need |
+//! | `tls`, `pem`, `reach`, `tunnel`, [`Clock`] | what both ways need |
 
 mod agents;
 mod ask;
@@ -38,6 +38,7 @@ mod reach;
 mod role;
 mod serve;
 mod tls;
+mod tunnel;
 mod turned;
 mod work;
 
@@ -56,7 +57,7 @@ pub use guard::Guard;
 pub use name::AgentName;
 pub use papers::{Papers, PapersError};
 pub use place::{Alive, LinkError, LinkPlace};
-pub use reach::ReachError;
+pub use reach::{ReachError, check_address};
 pub use role::Role;
 pub use serve::serve;
 

@@ -8,6 +8,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+use crate::tunnel::{choose_proxy, connect_through};
+
 /// For a connection and its TLS.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -17,6 +19,9 @@ pub enum ReachError {
     /// What is to be called is no address.
     #[error("{0:?} is not HOST:PORT")]
     Address(String),
+    /// The environment's proxy can't be used.
+    #[error("HTTPS_PROXY: {0}")]
+    Proxy(String),
     /// Nobody answers there.
     #[error("{address}: {error}")]
     Connect {
@@ -30,16 +35,25 @@ pub enum ReachError {
     Late(String),
 }
 
-/// Calls `HOST:PORT`.
+/// Calls `HOST:PORT`, through the proxy that the environment names for it, if it names one.
 pub(crate) async fn reach(address: &str, tls: TlsConnector) -> Result<TlsStream<TcpStream>, ReachError> {
     let host = host(address)?;
+    let proxy = choose_proxy(address, |name| std::env::var(name).ok())?;
     let dialled = async {
-        let stream = TcpStream::connect(address).await?;
+        let stream = match &proxy {
+            Some(proxy) => connect_through(proxy, address).await?,
+            None => TcpStream::connect(address).await?,
+        };
         stream.set_nodelay(true)?;
         tls.connect(host, stream).await
     };
     let dialled = timeout(PATIENCE, dialled).await.map_err(|_| ReachError::Late(address.to_owned()))?;
     dialled.map_err(|error| ReachError::Connect { address: address.to_owned(), error })
+}
+
+/// Checks that an agent could call at this address.
+pub fn check_address(address: &str) -> Result<(), ReachError> {
+    host(address).map(drop)
 }
 
 /// The host of an address, which has to be in the certificate there.

@@ -32,6 +32,7 @@ use serde_json::{Value, json};
 pub use caught::catches_panics;
 pub use connect::ConnectOptions;
 pub use error::ConnectError;
+pub use proxy::choose as choose_proxy;
 
 use crate::place::{
     Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError,

@@ -11,7 +11,7 @@ use http::uri::{InvalidUri, Scheme};
 use hyper_util::client::proxy::matcher::Matcher;
 
 /// Chooses the proxy for a server. `own` is the kubeconfig's, and `variable` reads the environment.
-pub(super) fn choose(
+pub fn choose(
     server: &Uri,
     own: Option<&str>,
     variable: impl Fn(&str) -> Option<String>,
