@@ -142,7 +142,16 @@ impl Agents {
     fn linked(&self, name: &AgentName, greeted: Greeted) -> Result<Alive, LinkError> {
         let mut links = self.links();
         match links.get(name) {
-            Some(place) if place.is_of(&greeted) => return Ok(place.resumed(greeted)),
+            Some(place) if place.is_of(&greeted) => {
+                if place.connected() {
+                    tracing::warn!(
+                        agent = %name,
+                        "another connection of this agent takes the place of its link; if that repeats, two agents run with the same \
+                         credentials"
+                    );
+                }
+                return Ok(place.resumed(greeted));
+            }
             // A certificate that was copied takes over no link. When the first is away, it may have been made anew.
             Some(place) if place.connected() => return Err(LinkError::OtherPlace),
             _ => {}

@@ -27,6 +27,8 @@ use crate::serve::Far;
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
 const LASTED: Duration = Duration::from_secs(60);
+/// After so many links in a row that didn't last, the agent says so.
+const SHORT_LINKS: u32 = 3;
 /// How soon what an agent didn't finish alone is tried again.
 const AGAIN: Duration = Duration::from_secs(60);
 /// What a connection of an agent to itself holds of what is on its way.
@@ -76,6 +78,13 @@ pub enum DialError {
     /// There is no connection.
     #[error(transparent)]
     Reach(#[from] ReachError),
+    /// There was one again and again, and none lasted.
+    #[error(
+        "{0}: each of the last {SHORT_LINKS} links ended within {seconds} seconds: the network cuts them, or another agent runs with the \
+         same credentials, and each ends the link of the other",
+        seconds = LASTED.as_secs()
+    )]
+    Short(String),
     /// There was one, and nothing was asked on it.
     #[error(
         "{address}: the controller turns this agent away{why}: it was removed there, its certificate isn't good, or another agent \
@@ -195,15 +204,20 @@ impl Agent {
     }
 
     async fn links(&self, tell: impl Fn(Result<(), &DialError>) + Send + Sync) -> Infallible {
-        let mut pause = FIRST;
+        let (mut pause, mut short) = (FIRST, 0);
         loop {
             match self.dial().await {
                 Ok(connection) => {
                     let begun = Instant::now();
-                    if let Err(error) = self.serve(connection, &tell).await {
-                        tell(Err(&error));
+                    let served = self.serve(connection, &tell).await;
+                    let lasted = begun.elapsed() >= LASTED;
+                    short = if lasted || served.is_err() { 0 } else { short + 1 };
+                    match served {
+                        Err(error) => tell(Err(&error)),
+                        Ok(()) if short >= SHORT_LINKS => tell(Err(&DialError::Short(self.address.clone()))),
+                        Ok(()) => {}
                     }
-                    if begun.elapsed() >= LASTED {
+                    if lasted {
                         pause = FIRST;
                     }
                 }

@@ -116,6 +116,20 @@ async fn an_agent_calls_again_and_its_place_is_the_same() {
     create(&*link, "shop", "after").await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_with_the_same_credentials_say_so() {
+    let authority = Authority::new();
+    let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
+    let (address, _listens) = called(&agents, "127.0.0.1:0").await;
+    let place = cluster("far");
+    let (_first, mut said) = calls(&address, authority.agent(&[EDGE]), &place);
+    let (_second, _) = calls(&address, authority.agent(&[EDGE]), &place);
+    let told = async {
+        while !said.recv().await.unwrap().is_some_and(|why| why.contains("runs with the same credentials")) {}
+    };
+    tokio::time::timeout(SOON, told).await.unwrap();
+}
+
 // proves: T49
 #[tokio::test(flavor = "multi_thread")]
 async fn who_cannot_show_a_name_of_the_same_authority_is_turned_away() {
