@@ -224,9 +224,14 @@ impl Enrolment {
 
     /// Watches who is removed.
     pub(crate) async fn follow(&self) -> Infallible {
+        // The same reason again and again is logged once.
+        let mut logged = None;
         loop {
-            if let Err(error) = self.round().await {
-                tracing::warn!(%error, "the agents that may call can't be watched; each link is looked up instead");
+            if let Err(error) = self.round(&mut logged).await {
+                if logged.as_ref() != Some(&error) {
+                    tracing::warn!(%error, "the agents that may call can't be watched; each link is looked up instead");
+                    logged = Some(error);
+                }
                 // Nobody may be linked.
                 drop(self.changed.send(None));
             }
@@ -234,14 +239,15 @@ impl Enrolment {
         }
     }
 
-    /// One list and its watch.
-    async fn round(&self) -> Result<(), PlaceError> {
+    /// One list and its watch. Once they answer, nothing that was logged counts any more.
+    async fn round(&self, logged: &mut Option<PlaceError>) -> Result<(), PlaceError> {
         let Secrets { place, kind, namespace } = &self.secrets;
         // Nobody may be linked.
         let tell = |name| drop(self.changed.send(name));
         let listing = place.list_meta(kind, Some(namespace)).await?;
         tell(None);
         let mut events = place.watch(kind, Some(namespace), &listing.resource_version).await?;
+        *logged = None;
         while let Some(event) = events.next().await {
             let (Event::Applied(object) | Event::Deleted(object)) = event?;
             if let Some(name) = named(&object.meta.name) {
@@ -261,4 +267,63 @@ fn parts(certificate: &str, own: &str, authority: &str) -> Result<Parts, Turned>
 async fn answered(stream: &mut TlsStream<TcpStream>, answer: &Answer) -> std::io::Result<()> {
     send(stream, answer).await?;
     stream.shutdown().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use pivot_places::MemoryPlace;
+    use pivot_places::memory::Fault;
+    use tokio::time::timeout;
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event as LogLine, Level, Metadata, Subscriber};
+
+    use super::*;
+    use crate::clock::WallClock;
+
+    /// Counts warnings.
+    struct Warnings(Arc<AtomicUsize>);
+
+    impl Subscriber for Warnings {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            *metadata.level() == Level::WARN
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, _: &LogLine<'_>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    /// As with manifests that were printed without `--agents-host`.
+    #[tokio::test(start_paused = true)]
+    async fn missing_permission_to_watch_is_logged_once() {
+        let (place, count) = (MemoryPlace::new("home"), Arc::new(AtomicUsize::new(0)));
+        place.on_call(|_, _| Some(Fault::Before(PlaceError::Forbidden("list Secrets".into()))));
+        let enrolment =
+            Enrolment::new(Arc::new(place), "own", vec!["a.example.com".into()], Arc::new(WallClock))
+                .unwrap();
+        let mut changes = enrolment.changed.subscribe();
+        let _logs = tracing::subscriber::set_default(Warnings(count.clone()));
+        assert!(timeout(Duration::from_secs(60), enrolment.follow()).await.is_err());
+        assert_eq!(count.load(Ordering::SeqCst), 1);
+        // Each link is looked up nevertheless.
+        let mut looks = 0;
+        while changes.try_recv().is_ok() {
+            looks += 1;
+        }
+        assert!(looks > 20, "{looks}");
+    }
 }
