@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pivot_controller::{AgentInstallation, AgentShows, agent_manifests};
+use pivot_core::Key;
 use pivot_engine::{Exit, Halter};
 use pivot_link::{
     Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, Papers, Role, WallClock, invited,
 };
-use pivot_places::{ConnectOptions, KubePlace, Place};
+use pivot_places::{ConnectOptions, KubePlace, Place, PlaceError, builtin_kinds};
 use serde_json::json;
 
 use crate::alone::Alone;
@@ -87,12 +88,17 @@ fn printed(image: &str, namespace: &str, shows: AgentShows, called: &Called, out
 }
 
 async fn invite(name: &str, of: &OfController) -> Result<Invitation, (Exit, Text)> {
-    let (enrolment, name) = enrolment(name, of).await?;
+    let place = connected(of.kubeconfig.clone(), of.kubeconfig_context.clone()).await?;
+    for namespace in [&of.namespace, &of.controller_namespace] {
+        check_namespace(&*place, namespace).await.map_err(refused)?;
+    }
+    let (enrolment, name) = enrolment(place, name, of)?;
     enrolment.invite(&name).await.map_err(|error| refused(error.to_string()))
 }
 
 async fn remove(name: &str, of: &OfController) -> Result<AgentName, (Exit, Text)> {
-    let (enrolment, name) = enrolment(name, of).await?;
+    let place = connected(of.kubeconfig.clone(), of.kubeconfig_context.clone()).await?;
+    let (enrolment, name) = enrolment(place, name, of)?;
     match enrolment.remove(&name).await {
         Ok(true) => Ok(name),
         Ok(false) => {
@@ -103,13 +109,31 @@ async fn remove(name: &str, of: &OfController) -> Result<AgentName, (Exit, Text)
 }
 
 /// The agents of a controller, and one of them.
-async fn enrolment(name: &str, of: &OfController) -> Result<(Enrolment, AgentName), (Exit, Text)> {
-    let OfController { kubeconfig, kubeconfig_context, controller_namespace, namespace } = of;
-    let place = connected(kubeconfig.clone(), kubeconfig_context.clone()).await?;
+fn enrolment(
+    place: Arc<dyn Place>,
+    name: &str,
+    of: &OfController,
+) -> Result<(Enrolment, AgentName), (Exit, Text)> {
+    let OfController { controller_namespace, namespace, .. } = of;
     // Nobody calls this process.
     let enrolment = Enrolment::new(place, controller_namespace, Vec::new(), Arc::new(WallClock));
     let name = AgentName { namespace: namespace.clone(), name: name.to_owned() };
     Ok((enrolment.map_err(|error| refused(error.to_string()))?, name))
+}
+
+/// Checks that the controller's cluster has a namespace. Who invites may read Secrets and nothing else: then it isn't known.
+async fn check_namespace(place: &dyn Place, name: &str) -> Result<(), String> {
+    let Some(kind) = builtin_kinds().into_iter().find(|kind| kind.group_kind.is("", "Namespace")) else {
+        return Ok(());
+    };
+    let key = Key::new(kind.group_kind.clone(), None, name);
+    match place.get(&Arc::new(kind), &key).await {
+        Ok(None) => {
+            Err(format!("there is no namespace {name} in the controller's cluster, {}", place.label()))
+        }
+        Ok(Some(_)) | Err(PlaceError::Forbidden(_)) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 async fn connected(
@@ -223,6 +247,9 @@ fn alone(after: Duration, with: &With) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use pivot_places::MemoryPlace;
+    use pivot_places::memory::Fault;
+
     use super::*;
 
     fn called(role: OneSide, after: Option<u64>, with: With) -> Called {
@@ -245,6 +272,18 @@ mod tests {
         assert_eq!(arguments(&called(OneSide::Target, None, with.clone())), basic);
         let alone = ["--finish-alone-after", "600s", "--plugins", "/plugins", "--strict"].map(str::to_owned);
         assert_eq!(arguments(&called(OneSide::Target, Some(600), with)), [basic, alone.to_vec()].concat());
+    }
+
+    #[tokio::test]
+    async fn agents_are_invited_for_namespaces_that_exist() {
+        let place = MemoryPlace::new("boot");
+        place.add_namespace("shop");
+        assert_eq!(check_namespace(&place, "shop").await, Ok(()));
+        let why = check_namespace(&place, "shpo").await.unwrap_err();
+        assert!(why.contains("no namespace shpo") && why.contains("boot"), "{why}");
+        // Who may read Secrets alone can't tell.
+        place.on_call(|_, key| Some(Fault::Before(PlaceError::Forbidden(key.to_string()))));
+        assert_eq!(check_namespace(&place, "shpo").await, Ok(()));
     }
 
     #[test]

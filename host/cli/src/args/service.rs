@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use pivot_core::part::Part;
 use pivot_core::typed;
+use pivot_link::check_address;
 
 use super::plugins::With;
 use super::side::OneSide;
@@ -139,7 +140,7 @@ fn secret(text: &str) -> Result<SecretName, String> {
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub(crate) struct Called {
     /// The controller's address for agents
-    #[arg(long, value_name = "HOST:PORT", required = true)]
+    #[arg(long, value_name = "HOST:PORT", required = true, value_parser = address)]
     pub(crate) call: Option<String>,
     /// A namespace whose objects a controller may write, and whose Secrets it may read; several times for several
     #[arg(
@@ -164,6 +165,10 @@ pub(crate) struct Called {
     pub(crate) finish_alone_after: Option<Duration>,
     #[command(flatten)]
     pub(crate) with: With,
+}
+
+fn address(text: &str) -> Result<String, String> {
+    check_address(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
 
 fn without_link(text: &str) -> Result<Duration, String> {

@@ -35,6 +35,11 @@ fn agents_and_controllers_know_each_other_in_one_of_two_ways() {
             "--namespace <NAME>",
         ),
         ("pivot-host agent remove edge".to_owned(), "--namespace <NAME>"),
+        (
+            "pivot-host agent invite edge -n shop --image a --call localhost --allow-namespace shop"
+                .to_owned(),
+            "\"localhost\" is not HOST:PORT",
+        ),
     ] {
         let refused = parsed(&line).unwrap_err();
         assert!(refused.contains(why), "{line}: {refused}");
