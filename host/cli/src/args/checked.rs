@@ -228,6 +228,13 @@ fn rbac(typed: Rbac) -> Result<Task> {
             (Side::Target, matches!(ends.target, TargetEnd::Kube(_) | TargetEnd::Workload(_)))
         }
     };
+    // A copy into a directory deletes nothing: its roles would not do for a move.
+    if matches!(choices.ends.target, TargetEnd::None) {
+        return usage(format!(
+            "--side {side}: what a move needs depends on where it goes; name the target with --to-kubeconfig, --to-workload or \
+             --to-directory"
+        ));
+    }
     if !judged {
         let flags = if side == Side::Source { "--kubeconfig" } else { "--to-kubeconfig or --to-workload" };
         return usage(format!("--side {side}: only a cluster has roles; name it with {flags}"));
