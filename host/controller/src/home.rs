@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use crate::resource::{self, FINALIZER, Pivot};
 use crate::status::{Status, now};
 
-/// How often a request is repeated that got no answer, and how long after it.
+/// How often a request is repeated that got no answer, and how long after it, unless the server asks for a longer pause.
 const TRIES: usize = 5;
 const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause that a server can ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The component that Events name.
 const COMPONENT: &str = "pivot-host";
 /// On the Secrets that keep the way to a target: the Pivot, and the Cluster.
@@ -213,10 +215,39 @@ pub(crate) async fn again<T, F: Future<Output = Result<T, PlaceError>>>(
         match request().await {
             Err(error) if error.transient() && tries < TRIES => {
                 tracing::debug!(%error, "asked again");
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(pause_after(&error, PAUSE)).await;
                 tries += 1;
             }
             other => return other,
+        }
+    }
+}
+
+/// The pause after a failed request: the server may ask for a longer one than usual.
+pub(crate) fn pause_after(error: &PlaceError, usual: Duration) -> Duration {
+    error.retry_after().map_or(usual, |asked| asked.clamp(usual, LONGEST_PAUSE.max(usual)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn repetition_waits_as_long_as_the_server_asks() {
+        for (asked, expected) in [(None, 1), (Some(0), 1), (Some(20), 20), (Some(86_400), 60)] {
+            let (begun, tries) = (Instant::now(), AtomicU32::new(0));
+            let answer = again(|| async {
+                match tries.fetch_add(1, Ordering::SeqCst) {
+                    0 => Err(PlaceError::TooManyRequests { retry_after: asked.map(Duration::from_secs) }),
+                    _ => Ok(()),
+                }
+            });
+            answer.await.unwrap();
+            assert_eq!(begun.elapsed().as_secs(), expected, "{asked:?}");
         }
     }
 }

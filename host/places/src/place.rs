@@ -268,6 +268,14 @@ impl PlaceError {
     pub fn transient(&self) -> bool {
         matches!(self, Self::TooManyRequests { .. } | Self::Unavailable(_))
     }
+
+    /// The pause before the next request that the server asks for.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::TooManyRequests { retry_after } => *retry_after,
+            _ => None,
+        }
+    }
 }
 
 /// How many requests a place has throttled, counted by the clients.
