@@ -322,6 +322,8 @@ fn judged(
 fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
     let silent = matches!(&stop.failure, Failure::Unreachable { .. })
         || matches!(&stop.failure, Failure::Place { error, .. } if error.transient());
+    // One of the two doesn't trust the other.
+    let distrusted = matches!(&stop.failure, Failure::Place { error: PlaceError::Unauthorized(_), .. });
     let busy = matches!(&stop.failure, Failure::Refused(refusals)
         if !refusals.is_empty() && refusals.iter().all(|refusal| refusal.code == "run-active"));
     let lost = matches!(&stop.failure, Failure::Halted(Halt::LeaseLost(_)));
@@ -333,6 +335,7 @@ fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
         Exit::Plugin => (Verdict::Stalled, Some(true), "Plugins"),
         // A target that doesn't answer passes, too; that it doesn't is said above.
         Exit::Refused if stop.passes() => (Verdict::Waits, Some(true), "Waiting"),
+        Exit::Refused if distrusted => (Verdict::Stalled, Some(false), "NoCluster"),
         Exit::Refused => (Verdict::Stalled, Some(true), "Refused"),
         Exit::Empty => (Verdict::Stalled, Some(true), "NothingToMove"),
         Exit::PartWay => (Verdict::Retry, None, "PartWay"),
@@ -356,14 +359,30 @@ mod tests {
         assert_eq!(Verdict::Retry.pause(u32::MAX), Some(LONGEST));
     }
 
+    fn stop(failure: Failure, exit: Exit, phase: Option<Phase>) -> Stop {
+        let (state, next, times) = (String::new(), Vec::new(), Vec::new());
+        Stop { failure, phase, exit, state, next, move_id: None, times, done: Default::default() }
+    }
+
+    #[test]
+    fn server_that_is_not_trusted_is_not_connected() {
+        let error = PlaceError::Unauthorized("invalid peer certificate: UnknownIssuer".into());
+        let failure = Failure::Place {
+            side: Side::Target,
+            doing: "identifying the cluster".into(),
+            object: None,
+            error,
+        };
+        let of = of_stop(&stop(failure, Exit::Refused, None));
+        assert_eq!(of, (Verdict::Stalled, Some(false), "NoCluster"));
+    }
+
     /// A server that is too busy renews no lease for a while: nobody has to change anything.
     #[test]
     fn a_lost_lease_is_no_reason_to_wait_for_somebody() {
         for (exit, phase) in [(Exit::Refused, None), (Exit::PartWay, Some(Phase::Copied))] {
             let failure = Failure::Halted(Halt::LeaseLost("it was not renewed for 10 seconds".into()));
-            let (state, next, times) = (String::new(), Vec::new(), Vec::new());
-            let stop =
-                Stop { failure, phase, exit, state, next, move_id: None, times, done: Default::default() };
+            let stop = stop(failure, exit, phase);
             assert_eq!(of_stop(&stop).0, Verdict::Retry, "{stop:?}");
         }
     }
