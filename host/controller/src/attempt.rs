@@ -29,6 +29,8 @@ const LONGEST_STALLED: Duration = Duration::from_secs(600);
 pub(crate) enum Verdict {
     /// The move has ended.
     Done,
+    /// The move had ended before.
+    Over,
     /// The Pivot was deleted, and nothing of it is under way.
     Gone,
     /// Another try may do.
@@ -42,22 +44,23 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// For the metrics.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
+    /// Its name in the metrics, if it counts: each controller that starts looks at all that is over.
+    pub(crate) fn word(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Over => return None,
             Self::Done => "done",
             Self::Gone => "gone",
             Self::Retry => "retry",
             Self::Waits => "waits",
             Self::Stalled => "stalled",
             Self::Halted => "halted",
-        }
+        })
     }
 
     /// The pause before the next attempt after so many failures in a row, if there is a next one.
     pub(crate) fn pause(self, failures: u32) -> Option<Duration> {
         match self {
-            Self::Done | Self::Gone => None,
+            Self::Done | Self::Over | Self::Gone => None,
             Self::Halted => Some(Duration::ZERO),
             Self::Retry => Some(doubled(failures, FIRST, LONGEST)),
             Self::Waits => Some(WAITING),
@@ -112,7 +115,7 @@ pub(crate) async fn attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, ha
     if !pivot.deleted() && pivot.status.is(About::Succeeded) {
         // The last controller may have died just before it did this.
         return match shared.home.forget_way(&pivot).await {
-            Ok(()) => Verdict::Done,
+            Ok(()) => Verdict::Over,
             Err(_) => Verdict::Retry,
         };
     }

@@ -22,12 +22,13 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::attempt::{Verdict, attempt};
 use crate::ends::Opener;
-use crate::follow::{Change, follow};
+use crate::follow::{Change, follow, until_readable};
 use crate::home::Home;
 use crate::leader::Leadership;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, PIVOTS};
 use crate::resource::Pivot;
 use crate::shared::{Settings, Shared};
+use crate::status::About;
 
 /// The pause before agents can call again at an address that could not be listened at.
 const LISTEN_AGAIN: Duration = Duration::from_secs(5);
@@ -65,10 +66,15 @@ impl Controller {
             settings,
             metrics,
         });
+        shared.metrics.block(PIVOTS, "nobody has tried yet".to_owned());
         loop {
             shared.metrics.leads(false);
+            let won = async {
+                until_readable(&shared.home, &shared.metrics).await;
+                leadership.won(&shared.metrics).await
+            };
             let version = tokio::select! {
-                version = leadership.won() => version,
+                version = won => version,
                 _ = halter.wait() => return Ok(()),
             };
             tracing::info!(identity = shared.settings.identity, "this controller leads");
@@ -174,7 +180,7 @@ impl Desk {
 
     /// Works until it is dropped.
     async fn work(&mut self, agents: Option<&Agents>) {
-        let mut changes = follow(self.shared.home.clone());
+        let mut changes = follow(self.shared.home.clone(), self.shared.metrics.clone());
         let mut calls = agents.map(Agents::calls);
         loop {
             self.begin_what_is_due();
@@ -266,7 +272,9 @@ impl Desk {
                 (error.id(), Verdict::Retry)
             }
         };
-        self.shared.metrics.attempt(verdict.word());
+        if let Some(word) = verdict.word() {
+            self.shared.metrics.attempt(word);
+        }
         let Some(key) = self.whose.remove(&id) else { return };
         let Some(entry) = self.entries.get_mut(&key) else { return };
         let Some(Running { about, request, .. }) = entry.running.take() else { return };
@@ -277,15 +285,18 @@ impl Desk {
         }
         entry.failures = match verdict {
             Verdict::Retry | Verdict::Stalled => entry.failures.saturating_add(1),
-            Verdict::Done | Verdict::Gone | Verdict::Halted | Verdict::Waits => 0,
+            Verdict::Done | Verdict::Over | Verdict::Gone | Verdict::Halted | Verdict::Waits => 0,
         };
         let next = verdict.pause(entry.failures).map(|pause| Instant::now() + pause);
         entry.tried = Some(Tried { about, request, next });
     }
 
     fn count(&self) {
-        let phase = |entry: &Entry| entry.pivot.status.phase.clone().unwrap_or_else(|| "Pending".to_owned());
-        self.shared.metrics.pivots(self.entries.values().map(phase), self.attempts.len());
+        let shown = |entry: &Entry| {
+            let status = &entry.pivot.status;
+            (status.phase.clone().unwrap_or_else(|| "Pending".to_owned()), status.is(About::Stalled))
+        };
+        self.shared.metrics.pivots(self.entries.values().map(shown), self.attempts.len());
     }
 
     /// Stops all attempts at their next safe point.

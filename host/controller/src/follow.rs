@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::home::Home;
+use crate::home::{Home, pause_after};
+use crate::metrics::{Metrics, PIVOTS};
 use crate::resource::Pivot;
 
 /// The pause before the next list: short after a watch that ended, longer after one that failed.
@@ -47,17 +48,33 @@ impl Drop for Changes {
     }
 }
 
-pub(crate) fn follow(home: Arc<Home>) -> Changes {
+/// Waits until the Pivots can be read: a controller that can't had better not lead.
+pub(crate) async fn until_readable(home: &Home, metrics: &Metrics) {
+    let mut pause = AGAIN;
+    loop {
+        match home.place.list(&home.pivots, None).await {
+            Ok(_) => return metrics.unblock(PIVOTS),
+            Err(error) => pause = unreadable(&error, metrics, pause),
+        }
+        sleep(pause).await;
+    }
+}
+
+/// Reports that the Pivots can't be read; returns the pause before the next look.
+fn unreadable(error: &PlaceError, metrics: &Metrics, pause: Duration) -> Duration {
+    tracing::warn!(%error, "the Pivots can't be read");
+    metrics.block(PIVOTS, error.to_string());
+    pause_after(error, (pause * 2).min(LONGEST))
+}
+
+pub(crate) fn follow(home: Arc<Home>, metrics: Arc<Metrics>) -> Changes {
     let (send, changes) = mpsc::channel(WAITING);
     let task = tokio::spawn(async move {
         let mut pause = AGAIN;
         loop {
-            match round(&home, &send).await {
+            match round(&home, &metrics, &send).await {
                 Ok(()) | Err(PlaceError::Expired(_)) => pause = AGAIN,
-                Err(error) => {
-                    tracing::warn!(%error, "the Pivots can't be read");
-                    pause = (pause * 2).min(LONGEST);
-                }
+                Err(error) => pause = unreadable(&error, &metrics, pause),
             }
             if send.is_closed() {
                 return;
@@ -69,8 +86,9 @@ pub(crate) fn follow(home: Arc<Home>) -> Changes {
 }
 
 /// One list and its watch.
-async fn round(home: &Home, send: &mpsc::Sender<Change>) -> Result<(), PlaceError> {
+async fn round(home: &Home, metrics: &Metrics, send: &mpsc::Sender<Change>) -> Result<(), PlaceError> {
     let listing = home.place.list(&home.pivots, None).await?;
+    metrics.unblock(PIVOTS);
     // Nobody is left to hear it.
     let told = |sent: Result<(), mpsc::error::SendError<Change>>| sent.is_ok();
     if !told(send.send(Change::All(listing.objects.iter().map(Pivot::of).collect())).await) {

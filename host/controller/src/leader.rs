@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::home::builtin;
+use crate::metrics::{LEASE, Metrics};
 
 const NAME: &str = "pivot-host-controller";
 /// How long a Lease counts without renewal, by the clock of who waits for it.
@@ -45,11 +46,16 @@ impl Leadership {
     }
 
     /// Waits until this process leads; returns the version of the Lease.
-    pub(crate) async fn won(&self) -> String {
+    pub(crate) async fn won(&self, metrics: &Metrics) -> String {
         let mut unchanged: Option<(Seen, Instant)> = None;
         let mut stands_by = false;
         loop {
-            match self.try_to_win(&mut unchanged).await {
+            let tried = self.try_to_win(&mut unchanged).await;
+            match &tried {
+                Ok(_) => metrics.unblock(LEASE),
+                Err(error) => metrics.block(LEASE, error.to_string()),
+            }
+            match tried {
                 Ok(Some(version)) => return version,
                 Ok(None) if stands_by => {}
                 Ok(None) => {

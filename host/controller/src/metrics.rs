@@ -7,7 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pivot_core::record::Phase;
 use pivot_link::Agents;
 
-/// What the controller counts.
+/// What keeps a controller from its work, as `/readyz` names it.
+pub(crate) const PIVOTS: &str = "the Pivots can't be read";
+pub(crate) const LEASE: &str = "the controllers' Lease can't be had";
+
+/// What the controller counts, and whether it can work.
 #[derive(Debug, Default)]
 pub struct Metrics {
     numbers: Mutex<Numbers>,
@@ -20,6 +24,9 @@ struct Numbers {
     /// How many Pivots there are, by what they show.
     pivots: BTreeMap<String, usize>,
     running: usize,
+    stalled: usize,
+    /// What keeps the controller from its work, and why.
+    blocked: BTreeMap<&'static str, String>,
     /// Ended attempts, by how they ended.
     attempts: BTreeMap<&'static str, u64>,
     /// How often a phase was done, and for how many milliseconds.
@@ -36,11 +43,28 @@ impl Metrics {
         self.numbers().leads = leads;
     }
 
-    pub(crate) fn pivots(&self, phases: impl Iterator<Item = String>, running: usize) {
+    /// Sets the Pivots that there are, each by the phase that it shows and whether it has stalled, and how many attempts are at work.
+    pub(crate) fn pivots(&self, pivots: impl Iterator<Item = (String, bool)>, running: usize) {
         let mut numbers = self.numbers();
         numbers.pivots.clear();
-        phases.for_each(|phase| *numbers.pivots.entry(phase).or_default() += 1);
-        numbers.running = running;
+        (numbers.stalled, numbers.running) = (0, running);
+        for (phase, stalled) in pivots {
+            *numbers.pivots.entry(phase).or_default() += 1;
+            numbers.stalled += usize::from(stalled);
+        }
+    }
+
+    pub(crate) fn block(&self, what: &'static str, why: String) {
+        self.numbers().blocked.insert(what, why);
+    }
+
+    pub(crate) fn unblock(&self, what: &'static str) {
+        self.numbers().blocked.remove(what);
+    }
+
+    /// What keeps the controller from its work, whether it leads or stands by.
+    pub fn blocked(&self) -> Vec<String> {
+        self.numbers().blocked.iter().map(|(what, why)| format!("{what}: {why}")).collect()
     }
 
     pub(crate) fn attempt(&self, ended: &'static str) {
@@ -55,7 +79,7 @@ impl Metrics {
 
     /// The page that Prometheus reads.
     pub fn page(&self) -> String {
-        let Numbers { leads, pivots, running, attempts, phases } = &*self.numbers();
+        let Numbers { leads, pivots, running, stalled, blocked: _, attempts, phases } = &*self.numbers();
         let mut page = String::new();
         let mut metric = |name: &str, of: &str, help: &str, lines: Vec<(String, String)>| {
             // Writing to a String can't fail.
@@ -72,6 +96,12 @@ impl Metrics {
         let lines =
             pivots.iter().map(|(phase, count)| (labelled("phase", phase), count.to_string())).collect();
         metric("pivots", "gauge", "Pivots, by the phase that they show.", lines);
+        metric(
+            "pivots_stalled",
+            "gauge",
+            "Pivots that go on only when a person changes something.",
+            plain(*stalled),
+        );
         metric("attempts_running", "gauge", "Attempts at work.", plain(*running));
         let lines = attempts.iter().map(|(how, count)| (labelled("ended", how), count.to_string())).collect();
         metric("attempts_total", "counter", "Attempts, by how they ended.", lines);
@@ -106,7 +136,8 @@ mod tests {
     fn the_page_has_every_number_with_its_type() {
         let metrics = Metrics::default();
         metrics.leads(true);
-        metrics.pivots(["Copied", "Copied", "Succeeded"].map(str::to_owned).into_iter(), 2);
+        let pivots = [("Copied", true), ("Copied", false), ("Succeeded", false)];
+        metrics.pivots(pivots.map(|(phase, stalled)| (phase.to_owned(), stalled)).into_iter(), 2);
         metrics.attempt("done");
         metrics.phase(Phase::Copied, 1_500);
         metrics.phase(Phase::Copied, 500);
@@ -115,6 +146,7 @@ mod tests {
             "pivot_host_leader 1",
             "pivot_host_agents_connected 0",
             "pivot_host_pivots{phase=\"Copied\"} 2",
+            "pivot_host_pivots_stalled 1",
             "pivot_host_attempts_running 2",
             "pivot_host_attempts_total{ended=\"done\"} 1",
             "pivot_host_phases_total{phase=\"Copied\"} 2",
@@ -122,13 +154,13 @@ mod tests {
         ] {
             assert!(page.lines().any(|there| there == line), "{line}\n{page}");
         }
-        assert_eq!(page.matches("# TYPE").count(), 7);
+        assert_eq!(page.matches("# TYPE").count(), 8);
     }
 
     #[test]
     fn a_phase_adds_no_line_to_the_page() {
         let metrics = Metrics::default();
-        metrics.pivots(["C:\\\"\npivot_host_leader 1".to_owned()].into_iter(), 0);
+        metrics.pivots([("C:\\\"\npivot_host_leader 1".to_owned(), false)].into_iter(), 0);
         let page = metrics.page();
         let line = r#"pivot_host_pivots{phase="C:\\\"\npivot_host_leader 1"} 1"#;
         assert!(page.lines().any(|there| there == line), "{page}");

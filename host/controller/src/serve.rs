@@ -76,8 +76,12 @@ fn answer(method: &Method, path: &str, metrics: &Metrics) -> Response<Full<Bytes
     let reads = [Method::GET, Method::HEAD].contains(method);
     let (status, content_type, body) = match path {
         "/metrics" if reads => (StatusCode::OK, METRICS, metrics.page()),
-        // Which of several controllers leads doesn't make the others unhealthy.
-        "/healthz" | "/readyz" if reads => (StatusCode::OK, TEXT, "ok\n".to_owned()),
+        "/healthz" if reads => (StatusCode::OK, TEXT, "ok\n".to_owned()),
+        // Which of several controllers leads doesn't make the others unready.
+        "/readyz" if reads => match metrics.blocked() {
+            blocked if blocked.is_empty() => (StatusCode::OK, TEXT, "ok\n".to_owned()),
+            blocked => (StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{}\n", blocked.join("\n"))),
+        },
         _ => (StatusCode::NOT_FOUND, TEXT, "there are /metrics, /healthz and /readyz\n".to_owned()),
     };
     let mut response = Response::new(Full::new(Bytes::from(body)));
@@ -92,6 +96,7 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
+    use crate::metrics::LEASE;
 
     /// The head of an answer, in lower case, and its body.
     async fn ask(address: SocketAddr, method: &str, path: &str) -> (String, String) {
@@ -125,6 +130,22 @@ mod tests {
             };
             assert_eq!((undated(&only_head), body.as_str()), (undated(&head), ""), "{path}");
         }
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn controller_that_can_not_work_is_unready() {
+        let metrics = Arc::new(Metrics::default());
+        let server = Server::bind(([127, 0, 0, 1], 0).into(), metrics.clone()).await.unwrap();
+        let address = server.address().unwrap();
+        let server = tokio::spawn(server.run());
+        metrics.block(LEASE, "forbidden: create Lease".to_owned());
+        let (head, body) = ask(address, "GET", "/readyz").await;
+        assert!(head.starts_with("http/1.1 503 "), "{head}");
+        assert!(body.contains("forbidden: create Lease"), "{body}");
+        assert!(ask(address, "GET", "/healthz").await.0.starts_with("http/1.1 200 "));
+        metrics.unblock(LEASE);
+        assert!(ask(address, "GET", "/readyz").await.0.starts_with("http/1.1 200 "));
         server.abort();
     }
 }

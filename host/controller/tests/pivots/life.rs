@@ -31,6 +31,11 @@ async fn a_namespace_moves_into_its_workload_cluster_and_the_pivot_says_so() {
     let counted =
         |stage: &Stage| stage.metrics.page().contains("pivot_host_attempts_total{ended=\"done\"} 1");
     stage.until("counted", counted).await;
+    // A controller that starts counts none that others have carried out.
+    running.stop().await;
+    let running = stage.start();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(counted(&stage), "{}", stage.metrics.page());
 
     stage.delete("a").await;
     stage.until("let go", |stage| stage.pivot("a").is_none()).await;
@@ -412,6 +417,44 @@ async fn one_of_two_controllers_works_and_the_other_follows_when_it_dies() {
     stage.until("done by the other", |stage| stage.done("b")).await;
     stage.is_only_in(&stage.target, "b");
     second.stop().await;
+}
+
+/// As a container of a pod does that was killed.
+#[tokio::test(start_paused = true)]
+async fn restarted_controller_of_the_same_name_leads_at_once() {
+    let stage = Stage::new(&["a"]);
+    let first = stage.start_as("pod".to_owned());
+    let leads = |stage: &Stage| stage.metrics.page().contains("pivot_host_leader 1");
+    stage.until("leading", leads).await;
+    first.kill();
+    stage.ask("a");
+    let begun = tokio::time::Instant::now();
+    let second = stage.start_as("pod".to_owned());
+    stage.until("done", |stage| stage.done("a")).await;
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    second.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn controller_without_a_permission_is_not_ready() {
+    for (denied, shown) in [("Pivot", "the Pivots can't be read"), ("Lease", "Lease can't be had")] {
+        let stage = Stage::new(&["a"]);
+        let holds = Arc::new(AtomicBool::new(true));
+        let held = holds.clone();
+        stage.home.on_call(move |_, key| {
+            let this = key.group_kind.kind == denied && held.load(Ordering::SeqCst);
+            this.then(|| Fault::Before(PlaceError::Forbidden("no role".into())))
+        });
+        let running = stage.start();
+        let blocked = |stage: &Stage| stage.metrics.blocked().iter().any(|why| why.contains(shown));
+        stage.until("blocked", blocked).await;
+        assert!(stage.metrics.page().contains("pivot_host_leader 0"));
+        holds.store(false, Ordering::SeqCst);
+        stage.until("ready", |stage| stage.metrics.blocked().is_empty()).await;
+        stage.ask("a");
+        stage.until("done", |stage| stage.done("a")).await;
+        running.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -141,8 +141,13 @@ impl Stage {
 
     /// A controller begins.
     pub(crate) fn start(&self) -> Running {
-        let halter = Halter::default();
         let number = self.started.fetch_add(1, Ordering::Relaxed);
+        self.start_as(format!("controller-{number}"))
+    }
+
+    /// A controller begins, which has this name among the others.
+    pub(crate) fn start_as(&self, identity: String) -> Running {
+        let halter = Halter::default();
         let controller = Controller {
             home: Arc::new(Distant(self.home.clone())),
             opener: Arc::new(ByName(vec![("home", self.home.clone()), ("target", self.target.clone())])),
@@ -151,7 +156,7 @@ impl Stage {
                 namespace: OWN.into(),
                 record_namespace: "kube-system".into(),
                 carry: self.carry.clone(),
-                identity: format!("controller-{number}"),
+                identity,
                 at_once: 10,
                 explain: |stop| format!("{stop}; {}", stop.state),
             },
