@@ -104,7 +104,10 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
             namespace: typed.namespace.clone(),
             record_namespace: typed.record_namespace.clone(),
             carry: typed.carry.iter().cloned().collect(),
-            identity: format!("{}_{}", operator::name(), uuid::Uuid::new_v4()),
+            identity: typed
+                .lease_identity
+                .clone()
+                .unwrap_or_else(|| format!("{}_{}", operator::name(), uuid::Uuid::new_v4())),
             at_once: typed.at_once.into(),
             explain,
         },

@@ -13,6 +13,8 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const NOBODY: u32 = 65_532;
 const PORT: u16 = 8_080;
 const AGENTS: u16 = 8_443;
+/// The variable with the UID of the controller's pod.
+const POD_UID: &str = "POD_UID";
 /// Where the certificate is mounted.
 const TLS: &str = "/tls";
 
@@ -142,6 +144,7 @@ struct Running<'a> {
     /// Two of an agent would be called one after the other's back.
     strategy: &'a str,
     args: Vec<String>,
+    env: Vec<Value>,
     ports: Vec<Value>,
     probes: Vec<(&'a str, Value)>,
     /// The Secret with its certificate.
@@ -151,7 +154,8 @@ struct Running<'a> {
 fn deployment(running: &Running<'_>) -> Value {
     let labels = json!({"app.kubernetes.io/name": running.name});
     let mut container = json!({
-        "name": running.name, "image": running.image, "args": running.args, "ports": running.ports,
+        "name": running.name, "image": running.image, "args": running.args, "env": running.env,
+        "ports": running.ports,
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
         "securityContext": {
             "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
@@ -197,8 +201,19 @@ fn set(object: &mut Value, name: &str, value: Value) {
 
 fn controller(installation: &Installation) -> Value {
     let Installation { image, namespace, replicas, agents, carry } = installation;
-    let own =
-        ["controller", "--namespace", namespace, "--plugins", "/plugins", "--listen"].map(str::to_owned);
+    // A container that is started again is the only one of its pod, and leads at once if the one before it did.
+    let identity = format!("$({POD_UID})");
+    let own = [
+        "controller",
+        "--namespace",
+        namespace,
+        "--lease-identity",
+        &identity,
+        "--plugins",
+        "/plugins",
+        "--listen",
+    ]
+    .map(str::to_owned);
     let pair = |flag: &str, value: &str| [flag.to_owned(), value.to_owned()];
     let (known, tls) = match agents {
         AgentsOf::Nobody => (Vec::new(), None),
@@ -227,6 +242,7 @@ fn controller(installation: &Installation) -> Value {
             .chain(known)
             .chain(carry.iter().flat_map(|part| pair("--carry", part)))
             .collect(),
+        env: vec![json!({"name": POD_UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}})],
         probes: vec![("livenessProbe", probe("/healthz")), ("readinessProbe", probe("/readyz"))],
         tls,
     })
@@ -278,6 +294,7 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
         replicas: 1,
         strategy: "Recreate",
         args,
+        env: Vec::new(),
         ports: Vec::new(),
         probes: Vec::new(),
         tls,

@@ -41,7 +41,7 @@ const USUAL: [&str; 24] = [
     "finish-alone-after",
 ];
 /// Flags of every command that `-h` hides.
-const RARE: [&str; 3] = ["log-format", "color", "hide-api-warnings"];
+const RARE: [&str; 4] = ["log-format", "color", "hide-api-warnings", "lease-identity"];
 /// The longest line of an example.
 const WIDTH: usize = 76;
 /// More than any log level that users mean.

@@ -26,6 +26,9 @@ pub(crate) struct Controlled {
     /// The controller's own namespace, for its Lease and for what it keeps of moves under way
     #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
     pub(crate) namespace: String,
+    /// Name among the controllers of the cluster: one that is started again under its name leads at once. By default it is unique
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lease_identity: Option<String>,
     /// Namespace in which leases and records of moves are kept, on both sides
     #[arg(long, value_name = "NAME", default_value = "kube-system")]
     pub(crate) record_namespace: String,
