@@ -30,7 +30,7 @@ fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
             "--kubeconfig" => side = words.next(),
             "-n" => placed = words.next().is_some(),
             "-A" => placed = true,
-            "--show-managed-fields" => {}
+            "--show-managed-fields" | "--overwrite" => {}
             "-f" => file = words.next().is_some(),
             word if word.starts_with("--for=") || word.starts_with("--timeout=") => {}
             "-l" | "-o" | "-p" | "--type" if words.next().is_some() => {}
@@ -51,7 +51,7 @@ fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
     if let (true, Some(what)) = (waits, plain.get_mut(1)) {
         *what = what.split('/').next().unwrap_or_default();
     }
-    let [verb @ ("get" | "label" | "patch" | "wait"), resources, names @ ..] = plain.as_slice() else {
+    let [verb @ ("annotate" | "get" | "label" | "patch" | "wait"), resources, names @ ..] = plain.as_slice() else {
         return Some(format!("{plain:?} is not what kubectl is used for here"));
     };
     if *verb == "get" && !names.is_empty() {
@@ -82,6 +82,7 @@ fn a_line_for_kubectl_with_something_wrong_is_found() {
         "kubectl --kubeconfig a.kubeconfig -n ns patch machines.cluster.x-k8s.io m --type merge -p '{}'",
         "kubectl --kubeconfig a.kubeconfig label crd machines.cluster.x-k8s.io a=",
         "kubectl --kubeconfig a.kubeconfig apply -f a.yaml",
+        "kubectl --kubeconfig a.kubeconfig annotate --overwrite -n ns machines.cluster.x-k8s.io m a=b",
         "kubectl --kubeconfig a.kubeconfig wait -n ns machines.cluster.x-k8s.io/m --for=condition=Ready --timeout=1m",
     ] {
         assert_eq!(wrong(good), None, "{good}");
