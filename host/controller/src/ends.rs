@@ -54,7 +54,7 @@ impl Opener for KubeOpener {
         };
         match agents.place(name, AGENT).await {
             Some(place) => Ok(place),
-            None => Err(PlaceError::Unavailable(format!("agent {name} is not connected"))),
+            None => Err(PlaceError::Unavailable(agents.describe_absence(name).await)),
         }
     }
 }

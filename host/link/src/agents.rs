@@ -177,6 +177,16 @@ impl Agents {
         timeout(patience, wait).await.ok()
     }
 
+    /// Says that an agent is not connected, and why, as far as that is known: its name may be mistyped.
+    pub async fn describe_absence(&self, name: &AgentName) -> String {
+        let reason = match &self.known {
+            Known::Papers(_) => None,
+            Known::Enrolled(enrolment) => enrolment.reason_for_absence(name).await,
+        };
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        format!("agent {name} is not connected{reason}")
+    }
+
     /// The agents that call from now on.
     pub fn calls(&self) -> broadcast::Receiver<AgentName> {
         self.calls.subscribe()

@@ -34,7 +34,7 @@ use tokio_rustls::server::TlsStream;
 use self::authority::Authority;
 use self::key::AgentKey;
 use self::message::{Answer, Question, received, send};
-use self::register::{Register, named};
+use self::register::{Register, Standing, named};
 use crate::clock::{Clock, ForTls};
 use crate::name::AgentName;
 use crate::pem::{certificates, key, roots as roots_of};
@@ -123,6 +123,18 @@ impl Enrolment {
     /// Forgets an agent, and with it the key that may call by its name; whether there was one.
     pub async fn remove(&self, agent: &AgentName) -> Result<bool, RegisterError> {
         self.register.remove(agent).await
+    }
+
+    /// Why an agent has not called, if the register knows that.
+    pub(crate) async fn reason_for_absence(&self, agent: &AgentName) -> Option<String> {
+        match self.register.standing(agent).await {
+            Ok(Standing::Uninvited) => Some("it was not invited, or was removed".to_owned()),
+            Ok(Standing::Invited(until)) if self.clock.now() >= until => {
+                Some(format!("its invitation expired at {until}; invite it again"))
+            }
+            Ok(Standing::Invited(_)) => Some("it was invited and has not called yet".to_owned()),
+            Ok(Standing::Enrolled) | Err(_) => None,
+        }
     }
 
     fn time(&self) -> Time {

@@ -60,19 +60,28 @@ pub enum RegisterError {
 pub(crate) enum NotTaken {
     Unknown,
     OtherToken,
-    Late,
+    Late(Timestamp),
     OtherKey,
 }
 
 impl fmt::Display for NotTaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unknown => "there is no such agent",
-            Self::OtherToken => "it is not the one that this agent has",
-            Self::Late => "it was good until a time that is over",
-            Self::OtherKey => "an agent with another key has used it",
-        })
+        match self {
+            Self::Unknown => f.write_str("there is no such agent"),
+            Self::OtherToken => f.write_str("it is not the one that this agent has"),
+            Self::Late(until) => write!(f, "it expired at {until}"),
+            Self::OtherKey => f.write_str("an agent with another key has used it"),
+        }
     }
+}
+
+/// How far an agent has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Uninvited,
+    /// It was invited until then, and no key has ever come.
+    Invited(Timestamp),
+    Enrolled,
 }
 
 /// The agents of a controller.
@@ -122,7 +131,7 @@ impl Register {
                 return Ok(Err(NotTaken::OtherToken));
             }
             if self.clock.now() >= entry.until {
-                return Ok(Err(NotTaken::Late));
+                return Ok(Err(NotTaken::Late(entry.until)));
             }
             let key = key.digest();
             if entry.taken {
@@ -142,6 +151,14 @@ impl Register {
         let Ok(object) = checked(name) else { return Ok(false) };
         let Some(read) = self.secrets.read(&object).await? else { return Ok(false) };
         Ok(entry(&read)?.key == Some(key.digest()))
+    }
+
+    /// How far an agent has come, as of now.
+    pub(crate) async fn standing(&self, name: &AgentName) -> Result<Standing, PlaceError> {
+        let Ok(object) = checked(name) else { return Ok(Standing::Uninvited) };
+        let Some(read) = self.secrets.read(&object).await? else { return Ok(Standing::Uninvited) };
+        let Entry { key, until, .. } = entry(&read)?;
+        Ok(if key.is_some() { Standing::Enrolled } else { Standing::Invited(until) })
     }
 
     /// Forgets an agent; whether there was one.

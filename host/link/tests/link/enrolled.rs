@@ -159,10 +159,14 @@ impl Child {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_invited_enrols_and_links_and_its_token_is_nowhere_in_the_controllers_cluster() {
     let parent = Parent::new().await;
+    let absence = async || parent.agents.describe_absence(&edge()).await;
+    assert!(absence().await.ends_with("it was not invited, or was removed"), "{}", absence().await);
     let data = parent.invites(&edge()).await;
+    assert!(absence().await.ends_with("it was invited and has not called yet"), "{}", absence().await);
     let place = child(&data);
     let mut agent = Child::of(&place, &parent);
     assert_eq!(agent.says().await, None);
+    assert!(absence().await.ends_with("is not connected"), "nothing is wrong with it: {}", absence().await);
     let link = parent.agents.place(&edge(), SOON).await.unwrap();
     create(&*link, "shop", "c").await.unwrap();
     // What it no longer needs is gone from its own cluster, too.
