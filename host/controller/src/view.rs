@@ -65,7 +65,7 @@ impl View {
     /// Writes what changed since.
     pub(crate) async fn show(&self, home: &Home, pivot: &Pivot, shown: &mut Status) {
         let told = std::mem::take(&mut *lock(&self.told));
-        for Told { normal, reason, message } in told {
+        for Told { normal, reason, message } in merged(told) {
             home.tell(pivot, normal, &reason, &message).await;
         }
         let status = self.status();
@@ -115,6 +115,22 @@ impl Watcher for View {
     }
 }
 
+/// One for each reason, in the order in which they came first: a warning may come for every kind of a cluster.
+fn merged(told: Vec<Told>) -> Vec<Told> {
+    let mut merged: Vec<(Told, usize)> = Vec::new();
+    for next in told {
+        match merged.iter_mut().find(|(one, _)| (one.normal, &one.reason) == (next.normal, &next.reason)) {
+            Some((_, more)) => *more += 1,
+            None => merged.push((next, 0)),
+        }
+    }
+    let counted = |(one, more): (Told, usize)| match more {
+        0 => one,
+        more => Told { message: format!("{}; and {more} more, which the log has", one.message), ..one },
+    };
+    merged.into_iter().map(counted).collect()
+}
+
 /// As Events spell their reasons: `no-ready-node` is `NoReadyNode`.
 fn reason_of(code: &str) -> String {
     let words = code.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
@@ -136,6 +152,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_event_tells_a_warning_about_many_kinds() {
+        let told = |reason: &str, message: &str| Told {
+            normal: false,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        };
+        let mut many: Vec<Told> =
+            (0..61).map(|kind| told("DependentsUnreadable", &format!("kind {kind}"))).collect();
+        many.insert(1, told("Other", "another"));
+        let shown: Vec<String> = merged(many)
+            .into_iter()
+            .map(|Told { reason, message, .. }| format!("{reason}: {message}"))
+            .collect();
+        assert_eq!(shown, ["DependentsUnreadable: kind 0; and 60 more, which the log has", "Other: another"]);
+    }
 
     #[test]
     fn a_code_becomes_a_reason() {
