@@ -283,7 +283,7 @@ fn phase(one: &MoveStatus) -> String {
         }
         (true, Side::Target) if record.seal == Some(Seal::Set) && phase < Phase::Settled => {
             format!(
-                "{phase} (resume only; sealed: while its source is away, an agent may finish it in the target)"
+                "{phase} (resume only; sealed: while its source is away, an agent may finish it in the target, or has finished it: the agent's log says which)"
             )
         }
         (true, Side::Target) => format!("{phase} (resume only; the record in the target decides)"),
