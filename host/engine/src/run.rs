@@ -329,7 +329,7 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
     let id = new_id(&setup, &opened);
     let taken = take_locks(&setup, &opened, command, &id).await.map_err(|failure| command.before(failure))?;
     let (locks, moves, first) = match taken {
-        Some((locks, moves, first)) => (Some(Arc::new(locks)), Some(moves), first),
+        Some((locks, moves, first)) => (locks.map(Arc::new), Some(moves), first),
         None => (None, None, None),
     };
     let (result, left) = match ready(setup, opened, command, id, (locks.clone(), moves)).await {
@@ -377,7 +377,8 @@ async fn ready(
     let mut found = command.choose(&setup, &moves)?;
     let move_id = found.as_ref().and_then(FoundMove::record).map_or(&id, |record| &record.move_id);
     Span::current().record("id", field::display(move_id));
-    if let (Some(locks), Some(record)) = (&locks, found.as_ref().and_then(FoundMove::record)) {
+    let in_source = found.as_ref().filter(|found| !found.unknown_to_source);
+    if let (Some(locks), Some(record)) = (&locks, in_source.and_then(FoundMove::record)) {
         if command == Command::Start {
             locks.claim(&record.move_id).await?;
         }
@@ -409,10 +410,10 @@ fn touched(record: &Record, opened: &Opened) -> BTreeSet<Lock> {
     touched
 }
 
-/// The locks that a run holds, and what it read under them: the moves, and the source.
-type ReadUnderLocks = (Locks, Moves, Option<Result<FirstReading, Failure>>);
+/// The locks that a run holds, if the source has anything to lock, and what it read under them: the moves, and the source.
+type ReadUnderLocks = (Option<Locks>, Moves, Option<Result<FirstReading, Failure>>);
 
-/// Takes the locks of the scope: the requested scope, or that of the selected move.
+/// Takes the locks of the scope: the requested scope, or that of the selected move. `None` if neither side has Leases.
 async fn take_locks(
     setup: &Setup,
     opened: &Opened,
@@ -424,10 +425,12 @@ async fn take_locks(
         Command::Start => (setup.options.scope.clone(), id.to_owned()),
         Command::Resume | Command::Rollback | Command::FinishAlone => {
             let moves = opened.moves().await?;
-            let selected = command.choose(setup, &moves)?;
-            let Some((_, record)) = selected.as_ref().and_then(FoundMove::deciding) else {
-                return Err(Failure::NoMove);
-            };
+            let selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
+            // Its scope is the target's word, and nothing is done in the source.
+            if selected.unknown_to_source {
+                return Ok(Some((None, moves, None)));
+            }
+            let record = selected.record().ok_or(Failure::NoMove)?;
             (record.scope.clone(), record.move_id.clone())
         }
     };
@@ -445,7 +448,8 @@ async fn take_locks(
         Command::Start => first_reading(setup, opened).map(Some).boxed(),
         Command::Resume | Command::Rollback | Command::FinishAlone => future::ready(None).boxed(),
     };
-    Locks::take(request, &wanted, opened, read).await.map(Some)
+    let (locks, moves, first) = Locks::take(request, &wanted, opened, read).await?;
+    Ok(Some((Some(locks), moves, first)))
 }
 
 /// Commands can run on any thread, and one process can run many.

@@ -17,6 +17,7 @@ use crate::phases::commit;
 use crate::phases::pausing;
 use crate::requests::side_by_side::{EMPTY_LISTS, LISTS};
 use crate::requests::{dataflow, listing};
+use crate::state::journal::Journal;
 use crate::state::one_sided;
 
 /// What a rollback did.
@@ -28,8 +29,10 @@ pub struct RolledBack {
     pub resumed: usize,
 }
 
-/// Removes what the move created in the target, then un-pauses the source.
-pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<RolledBack, Failure> {
+/// Removes what the move created in the target, then un-pauses the source. A source without a record of the move has nothing left
+/// that it paused: the record is removed last of all. What the target's record names there may be others'.
+pub(crate) async fn all(job: &Arc<Job>, journal: &Journal) -> Result<RolledBack, Failure> {
+    let record = &journal.record;
     let there = record.phase >= Phase::Copied && !job.options.target_gone;
     let removed = if there { clear_target(job, record).await? } else { 0 };
     if record.phase >= Phase::Copied && job.options.target_gone {
@@ -41,6 +44,7 @@ pub(crate) async fn all(job: &Arc<Job>, record: &Record) -> Result<RolledBack, F
         job.report(Event::warning("copies-left", text));
     }
     let paused = job.source.can().has_controllers && !job.options.source_gone;
+    let paused = paused && !journal.source_record_is_gone();
     let resumed = if paused { pausing::undo_all(job, record).await? } else { 0 };
     if record.phase < Phase::Copied && !job.options.target_gone {
         // Created while the phase was being recorded; empty namespaces keep nothing in the source paused.

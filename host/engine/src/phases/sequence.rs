@@ -318,7 +318,7 @@ impl ActiveMove {
             rollback::copies_at_rest(&job, &record).await?;
             self.journal.forget_target().await?;
         }
-        let taken = rollback::all(&self.job, &self.journal.record).await?;
+        let taken = rollback::all(&self.job, &self.journal).await?;
         if let Err(trouble) = self.abandon().await {
             tracing::warn!(%trouble, "the target still says that a move is writing it");
         }

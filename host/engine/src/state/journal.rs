@@ -353,9 +353,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the list that a handover stored beside the source's record.
+    /// Removes the list that a handover stored beside the source's record. Without that record there is none of this move.
     async fn remove_handed_over(&self) -> Result<(), Failure> {
-        match (&self.records.source, &self.record.handover) {
+        match (&self.records.source, self.record.handover.as_ref().filter(|_| self.at.source.is_some())) {
             (Some(source), Some(_)) => source.remove_lists(&self.record.move_id).await,
             _ => Ok(()),
         }

@@ -2,19 +2,19 @@
 //! write them. Each is refused in bounded time and words, and nothing is changed.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use pivot_core::Key;
 use pivot_core::record::Phase;
+use pivot_core::{Key, names};
 use pivot_engine::{Exit, Stop, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, revive};
-use crate::stage::{Stage, body, is_record, key, under_way};
-use crate::trouble::live;
+use crate::stage::{CLUSTERS, Stage, body, is_record, key, under_way};
+use crate::trouble::{half_committed, live};
 
 /// The target's record of a committed move, which decides, and where it is.
 fn record(stage: &Stage) -> (Key, Value) {
@@ -113,6 +113,48 @@ async fn a_record_with_the_id_of_anothers_move_has_that_neither_undone_nor_forgo
         );
     }
     assert_eq!(everything(&stage), before);
+}
+
+/// Whoever has a target of their own can write a record there that names any move, and any namespace, of the source.
+// proves: T141
+#[tokio::test(start_paused = true)]
+async fn target_record_alone_changes_nothing_in_source() {
+    for (phase, fields) in [
+        ("Paused", vec![("touched", json!(["bank", "ns"])), ("handover", json!({}))]),
+        ("Copied", vec![("scope", json!({"namespaces": "all"})), ("touched", json!(["bank", "ns"]))]),
+        ("Live", vec![("touched", json!(["bank"])), ("handover", json!({}))]),
+    ] {
+        let stage = half_committed(Stage::new()).await;
+        let of_source = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
+        let id = of_source.name.trim_start_matches("pivot-host-source-").to_owned();
+        stage.source.remove(&of_source).unwrap();
+        // Of another's move with that id, which came in: a copy that waits, and a list that was handed over.
+        let mut waits = body(CLUSTERS, "Cluster", "theirs", None);
+        waits["metadata"]["namespace"] = json!("bank");
+        waits["metadata"]["annotations"] = json!({
+            names::MARK: id, names::UNDO: json!({"move": id, "patch": {"spec": {"paused": null}}}).to_string(),
+        });
+        waits["spec"] = json!({"paused": true});
+        stage.source.add_namespace("bank");
+        stage.source.insert(waits).unwrap();
+        let piece = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"list": "[]"},
+            "metadata": {"name": format!("pivot-host-release-{id}-0"), "namespace": "kube-system"}});
+        stage.source.insert(piece).unwrap();
+        changed(&stage.target, "target", &[&[("phase", json!(phase))], &fields[..]].concat());
+        let writes = Arc::new(Mutex::new(Vec::new()));
+        stage.source.on_call({
+            let writes = writes.clone();
+            move |verb, key| {
+                if ["create", "patch", "delete"].contains(&verb) {
+                    writes.lock().unwrap().push(format!("{verb} {key}"));
+                }
+                None
+            }
+        });
+        run::rollback(stage.setup()).await.unwrap();
+        assert_eq!(*writes.lock().unwrap(), Vec::<String>::new(), "{phase}");
+        assert!(under_way(stage.setup()).await.is_none(), "{phase}");
+    }
 }
 
 /// It would have the move begin again, with more objects.
