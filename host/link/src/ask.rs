@@ -1,9 +1,7 @@
 //! What is asked over a link: the verbs of [`Place`](pivot_places::Place) as values.
 
 use pivot_core::{Key, Kind};
-use pivot_places::{
-    Access, Capabilities, Change, Closing, Identity, Opening, Patch, Preconditions, ServicePath,
-};
+use pivot_places::{Access, Change, Closing, Identity, Opening, Patch, Preconditions, ServicePath};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -91,6 +89,5 @@ pub(crate) struct Hello {
     pub(crate) build: String,
     /// The place's name for people.
     pub(crate) label: String,
-    pub(crate) can: Capabilities,
     pub(crate) identity: Identity,
 }

@@ -16,7 +16,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::usable::odd_definition;
-use pivot_core::{Key, Kind, Meta, Object};
+use pivot_core::{Key, Kind, Meta, Object, words};
 use pivot_places::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
     PlaceError, Preconditions, Result, ServicePath, Throttled,
@@ -32,6 +32,8 @@ use crate::fits::{Asked, unbelievable};
 use crate::frame::{Frames, MOST, Tag};
 use crate::work::Work;
 
+/// How many bytes of an agent's name for its place are shown and kept.
+const LABEL: usize = 200;
 /// How long to wait for the next part of an answer. A watch has none to wait for.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -167,7 +169,8 @@ pub(crate) async fn greeted<C: Connection>(connection: C) -> Result<Greeted, Lin
     let mut connection = Box::pin(connection);
     let hello = async {
         let ask = Ask::Hello { oldest: OLDEST, newest: NEWEST };
-        asked(sender.clone(), &ask).await?.one::<Hello>().await
+        let hello = asked(sender.clone(), &ask).await?.one::<Hello>().await?;
+        Ok(Hello { label: words::line(&hello.label, LABEL), ..hello })
     };
     // The connection works only while it is polled.
     let hello = tokio::select! {
@@ -311,8 +314,10 @@ impl Place for LinkPlace {
         &self.hello.label
     }
 
+    /// An agent always stands before an API server. What a move may do to a side, and where its locks are, follows from this, so no
+    /// agent has a say in it.
     fn can(&self) -> Capabilities {
-        self.hello.can
+        Capabilities::API_SERVER
     }
 
     fn throttled(&self) -> Throttled {
@@ -320,7 +325,10 @@ impl Place for LinkPlace {
     }
 
     async fn identify(&self) -> Result<Identity> {
-        self.one(Ask::Identify).await
+        match self.one(Ask::Identify).await? {
+            Identity::Directory { .. } => Err(PlaceError::Unreadable("an agent that has files".to_owned())),
+            cluster => Ok(cluster),
+        }
     }
 
     fn vouches_for_kinds(&self) -> bool {

@@ -28,6 +28,8 @@ use crate::work::Work;
 
 /// The largest question: an object, and what is said about it.
 const LARGEST: usize = 4 << 20;
+/// The most bytes of a service's answer: the side that asks is no reason to read more.
+const PROXY_LIMIT: usize = 256 << 10;
 /// More than the other side asks at once.
 const STREAMS: u32 = 512;
 
@@ -253,7 +255,7 @@ async fn carried_out(ask: Ask, place: Arc<dyn Place>, guard: &Guard) -> Parts {
         }
         Ask::Open { opening } => one(place.open(&opening).await),
         Ask::Close { closing } => one(place.close(&closing).await),
-        Ask::ProxyGet { service, limit } => one(place.proxy_get(&service, limit).await),
+        Ask::ProxyGet { service, limit } => one(place.proxy_get(&service, limit.min(PROXY_LIMIT)).await),
         Ask::Denied { asked } => {
             let (mut denied, rest): (Vec<_>, Vec<_>) =
                 asked.into_iter().partition(|access| guard.denies(access));
@@ -274,7 +276,7 @@ async fn hello(oldest: u32, newest: u32, place: &dyn Place) -> Result<Hello> {
     }
     let identity = place.identify().await?;
     let build = env!("CARGO_PKG_VERSION").to_owned();
-    Ok(Hello { version, build, label: place.label().to_owned(), can: place.can(), identity })
+    Ok(Hello { version, build, label: place.label().to_owned(), identity })
 }
 
 fn parts<const N: usize>(parts: [(Tag, Bytes); N]) -> Parts {

@@ -1,5 +1,6 @@
 //! Opening both sides: the kinds they serve, the check that they are two, and the moves in their records.
 
+use pivot_core::names::FILES;
 use pivot_core::record::Finished;
 use pivot_core::{Both, GroupKind, Side, Uid};
 use pivot_places::{Identity, PlaceError};
@@ -80,7 +81,8 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
         Identity::Cluster(_) | Identity::Unknown => String::new(),
     };
     let uid = |identity| match identity {
-        Identity::Cluster(uid) => Some(uid),
+        // A server that gives itself the id of files has none.
+        Identity::Cluster(uid) => Some(uid).filter(|uid| !uid.0.starts_with(FILES)),
         Identity::Directory { contents, .. } => contents,
         Identity::Unknown => None,
     };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use futures::stream::{BoxStream, StreamExt};
 use pivot_core::names::MARK;
-use pivot_core::{Key, Kind, KindLabels, Object};
+use pivot_core::{Key, Kind, KindLabels, Object, Uid};
 use pivot_engine::run;
 use pivot_link::{Guard, LinkPlace, Role, serve};
 use pivot_places::{
@@ -36,6 +36,10 @@ const ANOTHER_NAME: (&str, Lie) = ("another name", |metadata| metadata["name"] =
 struct Liar {
     truth: MemoryPlace,
     lie: Lie,
+    /// What it says of itself.
+    can: Capabilities,
+    label: String,
+    identity: Option<Identity>,
 }
 
 impl Liar {
@@ -60,15 +64,18 @@ impl Liar {
 #[async_trait]
 impl Place for Liar {
     fn label(&self) -> &str {
-        self.truth.label()
+        &self.label
     }
 
     fn can(&self) -> Capabilities {
-        self.truth.can()
+        self.can
     }
 
     async fn identify(&self) -> Result<Identity> {
-        self.truth.identify().await
+        match &self.identity {
+            Some(identity) => Ok(identity.clone()),
+            None => self.truth.identify().await,
+        }
     }
 
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
@@ -122,11 +129,15 @@ impl Place for Liar {
 
 /// The child, as its parent has it.
 async fn child(truth: &MemoryPlace, lie: Lie, role: Role) -> Arc<LinkPlace> {
+    let (can, label, identity) = (truth.can(), truth.label().to_owned(), None);
+    behind_link(Liar { truth: truth.clone(), lie, can, label, identity }, role).await
+}
+
+async fn behind_link(place: Liar, role: Role) -> Arc<LinkPlace> {
     let (near, far) = duplex(64 << 10);
     let guard =
         Guard { namespaces: None, record_namespace: "kube-system".into(), role, keep_answering: true };
-    let place = Arc::new(Liar { truth: truth.clone(), lie });
-    tokio::spawn(async move { drop(serve(far, place, guard).await) });
+    tokio::spawn(async move { drop(serve(far, Arc::new(place), guard).await) });
     let (place, alive) = LinkPlace::over(near).await.unwrap();
     tokio::spawn(alive);
     place
@@ -235,6 +246,25 @@ async fn a_child_that_claims_copies_loses_its_own_objects_and_nobody_elses() {
     let _ = run::start(setup).await;
     assert!(forgot.load(Ordering::SeqCst) && stage.source.body(&key(CLUSTERS, "Cluster", "c")).is_none());
     assert_eq!(of_others(&stage), before);
+}
+
+/// Where records and locks are, and whether controllers are waited for, follows from what a side can do.
+// proves: T144
+#[tokio::test]
+async fn an_agent_stands_before_an_api_server() {
+    let truth = Stage::new().source;
+    let directory = Identity::Directory { path: "/".to_owned(), contents: Some(Uid("directory-1".into())) };
+    let place = Liar {
+        truth,
+        lie: |_| {},
+        can: Capabilities { keeps_state: true, ..Capabilities::FILES },
+        label: "x".repeat(1 << 20),
+        identity: Some(directory),
+    };
+    let place = behind_link(place, Role::Source).await;
+    assert_eq!(place.can(), Capabilities::API_SERVER);
+    assert!(place.label().len() < 1_000);
+    assert!(matches!(place.identify().await, Err(PlaceError::Unreadable(_))));
 }
 
 /// Which kinds move, and whether they are in namespaces, its own cluster knows: a child that is taken back could have bindings made.
