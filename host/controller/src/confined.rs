@@ -1,7 +1,7 @@
-//! The controller's own cluster as the target of a Pivot: nothing is changed there but in the Pivot's namespace, and of records of moves
-//! its own, whatever its source says. What is read is not confined.
+//! The controller's own cluster as a side of a Pivot's move: nothing is changed there but in the Pivot's namespace, and of the records
+//! and leases of moves its own, whatever the other side says. What is read is not confined.
 //!
-//! Who writes a Pivot may bring a source that is theirs, API server and all: what it says of its objects, of its kinds and of moves
+//! Who writes a Pivot may bring another side that is theirs, API server and all: what it says of its objects, of its kinds and of moves
 //! under way is a stranger's word. The controller's account has roles in the namespaces of other Pivots, so each write is judged here,
 //! where it would leave for the server. Checks before the move say more kindly what can't be (`Options::confined`).
 
@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use pivot_core::names::STATE;
-use pivot_core::record::{ENTRY, move_of_piece, record_name};
+use pivot_core::kind::is_kubernetes_group;
+use pivot_core::names::{SECRETS_OF_ONE_CLUSTER, STATE};
+use pivot_core::record::{ENTRY, SUMMARY, move_of_piece, record_name};
+use pivot_core::scope::Namespaces;
 use pivot_core::{Key, Kind, Object, Side};
 use pivot_places::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
@@ -22,6 +24,8 @@ use serde_json::Value;
 
 pub(crate) struct Confined {
     pub(crate) place: Arc<dyn Place>,
+    /// The cluster's role in the move.
+    pub(crate) side: Side,
     /// The Pivot's namespace.
     pub(crate) namespace: String,
     /// Where leases and records of moves are kept.
@@ -30,47 +34,134 @@ pub(crate) struct Confined {
     pub(crate) operator: String,
 }
 
-/// Whose record it is, if that can be read.
+/// A request that would change something.
+#[derive(Clone, Copy)]
+enum Write<'a> {
+    Create(&'a Value),
+    Patch(&'a Value),
+    Delete,
+}
+
+impl Write<'_> {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Create(_) => "create",
+            Self::Patch(_) => "patch",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Whose record it is, and what it is about, if that can be read.
 #[derive(Deserialize)]
-struct Author {
+struct Authored {
     #[serde(default)]
     by: String,
+    #[serde(default)]
+    scope: Option<Namespace>,
+}
+
+#[derive(Deserialize)]
+struct Namespace {
+    namespaces: Namespaces,
 }
 
 impl Confined {
-    /// Whether a request about that name, of a kind as this cluster serves it, is one of the Pivot's.
-    async fn check(&self, verb: &str, kind: &Arc<Kind>, namespace: Option<&str>, name: &str) -> Result<()> {
+    /// Refuses what is not the Pivot's: a request about that name, of a kind as this cluster serves it.
+    async fn check(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        name: &str,
+        write: Write<'_>,
+    ) -> Result<()> {
         let namespace = namespace.filter(|_| kind.namespaced);
+        let (group, of) = (&*kind.group_kind.group, &*kind.group_kind.kind);
         let kept = namespace == Some(&*self.record_namespace) && name.starts_with(STATE);
-        let is_own = match (&*kind.group_kind.group, &*kind.group_kind.kind) {
-            _ if namespace == Some(&*self.namespace) => true,
-            ("coordination.k8s.io", "Lease") => kept,
-            ("", "ConfigMap") => kept && !self.is_anothers(kind, name).await?,
-            _ => false,
+        let own_namespace = namespace == Some(&*self.namespace);
+        let refused = match (group, of) {
+            ("coordination.k8s.io", "Lease") if kept => !self.is_own_lease(name, write),
+            ("", "ConfigMap") if kept => !self.is_own_record(kind, name, write).await?,
+            // Nothing is moved into a source.
+            _ if self.side == Side::Source && matches!(write, Write::Create(_)) => true,
+            ("", "Secret") if own_namespace => return self.check_type(kind, name, write),
+            ("", "ConfigMap") => !own_namespace,
+            // Roles, workloads, quotas: with the permissions of the controller, their author would get more than their own.
+            _ if own_namespace && is_kubernetes_group(group) => {
+                let key = Key::new(kind.group_kind.clone(), namespace, name);
+                return Err(PlaceError::Forbidden(format!(
+                    "a Pivot brings and changes nothing of Kubernetes itself in the controller's cluster but Secrets and ConfigMaps: \
+                     {} {key}",
+                    write.verb()
+                )));
+            }
+            _ => !own_namespace,
         };
-        if is_own {
+        if !refused {
             return Ok(());
         }
         let key = Key::new(kind.group_kind.clone(), namespace, name);
         Err(PlaceError::Forbidden(format!(
-            "a Pivot of namespace {} changes nothing outside of it in the controller's cluster: {verb} {key}",
-            self.namespace
+            "a Pivot of namespace {} changes nothing outside of it in the controller's cluster: {} {key}",
+            self.namespace,
+            write.verb()
         )))
     }
 
-    /// Whether it is a record, or a piece of a release list, of a move that another began: everybody can know that move's id.
-    async fn is_anothers(&self, kind: &Arc<Kind>, name: &str) -> Result<bool> {
-        if name.starts_with(&record_name(Side::Source, "")) {
-            return Ok(true);
+    /// Refuses Secrets that this cluster would fill in with a credential, or take as one.
+    fn check_type(&self, kind: &Arc<Kind>, name: &str, write: Write<'_>) -> Result<()> {
+        let Write::Create(body) = write else { return Ok(()) };
+        let of = body.get("type").and_then(Value::as_str).unwrap_or_default();
+        if !SECRETS_OF_ONE_CLUSTER.contains(&of) {
+            return Ok(());
         }
-        let record = move_of_piece(name).map_or(name.to_owned(), |id| record_name(Side::Target, id));
-        let key = Key::new(kind.group_kind.clone(), Some(&self.record_namespace), &record);
-        let Some(record) = self.place.get(kind, &key).await? else { return Ok(false) };
-        let body = record.value().unwrap_or_default();
-        // Of a move that has ended there is only a summary. What can't be read may be anybody's.
-        let text = body.get("data").and_then(|data| data.get(ENTRY)).and_then(Value::as_str);
-        let author = text.map(serde_json::from_str::<Author>);
-        Ok(author.is_some_and(|author| author.map_or(true, |author| author.by != self.operator)))
+        let key = Key::new(kind.group_kind.clone(), Some(&self.namespace), name);
+        Err(PlaceError::Forbidden(format!(
+            "a Secret of type {of} is good in one cluster only, and a Pivot brings none into the controller's: create {key}"
+        )))
+    }
+
+    /// Whether it is a lease that a move out of the Pivot's namespace takes. Into the cluster a move locks its source only.
+    fn is_own_lease(&self, name: &str, write: Write<'_>) -> bool {
+        let of = name.strip_prefix(STATE).unwrap_or_default();
+        let freed = |body: &Value| body.pointer("/spec/holderIdentity").is_some_and(|holder| *holder == "");
+        self.side == Side::Source
+            && match of {
+                // That of a dead run for all namespaces is set free.
+                "" => matches!(write, Write::Patch(body) if freed(body)),
+                of => of.strip_prefix(".ns.") == Some(&*self.namespace) || of.starts_with("-probe-"),
+            }
+    }
+
+    /// Whether it is a record, or a piece of a release list, of a move of this Pivot, or out of its namespace: everybody can know the
+    /// id of another's.
+    async fn is_own_record(&self, kind: &Arc<Kind>, name: &str, write: Write<'_>) -> Result<bool> {
+        let of_record = name.strip_prefix(&record_name(self.side, ""));
+        let Some(id) = of_record.or_else(|| move_of_piece(name)) else { return Ok(false) };
+        let key = Key::new(kind.group_kind.clone(), Some(&self.record_namespace), record_name(self.side, id));
+        Ok(match (self.place.get(kind, &key).await?, write) {
+            (Some(record), write) => self.is_own(&record.value().unwrap_or_default(), write),
+            (None, Write::Create(body)) if of_record.is_some() => self.is_own(body, write),
+            // The commit writes a release list before its record. The list that a source hands over is beside its record.
+            (None, _) => of_record.is_some() || self.side == Side::Target,
+        })
+    }
+
+    fn is_own(&self, record: &Value, write: Write<'_>) -> bool {
+        let text = |entry| record.get("data").and_then(|data| data.get(entry)).and_then(Value::as_str);
+        let read = |text| serde_json::from_str::<Authored>(text).ok();
+        match (text(ENTRY), text(SUMMARY)) {
+            // What can't be read may be anybody's.
+            (Some(text), _) => read(text).is_some_and(|record| {
+                let out_of = Namespaces::One(self.namespace.clone());
+                let of_own_namespace = record.scope.is_some_and(|scope| scope.namespaces == out_of);
+                record.by == self.operator || self.side == Side::Source && of_own_namespace
+            }),
+            // Each move that ends removes the oldest summaries.
+            (None, Some(_)) if matches!(write, Write::Delete) => true,
+            (None, Some(text)) => read(text).is_some_and(|summary| summary.by == self.operator),
+            (None, None) => false,
+        }
     }
 }
 
@@ -132,18 +223,18 @@ impl Place for Confined {
         // What is outside of namespaces is refused by the checks, beside which the server is asked.
         if change == Change::Real || kind.namespaced {
             let name = word(body, "name").unwrap_or_default();
-            self.check("create", kind, word(body, "namespace"), name).await?;
+            self.check(kind, word(body, "namespace"), name, Write::Create(body)).await?;
         }
         self.place.create(kind, body, change).await
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
-        self.check("patch", kind, key.namespace.as_deref(), &key.name).await?;
+        self.check(kind, key.namespace.as_deref(), &key.name, Write::Patch(&patch.body)).await?;
         self.place.patch(kind, key, patch).await
     }
 
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
-        self.check("delete", kind, key.namespace.as_deref(), &key.name).await?;
+        self.check(kind, key.namespace.as_deref(), &key.name, Write::Delete).await?;
         self.place.delete(kind, key, preconditions).await
     }
 
@@ -189,10 +280,10 @@ mod tests {
 
     use super::*;
 
-    fn kind(name: &str) -> Arc<Kind> {
-        let builtin = builtin_kinds().into_iter().find(|kind| kind.group_kind.kind == name);
+    fn kind(group: &str, name: &str) -> Arc<Kind> {
+        let builtin = builtin_kinds().into_iter().find(|kind| kind.group_kind.is(group, name));
         Arc::new(builtin.unwrap_or_else(|| Kind {
-            group_kind: GroupKind::new("cluster.x-k8s.io", name),
+            group_kind: GroupKind::new(group, name),
             version: "v1beta2".into(),
             plural: format!("{}s", name.to_lowercase()),
             namespaced: name != "Identity",
@@ -202,99 +293,183 @@ mod tests {
         }))
     }
 
-    /// Each of the writes, and whether the place behind saw it.
-    async fn written(kind_name: &str, namespace: Option<&str>, name: &str) -> [bool; 3] {
-        let kind = kind(kind_name);
+    fn confined(place: MemoryPlace, side: Side) -> Confined {
+        Confined {
+            place: Arc::new(place),
+            side,
+            namespace: "shop".into(),
+            record_namespace: "kube-system".into(),
+            operator: "us".into(),
+        }
+    }
+
+    /// A cluster with records of moves of this Pivot, of others, of none, and of an administrator.
+    fn home() -> MemoryPlace {
+        let place = MemoryPlace::new("home");
+        for there in ["shop", "bank", "kube-system"] {
+            place.add_namespace(there);
+        }
+        let of = |namespace: &str| json!({"namespaces": {"one": namespace}});
+        for (id, entry, text) in [
+            ("ours", ENTRY, json!({"by": "us", "scope": of("shop")}).to_string()),
+            ("admins", ENTRY, json!({"by": "admin", "scope": of("shop")}).to_string()),
+            ("theirs", ENTRY, json!({"by": "them", "scope": of("bank")}).to_string()),
+            ("alls", ENTRY, json!({"by": "them", "scope": {"namespaces": "all"}}).to_string()),
+            ("odd", ENTRY, "no record".to_owned()),
+            ("ended", SUMMARY, json!({"by": "them"}).to_string()),
+            ("done", SUMMARY, json!({"by": "us"}).to_string()),
+        ] {
+            for side in [Side::Source, Side::Target] {
+                let name = record_name(side, id);
+                place
+                    .insert(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {entry: text},
+                        "metadata": {"name": name, "namespace": "kube-system", "uid": name}}))
+                    .unwrap();
+            }
+        }
+        place
+    }
+
+    /// Which of create, patch and delete the place behind saw.
+    async fn written(side: Side, kind: &Arc<Kind>, namespace: Option<&str>, name: &str) -> [bool; 3] {
         let key = Key::new(kind.group_kind.clone(), namespace, name);
         let mut body = json!({"metadata": {"name": name, "uid": "u"}});
         if let Some(namespace) = namespace {
             body["metadata"]["namespace"] = json!(namespace);
         }
+        if name.starts_with("pivot-host-source") || name.starts_with("pivot-host-target") {
+            let record = json!({"by": "us", "scope": {"namespaces": {"one": "shop"}}});
+            body["data"] = json!({ENTRY: record.to_string()});
+        }
         let mut seen = Vec::new();
         for verb in ["create", "patch", "delete"] {
-            let place = MemoryPlace::new("home");
-            place.add_kind(Kind::clone(&kind));
-            for there in ["shop", "bank", "kube-system"] {
-                place.add_namespace(there);
-            }
-            for (id, record) in [
-                ("ours", json!({"by": "us"}).to_string()),
-                ("theirs", json!({"by": "them"}).to_string()),
-                ("odd", "no record".to_owned()),
-            ] {
-                place
-                    .insert(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {ENTRY: record},
-                        "metadata": {"name": format!("pivot-host-target-{id}"), "namespace": "kube-system", "uid": id}}))
-                    .unwrap();
-            }
+            let place = home();
+            place.add_kind(Kind::clone(kind));
             if verb != "create" && place.body(&key).is_none() {
                 place.insert(Object::from_value(kind.clone(), &body).unwrap().value().unwrap()).unwrap();
             }
-            let confined = Confined {
-                place: Arc::new(place),
-                namespace: "shop".into(),
-                record_namespace: "kube-system".into(),
-                operator: "us".into(),
-            };
+            let confined = confined(place, side);
             let patch = Patch {
                 body: json!({"metadata": {"labels": {"a": "b"}}}),
                 subresource: Subresource::None,
                 change: Change::Real,
             };
             let answer = match verb {
-                "create" => confined.create(&kind, &body, Change::Real).await.map(drop),
-                "patch" => confined.patch(&kind, &key, &patch).await.map(drop),
-                _ => confined.delete(&kind, &key, &Preconditions::default()).await,
+                "create" => confined.create(kind, &body, Change::Real).await.map(drop),
+                "patch" => confined.patch(kind, &key, &patch).await.map(drop),
+                _ => confined.delete(kind, &key, &Preconditions::default()).await,
             };
-            match answer {
-                Ok(()) => seen.push(true),
-                Err(PlaceError::AlreadyExists(_)) => seen.push(true),
-                Err(PlaceError::Forbidden(why)) if why.contains("namespace shop") => seen.push(false),
+            seen.push(match answer {
+                Ok(()) | Err(PlaceError::AlreadyExists(_)) => true,
+                Err(PlaceError::Forbidden(why)) if why.contains("controller's") => false,
                 Err(other) => panic!("{verb} {key}: {other}"),
-            }
+            });
         }
         seen.try_into().unwrap()
     }
 
+    const CAPI: &str = "cluster.x-k8s.io";
+    const LEASES: &str = "coordination.k8s.io";
+    const ALL: [bool; 3] = [true; 3];
+    const NONE: [bool; 3] = [false; 3];
+
     // proves: T44
     #[tokio::test]
     async fn what_is_outside_of_the_pivots_namespace_is_not_changed() {
-        for (kind, namespace, name) in [
-            ("Machine", Some("shop"), "m"),
-            ("Secret", Some("shop"), "s"),
-            ("ConfigMap", Some("kube-system"), "pivot-host-target-new"),
-            ("ConfigMap", Some("kube-system"), "pivot-host-target-ours"),
-            ("ConfigMap", Some("kube-system"), "pivot-host-release-ours-0"),
-            ("Lease", Some("kube-system"), "pivot-host.ns.shop"),
+        for (group, of, namespace, name, seen) in [
+            (CAPI, "Machine", Some("shop"), "m", ALL),
+            ("", "Secret", Some("shop"), "s", ALL),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-new", ALL),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-ours", ALL),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-ours-0", ALL),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-done", ALL),
+            // The oldest summaries are removed.
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-ended", [false, false, true]),
+            (CAPI, "Machine", Some("bank"), "m", NONE),
+            ("", "Secret", Some("bank"), "s", NONE),
+            ("", "Secret", Some("kube-system"), "pivot-host-target-ours", NONE),
+            ("", "ConfigMap", Some("kube-system"), "coredns", NONE),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-theirs", NONE),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-admins", NONE),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-theirs-0", NONE),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-odd", NONE),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-ours", NONE),
+            (LEASES, "Lease", Some("kube-system"), "pivot-host.ns.shop", NONE),
+            (CAPI, "Identity", None, "shop", NONE),
         ] {
-            assert_eq!(written(kind, namespace, name).await, [true; 3], "{kind} {name}");
+            assert_eq!(written(Side::Target, &kind(group, of), namespace, name).await, seen, "{of} {name}");
         }
-        for (kind, namespace, name) in [
-            ("Machine", Some("bank"), "m"),
-            ("Secret", Some("bank"), "s"),
-            ("Secret", Some("kube-system"), "pivot-host-target-ours"),
-            ("ConfigMap", Some("kube-system"), "coredns"),
-            ("ConfigMap", Some("kube-system"), "pivot-host-target-theirs"),
-            ("ConfigMap", Some("kube-system"), "pivot-host-release-theirs-0"),
-            ("ConfigMap", Some("kube-system"), "pivot-host-target-odd"),
-            ("ConfigMap", Some("kube-system"), "pivot-host-source-ours"),
-            ("Identity", None, "shop"),
+    }
+
+    // proves: T141
+    #[tokio::test]
+    async fn moves_out_change_their_own_namespace_alone() {
+        for (group, of, namespace, name, seen) in [
+            // Nothing is moved into a source.
+            (CAPI, "Machine", Some("shop"), "m", [false, true, true]),
+            ("", "Secret", Some("shop"), "s", [false, true, true]),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-new", ALL),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-ours", ALL),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-admins", ALL),
+            (LEASES, "Lease", Some("kube-system"), "pivot-host.ns.shop", ALL),
+            (LEASES, "Lease", Some("kube-system"), "pivot-host-probe-1", ALL),
+            (LEASES, "Lease", Some("kube-system"), "pivot-host.ns.bank", NONE),
+            (LEASES, "Lease", Some("kube-system"), "pivot-host.cluster", NONE),
+            (LEASES, "Lease", Some("kube-system"), "pivot-host", NONE),
+            (LEASES, "Lease", Some("kube-system"), "kube-scheduler", NONE),
+            (CAPI, "Cluster", Some("bank"), "theirs", NONE),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-ours", NONE),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-theirs", NONE),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-alls", NONE),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-theirs-0", NONE),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-new-0", NONE),
+            (CAPI, "Identity", None, "shop", NONE),
         ] {
-            assert_eq!(written(kind, namespace, name).await, [false; 3], "{kind} {name}");
+            assert_eq!(written(Side::Source, &kind(group, of), namespace, name).await, seen, "{of} {name}");
         }
+        let lease = kind(LEASES, "Lease");
+        let place = home();
+        place
+            .insert(json!({"apiVersion": lease.api_version(), "kind": "Lease",
+                "metadata": {"name": "pivot-host", "namespace": "kube-system"}}))
+            .unwrap();
+        let key = Key::new(lease.group_kind.clone(), Some("kube-system"), "pivot-host");
+        let body = json!({"spec": {"holderIdentity": ""}});
+        let free = Patch { body, subresource: Subresource::None, change: Change::Real };
+        confined(place, Side::Source).patch(&lease, &key, &free).await.unwrap();
+    }
+
+    // proves: T142
+    #[tokio::test]
+    async fn roles_workloads_and_credentials_never_come_in() {
+        for (group, of) in [
+            ("rbac.authorization.k8s.io", "RoleBinding"),
+            ("apps", "Deployment"),
+            ("networking.k8s.io", "NetworkPolicy"),
+            ("", "Pod"),
+            ("", "ServiceAccount"),
+            (LEASES, "Lease"),
+        ] {
+            assert_eq!(written(Side::Target, &kind(group, of), Some("shop"), "x").await, NONE, "{of}");
+        }
+        let secret = |of: &str| json!({"type": of, "metadata": {"name": "s", "namespace": "shop"}});
+        for of in SECRETS_OF_ONE_CLUSTER {
+            let place = confined(home(), Side::Target);
+            for change in [Change::Real, Change::DryRun] {
+                let refused = place.create(&kind("", "Secret"), &secret(of), change).await.unwrap_err();
+                assert!(matches!(refused, PlaceError::Forbidden(_)), "{of}: {refused}");
+            }
+        }
+        let place = confined(home(), Side::Target);
+        place.create(&kind("", "Secret"), &secret("Opaque"), Change::Real).await.unwrap();
     }
 
     /// A source that says that a kind is in namespaces: where the object lands, this cluster's definition says.
     #[tokio::test]
     async fn what_is_cluster_scoped_here_is_not_created_by_giving_it_a_namespace() {
-        let confined = Confined {
-            place: Arc::new(MemoryPlace::new("home")),
-            namespace: "shop".into(),
-            record_namespace: "kube-system".into(),
-            operator: "us".into(),
-        };
+        let confined = confined(MemoryPlace::new("home"), Side::Target);
         let body = json!({"metadata": {"name": "evil", "namespace": "shop"}});
-        let refused = confined.create(&kind("Identity"), &body, Change::Real).await.unwrap_err();
+        let refused = confined.create(&kind(CAPI, "Identity"), &body, Change::Real).await.unwrap_err();
         assert!(matches!(refused, PlaceError::Forbidden(_)), "{refused}");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pivot_core::names::GROUP_CLUSTER;
 use pivot_core::soft::kubeconfig_of;
-use pivot_core::{GroupKind, Key, Object};
+use pivot_core::{GroupKind, Key, Object, Side};
 use pivot_engine::Sides;
 use pivot_link::{AgentName, Agents};
 use pivot_places::{ConnectOptions, KubePlace, Place, PlaceError};
@@ -105,20 +105,21 @@ pub(crate) async fn open(
     let of = async |name: &String| {
         opener.agent(&AgentName { namespace: pivot.namespace().to_owned(), name: name.clone() }).await
     };
+    let own = |side| {
+        let (place, namespace) = (home.place.clone(), pivot.namespace().to_owned());
+        let (record_namespace, operator) = (record_namespace.to_owned(), pivot.operator());
+        Arc::new(Confined { place, side, namespace, record_namespace, operator }) as Arc<dyn Place>
+    };
     let source = match (&spec.from.kubeconfig, &spec.from.agent) {
         (Some(secret), _) => by(secret).await?,
         (None, Some(agent)) => of(agent).await?,
-        (None, None) => home.place.clone(),
+        (None, None) => own(Side::Source),
     };
     let (target, found_by) = match (&spec.to.cluster, &spec.to.kubeconfig, &spec.to.agent) {
         (Some(cluster), ..) => workload(home, opener, pivot, spec, (source.clone(), cluster)).await?,
         (None, Some(secret), _) => (by(secret).await?, None),
         (None, None, Some(agent)) => (of(agent).await?, None),
-        (None, None, None) => {
-            let (place, namespace) = (home.place.clone(), pivot.namespace().to_owned());
-            let (record_namespace, operator) = (record_namespace.to_owned(), pivot.operator());
-            (Arc::new(Confined { place, namespace, record_namespace, operator }) as Arc<dyn Place>, None)
-        }
+        (None, None, None) => (own(Side::Target), None),
     };
     Ok(Ends { sides: Sides { source, target }, found_by })
 }

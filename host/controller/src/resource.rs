@@ -12,7 +12,7 @@ use pivot_core::part::Part;
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::typed;
 use pivot_core::usable::odd_name;
-use pivot_core::{GroupKind, Key, Kind, KindLabels, Meta, Object};
+use pivot_core::{GroupKind, Key, Kind, KindLabels, Meta, Object, Side};
 use pivot_engine::Options;
 use pivot_link::AgentName;
 use serde::{Deserialize, Serialize};
@@ -320,7 +320,10 @@ impl Spec {
             settle_concurrency: settle_concurrency
                 .map_or(usual.settle_concurrency, |most| most.max(1).into()),
             // The controller has roles in the namespaces of other Pivots, too.
-            confined: to.is_own(),
+            confined: match (from.is_own(), to.is_own()) {
+                (true, _) => Some(Side::Source),
+                (false, own) => own.then_some(Side::Target),
+            },
             seal: *when_away == WhenAway::Finish,
             ..usual
         })

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::danger::{is_dangerous, is_passive, is_pool};
 use crate::graph::{Graph, Tie};
 use crate::inventory::Inventory;
-use crate::names::{GROUP_CLUSTER, LABEL_CLUSTER, OURS};
+use crate::names::{GROUP_CLUSTER, LABEL_CLUSTER, OURS, SECRETS_OF_ONE_CLUSTER};
 use crate::part::Part;
 use crate::plan::{CARRIED_NONE, Note};
 use crate::refusal::{Refusal, some_of};
@@ -29,9 +29,6 @@ use crate::{GroupKind, Key, Object, Side};
 const SHOWN: usize = 3;
 /// What the control plane writes into every namespace.
 const ROOT_CA: &str = "kube-root-ca.crt";
-/// Types of Secrets that are credentials of one cluster, or say what is installed in it.
-const OF_ONE_CLUSTER: [&str; 3] =
-    ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token", "helm.sh/release.v1"];
 
 /// Adds what the user carries along to the selection, and the reasons why some of it can't be.
 pub(crate) fn carry(
@@ -280,7 +277,7 @@ fn is_of_one_cluster(object: &Object) -> bool {
     }
     let kind = &object.kind.group_kind;
     let root_ca = kind.is("", "ConfigMap") && object.meta.name == ROOT_CA;
-    let typed = || object.view::<View>().is_ok_and(|view| OF_ONE_CLUSTER.contains(&view.of.as_str()));
+    let typed = || object.view::<View>().is_ok_and(|view| SECRETS_OF_ONE_CLUSTER.contains(&view.of.as_str()));
     let own = object.meta.labels.keys().any(|label| label.starts_with(OURS));
     root_ca || own || kind.is_event() || kind.is_secret() && typed()
 }

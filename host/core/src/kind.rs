@@ -51,6 +51,11 @@ impl GroupKind {
     }
 }
 
+/// Whether it is a group of Kubernetes itself: all others have a domain, and `k8s.io` is reserved for it, but for `x-k8s.io`.
+pub fn is_kubernetes_group(group: &str) -> bool {
+    !group.contains('.') || (group.ends_with(".k8s.io") && !group.ends_with(".x-k8s.io"))
+}
+
 /// In the spelling of users: `Machine.cluster.x-k8s.io`, `Secret`.
 impl fmt::Display for GroupKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

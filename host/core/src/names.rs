@@ -29,6 +29,9 @@ pub const RECORD: &str = "pivot-host.io/record";
 pub const FINISHED: &str = "pivot-host.io/finished";
 /// Label of the Leases that are locks of moves.
 pub const LOCK: &str = "pivot-host.io/lock";
+/// Types of Secrets that are credentials of one cluster, or say what is installed in it.
+pub const SECRETS_OF_ONE_CLUSTER: [&str; 3] =
+    ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token", "helm.sh/release.v1"];
 /// How the names of all begin that is kept of moves: records, release lists and locks.
 pub const STATE: &str = "pivot-host";
 /// Prefix of the source id of a move that reads files; a move from a cluster has the cluster's UID instead.

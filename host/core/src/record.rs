@@ -336,6 +336,8 @@ impl Record {
 
 /// The entry of a record's ConfigMap that has the record.
 pub const ENTRY: &str = "record.json";
+/// The same of the summary of a move that has ended.
+pub const SUMMARY: &str = "finished.json";
 
 /// The name of the record that a side keeps of a move.
 pub fn record_name(side: Side, move_id: &str) -> String {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pivot_core::addition::Addition;
 use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::scope::Scope;
-use pivot_core::{GroupKind, Key};
+use pivot_core::{GroupKind, Key, Side};
 
 /// How much of a run is a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +72,8 @@ pub struct Options {
     pub accept_changed: BTreeSet<GroupKind>,
     /// The files of a handover were imported nowhere, or what came of them is gone.
     pub not_imported: bool,
-    /// In the target nothing is created outside of the namespace that moves: who asks for the move has no say there.
-    pub confined: bool,
+    /// The side on which nothing is changed outside of the namespace that moves: who asks for the move has no say there.
+    pub confined: Option<Side>,
     /// Once the move is committed, the target may finish it while the source is away ([`crate::run::finish_alone`]).
     pub seal: bool,
 }
@@ -106,7 +106,7 @@ impl Options {
             imported: false,
             accept_changed: BTreeSet::new(),
             not_imported: false,
-            confined: false,
+            confined: None,
             seal: false,
         }
     }
@@ -136,6 +136,12 @@ impl Options {
             accept_unverified: self.accept_unverified.clone(),
             handover: self.handover,
         }
+    }
+
+    /// Whether the move may change anything there in the source.
+    pub(crate) fn works_in(&self, namespace: Option<&str>) -> bool {
+        let own = || namespace.is_some() && self.scope.includes(namespace);
+        self.confined != Some(Side::Source) || own()
     }
 
     /// The same, adding these objects.

@@ -19,6 +19,7 @@ use crate::checks::{added, approved};
 use crate::discovery::first_reading::FirstReading;
 use crate::discovery::{nothing, planning};
 use crate::events::Event;
+use crate::options::Options;
 use crate::outcome::failure::Failure;
 use crate::outcome::report::{Report, Status};
 use crate::outcome::stop::Stop;
@@ -377,14 +378,14 @@ async fn ready(
     let mut found = command.choose(&setup, &moves)?;
     let move_id = found.as_ref().and_then(FoundMove::record).map_or(&id, |record| &record.move_id);
     Span::current().record("id", field::display(move_id));
-    let in_source = found.as_ref().filter(|found| !found.unknown_to_source);
+    let in_source = found.as_ref().filter(|found| !found.orphaned);
     if let (Some(locks), Some(record)) = (&locks, in_source.and_then(FoundMove::record)) {
         if command == Command::Start {
             locks.claim(&record.move_id).await?;
         }
         // An earlier run of the move may have worked in more namespaces than the scope's; once those are locked too, the records
         // are read again.
-        let touched = touched(record, &opened);
+        let touched = touched(record, &opened, &setup.options);
         if locks.take_more(&touched).await? {
             moves = opened.moves().await?;
             found = command.choose(&setup, &moves)?;
@@ -401,10 +402,11 @@ async fn ready(
 }
 
 /// The locks for everything that earlier runs of a move may have worked in.
-fn touched(record: &Record, opened: &Opened) -> BTreeSet<Lock> {
-    let mut touched: BTreeSet<Lock> = record.touched.iter().cloned().map(Lock::Namespace).collect();
+fn touched(record: &Record, opened: &Opened, options: &Options) -> BTreeSet<Lock> {
+    let touched = record.touched.iter().filter(|namespace| options.works_in(Some(namespace)));
+    let mut touched: BTreeSet<Lock> = touched.cloned().map(Lock::Namespace).collect();
     let cluster_scoped = |gk| opened.kinds.source.get(gk).is_some_and(|kind| !kind.namespaced);
-    if record.kinds.iter().any(cluster_scoped) {
+    if options.works_in(None) && record.kinds.iter().any(cluster_scoped) {
         touched.insert(Lock::ClusterScoped);
     }
     touched
@@ -427,7 +429,7 @@ async fn take_locks(
             let moves = opened.moves().await?;
             let selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
             // Its scope is the target's word, and nothing is done in the source.
-            if selected.unknown_to_source {
+            if selected.orphaned {
                 return Ok(Some((None, moves, None)));
             }
             let record = selected.record().ok_or(Failure::NoMove)?;

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use pivot_core::Kind;
+use pivot_core::kind::is_kubernetes_group;
 use pivot_core::usable::{odd_kind, odd_name, odd_version};
 use pivot_places::{Access, Place, PlaceError, Result};
 use serde_json::Value;
@@ -103,7 +104,7 @@ impl Guard {
             ("", "namespaces") => self.within(name),
             ("", "secrets" | "configmaps") => within && access.namespace.is_some(),
             // Permissions, webhooks, definitions, workloads: no move writes one.
-            _ if of_kubernetes(group) => false,
+            _ if is_kubernetes_group(group) => false,
             // What is in no namespace at all: the account's permissions decide.
             _ => within || access.namespace.is_none(),
         }
@@ -114,11 +115,6 @@ impl Guard {
         let Some(allowed) = &self.namespaces else { return true };
         namespace.is_some_and(|namespace| allowed.contains(namespace))
     }
-}
-
-/// Whether it is a group of Kubernetes itself: all others have a domain, and `k8s.io` is reserved for it, but for `x-k8s.io`.
-fn of_kubernetes(group: &str) -> bool {
-    !group.contains('.') || (group.ends_with(".k8s.io") && !group.ends_with(".x-k8s.io"))
 }
 
 /// What is wrong with the words of a question that become part of a path.

@@ -295,6 +295,54 @@ async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namesp
     running.stop().await;
 }
 
+/// The mirror image: its target is a cluster of the one who wrote the Pivot, and says that the move worked in another namespace.
+// proves: T141
+#[tokio::test(start_paused = true)]
+async fn foreign_target_undoes_nothing_in_another_namespace() {
+    let stage = Stage::new(&["desk"]);
+    stage.home.add_namespace("bank");
+    let cluster = |namespace| Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some(namespace), "c");
+    let unprovisioned = |body: &mut Value| body["status"] = json!({});
+    stage.home.edit(&cluster("desk"), unprovisioned).unwrap();
+    let mut theirs = object("bank", "Cluster", "c", None);
+    theirs["spec"] = json!({"paused": true});
+    theirs["metadata"]["annotations"] = json!({
+        names::MARK: "theirs",
+        names::UNDO: json!({"move": "theirs", "patch": {"spec": {"paused": null}}}).to_string(),
+    });
+    stage.home.insert(theirs).unwrap();
+    stage.secret("desk", "way", "target");
+    stage.ask_for("desk", json!({"to": {"kubeconfig": {"name": "way"}}, "options": {"noWait": true}}));
+    let running = stage.start();
+    let checked = |stage: &Stage| stage.pivot("desk").unwrap()["status"]["phase"] == "Checked";
+    stage.until("refused", |stage| checked(stage) && stage.condition("desk", "Succeeded").is_some()).await;
+    let uid = |place: &MemoryPlace| {
+        let key = Key::new(GroupKind::new("", "Namespace"), None, "kube-system");
+        place.body(&key).unwrap()["metadata"]["uid"].clone()
+    };
+    let pivot = stage.pivot("desk").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
+    let record = json!({
+        "by": format!("Pivot desk/pivot (UID {pivot})"), "moveId": "theirs", "phase": "Paused",
+        "scope": {"namespaces": {"one": "desk"}}, "source": uid(&stage.home), "target": uid(&stage.target),
+        "started": "", "namespaces": [], "plugins": [], "touched": ["bank"], "releaseChunks": 0,
+        "kinds": [{"group": "cluster.x-k8s.io", "kind": "Cluster"}],
+    });
+    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"record.json": record.to_string()},
+        "metadata": {"name": "pivot-host-target-theirs", "namespace": "kube-system",
+            "labels": {names::RECORD: "target"}}});
+    stage.target.insert(body).unwrap();
+    let before = stage.home.body(&cluster("bank"));
+    stage.home.on_call(|verb, key| {
+        let bank = key.namespace.as_deref() == Some("bank") || key.name.ends_with(".bank");
+        let changes = ["create", "patch", "delete"].contains(&verb) && bank;
+        changes.then(|| Fault::Before(PlaceError::Forbidden("another's".into())))
+    });
+    stage.delete("desk").await;
+    stage.until("let go", |stage| stage.pivot("desk").is_none()).await;
+    assert_eq!(stage.home.body(&cluster("bank")), before);
+    running.stop().await;
+}
+
 // proves: T51
 #[tokio::test(start_paused = true)]
 async fn a_pivot_uses_the_agents_of_its_own_namespace_only() {

@@ -110,7 +110,7 @@ fn is_outside(job: &Job, key: &Key) -> bool {
     let Options { confined, scope, .. } = &job.options;
     let there = job.kinds.target.get(&key.group_kind).is_some_and(|kind| kind.namespaced);
     let own = matches!((&scope.namespaces, &key.namespace), (Namespaces::One(one), Some(it)) if one == it);
-    *confined && !(own && there)
+    *confined == Some(Side::Target) && !(own && there)
 }
 
 /// Whether an object of other namespaces is nobody's business: Secrets and the like, and what is only carried along. Classes with

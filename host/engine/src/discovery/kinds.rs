@@ -33,8 +33,14 @@ impl Kinds {
         })
     }
 
-    /// Asks both sides.
-    pub(crate) async fn ask(source: &Handle, target: &Handle) -> Result<Self, Failure> {
+    /// Asks both sides. If the target is confined, the source may be a stranger's: what it says of the kinds that move counts no more
+    /// than what an agent says.
+    pub(crate) async fn ask(
+        source: &Handle,
+        target: &Handle,
+        confined: Option<Side>,
+    ) -> Result<Self, Failure> {
+        let vouches = source.place.vouches_for_kinds() && confined != Some(Side::Target);
         let ask = async |handle: &Handle| {
             let kinds = handle.retry(|| handle.place.kinds()).await;
             kinds.map_err(|error| handle.failed("asking for the kinds", None, error))
@@ -54,7 +60,7 @@ impl Kinds {
                 listed.insert(kind.group_kind.clone(), kind);
                 continue;
             };
-            let kind = match (source.can().judges, source.place.vouches_for_kinds()) {
+            let kind = match (source.can().judges, vouches) {
                 (true, true) => kind,
                 (true, false) => Arc::new(Kind {
                     namespaced: other.namespaced,

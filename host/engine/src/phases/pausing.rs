@@ -31,8 +31,13 @@ use crate::requests::wait::{self, Wanted};
 use crate::requests::{ROUNDS, listing};
 use crate::snapshot::Snapshot;
 
-/// Whether an object gets a pause of its own.
-pub(crate) fn pauses(step: &Step) -> bool {
+/// Whether an object gets a pause of its own in the source.
+pub(crate) fn pauses(job: &Job, step: &Step) -> bool {
+    job.options.works_in(step.key.namespace.as_deref()) && starts_paused(step)
+}
+
+/// Whether an object's copy starts with a pause of its own.
+fn starts_paused(step: &Step) -> bool {
     let gk = &step.key.group_kind;
     let global = step.key.namespace.is_none();
     // Core objects have no controller that acknowledges a pause; global objects serve others, too.
@@ -47,7 +52,12 @@ pub(crate) fn holds(job: &Job, kind: &GroupKind) -> bool {
 
 /// Whether an object gets a pause of its own or is held; no other object is written to before its copy is made.
 pub(crate) fn works_on(job: &Job, step: &Step) -> bool {
-    pauses(step) || holds(job, &step.key.group_kind)
+    pauses(job, step) || holds(job, &step.key.group_kind)
+}
+
+/// Whether an object that the move may not change in the source is paused in the reading, so that its copy starts paused.
+pub(crate) fn pauses_copy_alone(job: &Job, step: &Step) -> bool {
+    starts_paused(step) && !pauses(job, step)
 }
 
 /// What the move did to an object, according to the object's annotations.
@@ -66,8 +76,8 @@ pub(crate) async fn pause_all(job: &Job, snapshot: &Snapshot) -> Result<usize, F
             .plan
             .steps
             .iter()
-            .filter(|step| holds(job, &step.key.group_kind) == held && (held || pauses(step)));
-        let work = steps.map(|step| pause_one(job, snapshot, step, pauses(step)).boxed());
+            .filter(|step| holds(job, &step.key.group_kind) == held && (held || pauses(job, step)));
+        let work = steps.map(|step| pause_one(job, snapshot, step, pauses(job, step)).boxed());
         let done = side_by_side::written(OBJECTS, work.collect()).await?;
         changed += done.into_iter().filter(|changed| *changed).count();
         job.safe_point()?;
@@ -144,7 +154,8 @@ pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration)
         let pending = pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
         Ok(pending.map(|pending| pending.to_string()))
     };
-    let waits = |step: &Step| Ok(!step.is_carried() && lacks(snapshot.object(step)?)?.is_some());
+    let pauses_here = |step: &Step| !step.is_carried() && job.options.works_in(step.key.namespace.as_deref());
+    let waits = |step: &Step| Ok(pauses_here(step) && lacks(snapshot.object(step)?)?.is_some());
     let waiting = snapshot.keys_by_kind(job, Side::Source, waits)?;
     if waiting.is_empty() {
         return Ok(true);

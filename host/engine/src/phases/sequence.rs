@@ -183,7 +183,7 @@ impl ActiveMove {
             let new = reading.plan.steps.iter().any(|step| known.binary_search(&step.key).is_err());
             snapshot = reading;
             if acknowledged && !new {
-                return Ok(snapshot);
+                return read_only_source::pause_elsewhere(&job, snapshot).await;
             }
             if left.is_zero() {
                 let what = format!("the source to come to rest ({changed} objects were paused last)");

@@ -272,7 +272,7 @@ mod tests {
     async fn within(namespaces: impl IntoIterator<Item = String>, scope: Namespaces) -> Arc<dyn Services> {
         let handle = |side| Handle::new(side, Arc::new(place()), Halter::default(), Arc::new(NoWatcher));
         let (source, target) = (handle(Side::Source), handle(Side::Target));
-        let kinds = Arc::new(Kinds::ask(&source, &target).await.unwrap());
+        let kinds = Arc::new(Kinds::ask(&source, &target, None).await.unwrap());
         let view = PluginView {
             namespaces: namespaces.into_iter().collect(),
             keys: vec![Key::new(group_kind("Identity"), None, "moves")],

@@ -14,11 +14,9 @@ use crate::state::records::Stored;
 #[derive(Clone, Debug)]
 pub(crate) struct FoundMove {
     pub(crate) at: Both<Option<Stored>>,
-    /// The source answers, and has no record of it. The target may be a stranger's, so nothing in the source follows from what the
-    /// target's record says: neither locks nor changes.
-    pub(crate) unknown_to_source: bool,
-    /// The same, and nothing in the source can have been deleted yet. A move that is still going on keeps the source's record to
-    /// its end, so this one was rolled back by a run that could not reach the target.
+    /// Only the target has a record of it, and nothing in the source can have been deleted yet. A move that is still going on
+    /// keeps the source's record to its end, so this one was rolled back by a run that could not reach the target, or the record is
+    /// a stranger's: nothing in the source follows from it, neither locks nor changes.
     pub(crate) orphaned: bool,
     /// Its target differs from the given one.
     pub(crate) elsewhere: bool,
@@ -175,7 +173,6 @@ fn found_move(
         target.record = of_committed(&source.record, &target.record);
     }
     let mut found = FoundMove {
-        unknown_to_source: source_answers && at.source.is_none(),
         at,
         orphaned: false,
         elsewhere: false,
@@ -184,7 +181,8 @@ fn found_move(
         one_sided: None,
     };
     if let Some((side, record)) = found.deciding() {
-        let orphaned = found.unknown_to_source && side == Side::Target && record.phase <= Phase::Live;
+        let orphaned = source_answers && found.at.source.is_none();
+        let orphaned = orphaned && side == Side::Target && record.phase <= Phase::Live;
         let elsewhere = elsewhere(record, &identities.target);
         let other_files = is_of_files(&identities.source) && record.source != identities.source;
         (found.orphaned, found.elsewhere, found.other_files) = (orphaned, elsewhere, other_files);

@@ -37,7 +37,7 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
     let target = handle(Side::Target, setup.sides.target.clone());
     let ask_kinds = async {
         match (options.source_gone, options.target_gone) {
-            (false, false) => Kinds::ask(&source, &target).await,
+            (false, false) => Kinds::ask(&source, &target, options.confined).await,
             (true, _) => Kinds::of_one(&target).await,
             (false, true) => Kinds::of_one(&source).await,
         }

@@ -11,7 +11,7 @@ use futures::FutureExt;
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::names::{FINISHED, RECORD as LABEL, STATE};
-use pivot_core::record::{ENTRY, Finished, Record, piece_name, pieces_prefix, record_name};
+use pivot_core::record::{ENTRY, Finished, Record, SUMMARY, piece_name, pieces_prefix, record_name};
 use pivot_core::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
 use pivot_places::{Change, PlaceError, Preconditions};
@@ -323,7 +323,7 @@ impl Records {
                 "resourceVersion": stored.resource_version,
                 "labels": {LABEL: null, FINISHED: self.role()},
             },
-            "data": {ENTRY: null, LIST: null, "finished.json": summary},
+            "data": {ENTRY: null, LIST: null, SUMMARY: summary},
         });
         match self.handle.patch(&self.kind, &key, &patch).await {
             Ok(_) => Ok(()),
@@ -356,7 +356,7 @@ impl Records {
     async fn finished_by_name(&self) -> Result<Vec<(Finished, String)>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, &self.namespace, FINISHED).await?;
         let read = |object: &Object| {
-            let text = self.text(object, "finished.json").ok()?;
+            let text = self.text(object, SUMMARY).ok()?;
             // A newer release may have written one that is unreadable here. Without it an import is not found, and what is refused
             // for that is refused before anything is changed.
             Some((serde_json::from_str(&text).ok()?, object.meta.name.clone()))

@@ -9,7 +9,7 @@ use pivot_core::names::BLOCK_MOVE;
 use pivot_core::part::Part;
 use pivot_core::record::Phase;
 use pivot_core::typed;
-use pivot_core::{GroupKind, Key, KindLabels, Object};
+use pivot_core::{GroupKind, Key, KindLabels, Object, Side};
 use pivot_engine::hooks::{HookError, Hooks};
 use pivot_engine::{Exit, Failure, Stop, run};
 use pivot_places::memory::Fault;
@@ -374,7 +374,7 @@ async fn what_appears_late_with_the_label_is_carried_along() {
 #[tokio::test(start_paused = true)]
 async fn a_confined_move_creates_nothing_outside_of_its_namespace() {
     let mut stage = stage();
-    stage.options.confined = true;
+    stage.options.confined = Some(Side::Target);
     let before = picture(&stage.source);
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!((stop.exit, refused(&stop)), (Exit::Refused, vec!["outside"]));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use futures::stream::{BoxStream, StreamExt};
 use pivot_core::names::MARK;
-use pivot_core::{Key, Kind, KindLabels, Object, Uid};
+use pivot_core::{Key, Kind, KindLabels, Object, Side, Uid};
 use pivot_engine::run;
 use pivot_link::{Guard, LinkPlace, Role, serve};
 use pivot_places::{
@@ -268,11 +268,16 @@ async fn an_agent_stands_before_an_api_server() {
 }
 
 /// Which kinds move, and whether they are in namespaces, its own cluster knows: a child that is taken back could have bindings made.
-// proves: T66
+/// Nor does a cluster say it whose kubeconfig a tenant brings.
+// proves: T66, T142
 #[tokio::test]
 async fn a_child_does_not_say_which_kinds_move() {
-    for (linked, moved) in [(false, true), (true, false)] {
-        let stage = Stage::new();
+    for (linked, confined, moved) in
+        [(false, None, true), (true, None, false), (false, Some(Side::Target), false)]
+    {
+        let mut stage = Stage::new();
+        stage.target.add_namespace("ns");
+        stage.options.confined = confined;
         let labels = KindLabels { discover: true, moves: true, ..KindLabels::default() };
         let group = "rbac.example.com";
         stage.source.add_kind(kind(group, "Binding", "bindings", labels));
@@ -284,7 +289,7 @@ async fn a_child_does_not_say_which_kinds_move() {
         }
         run::start(setup).await.unwrap();
         let there = stage.target.keys().iter().any(|key| key.group_kind.kind == "Binding");
-        assert_eq!(there, moved, "linked: {linked}");
+        assert_eq!(there, moved, "linked: {linked}, {confined:?}");
     }
 }
 

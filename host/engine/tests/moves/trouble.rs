@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use pivot_core::Side;
 use pivot_core::names;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Exit, Failure, Next, run};
@@ -167,6 +168,41 @@ async fn w5_a_class_of_a_shared_namespace_that_has_others_is_copied_and_kept() {
             "{class}"
         );
     }
+}
+
+/// Others use a class of another namespace, too: who may move one namespace neither pauses it nor locks its namespace.
+// proves: T143
+#[tokio::test(start_paused = true)]
+async fn confined_moves_pause_nothing_elsewhere() {
+    let one =
+        pivot_core::Key::new(pivot_core::GroupKind::new(CLUSTERS, "ClusterClass"), Some("shared"), "one");
+    let mut stage = with_a_shared_class();
+    stage.options.confined = Some(Side::Source);
+    // As its controllers say of a class that is not paused.
+    let awake =
+        |body: &mut Value| body["status"] = json!({"conditions": [{"type": "Paused", "status": "False"}]});
+    stage.source.edit(&one, awake).unwrap();
+    let before = stage.source.body(&one);
+    let locks = |stage: &Stage| {
+        let leases = stage.source.keys().into_iter().filter(|key| key.group_kind.kind == "Lease");
+        leases.map(|key| key.name).collect::<Vec<_>>()
+    };
+    let stage = half_committed(stage).await;
+    let copy = stage.target.body(&one).unwrap();
+    assert!(copy["metadata"]["annotations"].get(names::PAUSED).is_some(), "the copy waits: {copy}");
+    assert_eq!(
+        (locks(&stage), stage.source.body(&one)),
+        (vec!["pivot-host.ns.ns".to_owned()], before.clone())
+    );
+    stage.source.on_call(|verb, key| {
+        let elsewhere = key.namespace.as_deref() == Some("shared") || key.name.ends_with(".shared");
+        let changes = ["create", "patch", "delete"].contains(&verb) && elsewhere;
+        changes.then(|| Fault::Before(PlaceError::Forbidden("another's".into())))
+    });
+    run::start(stage.setup()).await.unwrap();
+    assert_eq!(stage.source.body(&one), before);
+    let copy = stage.target.body(&one).unwrap().to_string();
+    assert!(!copy.contains(names::PAUSED) && !copy.contains(names::UNDO), "{copy}");
 }
 
 #[tokio::test(start_paused = true)]
