@@ -22,12 +22,12 @@ pub(crate) const SERVER_GIVEN: [&str; 9] = [
 ];
 
 /// The body that creates the copy of `source` (a whole object): without server-set metadata, with the given owners (they carry
-/// the target's UIDs) and the move's mark.
+/// the target's UIDs) and the annotations of the move's mark.
 pub fn creation(
     mut source: Value,
     owners: &[OwnerReference],
     status_subresource: bool,
-    move_id: &str,
+    mark: Vec<(&'static str, String)>,
 ) -> Value {
     let Some(map) = source.as_object_mut() else { return source };
     if status_subresource {
@@ -44,9 +44,11 @@ pub fn creation(
         }
         let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
         if let Some(annotations) = annotations.as_object_mut() {
-            // A later move copies it.
-            annotations.remove(names::ADDED);
-            annotations.insert(names::MARK.to_owned(), move_id.into());
+            // An earlier move put them on what this one copies.
+            for name in [names::ADDED, names::COPY_OF] {
+                annotations.remove(name);
+            }
+            annotations.extend(mark.into_iter().map(|(name, value)| (name.to_owned(), value.into())));
         }
     }
     source
@@ -100,13 +102,15 @@ mod tests {
             "metadata": {
                 "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 2,
                 "creationTimestamp": "t", "managedFields": [], "generateName": "a-",
-                "finalizers": ["f"], "labels": {"l": ""}, "annotations": {"x": "1"},
+                "finalizers": ["f"], "labels": {"l": ""},
+                "annotations": {"x": "1", "pivot-host.io/move": "m0", "pivot-host.io/copy-of": "u0 p0"},
                 "ownerReferences": [{"uid": "old"}],
             },
             "spec": {"paused": true},
             "status": {"phase": "Ready"},
         });
-        let body = creation(source.clone(), &[], true, "m1");
+        let mark = || vec![(names::MARK, "m1".to_owned())];
+        let body = creation(source.clone(), &[], true, mark());
         assert_eq!(
             body,
             json!({
@@ -117,7 +121,7 @@ mod tests {
                 "spec": {"paused": true},
             })
         );
-        assert_eq!(creation(source, &[], false, "m1")["status"]["phase"], "Ready");
+        assert_eq!(creation(source, &[], false, mark())["status"]["phase"], "Ready");
     }
 
     // proves: I8, T109

@@ -19,6 +19,8 @@ pub const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
 /// Annotation on each object this tool created in a target: the move's id. It is identical on all objects of a move, because
 /// controllers propagate annotations from owners to dependents.
 pub const MARK: &str = "pivot-host.io/move";
+/// Annotation beside the mark: the UID of the source's object, and the proof that this move made the copy of it.
+pub const COPY_OF: &str = "pivot-host.io/copy-of";
 /// On what the user added to the target: of the source it has no copy.
 pub const ADDED: &str = "pivot-host.io/added";
 /// Annotation that holds the inverse of what this tool changed on an object to pause or hold it.

@@ -14,6 +14,7 @@ use crate::hooks::Description;
 use crate::kind::GroupKind;
 use crate::names::{self, STATE};
 use crate::object::Uid;
+use crate::release::UidSet;
 use crate::scope::{Namespaces, Scope};
 use crate::side::Side;
 use crate::usable::{odd_id, odd_kind, odd_label, odd_name};
@@ -28,12 +29,12 @@ pub enum Phase {
     Paused,
     /// Objects are being created in the target.
     Copied,
-    /// The copy is complete and verified; the release list is written. No way back from here. The source's record stays here; the
-    /// target's, which decides from now on, goes straight to [`Phase::Live`].
+    /// The copy is complete and verified; the release list is written. No way back from here. The source's record stays here until
+    /// [`Phase::Released`]; the target's, which decides from now on, goes straight to [`Phase::Live`].
     Committed,
     /// The target's Clusters are being resumed.
     Live,
-    /// Source objects are being deleted.
+    /// Source objects are being deleted. Both records say so before the first one is, and the source's stays here.
     Released,
     /// Plugins release what they held.
     Settled,
@@ -103,7 +104,7 @@ const TEXT: usize = 10_000;
 const SHOWN: usize = 300;
 
 /// The version of the record's format.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// The record itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +121,10 @@ pub struct Record {
     pub by: String,
     /// The move's id: also the mark on every object it creates.
     pub move_id: String,
+    /// Proves which objects of the target the move made ([`crate::copy_mark`]). Only the records have it: reports and documents must
+    /// not. None if the move was begun in an earlier format, or keeps no record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_key: Option<String>,
     /// The phase it has reached.
     pub phase: Phase,
     /// What the user asked for.
@@ -150,6 +155,9 @@ pub struct Record {
     /// The digest of the release list, once there is one. The list lies in the target: by this the source knows it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_digest: Option<String>,
+    /// The source's objects on the release list. Without the target, the source proves by this that it is complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_uids: Option<UidSet>,
     /// In how many chunks the release list is stored beside the record.
     pub release_chunks: usize,
     /// That the source is handed over in files: it stays paused until they are imported elsewhere.
@@ -297,11 +305,13 @@ impl Record {
             let texts = plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
             texts.chain(plugins.iter().flat_map(|pin| pin.vouched_by.iter().chain(&pin.granted)))
         };
-        let own = || [&self.written_by, &self.by, &self.started].into_iter().chain(&self.release_digest);
+        let digests = || self.release_digest.iter().chain(self.release_uids.iter().map(|uids| &uids.digest));
+        let own = || [&self.written_by, &self.by, &self.started].into_iter().chain(digests());
         let texts = || own().chain(pins());
         let mut claims = plugins.iter().flat_map(|pin| [&pin.vouched_by, &pin.granted]);
-        let checks: [(bool, &'static str); 21] = [
+        let checks: [(bool, &'static str); 22] = [
             (is_move_id(&self.move_id), "moveId"),
+            (self.copy_key.as_ref().is_none_or(|key| is_move_id(key)), "copyKey"),
             (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
             (
                 namespaces.len().max(touched.len()).max(scope.namespace_map.pairs().count())

@@ -22,6 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -104,6 +105,24 @@ pub struct ReleaseList {
 /// The version of the list's format; a list without a version line is of the first.
 pub const FORMAT: u32 = 3;
 
+/// A set of UIDs, too many to be stored. Equal sets have equal digests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UidSet {
+    /// Number of UIDs.
+    pub count: usize,
+    /// Digest of the sorted UIDs.
+    pub digest: String,
+}
+
+impl<'a> FromIterator<&'a Uid> for UidSet {
+    fn from_iter<T: IntoIterator<Item = &'a Uid>>(uids: T) -> Self {
+        let uids: BTreeSet<&str> = uids.into_iter().map(|uid| uid.0.as_str()).collect();
+        let lines: String = uids.iter().flat_map(|uid| [*uid, "\n"]).collect();
+        Self { count: uids.len(), digest: hex(&Sha256::digest(lines)) }
+    }
+}
+
 /// Why a list can't be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ListError {
@@ -125,6 +144,11 @@ impl ReleaseList {
     /// What tells it from any other list.
     pub fn digest(&self) -> String {
         hex(&Sha256::digest(self.chunks(usize::MAX).concat()))
+    }
+
+    /// The source's objects on the list: by this, a source proves without the list that it is complete.
+    pub fn uids(&self) -> UidSet {
+        self.entries.iter().map(|entry| &entry.uid).collect()
     }
 
     /// The list as text, in chunks of at most `limit` bytes, split between lines.
@@ -342,7 +366,7 @@ pub fn digest(group_kind: &GroupKind, value: &Value, with_status: bool) -> Optio
 }
 
 /// The first half of a hash.
-fn hex(hash: &[u8]) -> String {
+pub(crate) fn hex(hash: &[u8]) -> String {
     hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 

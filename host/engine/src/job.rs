@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pivot_core::copy_mark::CopyMark;
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
@@ -30,6 +31,8 @@ pub(crate) struct Job {
     pub(crate) halter: Halter,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) move_id: String,
+    /// Which objects of the target this move made.
+    pub(crate) copy_mark: CopyMark,
     /// Whether the source is handed over in files.
     pub(crate) handover: bool,
     /// Held from the beginning to the end; none if the source has no Leases.

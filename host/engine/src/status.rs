@@ -4,6 +4,7 @@
 //! role. A cluster that is given alone is asked for both.
 
 use pivot_core::Side;
+use pivot_core::record::Record;
 use pivot_places::PlaceError;
 
 use crate::leftover;
@@ -105,7 +106,9 @@ fn move_status(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
     let (elsewhere, orphaned) = (found.elsewhere, found.orphaned);
     let asked = found.at.source.as_ref().map(|source| source.record.scope.clone());
     let one_sided = found.one_sided.clone();
-    Some(MoveStatus { decides, record: record.clone(), elsewhere, orphaned, asked, one_sided, missing })
+    // Documents and events are read by more people than the records are.
+    let record = Record { copy_key: None, ..record.clone() };
+    Some(MoveStatus { decides, record, elsewhere, orphaned, asked, one_sided, missing })
 }
 
 async fn locks(opened: &Opened) -> Result<Vec<LockStatus>, Failure> {

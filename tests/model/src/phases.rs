@@ -69,7 +69,15 @@ impl Turn<'_> {
                 self.go(next);
             }
             Step::StillPaused => self.still_paused(id),
-            Step::EnterReleased => self.write_target(Phase::Released, Step::Release(Item::Host)),
+            Step::EnterReleased => self.write_target(Phase::Released, Step::EnterReleasedAtSource),
+            Step::EnterReleasedAtSource => {
+                let entered = |record: &SourceRecord| record.phase >= Phase::Released;
+                self.write_source(
+                    entered,
+                    |record| record.phase = Phase::Released,
+                    Step::Release(Item::Host),
+                );
+            }
             Step::Release(item) => self.release(id, item),
             Step::EnterSettled => self.write_target(Phase::Settled, Step::Settle(Item::Host)),
             Step::LookForLeft => self.look_for_left(id),
@@ -138,12 +146,12 @@ impl Turn<'_> {
         let to_move =
             Item::BOTH.into_iter().any(|item| to_move[item] && self.state.source.objects[item].is_some());
         match (at_source.map(|record| record.phase), at_target.map(|record| record.phase)) {
-            (Some(Phase::Committed), _) if rollback => self.give_back(Why::Committed),
-            (Some(Phase::Committed), Some(Phase::Released)) if !process.gone => {
-                self.go(Step::Release(Item::Host));
+            (Some(Phase::Committed | Phase::Released), _) if rollback => self.give_back(Why::Committed),
+            (Some(Phase::Committed | Phase::Released), Some(Phase::Released)) if !process.gone => {
+                self.go(Step::EnterReleasedAtSource);
             }
-            (Some(Phase::Committed), Some(phase)) => self.take_up(phase),
-            (Some(Phase::Committed), None) => self.give_back(Why::Forgotten),
+            (Some(Phase::Committed | Phase::Released), Some(phase)) => self.take_up(phase),
+            (Some(Phase::Committed | Phase::Released), None) => self.give_back(Why::Forgotten),
             (Some(_), _) if rollback => self.undo(),
             (Some(_), _) => self.go(Step::EnterPaused),
             (None, Some(phase)) if phase < Phase::Finished && !rollback => self.take_up(phase),

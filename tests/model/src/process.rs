@@ -115,6 +115,7 @@ pub enum Step {
     Resume(Item),
     StillPaused,
     EnterReleased,
+    EnterReleasedAtSource,
     LookForLeft,
     Release(Item),
     EnterSettled,

@@ -75,7 +75,7 @@ impl Handover {
     /// The result of one command, in the terminal of the move's own run.
     fn command(&self, state: &State, id: Move, way: Way) -> Option<State> {
         let run = Run::BOTH.into_iter().find(|run| run.own_move() == id)?;
-        let committed = state.source.records[id].is_none_or(|record| record.phase == Phase::Committed);
+        let committed = state.source.records[id].is_none_or(|record| record.phase >= Phase::Committed);
         let back = match way {
             Way::Forward => state.target.lost,
             Way::Back => !committed,
@@ -128,7 +128,7 @@ fn needs_a_human(state: &State) -> bool {
     // The source is lost before anything was written to the target's record: there is a paused partial copy at most.
     let too_early = state.source.lost && Move::BOTH.iter().any(undecided);
     let committed =
-        |id: &Move| state.source.records[*id].is_some_and(|record| record.phase == Phase::Committed);
+        |id: &Move| state.source.records[*id].is_some_and(|record| record.phase >= Phase::Committed);
     // The target is lost after the commit: the source is the last copy, unpaused by hand.
     let too_late = state.target.lost && Move::BOTH.iter().any(committed);
     // A user edited a paused object after the run compared it for the last time: the run stops with the difference.

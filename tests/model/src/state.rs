@@ -154,7 +154,7 @@ pub enum Phase {
     Committed,
     /// Target: copies are being resumed.
     Live,
-    /// Target: the source's objects are being deleted.
+    /// Both: the source's objects are being deleted.
     Released,
     /// Target: holds are being released.
     Settled,

@@ -84,7 +84,7 @@ impl Model for Handover {
         }
         for item in Item::BOTH {
             let committed = state.source.records.0.iter().chain(&state.source.records.1);
-            let committed = committed.into_iter().any(|record| record.phase == Phase::Committed);
+            let committed = committed.into_iter().any(|record| record.phase >= Phase::Committed);
             if edits > 0 && state.source.objects[item].is_some() && !state.source.lost && !committed {
                 actions.push(Action::Edit(item));
             }

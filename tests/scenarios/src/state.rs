@@ -13,11 +13,12 @@ use serde_json::{Value, json};
 
 use crate::secrets::ensure_no_secret;
 
-const MARK: &str = "pivot-host.io/move";
+/// By which a move knows its copies.
+const MARKS: [&str; 2] = ["pivot-host.io/move", "pivot-host.io/copy-of"];
 /// On what remains of a finished move: a summary, for `status`.
 const FINISHED: &str = "pivot-host.io/finished";
 
-/// What must be identical at both ends of a move: everything but status, the mark, and what two servers never have in common.
+/// What must be identical at both ends of a move: everything but status, the marks, and what two servers never have in common.
 /// Owners are named; a missing one is marked as such. If records are kept beside the moved objects, the move's summary is left
 /// out.
 #[must_use]
@@ -33,9 +34,9 @@ pub fn carried(dump: Dump) -> Dump {
         }
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { continue };
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.remove(MARK);
+            annotations.retain(|name, _| !MARKS.contains(&name.as_str()));
         }
-        // A server shows no empty map; one that held only the mark disappears.
+        // A server shows no empty map; one that held only marks disappears.
         metadata.retain(|_, value| value.as_object().is_none_or(|map| !map.is_empty()));
     }
     dump

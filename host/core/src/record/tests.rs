@@ -10,13 +10,13 @@ fn a_record_of_the_first_release_is_read_and_one_of_the_future_is_not() {
     let record = Record::parse(old).unwrap();
     assert_eq!((record.phase, record.written_by.as_str()), (Phase::Copied, ""));
     let again = serde_json::to_string(&record).unwrap();
-    assert!(again.contains("\"format\":4"), "{again}");
+    assert!(again.contains("\"format\":5"), "{again}");
     assert_eq!(Record::parse(&again).unwrap(), record);
 
-    let newer = r#"{"format":5,"writtenBy":"9.1.0","anything":{}}"#;
+    let newer = r#"{"format":6,"writtenBy":"9.1.0","anything":{}}"#;
     assert_eq!(
         Record::parse(newer).unwrap_err(),
-        RecordError::Newer { format: 5, written_by: "9.1.0".into() }
+        RecordError::Newer { format: 6, written_by: "9.1.0".into() }
     );
     for (from, to) in
         [("\"moveId\"", "\"only\":\"x\",\"moveId\""), ("{\"one\":\"a\"}", "{\"one\":\"a\"},\"only\":[\"c\"]")]
@@ -31,7 +31,7 @@ fn a_record_of_the_first_release_is_read_and_one_of_the_future_is_not() {
 fn a_record_that_no_move_wrote_is_not_believed() {
     let good = json!({"moveId": "m", "phase": "Copied", "scope": {"namespaces": {"one": "a"}, "exclude": [], "added": []}, "source": "u",
         "target": null, "started": "t", "namespaces": [], "plugins": [], "kinds": [], "touched": ["a"],
-        "releaseChunks": 500, "seal": "Set", "handover": {"contents": format!("{}0", names::FILES), "imports": ["m"]}});
+        "copyKey": "k", "releaseUids": {"count": 1, "digest": "d"}, "releaseChunks": 500, "seal": "Set", "handover": {"contents": format!("{}0", names::FILES), "imports": ["m"]}});
     assert!(Record::parse(&good.to_string()).is_ok());
     let long = "x".repeat(1_000_000);
     let names: Vec<String> = (0..50_001).map(|n| format!("n{n}")).collect();
@@ -45,6 +45,12 @@ fn a_record_that_no_move_wrote_is_not_believed() {
         ("/moveId", json!("")),
         ("/moveId", json!("m\nerror: x")),
         ("/moveId", json!(long)),
+        ("/copyKey", json!("")),
+        ("/copyKey", json!("k\nu")),
+        ("/copyKey", json!(long)),
+        ("/releaseUids", json!({"count": -1, "digest": "d"})),
+        ("/releaseUids", json!({"count": 1, "digest": long})),
+        ("/releaseUids", json!({"count": 1, "digest": "d", "more": 1})),
         ("/releaseChunks", json!(501)),
         ("/releaseChunks", json!(100_000_000)),
         ("/releaseChunks", json!(u64::MAX)),
@@ -105,7 +111,7 @@ fn a_record_that_no_move_wrote_is_not_believed() {
         let told = Record::parse(&bad.to_string()).unwrap_err().to_string();
         assert!(told.len() < 1_000 && !told.contains('\n'), "{field}: {told}");
     }
-    let newer = json!({"format": 5, "writtenBy": format!("9\nerror: {long}")}).to_string();
+    let newer = json!({"format": 6, "writtenBy": format!("9\nerror: {long}")}).to_string();
     let told = Record::parse(&newer).unwrap_err().to_string();
     assert!(told.len() < 1_000 && !told.contains('\n'), "{told}");
 }
@@ -132,13 +138,13 @@ fn the_target_decides_from_committed_on() {
 }
 
 /// A record with whatever a record can have.
-const FULL: &str = r#"{"format":4,"writtenBy":"0.1.0","by":"jane@laptop","moveId":"01J-a","phase":"Committed","scope":{"format":1,
+const FULL: &str = r#"{"format":5,"writtenBy":"0.1.0","by":"jane@laptop","moveId":"01J-a","copyKey":"k","phase":"Committed","scope":{"format":1,
     "namespaces":{"one":"a"},"clusters":[{"namespace":"a","name":"c"}],"exclude":[{"kind":{"group":"g","kind":"K"}}],"carry":[
     {"kind":{"group":"","kind":"Secret"},"object":{"namespace":"a","name":"s"}}],"added":[{"object":{"group":"","kind":"ConfigMap",
     "namespace":"a","name":"bom"},"uid":"added-1"}],"namespaceMap":{"a":"b"},"movePaused":true},"source":"u","target":"v",
     "intoDirectory":false,"started":"2026-11-25T00:00:00Z","namespaces":["b"],"plugins":[{"name":"p","version":"1","digest":"d",
     "vouchedBy":["k"],"granted":["hook hold"]}],"kinds":[{"group":"g","kind":"K"}],"touched":["a"],"plan":"sha256","seal":"Set",
-    "releaseChunks":2,"handover":{"contents":"directory-0","to":"a directory","at":"t","imports":["m"],"withdrawn":true}}"#;
+    "releaseUids":{"count":1,"digest":"d"},"releaseChunks":2,"handover":{"contents":"directory-0","to":"a directory","at":"t","imports":["m"],"withdrawn":true}}"#;
 
 #[test]
 fn any_text_is_a_record_or_refused() {

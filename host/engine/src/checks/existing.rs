@@ -1,6 +1,6 @@
 //! Objects that already exist in the target under a name to be created.
 //!
-//! An existing object is never overwritten unless it carries this move's mark. Objects that others need too (cluster-scoped
+//! An existing object is never overwritten unless it carries this move's mark, with its proof. Objects that others need too (cluster-scoped
 //! objects, shared classes) are used if their content matches; any other object of the same name stops the move.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,8 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
         .iter()
         .filter_map(|step| Some((&step.key, hidden(job, step).then(|| outside(job, &step.key))?)))
         .collect();
-    let theirs = taken.filter(|(step, meta)| !meta.marked(&job.move_id) && !refused.contains_key(&step.key));
+    let theirs = taken
+        .filter(|(step, meta)| !job.copy_mark.is_on(&step.key, meta) && !refused.contains_key(&step.key));
     let verdicts = theirs.map(|(step, meta)| -> Work<'_, (&Key, Verdict)> {
         async move {
             let verdict = if shareable(job, snapshot, step, meta) {
@@ -295,8 +296,9 @@ async fn managed_twice(
         ended => ended?,
     };
     let refusal = |(cluster, keys): (&Key, Vec<&Key>)| {
-        let makers: BTreeSet<&String> =
-            keys.iter().filter_map(|key| there.get(*key)?.annotations.get(MARK)).collect();
+        let marks = keys.iter().filter_map(|key| there.get(*key)?.annotations.get(MARK));
+        // Others put this move's mark there.
+        let makers: BTreeSet<&String> = marks.filter(|id| **id != job.move_id).collect();
         let makers: Vec<String> = makers.into_iter().map(|id| describe_maker(id, &ended)).collect();
         let by =
             if makers.is_empty() { String::new() } else { format!(", created by {}", some_of(&makers, 3)) };
@@ -344,6 +346,7 @@ fn describe_maker(id: &str, ended: &[Finished]) -> String {
 pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
     let key = job.target.own_name(key);
     let whose = match there.annotations.get(MARK) {
+        Some(id) if *id == job.move_id => " (it has this move's mark, without the proof)".to_owned(),
         Some(id) => format!(" (an earlier move, {id}, created it)"),
         None => String::new(),
     };

@@ -64,7 +64,7 @@ impl ActiveMove {
             // Nothing is deleted before the phase is recorded; the steps before a delete do no harm without it.
             let (written, may_delete) = tokio::sync::watch::channel(false);
             let advance = async {
-                let advanced = self.journal.advance(Phase::Released).await;
+                let advanced = self.journal.enter_released().await;
                 if advanced.is_ok() {
                     written.send_replace(true);
                 }

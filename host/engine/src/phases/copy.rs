@@ -77,7 +77,8 @@ pub(crate) async fn body_of(
     let drops_status = kind.status_subresource && job.target.can().owns_status;
     // It also needs the field managers, which a server accepts only after the create.
     let ownership = (object.meta.has_applier() && !job.target.can().judges).then(|| field_ownership(&source));
-    let mut body = body::creation(source, owners, drops_status, &job.move_id);
+    let mut body =
+        body::creation(source, owners, drops_status, job.copy_mark.annotations(&step.key, &step.uid));
     if step.added_from().is_some() {
         merge::apply(&mut body, &json!({"metadata": {"annotations": {names::ADDED: "true"}}}));
     }
@@ -225,7 +226,7 @@ async fn over_existing(
             };
             there.meta.owner_references.iter().any(|owner| ours(&owner.uid))
         };
-        if !there.meta.marked(&job.move_id) && !below_ours() {
+        if !job.copy_mark.is_on(&step.key, &there.meta) && !below_ours() {
             return match existing::judge(job, &copies.snapshot, step).await? {
                 Verdict::Use(uid, _) => Ok(Existing::Used(uid)),
                 Verdict::Gone => continue,

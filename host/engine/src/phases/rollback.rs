@@ -72,14 +72,14 @@ pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Fai
 }
 
 async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {
-    let marked = Arc::new(marked(job, record).await?);
+    let copies = Arc::new(find_copies(job, record).await?);
     let added: Arc<BTreeSet<Key>> =
         Arc::new(record.scope.added.iter().map(|added| added.object.clone()).collect());
     let place: BTreeMap<&Uid, usize> =
-        marked.iter().enumerate().map(|(i, (_, meta))| (&meta.uid, i)).collect();
+        copies.iter().enumerate().map(|(i, (_, meta))| (&meta.uid, i)).collect();
     // Dependents first.
-    let mut after: Vec<Vec<usize>> = vec![Vec::new(); marked.len()];
-    for (index, (_, meta)) in marked.iter().enumerate() {
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); copies.len()];
+    for (index, (_, meta)) in copies.iter().enumerate() {
         for owner in &meta.owner_references {
             if let Some(list) = place.get(&owner.uid).and_then(|&owner| after.get_mut(owner)) {
                 list.push(index);
@@ -87,9 +87,9 @@ async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure>
         }
     }
     dataflow::run(&after, job.limiter(Side::Target), &job.halter, |index| {
-        let (job, marked, added) = (job.clone(), marked.clone(), added.clone());
+        let (job, copies, added) = (job.clone(), copies.clone(), added.clone());
         async move {
-            let Some((key, meta)) = marked.get(index) else {
+            let Some((key, meta)) = copies.get(index) else {
                 return Err(Failure::Bug(format!("no object {index}")));
             };
             match added.contains(&job.target.own_name(key)) {
@@ -102,7 +102,7 @@ async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure>
     })
     .await?;
     clear_namespaces(job, record).await?;
-    Ok(marked.len())
+    Ok(copies.len())
 }
 
 async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
@@ -112,16 +112,16 @@ async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every object in the target with the move's mark.
-async fn marked(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
+/// Every object in the target that this move made.
+async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
     // The namespaces of a cluster are removed once they are empty.
     let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.can().judges;
     let kinds = record.kinds.iter().filter(removed_here).filter_map(|gk| job.kinds.target.get(gk));
     let wanted = listing::collections(kinds, &record.touched);
     let mut found = Vec::new();
     for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
-        let ours = listed.required()?.into_iter().filter(|meta| meta.marked(&job.move_id));
-        found.extend(ours.map(|meta| (listing::key(&kind, &meta), meta)));
+        let all = listed.required()?.into_iter().map(|meta| (listing::key(&kind, &meta), meta));
+        found.extend(all.filter(|(key, meta)| job.copy_mark.is_on(key, meta)));
     }
     Ok(found)
 }
@@ -159,7 +159,7 @@ async fn inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> 
     for ((kind, _), listed) in listing::metas(&job.target, EMPTY_LISTS, wanted).await? {
         let other = |meta: &&Meta| {
             !always.contains(&(kind.group_kind.kind.as_str(), meta.name.as_str()))
-                && !meta.marked(&job.move_id)
+                && !job.copy_mark.is_on(&listing::key(&kind, meta), meta)
         };
         if let Some(meta) = listed.required()?.iter().find(other) {
             return Ok(Some(listing::key(&kind, meta)));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pivot_core::copy_mark::CopyMark;
 use pivot_core::record::{Handover, Phase, Pin, Record, Seal, record_name};
 use pivot_core::{Both, Side, words};
 use tokio::time::Instant;
@@ -49,6 +50,7 @@ pub(crate) fn begin(
     let plugins: Vec<_> =
         plugins.iter().map(|plugin| plugin.for_run().unwrap_or_else(|| plugin.clone())).collect();
     let into_directory = !sides.target.can().keeps_state;
+    let keeps_record = records.source.is_some() || records.target.is_some();
     let orphaned = found.as_ref().is_some_and(|found| found.orphaned);
     let other_files = found.as_ref().is_some_and(|found| found.other_files);
     if let Some(FoundMove { at: Both { source: Some(source), .. }, another: Some(another), .. }) = &found {
@@ -68,6 +70,7 @@ pub(crate) fn begin(
             written_by: String::new(),
             by: options.operator.clone(),
             move_id: new_id,
+            copy_key: keeps_record.then(|| uuid::Uuid::new_v4().to_string()),
             phase: Phase::Checked,
             scope: options.scope.clone(),
             source: identities.source,
@@ -76,6 +79,7 @@ pub(crate) fn begin(
             started: now(),
             namespaces: Vec::new(),
             release_digest: None,
+            release_uids: None,
             plugins: plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect(),
             kinds: Default::default(),
             touched: Default::default(),
@@ -100,6 +104,7 @@ pub(crate) fn begin(
         halter,
         watcher,
         move_id,
+        copy_mark: CopyMark::from_record(&record),
         handover,
         locks,
         change_counts: Default::default(),

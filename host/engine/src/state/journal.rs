@@ -1,7 +1,7 @@
 //! The records of one move, and the order in which they are written.
 //!
 //! Before the commit only the source's record counts. The commit writes the target's record, which decides as soon as the
-//! source's says Committed; at the end the source's is removed first. If the source keeps no state, the target's record is the
+//! source's says Committed. Before the first object is deleted, both say Released. At the end the source's is removed first. If the source keeps no state, the target's record is the
 //! only one from the first phase on, and one write to it is the commit.
 
 use std::collections::BTreeSet;
@@ -177,9 +177,14 @@ impl Journal {
         let Some(target) = &self.records.target else { return Err(no_record()) };
         let (chunks, inline) = pieces(list);
         let release_chunks = chunks.len();
-        let release_digest = Some(list.digest());
-        let record =
-            Record { phase: Phase::Committed, release_chunks, release_digest, kinds, ..self.record.clone() };
+        let record = Record {
+            phase: Phase::Committed,
+            release_chunks,
+            release_digest: Some(list.digest()),
+            release_uids: Some(list.uids()),
+            kinds,
+            ..self.record.clone()
+        };
         // The target's record already says Live: it decides nothing until the source's says Committed, and then Live is next.
         let live = Record { phase: Phase::Live, ..record.clone() };
         if self.at.target.is_some() {
@@ -238,6 +243,16 @@ impl Journal {
         self.write(Side::Target, &record, None).await?;
         self.record = record;
         Ok(())
+    }
+
+    /// Records that deleting begins: in both records, so that each alone tells whether the source is complete.
+    pub(crate) async fn enter_released(&mut self) -> Result<(), Failure> {
+        self.advance(Phase::Released).await?;
+        let stored = self.at.source.as_ref().map(|stored| &stored.record);
+        let Some(complete) = stored.filter(|record| record.phase < Phase::Released) else { return Ok(()) };
+        let written_by = self.record.written_by.clone();
+        let record = Record { phase: Phase::Released, written_by, ..complete.clone() };
+        self.write(Side::Source, &record, None).await
     }
 
     /// The list of a committed move; `None` if the move is being closed.

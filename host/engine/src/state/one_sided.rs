@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
+use pivot_core::copy_mark::CopyMark;
 use pivot_core::record::{Phase, Record};
 use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::soft::is_cluster;
-use pivot_core::{Both, GroupKind, Key, Kind, Side, Uid, pause};
+use pivot_core::{Both, GroupKind, Key, Kind, Meta, Object, Side, Uid, pause};
 
 use crate::outcome::failure::Failure;
 use crate::outcome::under_way::OneSidedMove;
@@ -72,13 +73,16 @@ pub(crate) async fn running_copy(
     let Some(kind) = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| kinds.get(gk)) else {
         return Ok(None);
     };
-    let imports = record.handover.iter().flat_map(|handover| &handover.imports);
-    let marks: Vec<&String> = imports.chain([&record.move_id]).collect();
+    let mark = CopyMark::from_record(record);
+    // Imports have records of their own.
+    let is_import =
+        |meta: &Meta| record.handover.iter().flat_map(|handover| &handover.imports).any(|id| meta.marked(id));
+    let is_copy = |cluster: &Object| mark.is_on(&cluster.key(), &cluster.meta) || is_import(&cluster.meta);
     let lists = record.touched.iter().map(|namespace| target.list(kind, Some(namespace)).boxed());
     for listing in side_by_side::all(LISTS, lists.collect()).await? {
         for cluster in listing.objects {
             let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(Side::Target, error))?;
-            if !paused && marks.iter().any(|mark| cluster.meta.marked(mark)) {
+            if !paused && is_copy(&cluster) {
                 return Ok(Some(target.own_name(&cluster.key())));
             }
         }

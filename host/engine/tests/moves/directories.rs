@@ -159,6 +159,7 @@ fn objects(path: &Path) -> BTreeMap<String, Value> {
         let move_id = body["metadata"]["annotations"][names::MARK].as_str().unwrap();
         let mut body: Value = serde_json::from_str(&text.replace(move_id, "a move's")).unwrap();
         let metadata = body["metadata"].as_object_mut().unwrap();
+        metadata["annotations"].as_object_mut().unwrap().remove(names::COPY_OF);
         for field in ["uid", "resourceVersion", "creationTimestamp", "generation"] {
             metadata.remove(field);
         }

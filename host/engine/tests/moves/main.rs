@@ -35,6 +35,8 @@ mod evidence;
 #[cfg(test)]
 mod fence;
 #[cfg(test)]
+mod forged;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod generated;

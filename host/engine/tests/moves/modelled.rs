@@ -174,6 +174,7 @@ async fn a_move_takes_the_steps_of_the_model() {
         let after = [
             Step::Resume(cluster),
             Step::EnterReleased,
+            Step::EnterReleasedAtSource,
             Step::Release(cluster),
             Step::Release(host),
             Step::EnterSettled,

@@ -146,7 +146,7 @@ async fn every_hook_is_called_and_its_decision_carried_out() {
     let annotations = host["metadata"]["annotations"].as_object().unwrap();
     assert_eq!(
         annotations.keys().collect::<Vec<_>>(),
-        ["pivot-host.io/move"],
+        ["pivot-host.io/copy-of", "pivot-host.io/move"],
         "no hold and no memory is left"
     );
     assert!(stage.target.body(&key(INFRA, "Host", "spare")).is_none());

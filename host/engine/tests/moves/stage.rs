@@ -187,6 +187,7 @@ pub(crate) fn picture(place: &MemoryPlace) -> BTreeMap<String, Value> {
         }
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.remove("pivot-host.io/move");
+            annotations.remove("pivot-host.io/copy-of");
             annotations.remove("pivot-host.io/added");
             if annotations.is_empty() {
                 metadata.remove("annotations");

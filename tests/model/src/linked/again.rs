@@ -99,9 +99,7 @@ fn at_rest(state: &Linking) -> bool {
 fn needs_a_human(state: &Linking) -> bool {
     // A user edited a paused object after the run compared it for the last time: the run stops with the difference.
     let edited = |item: &Item| match (state.originals[*item], state.under_way()) {
-        (Some(original), Some(record)) => {
-            state.at_source == Some(Phase::Committed) && original.content != record.list[*item]
-        }
+        (Some(original), Some(record)) => state.committed() && original.content != record.list[*item],
         _ => false,
     };
     state.parent_gone || state.past.decided || Item::BOTH.iter().any(edited)

@@ -107,6 +107,10 @@ impl Turn<'_> {
             Step::StillPaused => return self.still_paused().then_some(Step::EnterReleased),
             Step::EnterReleased => {
                 self.advance(Phase::Released)?;
+                self.after_released()
+            }
+            Step::EnterReleasedAtSource => {
+                self.write_source(Phase::Released)?;
                 Step::Release(Item::Cluster)
             }
             Step::Release(item) => {
@@ -174,19 +178,27 @@ impl Turn<'_> {
         }
     }
 
+    /// Nothing is deleted before the source's record says Released, too.
+    fn after_released(&self) -> Step {
+        match self.run.at_source {
+            Some(phase) if phase < Phase::Released => Step::EnterReleasedAtSource,
+            _ => Step::Release(Item::Cluster),
+        }
+    }
+
     /// Where the move is continued, if it is.
     fn read_records(&mut self) -> Option<Step> {
         (self.run.at_source, self.run.at_target) = (self.state.at_source, self.state.at_target);
         let at_target = self.state.under_way();
         match (self.state.at_source, at_target) {
-            (Some(Phase::Committed), _) if self.run.back => None,
-            (Some(Phase::Committed), Some(record)) => Some(match record.phase {
-                Phase::Released => Step::Release(Item::Cluster),
+            (Some(Phase::Committed | Phase::Released), _) if self.run.back => None,
+            (Some(Phase::Committed | Phase::Released), Some(record)) => Some(match record.phase {
+                Phase::Released => self.after_released(),
                 Phase::Settled => Step::Settle(Item::Host),
                 _ => self.after_commit(),
             }),
             // It was finished without this source.
-            (Some(Phase::Committed), None) => None,
+            (Some(Phase::Committed | Phase::Released), None) => None,
             (Some(Phase::Copied), _) => Some(Step::LookAtCopies),
             (Some(_), _) if self.run.back => Some(Step::TakeBack(Item::Cluster)),
             (Some(_), _) => Some(Step::EnterPaused),

@@ -229,7 +229,7 @@ impl Linking {
 
     /// Whether the source's record says that the target's decides.
     pub fn committed(&self) -> bool {
-        self.at_source == Some(Phase::Committed)
+        self.at_source >= Some(Phase::Committed)
     }
 
     /// Whether all copies are there and run.

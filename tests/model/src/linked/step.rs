@@ -23,6 +23,8 @@ pub enum Step {
     Resume(Item),
     StillPaused,
     EnterReleased,
+    /// The source's record says so, too, before anything is deleted.
+    EnterReleasedAtSource,
     Release(Item),
     LookForLeft,
     EnterSettled,
@@ -72,6 +74,7 @@ impl Step {
             | Self::List
             | Self::EnterCopied
             | Self::CommitSource
+            | Self::EnterReleasedAtSource
             | Self::Release(_)
             | Self::LookForLeft
             | Self::CloseSource

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::kinds::is_global;
 
-const MARK: &str = "pivot-host.io/move";
+const MARKS: [&str; 2] = ["pivot-host.io/move", "pivot-host.io/copy-of"];
 const FINISHED: &str = "pivot-host.io/finished";
 const PAUSED: &str = "/metadata/annotations/cluster.x-k8s.io~1paused";
 
@@ -197,12 +197,12 @@ pub(crate) fn comparable(mut dump: Dump) -> Dump {
         metadata.insert("applied".to_owned(), applied);
         metadata.insert("managers".to_owned(), managers);
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.remove(MARK);
+            annotations.retain(|name, _| !MARKS.contains(&name.as_str()));
         }
         if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
             owners.sort_by_key(ToString::to_string);
         }
-        // A server shows no empty map; one that held only the mark disappears.
+        // A server shows no empty map; one that held only marks disappears.
         metadata.retain(|_, value| value.as_object().is_none_or(|map| !map.is_empty()));
     }
     dump

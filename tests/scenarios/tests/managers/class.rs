@@ -16,7 +16,7 @@ use super::handover::{OBJECTS, go};
 use super::world::{CLUSTER_NAME, World};
 
 const CLUSTER: &str = "Cluster.cluster.x-k8s.io";
-const MARK: &str = "pivot-host.io/move";
+const MARKS: [&str; 2] = ["pivot-host.io/move", "pivot-host.io/copy-of"];
 const LIMIT: Duration = Duration::from_mins(5);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -118,8 +118,8 @@ fn applied(dump: &Dump) -> BTreeSet<String> {
             paths(&entry["fieldsV1"], &format!("{key}, {}: ", entry["manager"]), &mut fields);
         }
     }
-    // A move marks each copy, and the mark of a MachineDeployment is applied to its MachineSets.
-    fields.retain(|field| !field.contains(MARK));
+    // A move marks each copy, and the marks of a MachineDeployment are applied to its MachineSets.
+    fields.retain(|field| !MARKS.iter().any(|mark| field.contains(mark)));
     fields
 }
 

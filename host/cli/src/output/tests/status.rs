@@ -33,6 +33,8 @@ fn record(phase: Phase) -> Record {
         plan: None,
         seal: None,
         release_digest: None,
+        copy_key: None,
+        release_uids: None,
         release_chunks: 0,
     }
 }
