@@ -13,7 +13,9 @@ use pivot_core::scope::Namespaces;
 use pivot_core::soft::kubeconfig_of;
 use pivot_core::{Key, Side};
 use pivot_engine::run;
-use pivot_engine::{Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Stop, Watcher};
+use pivot_engine::{
+    Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Situation, Stop, Watcher,
+};
 use serde::Serialize;
 
 use crate::approval::{self, Approved};
@@ -483,7 +485,7 @@ impl<'a> Command<'a> {
         let into_directory = self.choices.connection.to_directory.is_some();
         let move_id = Some(one.record.move_id.as_str()).filter(|_| named);
         let about = About { move_id, committed: one.record.phase.committed() };
-        self.lines(one.situation(silent, into_directory).next(), about)
+        self.lines(Situation::of_status(one, silent, into_directory).next(), about)
     }
 
     /// Reports a failure outside the engine.

@@ -3,6 +3,7 @@
 pub(crate) mod advice;
 pub(crate) mod change_counts;
 pub(crate) mod failure;
+pub(crate) mod one_sided;
 pub(crate) mod remedies;
 pub(crate) mod report;
 pub(crate) mod stop;

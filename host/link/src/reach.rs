@@ -21,7 +21,7 @@ pub enum ReachError {
     Address(String),
     /// The environment's proxy can't be used.
     #[error("HTTPS_PROXY: {0}")]
-    Proxy(String),
+    Proxy(&'static str),
     /// Nobody answers there.
     #[error("{address}: {error}")]
     Connect {
@@ -38,7 +38,9 @@ pub enum ReachError {
 /// Calls `HOST:PORT`, through the proxy that the environment names for it, if it names one.
 pub(crate) async fn reach(address: &str, tls: TlsConnector) -> Result<TlsStream<TcpStream>, ReachError> {
     let host = host(address)?;
-    let proxy = choose_proxy(address, |name| std::env::var(name).ok())?;
+    let server = format!("https://{address}").parse();
+    let server = server.map_err(|_| ReachError::Address(address.to_owned()))?;
+    let proxy = choose_proxy(&server, |name| std::env::var(name).ok()).map_err(ReachError::Proxy)?;
     let dialled = async {
         let stream = match &proxy {
             Some(proxy) => connect_through(proxy, address).await?,

@@ -8,27 +8,23 @@ use pivot_core::words::line;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::reach::ReachError;
-
 /// The longest answer of a proxy, in bytes.
 const LONGEST: usize = 8 << 10;
 /// How much of its first line an error quotes, in bytes.
 const QUOTED: usize = 200;
 
-/// Returns the proxy that the environment names for `HOST:PORT`, by the rules for API servers.
+/// Returns the proxy that the environment names for a server, by the rules for API servers, or why it can't be used.
 pub(crate) fn choose_proxy(
-    address: &str,
+    server: &Uri,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<Option<Uri>, ReachError> {
-    let server: Uri =
-        format!("https://{address}").parse().map_err(|_| ReachError::Address(address.to_owned()))?;
-    match pivot_places::choose_proxy(&server, None, variable) {
-        Ok(Some(proxy)) if proxy.scheme_str() != Some("http") => Err(ReachError::Proxy(
-            "an agent calls only through a proxy whose URL begins with http://".to_owned(),
-        )),
+) -> Result<Option<Uri>, &'static str> {
+    match pivot_places::choose_proxy(server, None, variable) {
+        Ok(Some(proxy)) if proxy.scheme_str() != Some("http") => {
+            Err("an agent calls only through a proxy whose URL begins with http://")
+        }
         Ok(proxy) => Ok(proxy),
         // The text could quote a password.
-        Err(_) => Err(ReachError::Proxy("not a URL".to_owned())),
+        Err(_) => Err("not a URL"),
     }
 }
 
@@ -125,7 +121,8 @@ mod tests {
             let variable = |name: &str| {
                 variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
             };
-            choose_proxy(address, variable).map(|proxy| proxy.map(|proxy| proxy.to_string()))
+            choose_proxy(&format!("https://{address}").parse().unwrap(), variable)
+                .map(|proxy| proxy.map(|proxy| proxy.to_string()))
         };
         let proxy = "http://10.0.0.9:3128/";
         assert_eq!(chosen("pivot.example.com:8443", "10.0.0.9:3128", "").unwrap().as_deref(), Some(proxy));
@@ -134,8 +131,7 @@ mod tests {
         {
             assert_eq!(chosen(address, proxy, no_proxy).unwrap(), None, "{address}");
         }
-        let refused =
-            chosen("pivot.example.com:1", "socks5://u:secret@10.0.0.9:1", "").unwrap_err().to_string();
+        let refused = chosen("pivot.example.com:1", "socks5://u:secret@10.0.0.9:1", "").unwrap_err();
         assert!(refused.contains("http://") && !refused.contains("secret"), "{refused}");
     }
 }

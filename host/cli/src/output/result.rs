@@ -7,7 +7,7 @@ use pivot_core::record::{Finished, Handover, Phase, Record, Seal};
 use pivot_core::refusal::some_of;
 use pivot_core::{GroupKind, Key, Side, words};
 use pivot_engine::RolledBack;
-use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Report, Status};
+use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Report, Situation, Status};
 
 use super::lines;
 use super::lines::count;
@@ -246,7 +246,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
     for (name, value) in [
         ("phase", phase(one)),
         // Whether the target is a directory makes no difference to it.
-        ("state", one.situation(silent, false).state()),
+        ("state", Situation::of_status(one, silent, false).state()),
         ("what", record.scope.to_string()),
         ("started", started(record)),
         ("plugins", plugins),

@@ -6,10 +6,10 @@ use pivot_core::Side;
 use pivot_core::record::{Phase, Record};
 use pivot_places::PlaceError;
 
-use crate::outcome::failure::Failure;
+use crate::outcome::failure::{Failure, RUN_ACTIVE};
+use crate::outcome::one_sided::OneSidedMove;
 use crate::outcome::stop::Next;
-use crate::outcome::under_way::OneSidedMove;
-use crate::state::expiry::RUN_ACTIVE;
+use crate::outcome::under_way::MoveStatus;
 
 /// What is known of a move when people are told about it.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +90,27 @@ pub enum Why<'a> {
     NotUndone(&'a str),
 }
 
-impl Situation<'_> {
+impl<'a> Situation<'a> {
+    /// What is known of a move when users ask for its state. `silent` is a side that does not answer, and `into_directory` says
+    /// whether the target that they named is a directory.
+    pub fn of_status(one: &'a MoveStatus, silent: Option<Side>, into_directory: bool) -> Self {
+        let MoveStatus { record, .. } = one;
+        let sides = match (silent, one.missing) {
+            _ if one.elsewhere => KnownSides::OtherTarget,
+            (_, Some(missing)) => KnownSides::NotGiven(missing),
+            (Some(silent), None) => KnownSides::Silent(silent),
+            (None, None) if into_directory => KnownSides::IntoDirectory,
+            (None, None) => KnownSides::Both,
+        };
+        let one_sided = match &one.one_sided {
+            Some(lost) => Some(OneRecord::Lost(lost)),
+            None => one.orphaned.then_some(OneRecord::RolledBack),
+        };
+        // Its file is one that only its user can name.
+        let files = if record.plan.is_some() { Files::OtherInputs } else { Files::Named };
+        Self { record, phase: record.phase, sides, one_sided, files, not_imported: false, why: Why::Asked }
+    }
+
     /// The state of both sides.
     pub fn state(&self) -> String {
         let Self { record, phase, .. } = self;
@@ -279,7 +299,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::outcome::under_way::MoveStatus;
 
     fn record(phase: Phase) -> Record {
         let fields = json!({
@@ -302,14 +321,14 @@ mod tests {
     }
 
     fn next(one: &MoveStatus) -> &'static [Next] {
-        one.situation(None, false).next()
+        Situation::of_status(one, None, false).next()
     }
 
     #[test]
     fn the_next_commands_depend_on_which_side_answers() {
         let at = |phase, silent| {
             let one = MoveStatus { decides: Side::Source, record: record(phase), ..live() };
-            one.situation(silent, false).next()
+            Situation::of_status(&one, silent, false).next()
         };
         assert_eq!(at(Phase::Copied, None), [Next::Resume, Next::Rollback]);
         assert_eq!(at(Phase::Live, None), [Next::Resume]);
@@ -347,8 +366,8 @@ mod tests {
         record.handover = Some(serde_json::from_value(json!({"contents": "files:0"})).unwrap());
         let handed_over = MoveStatus { decides: Side::Source, record, ..live() };
         assert_eq!(next(&handed_over), [Next::ResumeImported, Next::RollbackNotImported]);
-        assert_eq!(handed_over.situation(None, true).next(), [Next::RollbackNotImported]);
-        let silent = handed_over.situation(Some(Side::Target), false);
+        assert_eq!(Situation::of_status(&handed_over, None, true).next(), [Next::RollbackNotImported]);
+        let silent = Situation::of_status(&handed_over, Some(Side::Target), false);
         assert_eq!(silent.next(), [], "it may have imported the files");
         let alone = MoveStatus { missing: Some(Side::Target), ..handed_over };
         assert_eq!(next(&alone), [Next::RollbackNotImported]);

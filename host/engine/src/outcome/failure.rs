@@ -14,7 +14,7 @@ use pivot_places::PlaceError;
 use serde::Serialize;
 
 use crate::events::Awaited;
-use crate::outcome::under_way::OneSidedMove;
+use crate::outcome::one_sided::OneSidedMove;
 use crate::plugins::hooks::HookError;
 use crate::requests::halt::Halt;
 
@@ -42,6 +42,9 @@ pub enum Exit {
     /// SIGTERM, after stopping at a safe point.
     Terminated = 143,
 }
+
+/// The code of the refusal if another run is active.
+pub(crate) const RUN_ACTIVE: &str = "run-active";
 
 /// What failed.
 #[derive(Debug)]

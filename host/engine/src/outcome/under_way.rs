@@ -5,39 +5,7 @@ use pivot_core::record::Record;
 use pivot_core::scope::Scope;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::advice::{Files, KnownSides, OneRecord, Situation, Why};
-
-/// A move that only one side has a record of, by what the objects show. A missing record alone shows nothing: either cluster may have
-/// been restored from a backup.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OneSidedMove {
-    /// The target took over, so that what its source has is out of date; with the proof.
-    TakenOver(String),
-    /// By the source's record it is committed, and nothing in the target shows that: the source may be the last copy.
-    LastCopyInSource,
-    /// The source has none of the objects, and the target says that nothing was deleted yet: the target's copies may be the last.
-    LastCopyInTarget,
-}
-
-impl OneSidedMove {
-    /// What the objects show of the move, and what that means.
-    pub fn describe(&self, move_id: &str) -> String {
-        match self {
-            Self::TakenOver(proof) => format!(
-                "{proof}: the target has taken over, and what the source has is out of date; keep its Clusters paused"
-            ),
-            Self::LastCopyInSource => format!(
-                "the source says that move {move_id} is committed, and the target has neither a record nor a summary of it, and no \
-                 copy that runs: the target may have been restored from a backup, and the source may be the last copy"
-            ),
-            Self::LastCopyInTarget => format!(
-                "the target says that move {move_id} has deleted nothing yet, and its source has neither a record nor any of the \
-                 objects: the source seems to have been released, and the target restored from a backup of before that, so that \
-                 its copies are the last"
-            ),
-        }
-    }
-}
+use crate::outcome::one_sided::OneSidedMove;
 
 /// The state of one move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,34 +28,4 @@ pub struct MoveStatus {
     /// The side of this move that was not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Side>,
-}
-
-impl MoveStatus {
-    /// What is known of the move when users ask for its state. `silent` is a side that does not answer, and `into_directory` says
-    /// whether the target that they named is a directory.
-    pub fn situation(&self, silent: Option<Side>, into_directory: bool) -> Situation<'_> {
-        let Self { record, .. } = self;
-        let sides = match (silent, self.missing) {
-            _ if self.elsewhere => KnownSides::OtherTarget,
-            (_, Some(missing)) => KnownSides::NotGiven(missing),
-            (Some(silent), None) => KnownSides::Silent(silent),
-            (None, None) if into_directory => KnownSides::IntoDirectory,
-            (None, None) => KnownSides::Both,
-        };
-        let one_sided = match &self.one_sided {
-            Some(lost) => Some(OneRecord::Lost(lost)),
-            None => self.orphaned.then_some(OneRecord::RolledBack),
-        };
-        // Its file is one that only its user can name.
-        let files = if record.plan.is_some() { Files::OtherInputs } else { Files::Named };
-        Situation {
-            record,
-            phase: record.phase,
-            sides,
-            one_sided,
-            files,
-            not_imported: false,
-            why: Why::Asked,
-        }
-    }
 }

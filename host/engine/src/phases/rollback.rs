@@ -12,7 +12,7 @@ use pivot_places::{PlaceError, Preconditions};
 use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::outcome::under_way::OneSidedMove;
+use crate::outcome::one_sided::OneSidedMove;
 use crate::phases::commit;
 use crate::phases::pausing;
 use crate::requests::side_by_side::{EMPTY_LISTS, LISTS};

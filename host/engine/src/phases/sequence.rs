@@ -20,7 +20,7 @@ use crate::discovery::first_reading::FirstReading;
 use crate::events::{self, Awaited, Event};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::outcome::under_way::OneSidedMove;
+use crate::outcome::one_sided::OneSidedMove;
 use crate::phases::commit::{self, Comparison};
 use crate::phases::copy::{self, Copies};
 use crate::phases::handover;

@@ -9,12 +9,9 @@ use pivot_core::remedy::Remedy;
 use tokio::time::Instant;
 
 use crate::events::Watcher;
-use crate::outcome::failure::Failure;
+use crate::outcome::failure::{Failure, RUN_ACTIVE};
 use crate::requests::halt::Halter;
 use crate::state::lease::{DURATION, Leases, Seen};
-
-/// The code of the refusal if another run is active.
-pub(crate) const RUN_ACTIVE: &str = "run-active";
 
 /// Waits until a lease that was seen is free, gone, or unchanged for its duration; in the last case, returns it as last seen. A
 /// lease that changes is held by a run that is alive.

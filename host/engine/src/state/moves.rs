@@ -7,7 +7,7 @@ use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{Both, Side, Uid, names};
 
 use crate::outcome::failure::Failure;
-use crate::outcome::under_way::OneSidedMove;
+use crate::outcome::one_sided::OneSidedMove;
 use crate::state::records::Stored;
 
 /// A move under way.

@@ -14,7 +14,7 @@ use pivot_core::soft::is_cluster;
 use pivot_core::{Both, GroupKind, Key, Kind, Meta, Object, Side, Uid, pause};
 
 use crate::outcome::failure::Failure;
-use crate::outcome::under_way::OneSidedMove;
+use crate::outcome::one_sided::OneSidedMove;
 use crate::requests::listing;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, LISTS};

@@ -51,7 +51,8 @@ fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
     if let (true, Some(what)) = (waits, plain.get_mut(1)) {
         *what = what.split('/').next().unwrap_or_default();
     }
-    let [verb @ ("annotate" | "get" | "label" | "patch" | "wait"), resources, names @ ..] = plain.as_slice() else {
+    let [verb @ ("annotate" | "get" | "label" | "patch" | "wait"), resources, names @ ..] = plain.as_slice()
+    else {
         return Some(format!("{plain:?} is not what kubectl is used for here"));
     };
     if *verb == "get" && !names.is_empty() {
