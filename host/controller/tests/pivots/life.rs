@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pivot_core::{GroupKind, Key, names, typed};
+use pivot_core::copy_mark::CopyMark;
+use pivot_core::{GroupKind, Key, Uid, names, typed};
 use pivot_places::memory::Fault;
 use pivot_places::{Identity, MemoryPlace, Place, PlaceError};
 use serde_json::{Value, json};
@@ -274,9 +275,13 @@ async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namesp
     running.kill();
     let of_source = |key: &Key| key.name.starts_with("pivot-host-source-");
     let record = stage.target.keys().into_iter().find(of_source).unwrap();
-    let id = record.name.trim_start_matches("pivot-host-source-").to_owned();
+    let text = stage.target.body(&record).unwrap()["data"]["record.json"].as_str().unwrap().to_owned();
+    let mark = CopyMark::from_record(&serde_json::from_str(&text).unwrap());
+    let key = Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("bank"), "theirs");
+    let annotations = mark.annotations(&key, &Uid("theirs".into())).into_iter();
     let mut theirs = object("bank", "Machine", "theirs", None);
-    theirs["metadata"]["annotations"] = json!({names::MARK: id});
+    theirs["metadata"]["annotations"] =
+        annotations.map(|(name, value)| (name.to_owned(), json!(value))).collect();
     stage.home.insert(theirs).unwrap();
     let lie = |body: &mut Value| {
         let text = body["data"]["record.json"].as_str().unwrap();
@@ -290,8 +295,7 @@ async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namesp
     let running = stage.start();
     let shown = |stage: &Stage| stage.pivot("desk").unwrap()["status"].to_string();
     stage.until("refused", |stage| shown(stage).contains("changes nothing outside of it")).await;
-    let theirs = Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("bank"), "theirs");
-    assert!(stage.home.body(&theirs).is_some(), "{}", shown(&stage));
+    assert!(stage.home.body(&key).is_some(), "{}", shown(&stage));
     running.stop().await;
 }
 
