@@ -29,6 +29,8 @@ pub struct Leftover {
     pub on_both: usize,
     /// Secrets in providers' namespaces that the target doesn't have: credentials, mostly.
     pub provider_secrets: Vec<Key>,
+    /// Secrets and ConfigMaps that the target doesn't have, in namespaces that moves copied from: what moved may name them.
+    pub beside_moved: Vec<Key>,
     /// Kinds that the user can't list on one of the sides.
     pub unread: BTreeSet<GroupKind>,
 }
@@ -48,10 +50,12 @@ pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
         .filter_map(|key| key.namespace.clone())
         .collect();
     there.retain(|key, _| key.group_kind.group != names::GROUP_CLUSTERCTL);
+    let moved_from: BTreeSet<String> =
+        here.iter().filter(|(_, meta)| is_copy(meta)).filter_map(|(key, _)| key.namespace.clone()).collect();
     let uids: BTreeSet<Uid> =
-        there.iter().filter(|(key, _)| !is_secret(key)).map(|(_, meta)| meta.uid.clone()).collect();
+        there.iter().filter(|(key, _)| !is_settings(key)).map(|(_, meta)| meta.uid.clone()).collect();
     for (key, meta) in there {
-        let of_theirs = !is_secret(&key)
+        let of_theirs = !is_settings(&key)
             || meta.owner_references.iter().any(|owner| uids.contains(&owner.uid))
             || meta.labels.contains_key(names::LABEL_CLUSTER);
         let of_a_provider = key.namespace.as_ref().is_some_and(|name| provider_namespaces.contains(name));
@@ -64,12 +68,18 @@ pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
         } else if of_theirs {
             left.with_finalizers += usize::from(!meta.finalizers.is_empty());
             left.only_here.push(key);
-        } else if of_a_provider && !here.contains_key(&key) {
+        } else if here.contains_key(&key) || is_of_every_namespace(&key, &meta) {
+            continue;
+        } else if of_a_provider && is_secret(&key) {
             left.provider_secrets.push(key);
+        } else if key.namespace.as_ref().is_some_and(|name| moved_from.contains(name)) {
+            left.beside_moved.push(key);
         }
     }
-    left.may_be_deleted =
-        left.only_here.is_empty() && left.provider_secrets.is_empty() && left.unread.is_empty();
+    left.may_be_deleted = left.only_here.is_empty()
+        && left.provider_secrets.is_empty()
+        && left.beside_moved.is_empty()
+        && left.unread.is_empty();
     Ok(Some(left))
 }
 
@@ -86,6 +96,19 @@ fn is_copy(meta: &Meta) -> bool {
 
 fn is_secret(key: &Key) -> bool {
     key.group_kind.is_secret()
+}
+
+/// Secrets and ConfigMaps: of Cluster API only if something of it owns them, or by their label.
+fn is_settings(key: &Key) -> bool {
+    is_secret(key) || key.group_kind.is("", "ConfigMap")
+}
+
+/// What clusters make by themselves, and what describes what is installed in them.
+fn is_of_every_namespace(key: &Key, meta: &Meta) -> bool {
+    key.name == "kube-root-ca.crt"
+        || meta.annotations.contains_key("kubernetes.io/service-account.name")
+        || meta.labels.get("owner").is_some_and(|owner| owner == "helm")
+        || meta.labels.keys().any(|label| label.starts_with("pivot-host.io/"))
 }
 
 /// The lists of one side.
@@ -111,6 +134,7 @@ async fn read(handle: &Handle, opened: &Opened) -> Result<Read, Failure> {
         kind.labels.discover
             || kind.group_kind.group.ends_with(names::GROUP_CLUSTER)
             || kind.group_kind.is_secret()
+            || kind.group_kind.is("", "ConfigMap")
             || kind.group_kind.is(names::GROUP_CLUSTERCTL, "Provider")
     };
     let kinds = opened.kinds.source.values().filter(wanted);

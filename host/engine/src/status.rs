@@ -3,16 +3,23 @@
 //! A cluster knows the moves out of it from the records of its source role, and those into it from the records of its target
 //! role. A cluster that is given alone is asked for both.
 
-use pivot_core::Side;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
 use pivot_core::record::Record;
+use pivot_core::soft::is_cluster;
+use pivot_core::{Key, Side, names, pause};
 use pivot_places::PlaceError;
 
 use crate::leftover;
 use crate::options::Options;
 use crate::outcome::failure::Failure;
-use crate::outcome::report::{LockStatus, Status};
+use crate::outcome::report::{LockStatus, Status, WaitingCopies};
 use crate::outcome::under_way::MoveStatus;
+use crate::requests::listing;
+use crate::requests::side_by_side::LISTS;
 use crate::setup::Setup;
+use crate::state::lease::Seen;
 use crate::state::moves::{FoundMove, Moves};
 use crate::state::open::{Opened, open};
 
@@ -46,6 +53,7 @@ pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
         locks: locks(&opened).await?,
         silent,
         missing: None,
+        waiting_copies: Vec::new(),
         finished: opened.finished().await?,
         left,
     })
@@ -70,14 +78,43 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
     let ((opened, out), (_, into)) = if given == Side::Source { (first, second) } else { (second, first) };
     let mut moves = moves_of(&out, Some(Side::Target));
     moves.extend(moves_of(&into, Some(Side::Source)));
+    let mut waiting_copies = waiting_copies(&opened).await;
+    waiting_copies.retain(|copies| moves.iter().all(|one| one.record.move_id != copies.move_id));
     Ok(Status {
         moves,
         locks: locks(&opened).await?,
         silent: None,
         missing: Some(missing),
+        waiting_copies,
         finished: opened.finished().await?,
         left: None,
     })
+}
+
+/// Clusters in the given cluster that a move copied, and that still have what undoes its pause: the record of a move that is not
+/// committed is in its source alone.
+async fn waiting_copies(opened: &Opened) -> Vec<WaitingCopies> {
+    // The cluster that was given has both roles.
+    let handle = &opened.sides.source;
+    let kinds = opened.kinds.source.values().filter(|kind| is_cluster(&kind.group_kind));
+    let wanted = kinds.map(|kind| (kind.clone(), None)).collect();
+    let listed = match listing::metas(handle, LISTS, wanted).await {
+        Ok(listed) => listed,
+        // The state of moves is worth reporting without it.
+        Err(failure) => {
+            tracing::debug!(%failure, "the Clusters could not be listed");
+            Vec::new()
+        }
+    };
+    let mut waiting: BTreeMap<String, Vec<Key>> = BTreeMap::new();
+    for ((kind, _), listed) in listed {
+        for meta in listed.known() {
+            if let Some(id) = meta.annotations.get(names::MARK).filter(|id| pause::is_ours(&meta, id)) {
+                waiting.entry(id.clone()).or_default().push(listing::key(&kind, &meta));
+            }
+        }
+    }
+    waiting.into_iter().map(|(move_id, clusters)| WaitingCopies { move_id, clusters }).collect()
 }
 
 async fn read(setup: &Setup) -> Result<(Opened, Moves), Failure> {
@@ -118,6 +155,12 @@ async fn locks(opened: &Opened) -> Result<Vec<LockStatus>, Failure> {
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
         other => other?,
     };
-    let all = all.into_iter();
-    Ok(all.map(|seen| LockStatus { name: seen.name, holder: seen.holder, move_id: seen.claim }).collect())
+    let ago = |renewed: Timestamp| Timestamp::now().duration_since(renewed).as_secs().try_into().unwrap_or(0);
+    let status = |seen: Seen| LockStatus {
+        name: seen.name,
+        holder: seen.holder,
+        move_id: seen.claim,
+        renewed_seconds_ago: seen.renewed.map(ago),
+    };
+    Ok(all.into_iter().map(status).collect())
 }

@@ -12,6 +12,7 @@ use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{
     Awaited, Exit, Failure, Held, Leftover, LockStatus, MoveStatus, Report, Status, Stop, Summary, Verb,
+    WaitingCopies,
 };
 use serde::Serialize;
 
@@ -210,6 +211,9 @@ pub(crate) struct StatusDocument<'a> {
     /// The error that came instead of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent_because: Option<&'a str>,
+    /// Copies of moves that only their sources have a record of.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    waiting_copies: &'a [WaitingCopies],
     finished: &'a [Finished],
     /// What would be lost if the source were deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -246,7 +250,7 @@ impl<'a> StatusDocument<'a> {
         (source, target): (&'a str, &'a str),
         next: &'a [Vec<String>],
     ) -> Document<Self> {
-        let Status { moves, locks, silent, missing, finished, left } = status;
+        let Status { moves, locks, silent, missing, waiting_copies, finished, left } = status;
         let moves = moves.iter().zip(next).map(MoveDocument::from);
         let content = Self {
             source: Some(source).filter(|_| *missing != Some(Side::Source)),
@@ -256,6 +260,7 @@ impl<'a> StatusDocument<'a> {
             locks,
             silent: silent.as_ref().map(|(side, _)| *side),
             silent_because: silent.as_ref().map(|(_, why)| why.as_str()),
+            waiting_copies,
             finished,
             left: left.as_ref(),
         };

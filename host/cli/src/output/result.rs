@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::grouped::thousands;
+use pivot_core::grouped::{counted, thousands};
 use pivot_core::record::{Finished, Handover, Phase, Record, Seal};
 use pivot_core::refusal::some_of;
 use pivot_core::{GroupKind, Key, Side, words};
 use pivot_engine::RolledBack;
-use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Report, Situation, Status};
+use pivot_engine::{
+    Leftover, LockStatus, MoveStatus, OneSidedMove, Report, Situation, Status, WaitingCopies,
+};
 
 use super::lines;
 use super::lines::count;
@@ -162,7 +164,15 @@ fn path(key: &Key) -> String {
 
 /// Whether the source can be deleted, or what would be lost with it.
 fn leftover(left: &Leftover, source: &str) -> Text {
-    let Leftover { may_be_deleted, only_here, with_finalizers, on_both, provider_secrets, unread } = left;
+    let Leftover {
+        may_be_deleted,
+        only_here,
+        with_finalizers,
+        on_both,
+        provider_secrets,
+        beside_moved,
+        unread,
+    } = left;
     let both = match on_both {
         0 => "no objects of Cluster API are left in it".to_owned(),
         number => {
@@ -198,6 +208,12 @@ fn leftover(left: &Leftover, source: &str) -> Text {
         let names: Vec<String> = provider_secrets.iter().map(path).collect();
         text.line(format!("  Secrets of providers that the target has none of: {}", some_of(&names, 3)));
     }
+    if !beside_moved.is_empty() {
+        text.line(format!(
+            "  not in the target, and what moved may name it: {}",
+            counted(&beside_moved.iter().collect::<Vec<_>>(), 3)
+        ));
+    }
     if !unread.is_empty() {
         text.line(format!(
             "  not known, because they may not be listed: {}",
@@ -211,10 +227,27 @@ fn nothing(status: &Status, source: &str, target: &str) -> String {
     match (&status.missing, &status.silent) {
         (Some(missing), _) => {
             let given = if *missing == Side::Source { target } else { source };
-            format!("No move is under way out of {given} or into it.")
+            let copies = status.waiting_copies.iter().map(|copies| describe_waiting(copies, given));
+            let copies: Vec<String> = copies.collect();
+            match copies.is_empty() {
+                true => format!(
+                    "No move is under way out of {given}, and none into it is committed: a move that is not has its record in its source."
+                ),
+                false => copies.join("\n"),
+            }
         }
         (None, silent) => between(silent.as_ref(), source, target),
     }
+}
+
+/// Copies whose move is known to its source alone.
+fn describe_waiting(copies: &WaitingCopies, given: &str) -> String {
+    let WaitingCopies { move_id, clusters } = copies;
+    format!(
+        "In {given} wait, paused, {}: copies of move {move_id}, of which it has no record. The move's source has one: name that cluster \
+         with --kubeconfig, and this one with --to-kubeconfig.",
+        counted(&clusters.iter().collect::<Vec<_>>(), 3)
+    )
 }
 
 fn between(silent: Option<&(Side, String)>, source: &str, target: &str) -> String {
@@ -343,13 +376,23 @@ fn started(record: &Record) -> String {
 /// The holder of the move's locks.
 fn lease(status: &Status, move_id: &str) -> String {
     let ours = |lock: &&LockStatus| lock.move_id.as_deref() == Some(move_id) && !lock.holder.is_empty();
-    let held: Vec<String> = status
-        .locks
-        .iter()
-        .filter(ours)
-        .map(|lock| format!("{} held by {}", lock.name, lock.holder))
-        .collect();
+    let held: Vec<String> = status.locks.iter().filter(ours).map(describe_lock).collect();
     if held.is_empty() { "free".to_owned() } else { some_of(&held, 3) }
+}
+
+fn describe_lock(lock: &LockStatus) -> String {
+    let LockStatus { name, holder, renewed_seconds_ago, .. } = lock;
+    match renewed_seconds_ago {
+        Some(seconds) if lock.is_alive() => {
+            format!(
+                "{name} held by {holder}, a run that is at work (renewed {seconds} s ago): wait until it ends"
+            )
+        }
+        Some(seconds) => {
+            format!("{name} held by {holder}, a run that is dead or cut off (renewed {seconds} s ago)")
+        }
+        None => format!("{name} held by {holder}"),
+    }
 }
 
 /// What the user has to know before running one of the next commands.

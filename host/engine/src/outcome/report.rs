@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use pivot_core::Side;
 use pivot_core::record::{Finished, Phase};
+use pivot_core::{Key, Side};
 
 use serde::Serialize;
 
 use crate::leftover::Leftover;
 use crate::outcome::under_way::MoveStatus;
 use crate::phases::sequence::Done;
+use crate::state::lease::DURATION;
 
 /// A move that was completed.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Status {
     pub silent: Option<(Side, String)>,
     /// The side that was not given.
     pub missing: Option<Side>,
+    /// Clusters that moves of which the given side has no record copied here, and that wait, paused.
+    pub waiting_copies: Vec<WaitingCopies>,
     /// The last moves that ended, as far as the two sides still have them, the latest first.
     pub finished: Vec<Finished>,
     /// What is left in the source, if both sides answer and no move is under way.
@@ -50,4 +53,25 @@ pub struct LockStatus {
     /// The move.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub move_id: Option<String>,
+    /// How many seconds ago the holder renewed it, by its clock and this machine's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renewed_seconds_ago: Option<u64>,
+}
+
+impl LockStatus {
+    /// Whether a run holds it that has renewed it in time.
+    pub fn is_alive(&self) -> bool {
+        let limit = DURATION.as_secs();
+        !self.holder.is_empty() && self.renewed_seconds_ago.is_some_and(|seconds| seconds < limit)
+    }
+}
+
+/// Clusters that one move copied into a cluster, paused. The move is not committed, or its records are lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingCopies {
+    /// The move.
+    pub move_id: String,
+    /// The Clusters.
+    pub clusters: Vec<Key>,
 }

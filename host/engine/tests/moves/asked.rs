@@ -47,6 +47,14 @@ async fn status_of_one_cluster_shows_the_moves_out_of_it_and_into_it() {
     let moves = alone(&stage, Side::Source).await;
     assert!(matches!(moves.as_slice(), [one] if one.record.phase == Phase::Copied), "{moves:?}");
     assert!(alone(&stage, Side::Target).await.is_empty(), "up to the commit the source alone knows");
+    let waiting = async |given| run::status_of_one(stage.setup(), given).await.unwrap().waiting_copies;
+    let copies = waiting(Side::Target).await;
+    let [copies] = copies.as_slice() else { panic!("{copies:?}") };
+    assert_eq!((&copies.move_id, copies.clusters.len()), (&moves[0].record.move_id, 1));
+    assert_eq!(waiting(Side::Source).await, []);
+    run::resume(stage.setup()).await.unwrap();
+    assert_eq!(waiting(Side::Target).await, [], "they run");
+    let stage = copied().await;
     // One that doesn't answer is called what it was given as.
     stage.target.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("no route".into()))));
     let stop = run::status_of_one(stage.setup(), Side::Target).await.unwrap_err();

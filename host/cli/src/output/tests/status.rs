@@ -59,6 +59,7 @@ pub(super) fn full_status() -> Status {
             name: "pivot-host.ns.ns".into(),
             holder: "pivot-host/7".into(),
             move_id: Some("1234".into()),
+            renewed_seconds_ago: Some(2),
         }],
         finished: vec![Finished {
             format: Default::default(),
@@ -89,6 +90,7 @@ pub(super) fn leftover(may_be_deleted: bool) -> Leftover {
         with_finalizers: 4,
         on_both: 2,
         provider_secrets: vec![key("Secret", "credentials")],
+        beside_moved: vec![key("ConfigMap", "settings")],
         unread: ["Identity.infra.io".parse().unwrap()].into(),
     }
 }
@@ -113,6 +115,7 @@ fn a_status_says_whether_the_source_may_be_deleted() {
               no copy in the target: 4 Machine.cluster.x-k8s.io: ns/a, ns/b, ns/c and 1 more
               4 of these have finalizers: machines or networks that they stand for would be left without a controller
               Secrets of providers that the target has none of: ns/credentials
+              not in the target, and what moved may name it: ConfigMap ns/settings
               not known, because they may not be listed: Identity.infra.io
         "#]],
     );
@@ -132,7 +135,7 @@ fn a_status_says_who_decides_and_what_to_type() {
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
-              lease    pivot-host.ns.ns held by pivot-host/7
+              lease    pivot-host.ns.ns held by pivot-host/7, a run that is at work (renewed 2 s ago): wait until it ends
               next     pivot-host resume
               or       pivot-host rollback
 
@@ -279,8 +282,8 @@ fn a_status_of_one_cluster_says_what_to_name_and_offers_nothing() {
     check(
         crate::output::status(&nothing, ("prod", "prod"), &[]),
         &expect![[r#"
-        No move is under way out of prod or into it.
-    "#]],
+            No move is under way out of prod, and none into it is committed: a move that is not has its record in its source.
+        "#]],
     );
 }
 
