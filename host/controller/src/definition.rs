@@ -16,7 +16,8 @@ const HOUR: u32 = 3_600;
 /// is mistyped would move all of them; so they reach the controller, which refuses the Pivot.
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 /// Options that may change while the move is under way: those that a move is resumed with at a terminal.
-const CHANGEABLE: [&str; 8] = [
+const CHANGEABLE: [&str; 9] = [
+    "acceptPluginChange",
     "acceptUnverified",
     "assumePaused",
     "gateTimeoutSeconds",
@@ -247,6 +248,10 @@ fn options() -> Value {
             (
                 "useExisting",
                 flag("What others need too and is in the target already is used, although it differs."),
+            ),
+            (
+                "acceptPluginChange",
+                flag("A committed move may go on with other plugins than it was begun with."),
             ),
             ("assumePaused", flag("The source's controllers are off: they are not waited for.")),
             ("noWait", flag("The target's controllers are not waited for.")),

@@ -163,6 +163,8 @@ pub struct MoveOptions {
     pub accept_unprovisioned: bool,
     /// What is in the target already is used, although it differs.
     pub use_existing: bool,
+    /// A committed move may go on with other plugins than it was begun with.
+    pub accept_plugin_change: bool,
     /// The source's controllers are off.
     pub assume_paused: bool,
     /// The target's controllers are not waited for.
@@ -265,6 +267,7 @@ impl Spec {
             move_paused,
             accept_unprovisioned,
             use_existing,
+            accept_plugin_change,
             assume_paused,
             no_wait,
             pause_timeout_seconds,
@@ -311,6 +314,7 @@ impl Spec {
             |given: &Option<u32>, usual| given.map_or(usual, |given| Duration::from_secs(given.into()));
         Ok(Options {
             use_existing: *use_existing,
+            accept_plugin_change: *accept_plugin_change,
             assume_paused: *assume_paused,
             no_wait: *no_wait,
             accept_unverified: kinds("acceptUnverified", accept_unverified)?,
@@ -358,4 +362,24 @@ fn each<T: Ord>(
 ) -> Result<BTreeSet<T>, String> {
     let one = |text: &String| read(text).map_err(|why| format!("options.{option} {text:?}: {why}"));
     given.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn options_of_a_pivot_reach_its_move() {
+        let options = |given| {
+            let spec = json!({"to": {"cluster": "c"}, "options": given});
+            serde_json::from_value::<Spec>(spec).unwrap().options("a").unwrap()
+        };
+        let usual = options(json!({}));
+        assert!(!usual.accept_plugin_change && !usual.no_wait);
+        let set = options(json!({"acceptPluginChange": true, "noWait": true, "verifyTimeoutSeconds": 7}));
+        assert!(set.accept_plugin_change && set.no_wait);
+        assert_eq!(set.verify_timeout, Duration::from_secs(7));
+    }
 }
