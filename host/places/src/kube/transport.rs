@@ -244,9 +244,14 @@ pub(super) fn unreached(error: &::kube::Error, about: &str) -> PlaceError {
         ::kube::Error::Service(cause) => cause.as_ref(),
         other => other,
     };
-    let text = format!("{about}: {}", chain(cause));
-    let trust = ["peer certificate", "fatal alert"].iter().any(|sign| text.contains(sign));
-    if trust || matches!(error, ::kube::Error::Auth(_)) {
+    let why = chain(cause);
+    let (server_distrusted, client_distrusted) =
+        (why.contains("peer certificate"), why.contains("fatal alert"));
+    let text = match server_distrusted {
+        true => format!("{about}: the server's certificate is not trusted: {why}"),
+        false => format!("{about}: {why}"),
+    };
+    if server_distrusted || client_distrusted || matches!(error, ::kube::Error::Auth(_)) {
         PlaceError::Unauthorized(text)
     } else {
         PlaceError::Unavailable(text)
@@ -305,4 +310,21 @@ pub(super) fn is_absent(refusal: &Refusal) -> bool {
 pub(super) fn event_error(status: &Status, about: &str) -> PlaceError {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     status::error(code, None, Some(status), Quote::Message, about)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_of_trust_names_the_side_that_is_not_trusted() {
+        let text = |cause: &str| match unreached(&::kube::Error::Service(cause.into()), "read Namespace a") {
+            PlaceError::Unauthorized(text) => text,
+            other => panic!("{other}"),
+        };
+        let server = text("invalid peer certificate: UnknownIssuer");
+        assert!(server.contains("the server's certificate is not trusted: invalid peer"), "{server}");
+        let client = text("received fatal alert: CertificateUnknown");
+        assert!(!client.contains("the server's certificate"), "{client}");
+    }
 }
