@@ -121,7 +121,7 @@ fn enrolment(
     Ok((enrolment.map_err(|error| refused(error.to_string()))?, name))
 }
 
-/// Checks that the controller's cluster has a namespace. Who invites may read Secrets and nothing else: then it isn't known.
+/// Checks that the controller's cluster has a namespace. An account without permission to read namespaces passes.
 async fn check_namespace(place: &dyn Place, name: &str) -> Result<(), String> {
     let Some(kind) = builtin_kinds().into_iter().find(|kind| kind.group_kind.is("", "Namespace")) else {
         return Ok(());
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(check_namespace(&place, "shop").await, Ok(()));
         let why = check_namespace(&place, "shpo").await.unwrap_err();
         assert!(why.contains("no namespace shpo") && why.contains("boot"), "{why}");
-        // Who may read Secrets alone can't tell.
+        // An account that may read only Secrets.
         place.on_call(|_, key| Some(Fault::Before(PlaceError::Forbidden(key.to_string()))));
         assert_eq!(check_namespace(&place, "shpo").await, Ok(()));
     }

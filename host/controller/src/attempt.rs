@@ -12,7 +12,7 @@ use crate::decide::{Act, act, found};
 use crate::ends::{self, Ends, EndsError};
 use crate::resource::Pivot;
 use crate::shared::Shared;
-use crate::status::{About, Status, after};
+use crate::status::{About, Status, time_after};
 use crate::view::View;
 
 /// The first pause after a failure doubles each time, up to the longest.
@@ -44,7 +44,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Its name in the metrics, if it counts: each controller that starts looks at all that is over.
+    /// Returns the name in the metrics, if the verdict counts: each controller that starts looks at all moves that are over.
     pub(crate) fn word(self) -> Option<&'static str> {
         Some(match self {
             Self::Over => return None,
@@ -57,24 +57,24 @@ impl Verdict {
         })
     }
 
-    /// The pause before the next attempt after so many failures in a row, if there is a next one.
+    /// Returns the pause before the next attempt after so many failures in a row, if there is a next attempt.
     pub(crate) fn pause(self, failures: u32) -> Option<Duration> {
         match self {
             Self::Done | Self::Over | Self::Gone => None,
             Self::Halted => Some(Duration::ZERO),
-            Self::Retry => Some(doubled(failures, FIRST, LONGEST)),
+            Self::Retry => Some(double_pause(failures, FIRST, LONGEST)),
             Self::Waits => Some(WAITING),
-            Self::Stalled => Some(doubled(failures, WAITING, LONGEST_STALLED)),
+            Self::Stalled => Some(double_pause(failures, WAITING, LONGEST_STALLED)),
         }
     }
 }
 
-/// The pause after so many failures in a row.
-fn doubled(failures: u32, first: Duration, longest: Duration) -> Duration {
+/// Returns the pause after so many failures in a row.
+fn double_pause(failures: u32, first: Duration, longest: Duration) -> Duration {
     first.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(longest)
 }
 
-/// Said of a Pivot that was deleted too late for its move to be undone.
+/// Tells that a Pivot was deleted too late for its move to be undone.
 const FINISHES: &str = "deleted after its move was committed: the move is finished, and then the Pivot goes";
 
 /// Why nothing could be done.
@@ -121,7 +121,7 @@ pub(crate) async fn attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, ha
     }
     let mut status = pivot.status.clone();
     status.failures = failures;
-    status.attempt(pivot.meta.generation, pivot.request());
+    status.begin_attempt(pivot.meta.generation, pivot.request());
     let view = Arc::new(View::new(pivot.key.clone(), status, shared.metrics.clone()));
     view.change(|status| status.pending("waiting for its turn"));
     let work = async {
@@ -210,7 +210,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Whether the last attempt was about the Pivot before it was deleted: that changes its generation.
+    /// Returns true if the last attempt began before the Pivot was deleted, which changes its generation.
     fn is_first_since_the_deletion(&self) -> bool {
         self.pivot.status.observed_generation != self.pivot.meta.generation
     }
@@ -307,13 +307,13 @@ fn judged(
     let failures = if verdict == Verdict::Waits { 0 } else { failures + 1 };
     view.change(|status| {
         status.failures = failures;
-        status.next_attempt = verdict.pause(failures).map(after);
+        status.next_attempt = verdict.pause(failures).map(time_after);
         match connected {
             Some(true) => status.connected(),
             Some(false) => status.set(About::Connected, false, reason, &message),
             None => {}
         }
-        status.stopped(verdict == Verdict::Stalled, reason, &message);
+        status.stop_attempt(verdict == Verdict::Stalled, reason, &message);
     });
     if !told {
         view.tell(verdict == Verdict::Waits, reason, message);
@@ -325,7 +325,7 @@ fn judged(
 fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
     let silent = matches!(&stop.failure, Failure::Unreachable { .. })
         || matches!(&stop.failure, Failure::Place { error, .. } if error.transient());
-    // One of the two doesn't trust the other.
+    // The server or the user is not trusted.
     let distrusted = matches!(&stop.failure, Failure::Place { error: PlaceError::Unauthorized(_), .. });
     let busy = matches!(&stop.failure, Failure::Refused(refusals)
         if !refusals.is_empty() && refusals.iter().all(|refusal| refusal.code == "run-active"));

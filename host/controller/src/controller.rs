@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::attempt::{Verdict, attempt};
 use crate::ends::Opener;
-use crate::follow::{Change, follow, until_readable};
+use crate::follow::{Change, follow, wait_until_readable};
 use crate::home::Home;
 use crate::leader::Leadership;
 use crate::metrics::{Metrics, PIVOTS};
@@ -66,11 +66,11 @@ impl Controller {
             settings,
             metrics,
         });
-        shared.metrics.block(PIVOTS, "nobody has tried yet".to_owned());
+        shared.metrics.block(PIVOTS, "not read yet".to_owned());
         loop {
             shared.metrics.leads(false);
             let won = async {
-                until_readable(&shared.home, &shared.metrics).await;
+                wait_until_readable(&shared.home, &shared.metrics).await;
                 leadership.won(&shared.metrics).await
             };
             let version = tokio::select! {
@@ -154,13 +154,13 @@ impl Entry {
     fn due(&self, now: Instant) -> Option<Instant> {
         match &self.tried {
             _ if self.running.is_some() => None,
-            Some(tried) if self.repeats(tried) => tried.next,
+            Some(tried) if self.is_repetition_of(tried) => tried.next,
             _ => Some(now),
         }
     }
 
-    /// Whether the next attempt would be about the same as the last one, and nobody asked for it.
-    fn repeats(&self, tried: &Tried) -> bool {
+    /// Returns true if nothing calls for another attempt: neither a change of the Pivot nor a request.
+    fn is_repetition_of(&self, tried: &Tried) -> bool {
         tried.about == self.seen() && tried.request.as_deref() == self.pivot.request()
     }
 }
@@ -251,7 +251,7 @@ impl Desk {
                 continue;
             }
             // What failed was something else.
-            if entry.tried.as_ref().is_some_and(|tried| !entry.repeats(tried)) {
+            if entry.tried.as_ref().is_some_and(|tried| !entry.is_repetition_of(tried)) {
                 entry.failures = 0;
             }
             let halter = Halter::default();
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(entry.due(now), Some(later));
         entry.pivot = pivot("2");
         assert_eq!(entry.due(now), Some(now));
-        // What runs isn't stopped by it: another attempt follows.
+        // A request stops no attempt that runs: another one follows.
         assert_eq!(entry.seen(), about);
         entry.tried = tried("2");
         assert_eq!(entry.due(now), Some(later));

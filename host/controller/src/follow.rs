@@ -48,20 +48,20 @@ impl Drop for Changes {
     }
 }
 
-/// Waits until the Pivots can be read: a controller that can't had better not lead.
-pub(crate) async fn until_readable(home: &Home, metrics: &Metrics) {
+/// Waits until the Pivots can be read: a controller that can't read them must not lead.
+pub(crate) async fn wait_until_readable(home: &Home, metrics: &Metrics) {
     let mut pause = AGAIN;
     loop {
         match home.place.list(&home.pivots, None).await {
             Ok(_) => return metrics.unblock(PIVOTS),
-            Err(error) => pause = unreadable(&error, metrics, pause),
+            Err(error) => pause = report_unreadable(&error, metrics, pause),
         }
         sleep(pause).await;
     }
 }
 
 /// Reports that the Pivots can't be read; returns the pause before the next look.
-fn unreadable(error: &PlaceError, metrics: &Metrics, pause: Duration) -> Duration {
+fn report_unreadable(error: &PlaceError, metrics: &Metrics, pause: Duration) -> Duration {
     tracing::warn!(%error, "the Pivots can't be read");
     metrics.block(PIVOTS, error.to_string());
     pause_after(error, (pause * 2).min(LONGEST))
@@ -74,7 +74,7 @@ pub(crate) fn follow(home: Arc<Home>, metrics: Arc<Metrics>) -> Changes {
         loop {
             match round(&home, &metrics, &send).await {
                 Ok(()) | Err(PlaceError::Expired(_)) => pause = AGAIN,
-                Err(error) => pause = unreadable(&error, &metrics, pause),
+                Err(error) => pause = report_unreadable(&error, &metrics, pause),
             }
             if send.is_closed() {
                 return;

@@ -223,7 +223,7 @@ pub(crate) async fn again<T, F: Future<Output = Result<T, PlaceError>>>(
     }
 }
 
-/// The pause after a failed request: the server may ask for a longer one than usual.
+/// Returns the pause after a failed request. The server may ask for a longer one than usual.
 pub(crate) fn pause_after(error: &PlaceError, usual: Duration) -> Duration {
     error.retry_after().map_or(usual, |asked| asked.clamp(usual, LONGEST_PAUSE.max(usual)))
 }

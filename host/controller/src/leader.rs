@@ -65,7 +65,7 @@ impl Leadership {
                     );
                     stands_by = true;
                 }
-                Err(error) => tracing::warn!(%error, "the Lease of the controller can't be had"),
+                Err(error) => tracing::warn!(%error, "{LEASE}"),
             }
             sleep(LOOK).await;
         }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pivot_core::record::Phase;
 use pivot_link::Agents;
 
-/// What keeps a controller from its work, as `/readyz` names it.
+/// Obstacles to a controller's work, as `/readyz` names them.
 pub(crate) const PIVOTS: &str = "the Pivots can't be read";
-pub(crate) const LEASE: &str = "the controllers' Lease can't be had";
+pub(crate) const LEASE: &str = "the controllers' Lease can't be read or written";
 
-/// What the controller counts, and whether it can work.
+/// Numbers of a controller, and the obstacles to its work.
 #[derive(Debug, Default)]
 pub struct Metrics {
     numbers: Mutex<Numbers>,
@@ -25,7 +25,7 @@ struct Numbers {
     pivots: BTreeMap<String, usize>,
     running: usize,
     stalled: usize,
-    /// What keeps the controller from its work, and why.
+    /// Obstacles to the controller's work, with their causes.
     blocked: BTreeMap<&'static str, String>,
     /// Ended attempts, by how they ended.
     attempts: BTreeMap<&'static str, u64>,
@@ -62,7 +62,7 @@ impl Metrics {
         self.numbers().blocked.remove(what);
     }
 
-    /// What keeps the controller from its work, whether it leads or stands by.
+    /// Returns the obstacles to the controller's work, whether it leads or stands by.
     pub fn blocked(&self) -> Vec<String> {
         self.numbers().blocked.iter().map(|(what, why)| format!("{what}: {why}")).collect()
     }

@@ -80,7 +80,7 @@ pub(crate) enum About {
     Committed,
     /// The move has ended.
     Succeeded,
-    /// It is at work, waits, or tries again by itself.
+    /// The move is at work, waits, or is tried again.
     Reconciling,
     /// It goes on only when somebody changes something.
     Stalled,
@@ -120,16 +120,16 @@ impl Status {
         self.conditions.iter().any(|condition| condition.of == about.name() && condition.message == message)
     }
 
-    /// It is at work: nothing that was shown of an attempt before counts any more.
-    fn running(&mut self, reason: &str, message: &str) {
+    /// Shows that an attempt is at work, and nothing of the attempt before.
+    fn show_running(&mut self, reason: &str, message: &str) {
         self.set_to(About::Succeeded, "Unknown", reason, message);
         self.set(About::Ready, false, reason, message);
         self.set(About::Reconciling, true, reason, message);
         self.set(About::Stalled, false, reason, "");
     }
 
-    /// An attempt ended before the move did.
-    pub(crate) fn stopped(&mut self, stalled: bool, reason: &str, message: &str) {
+    /// Shows that an attempt ended before the move did.
+    pub(crate) fn stop_attempt(&mut self, stalled: bool, reason: &str, message: &str) {
         self.interrupted = None;
         self.say(message);
         self.set(About::Succeeded, false, reason, message);
@@ -171,15 +171,15 @@ impl Status {
         self.message = Some(shortened(message));
     }
 
-    /// An attempt begins. What the last one showed stays until this one goes further, unless somebody asked for it or changed
-    /// what is asked for.
-    pub(crate) fn attempt(&mut self, generation: Option<i64>, request: Option<&str>) {
+    /// Begins an attempt. What the last one showed stays until this one goes further, unless this one was asked for or the spec was
+    /// changed.
+    pub(crate) fn begin_attempt(&mut self, generation: Option<i64>, request: Option<&str>) {
         let asked = self.observed_generation != generation || self.last_handled_request.as_deref() != request;
         self.observed_generation = generation;
         self.last_handled_request = request.map(str::to_owned);
         self.next_attempt = None;
         if asked && !self.is(About::Succeeded) {
-            self.running(PENDING, "an attempt begins");
+            self.show_running(PENDING, "an attempt begins");
         }
     }
 
@@ -187,7 +187,7 @@ impl Status {
     pub(crate) fn pending(&mut self, why: &str) {
         if self.phase.is_none() {
             self.phase = Some(PENDING.to_owned());
-            self.running(PENDING, why);
+            self.show_running(PENDING, why);
         }
         self.say(why);
     }
@@ -238,7 +238,7 @@ impl Status {
         self.set(About::Stalled, false, SUCCEEDED, "");
     }
 
-    /// A side doesn't answer. Once it does, the message is again what it was.
+    /// Shows that a side doesn't answer. Once it does, the message is again what it was.
     fn interrupt(&mut self, side: Side, why: &str) {
         let before = self.interrupted.take().map_or_else(|| self.message.clone(), |(_, message)| message);
         self.interrupted = Some((side, before));
@@ -270,7 +270,7 @@ impl Status {
                 // What is said of a check depends on whether the move is under way, which the event doesn't have.
                 if *phase > Phase::Checked {
                     self.say(doing(*phase));
-                    self.running("Running", &format!("phase {phase}"));
+                    self.show_running("Running", &format!("phase {phase}"));
                 }
                 if *phase > Phase::Committed {
                     self.set(About::Committed, true, "Committed", "the move can only go forward");
@@ -287,14 +287,15 @@ impl Status {
                 let first = awaited.first().map(ToString::to_string).unwrap_or_default();
                 let others = awaited.len().saturating_sub(1) + more;
                 let others = if others > 0 { format!(", and {others} more") } else { String::new() };
-                let until = after(Duration::from_secs(*seconds_left));
+                let until = time_after(Duration::from_secs(*seconds_left));
                 self.say(&format!("waiting, until {until} at most: {first}{others}"));
             }
             Event::Asking { side, place, seconds } => {
                 self.interrupt(*side, &format!("no answer from the {side}, {place}, for {seconds} seconds"));
             }
             Event::Retrying { side, error, .. } => {
-                self.interrupt(*side, &format!("the {side} does not answer: {error}"));
+                let why = error.strip_prefix("no answer: ").unwrap_or(error);
+                self.interrupt(*side, &format!("the {side} does not answer: {why}"));
             }
             _ => {}
         }
@@ -329,11 +330,11 @@ fn shortened(message: &str) -> String {
 
 /// As API servers write times.
 pub(crate) fn now() -> String {
-    after(Duration::ZERO)
+    time_after(Duration::ZERO)
 }
 
-/// The time after this pause.
-pub(crate) fn after(pause: Duration) -> String {
+/// Returns the time after a pause.
+pub(crate) fn time_after(pause: Duration) -> String {
     let time = Timestamp::now().checked_add(pause).unwrap_or(Timestamp::MAX);
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -377,7 +378,7 @@ mod tests {
     #[test]
     fn corrected_attempt_shows_nothing_of_the_last() {
         let mut status = Status::default();
-        status.attempt(Some(1), None);
+        status.begin_attempt(Some(1), None);
         status.pending("waiting for its turn");
         let conditions = |status: &Status| {
             [About::Succeeded, About::Ready, About::Reconciling, About::Stalled]
@@ -388,16 +389,16 @@ mod tests {
             conditions(&status),
             ["Unknown Pending", "False Pending", "True Pending", "False Pending"]
         );
-        status.stopped(true, "Refused", "a check says no");
+        status.stop_attempt(true, "Refused", "a check says no");
         let refused = ["False Refused", "False Refused", "False Refused", "True Refused"];
         assert_eq!(conditions(&status), refused);
         // Looking again without a reason to expect anything else.
-        status.attempt(Some(1), None);
+        status.begin_attempt(Some(1), None);
         status.fold(&Event::PhaseBegun { phase: Phase::Checked, objects: 1 });
         assert_eq!(conditions(&status), refused);
         for (generation, request) in [(2, None), (2, Some("now"))] {
             let mut status = status.clone();
-            status.attempt(Some(generation), request);
+            status.begin_attempt(Some(generation), request);
             assert_eq!(conditions(&status)[0], "Unknown Pending");
         }
         status.fold(&Event::PhaseBegun { phase: Phase::Paused, objects: 1 });
@@ -415,7 +416,7 @@ mod tests {
         let copying = status.message.clone();
         let side = Side::Target;
         status.fold(&Event::Asking { side, place: "there".into(), seconds: 6 });
-        status.fold(&Event::Retrying { side, attempt: 2, error: "cut".into() });
+        status.fold(&Event::Retrying { side, attempt: 2, error: "no answer: cut".into() });
         assert_eq!(status.message.as_deref(), Some("the target does not answer: cut"));
         let created = |side| {
             let object = Key::new(GroupKind::new("", "Secret"), Some("a"), "s");
@@ -430,11 +431,11 @@ mod tests {
     #[test]
     fn waiting_names_a_time_that_stays_true() {
         let mut status = showing(None);
-        let earliest = after(Duration::from_secs(594));
+        let earliest = time_after(Duration::from_secs(594));
         status.fold(&Event::Waiting { awaited: Vec::new(), more: 0, seconds_left: 594 });
         let message = status.message.unwrap();
         let until = message.split_whitespace().find(|word| word.ends_with('Z')).unwrap();
-        assert!(*earliest <= *until && *until <= *after(Duration::from_secs(594)), "{message}");
+        assert!(*earliest <= *until && *until <= *time_after(Duration::from_secs(594)), "{message}");
     }
 
     #[test]

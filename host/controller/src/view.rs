@@ -65,7 +65,7 @@ impl View {
     /// Writes what changed since.
     pub(crate) async fn show(&self, home: &Home, pivot: &Pivot, shown: &mut Status) {
         let told = std::mem::take(&mut *lock(&self.told));
-        for Told { normal, reason, message } in merged(told) {
+        for Told { normal, reason, message } in merge_by_reason(told) {
             home.tell(pivot, normal, &reason, &message).await;
         }
         let status = self.status();
@@ -115,8 +115,8 @@ impl Watcher for View {
     }
 }
 
-/// One for each reason, in the order in which they came first: a warning may come for every kind of a cluster.
-fn merged(told: Vec<Told>) -> Vec<Told> {
+/// Merges messages with the same reason: a warning may come for every kind of a cluster.
+fn merge_by_reason(told: Vec<Told>) -> Vec<Told> {
     let mut merged: Vec<(Told, usize)> = Vec::new();
     for next in told {
         match merged.iter_mut().find(|(one, _)| (one.normal, &one.reason) == (next.normal, &next.reason)) {
@@ -163,7 +163,7 @@ mod tests {
         let mut many: Vec<Told> =
             (0..61).map(|kind| told("DependentsUnreadable", &format!("kind {kind}"))).collect();
         many.insert(1, told("Other", "another"));
-        let shown: Vec<String> = merged(many)
+        let shown: Vec<String> = merge_by_reason(many)
             .into_iter()
             .map(|Told { reason, message, .. }| format!("{reason}: {message}"))
             .collect();

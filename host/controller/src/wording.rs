@@ -25,12 +25,12 @@ pub fn describe_stop(why: &str, state: &str) -> String {
         });
         text.push_str(words);
     }
-    // What is copied from the end of the text is an option.
+    // In parentheses, apart from an option that is copied.
     let state = state.replace("by this command", "by this attempt");
     format!("{} ({state})", name_options(&text))
 }
 
-/// Between the heading of a list and its first item.
+/// Separates the heading of a list from its first item.
 const HEADING_ENDS: &str = ": ";
 
 /// Writes flags of `pivot-host move` as options of a Pivot, which have the same names: `--accept-loss KIND` is

@@ -27,7 +27,7 @@ use crate::serve::Far;
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
 const LASTED: Duration = Duration::from_secs(60);
-/// After so many links in a row that didn't last, the agent says so.
+/// Links in a row that don't last before the agent reports them.
 const SHORT_LINKS: u32 = 3;
 /// How soon what an agent didn't finish alone is tried again.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -78,7 +78,7 @@ pub enum DialError {
     /// There is no connection.
     #[error(transparent)]
     Reach(#[from] ReachError),
-    /// There was one again and again, and none lasted.
+    /// Several links in a row ended soon.
     #[error(
         "{0}: each of the last {SHORT_LINKS} links ended within {seconds} seconds: the network cuts them, or another agent runs with the \
          same credentials, and each ends the link of the other",

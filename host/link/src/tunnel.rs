@@ -36,7 +36,7 @@ pub(crate) async fn connect_through(proxy: &Uri, address: &str) -> io::Result<Tc
         |why: String| io::Error::new(ErrorKind::ConnectionRefused, format!("the proxy {named}: {why}"));
     let mut stream = TcpStream::connect(&named).await.map_err(|error| failed(error.to_string()))?;
     let mut request = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n").into_bytes();
-    if let Some(credentials) = credentials(proxy) {
+    if let Some(credentials) = basic_credentials(proxy) {
         request.extend(b"Proxy-Authorization: ");
         request.extend(credentials);
         request.extend(b"\r\n");
@@ -44,7 +44,7 @@ pub(crate) async fn connect_through(proxy: &Uri, address: &str) -> io::Result<Tc
     request.extend(b"\r\n");
     stream.write_all(&request).await?;
     let mut answer = Vec::new();
-    // Not a byte more than its answer: what follows is TLS.
+    // Reads no byte after the answer: TLS follows.
     while !answer.ends_with(b"\r\n\r\n") {
         if answer.len() >= LONGEST {
             return Err(failed("its answer is too long".to_owned()));
@@ -60,8 +60,8 @@ pub(crate) async fn connect_through(proxy: &Uri, address: &str) -> io::Result<Tc
     }
 }
 
-/// The user and password in a proxy's URL, as a header's value.
-fn credentials(proxy: &Uri) -> Option<Vec<u8>> {
+/// Returns the user and password in a proxy's URL, as a header's value.
+fn basic_credentials(proxy: &Uri) -> Option<Vec<u8>> {
     let matcher = Matcher::builder().all(proxy.to_string()).build();
     let intercept = matcher.intercept(&Uri::from_static("https://any.invalid"))?;
     Some(intercept.basic_auth()?.as_bytes().to_vec())

@@ -269,7 +269,7 @@ impl PlaceError {
         matches!(self, Self::TooManyRequests { .. } | Self::Unavailable(_))
     }
 
-    /// The pause before the next request that the server asks for.
+    /// Returns the pause that the server asks for before the next request.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::TooManyRequests { retry_after } => *retry_after,

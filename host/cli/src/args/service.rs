@@ -143,7 +143,7 @@ fn secret(text: &str) -> Result<SecretName, String> {
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub(crate) struct Called {
     /// The controller's address for agents
-    #[arg(long, value_name = "HOST:PORT", required = true, value_parser = address)]
+    #[arg(long, value_name = "HOST:PORT", required = true, value_parser = parse_address)]
     pub(crate) call: Option<String>,
     /// A namespace whose objects a controller may write, and whose Secrets it may read; several times for several
     #[arg(
@@ -170,7 +170,7 @@ pub(crate) struct Called {
     pub(crate) with: With,
 }
 
-fn address(text: &str) -> Result<String, String> {
+fn parse_address(text: &str) -> Result<String, String> {
     check_address(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
 

@@ -489,7 +489,9 @@ async fn restarted_controller_of_the_same_name_leads_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn controller_without_a_permission_is_not_ready() {
-    for (denied, shown) in [("Pivot", "the Pivots can't be read"), ("Lease", "Lease can't be had")] {
+    for (denied, shown) in
+        [("Pivot", "the Pivots can't be read"), ("Lease", "Lease can't be read or written")]
+    {
         let stage = Stage::new(&["a"]);
         let holds = Arc::new(AtomicBool::new(true));
         let held = holds.clone();

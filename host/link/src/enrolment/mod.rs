@@ -125,7 +125,7 @@ impl Enrolment {
         self.register.remove(agent).await
     }
 
-    /// Why an agent has not called, if the register knows that.
+    /// Returns why an agent has not called, if the register shows that.
     pub(crate) async fn reason_for_absence(&self, agent: &AgentName) -> Option<String> {
         match self.register.standing(agent).await {
             Ok(Standing::Uninvited) => Some("it was not invited, or was removed".to_owned()),

@@ -75,11 +75,11 @@ impl fmt::Display for NotTaken {
     }
 }
 
-/// How far an agent has come.
+/// An agent's progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Uninvited,
-    /// It was invited until then, and no key has ever come.
+    /// Invited until then, and no key has ever come.
     Invited(Timestamp),
     Enrolled,
 }
@@ -153,7 +153,7 @@ impl Register {
         Ok(entry(&read)?.key == Some(key.digest()))
     }
 
-    /// How far an agent has come, as of now.
+    /// Returns an agent's progress, as of now.
     pub(crate) async fn standing(&self, name: &AgentName) -> Result<Standing, PlaceError> {
         let Ok(object) = checked(name) else { return Ok(Standing::Uninvited) };
         let Some(read) = self.secrets.read(&object).await? else { return Ok(Standing::Uninvited) };

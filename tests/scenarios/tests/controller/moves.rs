@@ -57,6 +57,7 @@ async fn from_one_manifest_a_bootstrap_cluster_moves_into_the_cluster_that_it_ma
     same(before, stage.moved(&stage.pair.target, "shop").await);
     let left = stage.moved(&stage.pair.source, "shop").await;
     assert!(left.is_empty(), "{:?}", left.keys());
+    assert!(page(&running, "/readyz").await.starts_with("HTTP/1.1 200"));
     let numbers = page(&running, "/metrics").await;
     for line in [
         "content-type: text/plain; version=0.0.4",
