@@ -40,6 +40,7 @@ pub mod added;
 pub mod addition;
 pub mod body;
 pub mod collateral;
+pub mod copy_content;
 pub mod copy_mark;
 pub mod describe;
 pub mod format;

@@ -6,13 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures::FutureExt;
 use pivot_core::hooks::Hook;
 use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::reach;
 use pivot_core::record::Phase;
 use pivot_core::refusal::some_of;
 use pivot_core::release::{self, Entry, Fate, ReleaseKind, ReleaseList};
-use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid};
+use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid, copy_content};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::json;
 
@@ -25,6 +26,7 @@ use crate::outcome::failure::Failure;
 use crate::phases::copy::{self, Copied, Copies};
 use crate::phases::pausing;
 use crate::requests::ROUNDS;
+use crate::requests::side_by_side::{self, LISTS, Work};
 use crate::snapshot::Snapshot;
 
 /// What one comparison of both sides found.
@@ -33,6 +35,8 @@ pub(crate) enum Comparison {
     Same,
     /// The source has changed.
     Changed,
+    /// These copies, by their originals' UIDs, are not as the move wrote them.
+    CopiesChanged(BTreeSet<Uid>),
 }
 
 /// Compares both sides with what was copied.
@@ -43,7 +47,66 @@ pub(crate) async fn compare(job: &Job, copies: &Copies) -> Result<Comparison, Fa
         existing::identities(job, snapshot, Side::Target)
     )?;
     check_complete(job, copies, &target)?;
-    Ok(if unchanged(job, snapshot, &source)? { Comparison::Same } else { Comparison::Changed })
+    if !unchanged(job, snapshot, &source)? {
+        return Ok(Comparison::Changed);
+    }
+    let changed = changed_copies(job, copies, &target).await?;
+    Ok(if changed.is_empty() { Comparison::Same } else { Comparison::CopiesChanged(changed) })
+}
+
+/// Copies of which somebody has changed more than controllers do to paused objects. What has the version that was written last is not
+/// read again, and what the user added runs already.
+async fn changed_copies(
+    job: &Job,
+    copies: &Copies,
+    here: &BTreeMap<Key, Meta>,
+) -> Result<BTreeSet<Uid>, Failure> {
+    if !job.target.can().has_controllers {
+        return Ok(BTreeSet::new());
+    }
+    let mut written = BTreeMap::new();
+    let mut lists: BTreeMap<_, Work<'_, _>> = BTreeMap::new();
+    for step in copies.snapshot.plan.steps.iter().filter(|step| step.added_from().is_none()) {
+        let copied = copies.made(step)?;
+        let version = here.get(&step.key).map(|meta| &meta.resource_version);
+        if copied.used || version == Some(&copied.version) {
+            continue;
+        }
+        // As it was written: another version of its kind has another content.
+        let kind = job.kind_of_copy(copies.snapshot.object(step)?)?;
+        let namespace = step.key.namespace.as_deref();
+        written.insert((&step.key, kind.version.clone()), (&step.uid, &copied.content));
+        let place = (kind.group_kind.clone(), kind.version.clone(), namespace);
+        lists.entry(place).or_insert_with(|| async move { job.target.list(&kind, namespace).await }.boxed());
+    }
+    let mut changed = BTreeSet::new();
+    for listing in side_by_side::all(LISTS, lists.into_values().collect()).await? {
+        for object in listing.objects {
+            let (key, kind) = (object.key(), &object.kind);
+            let Some((uid, content)) = written.get(&(&key, kind.version.clone())) else { continue };
+            let value = object.value().map_err(|error| Failure::Object(Side::Target, error))?;
+            if copy_content::digest(&kind.group_kind, &value) != **content {
+                changed.insert((*uid).clone());
+            }
+        }
+    }
+    Ok(changed)
+}
+
+/// Makes copies again that somebody has changed.
+pub(crate) async fn copy_again(
+    job: &Arc<Job>,
+    copies: &Copies,
+    changed: &BTreeSet<Uid>,
+) -> Result<Arc<Copies>, Failure> {
+    let steps = copies.snapshot.plan.steps.iter().filter(|step| changed.contains(&step.uid));
+    let keys: Vec<Key> = steps.map(|step| job.target.own_name(&step.key)).collect();
+    let text =
+        format!("somebody changed {} in the target; the source decides until the commit", some_of(&keys, 5));
+    job.report(Event::warning("copies-changed", text));
+    let fresh = Arc::new(copies.without(&changed.iter().collect()));
+    copy::all(job, &fresh, &Arc::new(copies.used())).await?;
+    Ok(fresh)
 }
 
 /// Whether every copy exists, is the object that was created, is not being deleted, and has owners that exist. What the user added

@@ -1,6 +1,6 @@
 //! Creating the copies: owners first, each object as soon as its owners exist.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use pivot_core::hooks::Hook;
@@ -8,7 +8,7 @@ use pivot_core::plan::Step;
 use pivot_core::record::Phase;
 use pivot_core::release::{Pausing, content};
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{Object, OwnerReference, Side, Uid, body, merge, names, pause};
+use pivot_core::{Object, OwnerReference, Side, Uid, body, copy_content, merge, names, pause};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
 
@@ -31,6 +31,17 @@ pub(crate) struct Copied {
     pub(crate) restored: bool,
     /// Whether the target already had it and it is used unchanged.
     pub(crate) used: bool,
+    /// The version that this move wrote last.
+    pub(crate) version: String,
+    /// The digest of what nobody else may change of that.
+    pub(crate) content: String,
+}
+
+impl Copied {
+    /// An object of the target that is used as it is.
+    fn used(uid: Uid) -> Self {
+        Self { uid, restored: false, used: true, version: String::new(), content: String::new() }
+    }
 }
 
 /// One reading of the source, and the copies of its objects in the target.
@@ -56,6 +67,20 @@ impl Copies {
     /// The same, once all copies are made.
     pub(crate) fn made(&self, step: &Step) -> Result<&Copied, Failure> {
         self.of(&step.uid).ok_or_else(|| Failure::Bug(format!("{} was not copied", step.key)))
+    }
+
+    /// All copies but these, of the same reading.
+    pub(crate) fn without(&self, left_out: &BTreeSet<&Uid>) -> Self {
+        let kept = self.made.iter().filter(|(uid, _)| !left_out.contains(uid));
+        let known = kept.filter_map(|(uid, copied)| Some((uid.clone(), copied.get()?.clone())));
+        Self::new(&self.snapshot, known.collect())
+    }
+
+    /// The objects of the target that are used as they are.
+    pub(crate) fn used(&self) -> Used {
+        let steps = self.snapshot.plan.steps.iter();
+        let used = steps.filter_map(|step| Some((step, self.of(&step.uid).filter(|copied| copied.used)?)));
+        used.map(|(step, copied)| (step.key.clone(), copied.uid.clone())).collect()
     }
 
     /// Whether some copies are still to be made.
@@ -160,7 +185,7 @@ async fn one(
     used: &Used,
 ) -> Result<(Copied, Verb), Failure> {
     if let Some(uid) = used.get(&step.key) {
-        return Ok((Copied { uid: uid.clone(), restored: false, used: true }, Verb::Used));
+        return Ok((Copied::used(uid.clone()), Verb::Used));
     }
     let object = copies.snapshot.object(step)?;
     let kind = &job.kind_of_copy(object)?;
@@ -172,7 +197,7 @@ async fn one(
         Ok(created) => (created, Verb::Created),
         Err(PlaceError::AlreadyExists(_)) => match over_existing(job, step, &body, copies, &quoting).await? {
             Existing::Brought(object) => (*object, Verb::Updated),
-            Existing::Used(uid) => return Ok((Copied { uid, restored: false, used: true }, Verb::Used)),
+            Existing::Used(uid) => return Ok((Copied::used(uid), Verb::Used)),
         },
         Err(error) => return Err(job.target.failed(creating(), Some(&step.key), quoting(error))),
     };
@@ -186,11 +211,17 @@ async fn one(
         let fields = adapted.iter().fold(fields, |fields, by| by.fields(fields));
         return Err(Failure::Lost { object: job.target.own_name(&step.key), fields });
     }
+    let content = copy_content::digest(&step.key.group_kind, &answer);
+    let mut version = created.meta.resource_version.clone();
     if object.meta.has_applier() && job.target.can().judges {
-        give_back_ownership(job, object, step).await?;
+        version = give_back_ownership(job, object, step).await?;
     }
     let restored = restore(job, object, &created, step).await?;
-    Ok((Copied { uid: created.meta.uid, restored, used: false }, verb))
+    let (uid, used) = (created.meta.uid, false);
+    Ok((
+        Copied { uid, restored: restored.is_some(), used, version: restored.unwrap_or(version), content },
+        verb,
+    ))
 }
 
 enum Existing {
@@ -270,13 +301,13 @@ fn finalizers_to_restore(there: &Object, body: &Value) -> Option<Vec<String>> {
     (!missing.is_empty() && !there.meta.deleting()).then(|| [missing, now.clone()].concat())
 }
 
-/// Restores field ownership: a server-side applier can't remove its fields if another manager owns them.
-async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<(), Failure> {
+/// Restores field ownership: a server-side applier can't remove its fields if another manager owns them. Returns the version.
+async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<String, Failure> {
     let kind = &job.kind_of_copy(object)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
     let result = job.target.patch(kind, &step.key, &field_ownership(&source)).await;
     result
-        .map(drop)
+        .map(|object| object.meta.resource_version)
         .map_err(|error| job.target.failed("giving back field ownership of", Some(&step.key), error))
 }
 
@@ -286,13 +317,20 @@ fn field_ownership(source: &Value) -> Value {
     json!({"metadata": {"managedFields": fields}})
 }
 
-async fn restore(job: &Job, object: &Object, created: &Object, step: &Step) -> Result<bool, Failure> {
+/// Lets a plugin restore the status. Returns the version if it did.
+async fn restore(
+    job: &Job,
+    object: &Object,
+    created: &Object,
+    step: &Step,
+) -> Result<Option<String>, Failure> {
     let Some(wanted) = calls::patch(hooks(job, step), Hook::Restore, object, Some(created)).await? else {
-        return Ok(false);
+        return Ok(None);
     };
     let kind = &job.kind_of_copy(object)?;
     let part = if kind.status_subresource { Subresource::Status } else { Subresource::None };
     let result = job.target.patch_part(kind, &step.key, &wanted.patch, part).await;
     let doing = || format!("restoring the status, with a patch of {}, of", wanted.by);
-    result.map(|_| true).map_err(|error| job.target.failed(doing(), Some(&step.key), wanted.by.answer(error)))
+    let restored = result.map(|object| Some(object.meta.resource_version));
+    restored.map_err(|error| job.target.failed(doing(), Some(&step.key), wanted.by.answer(error)))
 }

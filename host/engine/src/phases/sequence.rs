@@ -261,8 +261,13 @@ impl ActiveMove {
                 commit::compare(&job, &copies),
                 before_pause::check_no_dependents_lost(&job, &copies.snapshot)
             )?;
-            if let Comparison::Same = comparison {
-                return Ok(copies);
+            match comparison {
+                Comparison::Same => return Ok(copies),
+                Comparison::CopiesChanged(changed) => {
+                    copies = commit::copy_again(&job, &copies, &changed).await?;
+                    continue;
+                }
+                Comparison::Changed => {}
             }
             let now = Arc::new(self.pause_until_stable(readings::again(&job).await?).await?);
             approved::still(&job, &now)?;

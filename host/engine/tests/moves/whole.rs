@@ -1,10 +1,13 @@
 //! Moves that go well.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pivot_engine::{Exit, run};
+use pivot_core::merge;
+use pivot_engine::{Exit, Setup, run};
 use serde_json::json;
 
+use crate::clusters::Notes;
 use crate::stage::{CLUSTERS, INFRA, Stage, key, picture};
 
 #[tokio::test(start_paused = true)]
@@ -140,5 +143,40 @@ async fn a_secret_that_changes_during_its_delete_is_compared_again() {
         let patches =
             stage.source.journal().iter().filter(|call| call.key == secret && call.verb == "patch").count();
         assert_eq!(patches, usize::from(touch == "finalizers"), "{touch}");
+    }
+}
+
+/// Up to the commit the source decides: what users make of the paused copies would be lost, or lose what the source has.
+// proves: I5
+#[tokio::test(start_paused = true)]
+async fn copies_changed_before_the_commit_are_made_again() {
+    let undisturbed = Stage::new();
+    run::start(undisturbed.setup()).await.unwrap();
+    for (change, again) in [
+        (json!({"spec": {"theirs": true}}), true),
+        (json!({"metadata": {"labels": {"theirs": "x"}}}), true),
+        (json!({"metadata": {"annotations": {"theirs": "x"}}}), false),
+        (json!({"metadata": {"finalizers": ["theirs"]}}), false),
+    ] {
+        let stage = Stage::new();
+        let (target, machine, done) =
+            (stage.target.clone(), key(CLUSTERS, "Machine", "m0"), AtomicBool::new(false));
+        let last = key(INFRA, "InfraMachine", "m0");
+        let (edited, patch) = (machine.clone(), change.clone());
+        stage.target.on_call(move |verb, _| {
+            let copied =
+                verb == "list-meta" && target.body(&edited).is_some() && target.body(&last).is_some();
+            if copied && !done.swap(true, Ordering::SeqCst) {
+                target.edit(&edited, |body| merge::apply(body, &patch)).unwrap();
+            }
+            None
+        });
+        let notes = Arc::new(Notes::default());
+        run::start(Setup { watcher: notes.clone(), ..stage.setup() }).await.unwrap();
+        let warned = notes.0.lock().unwrap().iter().any(|(code, _)| code == "copies-changed");
+        assert_eq!(warned, again, "{change}");
+        if again {
+            assert_eq!(picture(&stage.target), picture(&undisturbed.target), "{change}");
+        }
     }
 }
