@@ -25,8 +25,9 @@ pub(crate) async fn run(directory: &DirectoryEnd, output: &Output) -> u8 {
             return refused(Text::from(bug), output);
         }
     };
-    let Examined { path, manifest, encrypted, count, objects, changed, added, exposed } = &examined;
-    let whole = changed.is_empty() && added.is_empty();
+    let Examined { path, manifest, encrypted, count, objects, missing, unreadable, changed, added, exposed } =
+        &examined;
+    let whole = [missing, unreadable, changed, added].into_iter().all(Vec::is_empty);
     let of_kind = |(kind, count)| json!({"kind": kind, "objects": count});
     let kinds = objects.as_ref().map(|objects| objects.iter().map(of_kind).collect::<Vec<_>>());
     let content = json!({
@@ -37,6 +38,8 @@ pub(crate) async fn run(directory: &DirectoryEnd, output: &Output) -> u8 {
         "encrypted": encrypted,
         "objects": count,
         "kinds": kinds,
+        "missing": missing,
+        "unreadable": unreadable,
         "changed": changed,
         "added": added,
         "exposed": exposed,

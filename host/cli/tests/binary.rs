@@ -131,8 +131,20 @@ mod example {
         );
 
         fs::remove_file(machine).unwrap();
+        // Each defect is listed at once.
+        let broken = named("/MachineDeployment.");
+        fs::write(&broken, "{").unwrap();
+        fs::write(copy.join("other.yaml"), "[").unwrap();
         let short = verify(&[]);
-        assert!(code(&short) == 3 && err(&short).contains("files that don't exist"), "{}", err(&short));
+        let shown = err(&short);
+        assert_eq!(code(&short), 3);
+        for line in ["missing: Machine.", "changed: MachineDeployment.", "added: note.yaml and other.yaml"] {
+            assert!(shown.contains(line), "no {line:?} in {shown}");
+        }
+        assert_eq!(shown.matches("unreadable: ").count(), 2, "{shown}");
+        let short = json(&verify(&["-o", "json"]));
+        schemas::check(&short);
+        assert_eq!((&short["kinds"], &short["asWritten"]), (&Value::Null, &false.into()));
         // What somebody wrote by hand is readable, and nobody knows whether that is all.
         let by_hand = host(&["verify", example().to_str().unwrap(), "-o", "json"]);
         assert_eq!((code(&by_hand), &json(&by_hand)["asWritten"]), (3, &Value::Null));

@@ -13,22 +13,38 @@ const NAMES: usize = 8;
 
 /// What verifying found.
 pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
-    let Examined { path, manifest, encrypted, count: number, objects, changed, added, .. } = examined;
+    let Examined {
+        path,
+        manifest,
+        encrypted,
+        count: number,
+        objects,
+        missing,
+        unreadable,
+        changed,
+        added,
+        ..
+    } = examined;
+    let whole = [missing, unreadable, changed, added].into_iter().all(Vec::is_empty);
     let number = count(*number, if *encrypted { "encrypted object" } else { "object" });
     let mut text = Text::default();
     match manifest {
-        Some(Manifest { move_id, .. }) if changed.is_empty() && added.is_empty() => {
+        Some(Manifest { move_id, .. }) if whole => {
             text.strong("Verified:", format!("directory {path}, {number}, as move {move_id} wrote them"));
         }
         Some(Manifest { move_id, .. }) => {
             text.strong("Altered:", format!("directory {path}, {number}, since move {move_id} wrote it"));
         }
+        None if !whole => text.strong("Unreadable:", format!("directory {path}")),
         None => text.strong(
             "Readable:",
             format!(
                 "directory {path}, {number}; it has no manifest, so it is not known whether all are there"
             ),
         ),
+    }
+    if !unreadable.is_empty() {
+        return text;
     }
     let Some(objects) = objects else {
         text.line("Only checksums were compared: looking into the files needs an identity.");
@@ -42,8 +58,11 @@ pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
 
 /// What was changed in it since.
 pub(crate) fn altered(examined: &Examined) -> Text {
-    let mut text = Text::from(format!("{} is not as it was written", examined.path));
-    for (what, files) in [("changed", &examined.changed), ("added", &examined.added)] {
+    let wrong = if examined.manifest.is_some() { "is not as it was written" } else { "can't be read" };
+    let mut text = Text::from(format!("{} {wrong}", examined.path));
+    examined.unreadable.iter().for_each(|why| text.line(format!("  unreadable: {why}")));
+    let Examined { missing, changed, added, .. } = examined;
+    for (what, files) in [("missing", missing), ("changed", changed), ("added", added)] {
         if !files.is_empty() {
             let names: Vec<&String> = files.iter().collect();
             text.line(format!("  {what}: {}", some_of(&names, NAMES)));

@@ -7,9 +7,10 @@ use pivot_core::GroupKind;
 
 use super::files::Files;
 use super::manifest::{self, Compared};
-use super::{DirectoryError, Identities, Manifest, complete};
+use super::{DirectoryError, Identities, Manifest, complete, documents};
+use crate::expansion::Expansion;
 
-/// What a directory is. What can't be read at all, or is incomplete, is an error.
+/// What a directory is, with all that is wrong with its files. A directory that can't be read at all, or is incomplete, is an error.
 #[derive(Debug)]
 pub struct Examined {
     /// Where it is.
@@ -22,12 +23,29 @@ pub struct Examined {
     pub count: usize,
     /// Its objects, by kind; none if the files are encrypted and no identity was given.
     pub objects: Option<BTreeMap<GroupKind, usize>>,
+    /// Files that the manifest lists, and that are gone.
+    pub missing: Vec<String>,
+    /// Why files, or documents in them, can't be read as objects.
+    pub unreadable: Vec<String>,
     /// Files that are no longer as they were written.
     pub changed: Vec<String>,
     /// Files that somebody added.
     pub added: Vec<String>,
     /// Files with data of Secrets that others than their owner can read.
     pub exposed: Vec<String>,
+}
+
+/// Returns the error of each file that can't be read; if each can be read on its own, what is wrong with all together.
+fn each_unreadable(files: &Files, all: &DirectoryError) -> Result<Vec<String>, DirectoryError> {
+    let mut errors = Vec::new();
+    for file in files.list()? {
+        let read = documents::of(files, &file, &mut Expansion::default(), &mut Vec::new());
+        errors.extend(read.err().map(|error| error.to_string()));
+    }
+    if errors.is_empty() {
+        errors.push(all.to_string());
+    }
+    Ok(errors)
 }
 
 impl Examined {
@@ -37,12 +55,20 @@ impl Examined {
         let manifest = manifest::read(&files)?;
         manifest::complete(&files, manifest.as_ref())?;
         let encrypted = manifest::encrypted(&files, &files.list()?, manifest.as_ref())?;
-        let contents = match &manifest {
+        let (contents, unreadable) = match &manifest {
             // The checksums are those of the files as they are.
-            Some(_) if encrypted && !files.has_identities() => None,
-            _ => Some(complete::contents(&files, manifest.as_ref())?),
+            Some(_) if encrypted && !files.has_identities() => (None, Vec::new()),
+            _ => match complete::contents(&files, manifest.as_ref()) {
+                Ok(contents) => (Some(contents), Vec::new()),
+                Err(
+                    error @ (DirectoryError::Document { .. }
+                    | DirectoryError::Unusable { .. }
+                    | DirectoryError::Twice { .. }),
+                ) => (None, each_unreadable(&files, &error)?),
+                Err(error) => return Err(error),
+            },
         };
-        let Compared { changed, added } = match &manifest {
+        let Compared { missing, changed, added } = match &manifest {
             Some(manifest) => manifest.compare(&files)?,
             None => Compared::default(),
         };
@@ -70,6 +96,8 @@ impl Examined {
             encrypted,
             count,
             objects,
+            missing,
+            unreadable,
             changed,
             added,
             exposed,

@@ -54,6 +54,8 @@ pub struct Manifest {
 /// What somebody did to a directory after the move that wrote it.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
+    /// Files that are gone.
+    pub(super) missing: Vec<String>,
     /// Files that are no longer as they were written.
     pub(super) changed: Vec<String>,
     /// Files that the move did not write.
@@ -96,16 +98,13 @@ impl Manifest {
 
     /// Fails where files are missing. That others were added or changed a site may have done on purpose.
     pub(super) fn compare(&self, files: &Files) -> Result<Compared, DirectoryError> {
-        let (mut missing, mut compared) = (Vec::new(), Compared::default());
+        let mut compared = Compared::default();
         for (name, digest) in &self.files {
             match files.read(name)? {
-                None => missing.push(name.clone()),
+                None => compared.missing.push(name.clone()),
                 Some(content) if sha256(&content) != *digest => compared.changed.push(name.clone()),
                 Some(_) => {}
             }
-        }
-        if !missing.is_empty() {
-            return Err(DirectoryError::Missing { path: files.path().to_owned(), files: missing });
         }
         let added = |name: &String| *name != FILE && !self.files.contains_key(name);
         compared.added = files.list()?.into_iter().filter(added).collect();

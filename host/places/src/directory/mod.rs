@@ -91,7 +91,10 @@ impl DirectoryPlace {
         contents.unpause(manifest.as_ref().map(|manifest| manifest.move_id.as_str()))?;
         let mut handed_over = false;
         if let Some(manifest) = &manifest {
-            let Compared { changed, added } = manifest.compare(&files)?;
+            let Compared { missing, changed, added } = manifest.compare(&files)?;
+            if !missing.is_empty() {
+                return Err(DirectoryError::Missing { path: files.path().to_owned(), files: missing });
+            }
             handed_over = manifest.handover && changed.is_empty() && added.is_empty();
             changed.iter().for_each(|file| tracing::warn!(file, "changed since the move wrote it"));
             added.iter().for_each(|file| tracing::warn!(file, "not of the move that wrote the others"));
