@@ -3,12 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::record::{Phase, Record};
+use pivot_core::refusal::some_of;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{Both, Side, Uid, names};
+use pivot_core::{Both, Side, Uid, names, words};
 
 use crate::outcome::failure::Failure;
 use crate::outcome::one_sided::OneSidedMove;
 use crate::state::records::Stored;
+
+/// How much of an id that a user typed is quoted, in bytes.
+const LONGEST_ID: usize = 100;
+
+/// How many moves an error names.
+const MOST_NAMED: usize = 10;
 
 /// A move under way.
 #[derive(Clone, Debug)]
@@ -107,10 +114,27 @@ impl Moves {
         all.into_iter().next()
     }
 
-    /// The only move if the command names none, otherwise the move with this id.
+    /// The only move if the command names none, otherwise the move whose id is this, or is the only one that begins with it.
     pub(crate) fn selected(&self, id: Option<&str>) -> Result<&FoundMove, Failure> {
-        let named = |found: &&FoundMove| id.is_none_or(|id| found.record().is_some_and(|r| r.move_id == id));
-        let named: Vec<&FoundMove> = self.0.iter().filter(named).collect();
+        let with = |matches: &dyn Fn(&str) -> bool| -> Vec<&FoundMove> {
+            let all = self.0.iter();
+            all.filter(|found| found.record().is_some_and(|record| matches(&record.move_id))).collect()
+        };
+        let named = match id {
+            None => self.0.iter().collect(),
+            Some(id) => match with(&|whole| whole == id) {
+                none if none.is_empty() && !id.is_empty() => with(&|whole| whole.starts_with(id)),
+                named => named,
+            },
+        };
+        if let (Some(id), true, false) = (id, named.is_empty(), self.0.is_empty()) {
+            let there: Vec<String> = self.0.iter().map(FoundMove::described).collect();
+            let id = words::line(id, LONGEST_ID);
+            return Err(Failure::Declined(format!(
+                "no move {id} is under way; there are: {}",
+                some_of(&there, MOST_NAMED)
+            )));
+        }
         let here: Vec<&FoundMove> = named.iter().copied().filter(|found| !found.elsewhere).collect();
         match (if here.is_empty() { &named } else { &here }).as_slice() {
             [] => Err(Failure::NoMove),
@@ -197,4 +221,43 @@ fn is_of_files(source: &Option<Uid>) -> bool {
 /// Whether a move's target is different from this one.
 fn elsewhere(record: &Record, target: &Option<Uid>) -> bool {
     target.is_some() && record.target.is_some() && record.target != *target
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::Meta;
+
+    use super::*;
+
+    fn moves(ids: &[&str]) -> Moves {
+        let found = ids.iter().map(|id| {
+            let record = serde_json::from_value(serde_json::json!({
+                "moveId": id, "phase": "Copied", "scope": Scope::new(Namespaces::All), "started": "", "namespaces": [],
+                "plugins": [], "kinds": [], "touched": [], "releaseChunks": 0,
+            }));
+            let stored = Stored::new(record.unwrap(), None, Meta::default());
+            let identities = Both::default();
+            found_move(Both::new(Some(stored), None), &identities, true)
+        });
+        Moves(found.collect())
+    }
+
+    #[test]
+    fn move_is_named_by_its_ids_beginning() {
+        let moves = moves(&["216b7a2d-1", "9c01", "9c"]);
+        let selected = |id| moves.selected(Some(id)).map(|found| found.record().unwrap().move_id.clone());
+        assert_eq!(selected("216b").unwrap(), "216b7a2d-1");
+        assert_eq!(selected("9c").unwrap(), "9c", "a whole id is no beginning");
+        let unknown = selected("abc").unwrap_err().to_string();
+        assert!(
+            unknown.starts_with(
+                "no move abc is under way; there are: 216b7a2d-1 (all namespaces, Copied), 9c01"
+            ),
+            "{unknown}"
+        );
+        assert!(matches!(selected(""), Err(Failure::Declined(_))));
+        let ambiguous = super::tests::moves(&["9c01", "9c02"]).selected(Some("9c")).map(|_| ()).unwrap_err();
+        assert!(matches!(ambiguous, Failure::Several(_)));
+        assert!(matches!(Moves::default().selected(Some("9c")), Err(Failure::NoMove)));
+    }
 }

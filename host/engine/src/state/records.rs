@@ -55,7 +55,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    fn new(record: Record, list: Option<String>, meta: Meta) -> Self {
+    pub(crate) fn new(record: Record, list: Option<String>, meta: Meta) -> Self {
         let Meta { name, resource_version, creation_timestamp, .. } = meta;
         Self { record, name, resource_version, created: creation_timestamp, list }
     }
