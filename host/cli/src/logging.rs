@@ -1,10 +1,15 @@
 //! Log lines of libraries, and panic messages. Neither contains data of objects.
 
+use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::{Format, Full, Writer};
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
+use tracing_subscriber::registry::LookupSpan;
 
 use crate::args::{Hide, LogFormat, Look};
 use crate::output::{LogLines, Output};
@@ -21,9 +26,48 @@ pub(crate) fn start(look: &Look, output: &Arc<Output>) {
     // A second start, as in tests, changes nothing.
     let _ = match look.log_format {
         LogFormat::Text if look.verbose > 1 => builder.try_init(),
-        LogFormat::Text => builder.without_time().with_target(false).try_init(),
+        LogFormat::Text => builder.event_format(Labelled::default()).try_init(),
         LogFormat::Json => builder.json().try_init(),
     };
+}
+
+/// Lines without times, on which warnings and errors are labelled as those of the program itself.
+struct Labelled {
+    others: Format<Full, ()>,
+}
+
+impl Default for Labelled {
+    fn default() -> Self {
+        Self { others: Format::default().without_time().with_target(false) }
+    }
+}
+
+impl<S, N> FormatEvent<S, N> for Labelled
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let label = match *event.metadata().level() {
+            Level::ERROR => "error: ",
+            Level::WARN => "warning: ",
+            _ => return self.others.format_event(context, writer, event),
+        };
+        writer.write_str(label)?;
+        for span in context.event_scope().into_iter().flat_map(|spans| spans.from_root()) {
+            match span.extensions().get::<FormattedFields<N>>() {
+                Some(fields) if !fields.is_empty() => write!(writer, "{}{{{fields}}}: ", span.name())?,
+                _ => write!(writer, "{}: ", span.name())?,
+            }
+        }
+        context.format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
+    }
 }
 
 /// Only our own crates, whose names begin with `pivot_`, log more at higher verbosity: libraries below them log headers and bodies of
@@ -75,7 +119,7 @@ pub(crate) fn quiet_panics() {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use tracing::{Level, enabled};
+    use tracing::enabled;
     use tracing_subscriber::prelude::*;
 
     use super::*;
@@ -111,6 +155,23 @@ mod tests {
                 levels!("pivot_link::agents"),
             ]
         })
+    }
+
+    #[test]
+    fn warnings_are_labelled_as_the_programs_own() {
+        let (output, _, err) = crate::output::testing::output(0, LogFormat::Text);
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(BoxMakeWriter::new(move || LogLines(output.clone())))
+            .event_format(Labelled::default())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::warn!(file = "a", "changed");
+            tracing::info!("done");
+            let _span = tracing::info_span!("pivot", name = "x").entered();
+            tracing::error!("gone");
+        });
+        assert_eq!(err.text(), "warning: changed file=\"a\"\n INFO done\nerror: pivot{name=\"x\"}: gone\n");
     }
 
     #[test]

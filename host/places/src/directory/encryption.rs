@@ -80,7 +80,8 @@ impl Identities {
         };
         let identities = keys(path, IDENTITIES, "identities", wrong).map(Self)?;
         if regular::others_can_read(path) {
-            tracing::warn!(file = %path.display(), "others can read the secret keys: chmod 600");
+            let path = path.display();
+            tracing::warn!("others can read the secret keys in {path}: chmod 600 {path}");
         }
         Ok(identities)
     }
