@@ -12,7 +12,7 @@ use pivot_places::Place;
 
 use crate::missing_side::MissingSide;
 use crate::operator;
-use crate::output::{self, Output, Progress};
+use crate::output::{self, Output, PlanUse, Progress};
 use crate::plugins::Loading;
 use crate::signals;
 
@@ -85,7 +85,7 @@ impl Alone {
 
     fn setup(&self, place: &Arc<dyn Place>, halter: &Halter, which: Option<String>) -> Setup {
         let source: Arc<dyn Place> = Arc::new(MissingSide::gone(Side::Source));
-        let progress = Progress::new(self.output.clone(), (source.label(), place.label()), false);
+        let progress = Progress::new(self.output.clone(), (source.label(), place.label()), PlanUse::Counted);
         let options = Options {
             which,
             operator: operator::name(),

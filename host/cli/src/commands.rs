@@ -24,8 +24,8 @@ use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::{About, Commands};
 use crate::output::{
-    self, AlreadyShown, Document, ErrorDocument, Output, PlanDocument, PlanPage, Progress, ReportDocument,
-    StatusDocument, Text,
+    self, AlreadyShown, Document, ErrorDocument, Output, PlanDocument, PlanPage, PlanUse, Progress,
+    ReportDocument, StatusDocument, Text,
 };
 use crate::plugins::Loading;
 use crate::private_file::PrivateFile;
@@ -120,10 +120,11 @@ impl<'a> Command<'a> {
         let (scope, decisions, operator) =
             (options.scope.clone(), options.decisions(), options.operator.clone());
         let (source, target) = opened.labels();
-        let progress = Progress::new(self.output.clone(), (source, target), true);
+        let progress = Progress::new(self.output.clone(), (source, target), PlanUse::Result);
         let result = run::plan(self.setup(&opened, options, &progress, &plugins)).await;
         progress.end();
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
+            progress.show_reported();
             return code;
         }
         let disabled = plugins.disabled();
@@ -131,7 +132,7 @@ impl<'a> Command<'a> {
         let moves = self.under_way(&progress);
         let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
         let format = self.output.settings().format;
-        let findings = progress.findings();
+        let reported = progress.reported();
         let show = |plan: &Plan, failed: &[String]| {
             let notes = of_plugins.iter().chain(&plan.notes).cloned().collect();
             let plan = &Plan { notes, ..plan.clone() };
@@ -141,14 +142,20 @@ impl<'a> Command<'a> {
                 let target_given = !matches!(self.choices.ends.target, TargetEnd::None);
                 let (sides, scope, moves, next) = ((source, target), &scope, &moves[..], &next[..]);
                 let (now, files) = (output::now(), self.choices.ends.of_files());
-                let findings = &findings[..];
+                let reported = &reported;
                 let page =
-                    PlanPage { plan, sides, scope, files, target_given, moves, next, findings, failed, now };
+                    PlanPage { plan, sides, scope, files, target_given, moves, next, reported, failed, now };
                 return self.output.own(&output::drawn(picture, &page));
             }
-            let document = PlanDocument::new(plan, source, target, &scope, (&moves, &next));
+            let document = PlanDocument::new(plan, source, target, &scope, &reported, (&moves, &next));
             let text = || {
-                let mut text = Document::<PlanDocument<'_>>::text(plan, (source, target), tree, all);
+                let mut text = Document::<PlanDocument<'_>>::text(
+                    plan,
+                    &reported,
+                    (source, target),
+                    &scope.namespace_map,
+                    (tree, all),
+                );
                 text.append(output::under_way(&moves, &next));
                 text
             };
@@ -193,6 +200,7 @@ impl<'a> Command<'a> {
         }
         // An older plan of this name must not pass for this one.
         if let (Failure::Empty(_), Some(file)) = (&stop.failure, &self.choices.out) {
+            progress.show_reported();
             let why = format!("{stop}, so that no plan is saved; {} is as it was", file.display());
             return self.failed(Exit::Empty, &why.into(), UNTOUCHED);
         }
@@ -214,6 +222,7 @@ impl<'a> Command<'a> {
                 AlreadyShown::Plan
             }
             _ => {
+                progress.show_reported();
                 output::under_way(&moves, &next).split().into_iter().for_each(|line| self.output.say(line));
                 AlreadyShown::Nothing
             }
@@ -266,7 +275,7 @@ impl<'a> Command<'a> {
             None => options,
         };
         let labels = opened.labels();
-        let progress = Progress::new(self.output.clone(), labels, false);
+        let progress = Progress::new(self.output.clone(), labels, PlanUse::Counted);
         let setup = self.setup(&opened, options, &progress, &plugins);
         for Note { code, object, message } in notes {
             setup.watcher.event(Event::Note { code: code.to_owned(), object, text: message });
@@ -304,7 +313,9 @@ impl<'a> Command<'a> {
             true => output::copied(&report, labels, all),
             false => output::moved(&report, labels, all),
         };
-        let document = ReportDocument::done(outcome, &report, labels).without(&disabled);
+        let document = ReportDocument::done(outcome, &report, labels)
+            .with_reported(&progress.reported())
+            .without(&disabled);
         self.succeeded(outcome, Some(&report.move_id), &document);
         self.output.result(text, &document);
         exit::DONE
@@ -319,12 +330,13 @@ impl<'a> Command<'a> {
         };
         self.found_workload(&opened);
         let labels = opened.labels();
-        let progress = Progress::new(self.output.clone(), labels, false);
+        let progress = Progress::new(self.output.clone(), labels, PlanUse::Counted);
         let result = run::rollback(self.setup(&opened, options, &progress, &plugins)).await;
         progress.end();
         match result {
             Ok(rolled_back) => {
-                let document = ReportDocument::rolled_back(&rolled_back, labels);
+                let document =
+                    ReportDocument::rolled_back(&rolled_back, labels).with_reported(&progress.reported());
                 self.succeeded("RolledBack", None, &document);
                 self.output.result(|| output::rolled_back(&rolled_back, labels), &document);
                 exit::DONE
@@ -347,7 +359,7 @@ impl<'a> Command<'a> {
         };
         self.found_workload(&opened);
         let labels = opened.labels();
-        let progress = Progress::new(self.output.clone(), labels, false);
+        let progress = Progress::new(self.output.clone(), labels, PlanUse::Counted);
         let setup = self.setup(&opened, self.choices.options(None), &progress, &plugins);
         let result = match one {
             None => run::status(setup).await,

@@ -8,7 +8,9 @@ use pivot_engine::Exit;
 use pivot_engine::describe::{WantedCluster, describe as read};
 
 use crate::args::{Description, Within};
-use crate::output::{self, AlreadyShown, DescribeDocument, ErrorDocument, Output, Progress, Text};
+use crate::output::{
+    self, AlreadyShown, DescribeDocument, ErrorDocument, Output, PlanUse, Progress, Text,
+};
 use crate::{ends, exit};
 
 const UNTOUCHED: &str = "this command changes nothing";
@@ -37,7 +39,7 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
         Within::Any => None,
     };
     let wanted = WantedCluster { namespace, name: name.clone(), resource_sets: view.resource_sets };
-    let progress = Progress::new(output.clone(), (place.label(), ""), true);
+    let progress = Progress::new(output.clone(), (place.label(), ""), PlanUse::Hidden);
     let described = read(place.clone(), &wanted, progress.clone()).await;
     progress.end();
     match described {

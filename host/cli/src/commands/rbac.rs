@@ -7,7 +7,7 @@ use super::Command;
 use crate::args::Roles;
 use crate::ends;
 use crate::exit;
-use crate::output::{self, AlreadyShown, Progress};
+use crate::output::{self, AlreadyShown, PlanUse, Progress};
 use crate::plugins::Loading;
 
 impl Command<'_> {
@@ -22,7 +22,7 @@ impl Command<'_> {
         };
         let options = Options { seal: *finish_alone, ..self.options(&opened).adding(added) };
         let (of, about) = (options.scope.to_string(), opened.labels());
-        let progress = Progress::new(self.output.clone(), about, true);
+        let progress = Progress::new(self.output.clone(), about, PlanUse::Hidden);
         let result = run::rights(self.setup(&opened, options, &progress, &plugins), *side).await;
         progress.end();
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {

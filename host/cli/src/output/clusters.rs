@@ -8,6 +8,7 @@ use pivot_core::plan::Plan;
 use pivot_core::{GroupKind, Key};
 
 use super::lines;
+use super::reported::Reported;
 use super::text::Text;
 
 /// How many Clusters a person reads at once.
@@ -56,7 +57,7 @@ impl Row<'_> {
 }
 
 /// A row for each Cluster, by name, then one for objects without a Cluster.
-pub(super) fn clusters(plan: &Plan, all: bool) -> Text {
+pub(super) fn clusters(plan: &Plan, reported: &Reported, all: bool) -> Text {
     let mut rows: BTreeMap<Option<&Key>, Row<'_>> = BTreeMap::new();
     for step in &plan.steps {
         *rows.entry(step.cluster.as_ref()).or_default().kinds.entry(&step.key.group_kind).or_default() += 1;
@@ -69,6 +70,9 @@ pub(super) fn clusters(plan: &Plan, all: bool) -> Text {
         for cluster in concerned {
             rows.entry(cluster).or_default().problems += 1;
         }
+    }
+    for (cluster, stops) in reported.stops_by_cluster(plan) {
+        rows.entry(cluster).or_default().problems += stops;
     }
     let none = rows.remove(&None);
     let more = if all { 0 } else { rows.len().saturating_sub(CLUSTERS) };

@@ -16,7 +16,9 @@ use pivot_engine::{
 };
 use serde::Serialize;
 
+use super::happened::{AcceptedDanger, Found as PluginFinding};
 use super::remedies;
+use super::reported::{Reported, ReportedWarning};
 use super::stop::{failure_text, refusals};
 use super::text::Text;
 
@@ -58,6 +60,10 @@ pub(crate) struct PlanDocument<'a> {
     pub(crate) stays: &'a [Stay],
     pub(crate) notes: &'a [Note],
     refusals: Vec<Refused>,
+    /// Risks that the user accepted.
+    accepted: Vec<AcceptedDanger>,
+    warnings: Vec<ReportedWarning>,
+    findings: Vec<PluginFinding>,
     /// The moves under way on the two sides.
     moves: Vec<MoveDocument<'a>>,
 }
@@ -69,13 +75,27 @@ impl<'a> PlanDocument<'a> {
         source: &'a str,
         target: &'a str,
         scope: &'a Scope,
+        reported: &Reported,
         (moves, next): (&'a [MoveStatus], &'a [Vec<String>]),
     ) -> Document<Self> {
         let summary = Summary::from(plan);
         let Plan { steps, stays, refusals, notes, moving: _ } = plan;
         let refusals = refusals.iter().map(Refused::from).collect();
         let moves = moves.iter().zip(next).map(MoveDocument::from).collect();
-        let content = Self { source, target, scope, summary, steps, stays, notes, refusals, moves };
+        let content = Self {
+            source,
+            target,
+            scope,
+            summary,
+            steps,
+            stays,
+            notes,
+            refusals,
+            accepted: reported.accepted(),
+            warnings: reported.warnings(),
+            findings: reported.findings(),
+            moves,
+        };
         Document::new("Plan", content)
     }
 }
@@ -121,6 +141,13 @@ pub(crate) struct ReportDocument {
     /// Kinds for which no target controller was seen taking over.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unverified: Vec<String>,
+    /// Risks that the user accepted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    accepted: Vec<AcceptedDanger>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<ReportedWarning>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<PluginFinding>,
     #[serde(skip_serializing_if = "Option::is_none")]
     removed_from_target: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,6 +218,16 @@ impl ReportDocument {
 
     fn between(source: &str, target: &str) -> Self {
         Self { source: source.into(), target: target.into(), ..Self::default() }
+    }
+}
+
+impl Document<ReportDocument> {
+    /// Adds the risks that were accepted, the warnings and the findings.
+    pub(crate) fn with_reported(mut self, reported: &Reported) -> Self {
+        self.content.accepted = reported.accepted();
+        self.content.warnings = reported.warnings();
+        self.content.findings = reported.findings();
+        self
     }
 }
 

@@ -223,7 +223,8 @@ pub(super) fn doing(phase: Phase, objects: usize) -> String {
         Phase::Paused => format!("pausing what controls {objects}"),
         Phase::Copied => format!("creating {objects} in the target"),
         Phase::Committed => format!("comparing {objects} with the source again"),
-        Phase::Live => "resuming in the target, and waiting for its controllers".to_owned(),
+        Phase::Live => "unpausing the copies in the target".to_owned(),
+        Phase::Released if none => "deleting nothing: the source is files".to_owned(),
         Phase::Released => format!("deleting {objects} from the source"),
         Phase::Settled => "releasing what is still held".to_owned(),
     }

@@ -40,13 +40,22 @@ pub(super) struct PhaseSeen {
     changes: BTreeMap<Verb, usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AcceptedDanger {
     danger: Danger,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     kinds: Vec<GroupKind>,
     text: String,
+}
+
+impl AcceptedDanger {
+    /// Reads it from an event; `None` for events about something else.
+    pub(super) fn from_event(event: &Event) -> Option<Self> {
+        let Event::Accepted { danger, kinds } = event.clone() else { return None };
+        let text = events::line(event, ("", "")).replacen("accepted: ", "", 1);
+        Some(Self { danger, kinds, text })
+    }
 }
 
 /// A time in which the run could only wait.
@@ -83,11 +92,13 @@ pub(super) struct Retry {
     error: String,
 }
 
-/// What a plugin found.
-#[derive(Serialize)]
+/// A finding of a plugin.
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Found {
-    at: u64,
+    /// When it was found; only reports of moves have times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<u64>,
     plugin: String,
     code: String,
     pub(super) severity: Severity,
@@ -99,7 +110,7 @@ pub(crate) struct Found {
 
 impl Found {
     /// If that is what an event is about.
-    pub(super) fn of(at: u64, event: &Event) -> Option<Self> {
+    pub(super) fn of(at: Option<u64>, event: &Event) -> Option<Self> {
         let Event::Finding { plugin, code, severity, object, text, remedy } = event.clone() else {
             return None;
         };
@@ -162,10 +173,7 @@ impl Seen {
         self.end_wait(at, event);
         match event.clone() {
             Event::Planned { plan, .. } => self.plan = Some(plan),
-            Event::Accepted { danger, kinds } => {
-                let text = events::line(event, ("", "")).replacen("accepted: ", "", 1);
-                self.accepted.push(AcceptedDanger { danger, kinds, text });
-            }
+            Event::Accepted { .. } => self.accepted.extend(AcceptedDanger::from_event(event)),
             Event::PhaseBegun { phase, objects } => self.phases.push(PhaseSeen {
                 phase,
                 at,
@@ -182,7 +190,7 @@ impl Seen {
                 }
             }
             Event::Object { verb, phase, .. } => self.object(at, verb, phase),
-            Event::Finding { .. } => self.findings.extend(Found::of(at, event)),
+            Event::Finding { .. } => self.findings.extend(Found::of(Some(at), event)),
             Event::Waiting { awaited, more, .. } => {
                 self.wait(at, Awaiting::Objects, Awaited::lines(&awaited, NAMES), more);
             }

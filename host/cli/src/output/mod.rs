@@ -18,6 +18,7 @@ mod plan;
 mod progress;
 mod remedies;
 mod report;
+mod reported;
 mod result;
 mod roles;
 mod saved;
@@ -40,7 +41,7 @@ pub(crate) use describe::{DescribeDocument, described, unmatched};
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
 pub(crate) use page::PlanPage;
 pub(crate) use pictures::drawn;
-pub(crate) use progress::Progress;
+pub(crate) use progress::{PlanUse, Progress};
 pub(crate) use remedies::sentence as remedy;
 pub(crate) use report::{Ending, Recorder};
 pub(crate) use result::{copied, handed_over, moved, rolled_back, status, under_way};
@@ -51,6 +52,8 @@ pub(crate) use text::Text;
 pub(crate) use verification::{altered, exposed, verified};
 
 use self::events::Level;
+#[cfg(test)]
+use self::reported::Reported;
 use crate::args::{LogFormat, OutputFormat};
 
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();

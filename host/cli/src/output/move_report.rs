@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::happened::{AcceptedDanger, Found, PhaseSeen, PhaseState, Rate, Retry, Said, Wait};
+use super::lines::count;
 
 /// The report as a document. Times are milliseconds since the run began.
 #[derive(Serialize)]
@@ -45,9 +46,19 @@ impl MoveReport<'_> {
         if self.command == "rollback" { "Report of a rollback" } else { "Report of a move" }
     }
 
+    /// The number of kinds that no controller of the target was seen to take over.
+    fn unverified(&self) -> usize {
+        self.result.get("unverified").and_then(Value::as_array).map_or(0, Vec::len)
+    }
+
     /// A sign and a sentence.
     pub(super) fn verdict(&self) -> (&'static str, String) {
         let (sign, text) = match self.outcome {
+            "Moved" if self.unverified() > 0 => {
+                let kinds = count(self.unverified(), "kind");
+                let text = format!("Moved, without checking that the target's controllers took over {kinds}");
+                return ("warn", text);
+            }
             "Moved" => ("good", "Moved: the target works with the objects, the source no longer has them"),
             "Copied" => ("good", "Copied: the source is as it was"),
             "HandedOver" => {

@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 
 use pivot_core::Key;
-use pivot_core::hooks::Severity;
 use pivot_core::plan::{Fate, Note, Plan, Stay, Step};
 use pivot_core::refusal::Refusal;
 use pivot_core::scope::Scope;
@@ -16,9 +15,10 @@ use pivot_engine::{MoveStatus, Summary};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::happened::Found;
+use super::happened::{AcceptedDanger, Found};
 use super::lines::count;
 use super::move_report::MoveReport;
+use super::reported::{Reported, ReportedWarning};
 use super::saved::foreseen;
 use super::{remedies, result, text};
 
@@ -37,8 +37,8 @@ pub(crate) struct PlanPage<'a> {
     /// The moves under way, and the commands that can be typed next about each.
     pub(crate) moves: &'a [MoveStatus],
     pub(crate) next: &'a [Vec<String>],
-    /// What plugins found.
-    pub(crate) findings: &'a [Found],
+    /// Accepted risks, warnings and findings.
+    pub(crate) reported: &'a Reported,
     /// Why planning ended before all was looked at, line by line.
     pub(crate) failed: &'a [String],
     /// When the plan was made.
@@ -58,13 +58,17 @@ impl PlanPage<'_> {
             }
         } else if !self.failed.is_empty() {
             Verdict { sign: "bad", text: "Planning stopped before everything was checked".into() }
-        } else if self.findings.iter().any(|found| found.severity == Severity::Stop) {
+        } else if self.reported.has_stop() {
             Verdict { sign: "bad", text: "A plugin's check says stop: a move would be refused".into() }
-        } else if self.target_given {
-            Verdict { sign: "good", text: "No problem found".into() }
         } else {
-            let text = "No problem found in the source; no target was given, so none was checked".into();
-            Verdict { sign: "warn", text }
+            let (sign, text) = match self.target_given {
+                true => ("good", "No problem found"),
+                false => ("warn", "No problem found in the source; no target was given, so none was checked"),
+            };
+            match self.reported.in_short() {
+                Some(also) => Verdict { sign: "warn", text: format!("{text}; {also}") },
+                None => Verdict { sign, text: text.into() },
+            }
         };
         let facts = vec![
             ("What", self.scope.to_string()),
@@ -76,8 +80,10 @@ impl PlanPage<'_> {
         let moves = self.moves.iter().zip(self.next);
         let moves = moves.map(|(one, next)| UnderWay { lines: result::one_under_way(one), next }).collect();
         let plan = Some(Content::of(self.plan, moves));
-        let (findings, message) = (self.findings, self.failed);
-        filled(&Shown { head, files: self.files, plan, findings, report: None, message })
+        let Self { files, reported, failed: message, .. } = *self;
+        let (accepted, findings) = (reported.accepted(), reported.findings());
+        let warnings = reported.warnings().into_iter().map(Said::from).collect();
+        filled(&Shown { head, files, plan, accepted, warnings, findings, report: None, message })
     }
 }
 
@@ -98,8 +104,10 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
         head,
         files: report.files,
         plan: plan.map(|plan| Content::of(plan, Vec::new())),
-        // The report has them.
-        findings: &[],
+        // The report has these three.
+        accepted: Vec::new(),
+        warnings: Vec::new(),
+        findings: Vec::new(),
         report: Some(report),
         message,
     })
@@ -143,9 +151,14 @@ struct Shown<'a> {
     files: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Content<'a>>,
-    /// What plugins found while a plan was made.
-    #[serde(skip_serializing_if = "<[Found]>::is_empty")]
-    findings: &'a [Found],
+    /// Risks that the user of a plan accepted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    accepted: Vec<AcceptedDanger>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Said>,
+    /// Findings of plugins while a plan was made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<Found>,
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<&'a MoveReport<'a>>,
     /// What failed, line by line.
@@ -215,9 +228,15 @@ struct Problem {
 
 #[derive(Serialize)]
 struct Said {
-    code: &'static str,
+    code: String,
     message: String,
     objects: Vec<String>,
+}
+
+impl From<ReportedWarning> for Said {
+    fn from(ReportedWarning { code, object, text }: ReportedWarning) -> Self {
+        Self { code, message: text, objects: object.iter().map(ToString::to_string).collect() }
+    }
 }
 
 #[derive(Serialize)]
@@ -291,7 +310,7 @@ impl<'a> Content<'a> {
             }
         };
         let note = |Note { code, object, message }: &Note| Said {
-            code,
+            code: (*code).to_owned(),
             message: message.clone(),
             objects: object.iter().map(ToString::to_string).collect(),
         };

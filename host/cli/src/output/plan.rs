@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::Key;
 use pivot_core::grouped::{NAMES, counted, groups, thousands};
+use pivot_core::mapping::NamespaceMap;
 use pivot_core::plan::{Fate, Plan, Stay, Step};
 use pivot_core::refusal::Refusal;
 
 use super::clusters::clusters;
 use super::document::PlanDocument;
+use super::reported::Reported;
 use super::saved::foreseen;
 use super::stop::refusal_lines;
 use super::text::Text;
@@ -21,13 +23,23 @@ pub(super) const NOTES: usize = 10;
 const REASONS: usize = 10;
 
 impl Document<PlanDocument<'_>> {
-    /// The text for people. With `tree`, each object that moves has its own line; with `all`, each one that stays does too.
-    pub(crate) fn text(plan: &Plan, (source, target): (&str, &str), tree: bool, all: bool) -> Text {
+    /// The text for people; `map` has the names that namespaces get. With `tree`, each object that moves has its own line; with
+    /// `all`, each one that stays does too.
+    pub(crate) fn text(
+        plan: &Plan,
+        reported: &Reported,
+        (source, target): (&str, &str),
+        map: &NamespaceMap,
+        (tree, all): (bool, bool),
+    ) -> Text {
         let mut text = Text::default();
         text.strong("Plan:", events::head(&plan.into(), source, target));
+        if !map.is_empty() {
+            text.line(format!("  Namespaces get other names in the target: {map}"));
+        }
         if !plan.steps.is_empty() {
             text.gap();
-            text.append(clusters(plan, all));
+            text.append(clusters(plan, reported, all));
             if tree {
                 text.gap();
                 text.line("In order of creation, each below its owner:");
@@ -36,7 +48,7 @@ impl Document<PlanDocument<'_>> {
             } else {
                 text.line("  (--tree shows each object, in the order of creation)");
                 text.append(kept(plan));
-                text.append(added(plan));
+                text.append(added(plan, map));
             }
         }
         text.append(stays(&plan.stays, all));
@@ -45,9 +57,13 @@ impl Document<PlanDocument<'_>> {
             text.line("Worth knowing:");
             notes(plan, all).iter().for_each(|note| text.line(format!("  - {note}")));
         }
-        if !plan.refusals.is_empty() {
+        text.append(reported.text(all));
+        let stops = reported.stop_lines(all);
+        let problems = Refusal::grouped(&plan.refusals).len() + stops.len();
+        if problems > 0 {
             text.gap();
-            text.line(format!("Problems ({}):", Refusal::grouped(&plan.refusals).len()));
+            text.line(format!("Problems ({problems}):"));
+            stops.iter().for_each(|line| text.line(format!("  - {line}")));
             text.append(refusal_lines(&plan.refusals, all));
         }
         text
@@ -116,11 +132,13 @@ fn kept(plan: &Plan) -> Text {
     text
 }
 
-/// Objects that the user adds, by their files.
-fn added(plan: &Plan) -> Text {
+/// Objects that the user adds, by their files, with the names that they get.
+fn added(plan: &Plan, map: &NamespaceMap) -> Text {
     let mut text = Text::default();
     let file = |step: &Step| step.added_from().unwrap_or_default().to_owned();
-    let groups = groups(plan.added(), |step| (Some(&step.key), vec![file(step)]));
+    let named = |step: &Step| Step { key: map.into_target().key(&step.key), ..step.clone() };
+    let added: Vec<Step> = plan.added().map(named).collect();
+    let groups = groups(&added, |step| (Some(&step.key), vec![file(step)]));
     if groups.is_empty() {
         return text;
     }

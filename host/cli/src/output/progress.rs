@@ -12,24 +12,34 @@ use pivot_core::record::Phase;
 use pivot_engine::{Event, LeaseState, MoveStatus, Verb, Watcher};
 
 use super::events::Level;
-use super::happened::Found;
 use super::messages::Messages;
 use super::phase_progress::{self, PhaseProgress};
+use super::reported::Reported;
 use super::{Output, events, lock, plan, text};
-use crate::args::LogFormat;
+use crate::args::{LogFormat, OutputFormat};
+
+/// Where people see the plan of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlanUse {
+    /// A line of the progress counts its objects.
+    Counted,
+    /// Nowhere.
+    Hidden,
+    /// The plan is the result, with the risks and warnings that were reported meanwhile.
+    Result,
+}
 
 /// Shows events as they arrive, and keeps the plan for later use.
 pub(crate) struct Progress {
     output: Arc<Output>,
     source: String,
     target: String,
-    /// Whether the plan is the result, and so needs no mention here.
-    planning: bool,
+    plan_use: PlanUse,
     plan: Mutex<Option<Arc<Plan>>>,
     /// Moves that are under way while a plan is made.
     under_way: Mutex<Vec<MoveStatus>>,
-    /// What plugins found while a plan is made.
-    findings: Mutex<Vec<Found>>,
+    /// Events that the result shows.
+    reported: Mutex<Reported>,
     /// The phase under way.
     phase: Mutex<Option<PhaseProgress>>,
     bar: Mutex<Option<ProgressBar>>,
@@ -39,15 +49,15 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(output: Arc<Output>, (source, target): (&str, &str), planning: bool) -> Arc<Self> {
+    pub(crate) fn new(output: Arc<Output>, (source, target): (&str, &str), plan_use: PlanUse) -> Arc<Self> {
         Arc::new(Self {
             output,
             source: source.to_owned(),
             target: target.to_owned(),
-            planning,
+            plan_use,
             plan: Mutex::default(),
             under_way: Mutex::default(),
-            findings: Mutex::default(),
+            reported: Mutex::default(),
             phase: Mutex::default(),
             bar: Mutex::default(),
             undone: Mutex::default(),
@@ -65,9 +75,36 @@ impl Progress {
         lock(&self.under_way).clone()
     }
 
-    /// Hands over what plugins found while the plan was made.
-    pub(crate) fn findings(&self) -> Vec<Found> {
-        std::mem::take(&mut *lock(&self.findings))
+    /// Returns the accepted risks, warnings and findings so far.
+    pub(crate) fn reported(&self) -> Reported {
+        lock(&self.reported).clone()
+    }
+
+    /// Writes those that were left to the plan's text: there is none.
+    pub(crate) fn show_reported(&self) {
+        if self.output.settings().log == LogFormat::Json {
+            return;
+        }
+        let reported = self.reported();
+        reported.events().iter().filter(|event| self.leaves_to_result(event)).for_each(|event| match event {
+            Event::Accepted { .. } => self.info(self.line(event)),
+            _ => self.collect(event),
+        });
+        self.say_together();
+    }
+
+    /// Returns true if the text of the plan shows an event, so that it needs no line of its own.
+    fn leaves_to_result(&self, event: &Event) -> bool {
+        let is_text = self.output.settings().format == OutputFormat::Text;
+        match event {
+            Event::Planned { .. } | Event::UnderWay { .. } => self.plan_use != PlanUse::Counted,
+            Event::Note { .. } => self.plan_use != PlanUse::Counted,
+            Event::Finding { severity: Severity::Note, .. } => false,
+            Event::Accepted { .. } | Event::Warning { .. } | Event::Finding { .. } => {
+                self.plan_use == PlanUse::Result && is_text
+            }
+            _ => false,
+        }
     }
 
     /// No more events come: removes the bar, and reports how far an unfinished phase got.
@@ -118,13 +155,14 @@ impl Progress {
 
     /// Shows an event to people.
     fn show(&self, event: &Event) {
+        if self.leaves_to_result(event) {
+            return;
+        }
         if let Event::Note { .. } | Event::Warning { .. } | Event::Finding { .. } = event {
-            return self.say(event);
+            return self.collect(event);
         }
         self.say_together();
         match event {
-            // The plan's own text shows both.
-            Event::Planned { .. } | Event::UnderWay { .. } if self.planning => {}
             Event::Planned { plan, .. } => self.planned(event, plan),
             Event::PhaseBegun { phase, objects } => self.phase_begun(event, *phase, *objects),
             Event::PhaseDone { milliseconds, .. } => self.phase_done(*milliseconds),
@@ -145,9 +183,8 @@ impl Progress {
     }
 
     /// Collects a note, a warning or a finding; those that say the same are shown together once another event comes.
-    fn say(&self, event: &Event) {
+    fn collect(&self, event: &Event) {
         match event {
-            Event::Note { .. } if self.planning => {}
             Event::Finding { severity: Severity::Stop, .. } => {}
             _ if self.verbose() => self.write(events::level(event), self.line(event)),
             _ => lock(&self.messages).add(event),
@@ -232,10 +269,11 @@ impl Watcher for Progress {
     fn event(&self, event: Event) {
         match &event {
             // A move has its own, and this one would stay as long as the move.
-            Event::Planned { plan, .. } if self.planning => *lock(&self.plan) = Some(plan.clone()),
+            Event::Planned { plan, .. } if self.plan_use != PlanUse::Counted => {
+                *lock(&self.plan) = Some(plan.clone());
+            }
             Event::UnderWay { status } => lock(&self.under_way).push(MoveStatus::clone(status)),
-            Event::Finding { .. } if self.planning => lock(&self.findings).extend(Found::of(0, &event)),
-            _ => {}
+            _ => lock(&self.reported).add(&event),
         }
         match self.output.settings().log {
             LogFormat::Json => self.output.json_event(&event, &self.line(&event)),

@@ -13,6 +13,7 @@ mod status;
 
 use expect_test::{Expect, expect};
 use pivot_core::hooks::Severity;
+use pivot_core::mapping::NamespaceMap;
 use pivot_core::plan::{Fate, KeepReason, Note, Plan, Stay, StayReason, Step, Why};
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
@@ -110,7 +111,13 @@ fn check(text: impl ToString, expected: &Expect) {
 fn a_plan_shows_what_moves_where_in_which_order_and_what_does_not() {
     let plan = Plan { refusals: refusals(), ..small_plan() };
     check(
-        Document::<PlanDocument<'_>>::text(&plan, SIDES, false, false),
+        Document::<PlanDocument<'_>>::text(
+            &plan,
+            &Reported::default(),
+            SIDES,
+            &NamespaceMap::default(),
+            (false, false),
+        ),
         &expect![[r#"
             Plan: 5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
 
@@ -140,9 +147,27 @@ fn a_plan_shows_what_moves_where_in_which_order_and_what_does_not() {
 }
 
 #[test]
+fn plan_shows_the_new_names_of_namespaces() {
+    let added = Why::Added { file: "bom.yaml".into() };
+    let bom = step(key("", "ConfigMap", Some("ns"), "bom"), &[]);
+    let plan = Plan { steps: vec![Step { fate: Fate::Add, why: added, ..bom }], ..Plan::default() };
+    let map: NamespaceMap = serde_json::from_str(r#"{"ns":"site-7"}"#).unwrap();
+    let text = Document::<PlanDocument<'_>>::text(&plan, &Reported::default(), SIDES, &map, (false, false))
+        .message();
+    assert!(text.contains("\n  Namespaces get other names in the target: ns as site-7\n"), "{text}");
+    assert!(text.contains("  ConfigMap site-7/bom: from bom.yaml"), "{text}");
+}
+
+#[test]
 fn the_tree_of_a_plan_has_each_object() {
     check(
-        Document::<PlanDocument<'_>>::text(&small_plan(), SIDES, true, false),
+        Document::<PlanDocument<'_>>::text(
+            &small_plan(),
+            &Reported::default(),
+            SIDES,
+            &NamespaceMap::default(),
+            (true, false),
+        ),
         &expect![[r#"
         Plan: 5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
 
@@ -185,7 +210,13 @@ fn many_notes_with_one_code_are_counted_and_shown_with_v() {
 fn with_v_each_object_that_stays_is_named() {
     let plan = Plan { steps: Vec::new(), notes: Vec::new(), ..small_plan() };
     check(
-        Document::<PlanDocument<'_>>::text(&plan, SIDES, true, true),
+        Document::<PlanDocument<'_>>::text(
+            &plan,
+            &Reported::default(),
+            SIDES,
+            &NamespaceMap::default(),
+            (true, true),
+        ),
         &expect![[r#"
         Plan: 0 objects, from kind-boot to prod
 
@@ -266,7 +297,7 @@ fn events() -> Vec<Event> {
 
 fn shown(events: Vec<Event>, verbose: u8, log: LogFormat) -> String {
     let (output, out, err) = output(verbose, log);
-    let progress = Progress::new(output, SIDES, false);
+    let progress = Progress::new(output, SIDES, PlanUse::Counted);
     events.into_iter().for_each(|event| progress.event(event));
     progress.end();
     assert_eq!(out.text(), "", "progress is for people");
@@ -338,10 +369,76 @@ fn many_notes_with_one_code_are_counted_during_the_run_too() {
     assert_eq!(shown(notes(), 0, LogFormat::Json).lines().count(), 1001, "programs count themselves");
 }
 
+fn progress_of_plan(format: OutputFormat) -> (Arc<Progress>, testing::Written) {
+    let settings = OutputSettings { format, log: LogFormat::Text, verbose: 0, quiet: false, bars: false };
+    let (output, _, err) = testing::written(settings);
+    (Progress::new(output, SIDES, PlanUse::Result), err)
+}
+
+/// An approver reads the plan, and not what was printed while it was made.
+#[test]
+fn plan_shows_risks_warnings_and_stops() {
+    let (progress, err) = progress_of_plan(OutputFormat::Text);
+    events().into_iter().for_each(|event| progress.event(event));
+    progress.end();
+    let shown = err.text();
+    assert!(!shown.contains("accepted:") && !shown.contains("no ready node"), "not twice: {shown}");
+    let reported = progress.reported();
+    let text = Document::<PlanDocument<'_>>::text(
+        &small_plan(),
+        &reported,
+        SIDES,
+        &NamespaceMap::default(),
+        (false, false),
+    )
+    .message();
+    let (_, end) = text.split_once("two classes share a template\n").unwrap();
+    check(
+        end,
+        &expect![[r#"
+
+            Risks accepted (2):
+              - what depends on deleted objects may be garbage-collected (--accept-loss Secret)
+              - the target's controllers need not report that they took over (--no-wait)
+
+            Warnings (2):
+              - readiness: Cluster ns/edge: it is not ready; wait for it
+              - the target has no ready node
+
+            Problems (1):
+              - readiness: Cluster ns/edge: it is not ready; wait for it"#]],
+    );
+    assert!(text.contains("  ns/edge  3        0      1         1 Secret"), "a stop is a blocker: {text}");
+    let scope = pivot_core::scope::Scope::new(pivot_core::scope::Namespaces::All);
+    let plan = small_plan();
+    let document = PlanDocument::new(&plan, SIDES.0, SIDES.1, &scope, &reported, (&[], &[]));
+    let document = serde_json::to_value(document).unwrap();
+    assert_eq!(document["accepted"][0]["danger"], "dependents-lost");
+    assert_eq!(document["warnings"][0]["code"], "no-ready-node");
+    assert_eq!(document["findings"][2]["severity"], "stop");
+}
+
+#[test]
+fn risks_are_printed_where_no_plan_is() {
+    let (progress, err) = progress_of_plan(OutputFormat::Text);
+    events().into_iter().for_each(|event| progress.event(event));
+    progress.show_reported();
+    let shown = err.text();
+    for line in
+        ["accepted: the target's controllers need not report", "warning: the target has no ready node"]
+    {
+        assert_eq!(shown.matches(line).count(), 1, "{shown}");
+    }
+    let (progress, err) = progress_of_plan(OutputFormat::Json);
+    events().into_iter().for_each(|event| progress.event(event));
+    progress.end();
+    assert!(err.text().contains("warning: the target has no ready node"), "{}", err.text());
+}
+
 #[test]
 fn a_plan_that_is_the_result_is_not_shown_twice() {
     let (output, _, err) = output(0, LogFormat::Text);
-    let progress = Progress::new(output, SIDES, true);
+    let progress = Progress::new(output, SIDES, PlanUse::Result);
     for event in [planned(), note("it is in the plan"), finding(Severity::Note)] {
         progress.event(event);
     }
@@ -483,7 +580,7 @@ fn nor_can_it_on_a_progress_bar() {
         bars: true,
     };
     let output = Output::new(settings, Box::new(out), Box::new(err));
-    let progress = Progress::new(output, SIDES, false);
+    let progress = Progress::new(output, SIDES, PlanUse::Counted);
     progress.event(Event::PhaseBegun { phase: Phase::Copied, objects: 1 });
     let (verb, side, phase) = (Verb::Created, Side::Target, Phase::Copied);
     let object = capi("Machine", "a\u{1b}[2J\u{202e}\nerror: b");

@@ -149,7 +149,7 @@ async fn a_condition_that_becomes_true_on_either_side() {
     })
     .await;
     // The copy has no status before a controller of the target writes one.
-    run.until_it_says("resuming in the target").await.unwrap();
+    run.until_it_says("unpausing the copies in the target").await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(run.still_runs().unwrap(), "{}", run.said());
     assert!(!source.dump(&["conditions"]).await.unwrap().is_empty(), "nothing is deleted before");

@@ -66,6 +66,8 @@ fn many_reasons() -> Plan {
 fn a_plan_matches_its_schema() {
     let next = [vec!["pivot-host resume".to_owned()]];
     let moves = [one(Phase::Copied, Side::Source)];
+    let mut reported = Reported::default();
+    events().iter().for_each(|event| reported.add(event));
     for scope in [Namespaces::All, Namespaces::One("ns".into())] {
         let mut scope = Scope::new(scope);
         scope.drop_owners.insert(GroupKind::new("g", "K"));
@@ -73,7 +75,7 @@ fn a_plan_matches_its_schema() {
         scope.carry.insert(Part::all(GroupKind::new("", "Secret")));
         scope.added.insert(Added { object: capi("Cluster", "edge"), uid: Uid("added-1".into()) });
         scope.exclude.extend([Part::all(GroupKind::new("g", "K")), Part::one(&capi("Machine", "m"))]);
-        check(&PlanDocument::new(&many_reasons(), "a", "b", &scope, (&moves, &next)));
+        check(&PlanDocument::new(&many_reasons(), "a", "b", &scope, &reported, (&moves, &next)));
     }
 }
 
@@ -88,7 +90,9 @@ fn results_match_their_schemas() {
     report.done.added.insert(GroupKind::new("", "ConfigMap"), 1);
     report.done.unverified.insert(GroupKind::new("g", "K"));
     check(&ReportDocument::done("Moved", &report, SIDES));
-    check(&ReportDocument::done("HandedOver", &report, SIDES));
+    let mut reported = Reported::default();
+    events().iter().for_each(|event| reported.add(event));
+    check(&ReportDocument::done("HandedOver", &report, SIDES).with_reported(&reported));
     check(&ReportDocument::rolled_back(&RolledBack { resumed: 1, removed: 2 }, SIDES));
     check(&ReportDocument::nothing(SIDES));
     let status = full_status();

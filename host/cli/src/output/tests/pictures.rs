@@ -6,25 +6,24 @@ use pivot_core::scope::{Namespaces, Scope};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::super::happened::Found;
 use super::*;
 use crate::args::Picture;
 
 fn of(picture: Picture, plan: &Plan, sides: (&str, &str)) -> String {
-    ended(picture, plan, sides, &[], &[])
+    ended(picture, plan, sides, &Reported::default(), &[])
 }
 
 fn ended(
     picture: Picture,
     plan: &Plan,
     sides: (&str, &str),
-    findings: &[Found],
+    reported: &Reported,
     failed: &[String],
 ) -> String {
     let scope = &Scope::new(Namespaces::All);
     let now = "2026-08-21T03:00:00Z".to_owned();
     let (files, target_given, moves, next) = (false, true, &[], &[]);
-    let page = PlanPage { plan, sides, scope, files, target_given, moves, next, findings, failed, now };
+    let page = PlanPage { plan, sides, scope, files, target_given, moves, next, reported, failed, now };
     drawn(picture, &page)
 }
 
@@ -356,31 +355,65 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
 
 #[test]
 fn a_page_has_what_plugins_found_and_why_planning_stopped() {
-    let found = |severity: &str| {
+    let found = |severity: &str| -> Event {
         let event = json!({
             "event": "finding", "plugin": "my-hosts", "code": "full", "severity": severity, "text": "no room",
             "object": {"group": "", "kind": "Host", "namespace": "ns", "name": "h"}, "remedy": "make some",
         });
-        Found::of(0, &serde_json::from_value(event).unwrap()).unwrap()
+        serde_json::from_value(event).unwrap()
     };
-    let page = |findings: &[Found], failed: &[String]| {
-        data(&ended(Picture::Html, &small_plan(), SIDES, findings, failed)).0
+    let page = |events: &[Event], failed: &[String]| {
+        let mut reported = Reported::default();
+        events.iter().for_each(|event| reported.add(event));
+        data(&ended(Picture::Html, &small_plan(), SIDES, &reported, failed)).0
     };
     let verdict = |page: &Value| page["head"]["verdict"]["text"].as_str().unwrap().to_owned();
 
     let warned = page(&[found("warn")], &[]);
-    assert_eq!(verdict(&warned), "No problem found");
+    assert_eq!(verdict(&warned), "No problem found; 1 warning");
     let said = json!({
-        "at": 0, "plugin": "my-hosts", "code": "full", "severity": "warn", "object": "Host ns/h", "text": "no room",
+        "plugin": "my-hosts", "code": "full", "severity": "warn", "object": "Host ns/h", "text": "no room",
         "remedy": "make some",
     });
     assert_eq!(warned["findings"], json!([said]));
     assert_eq!(warned.get("message"), None);
+    let no_node = "the target has no ready node".to_owned();
+    let risky = page(
+        &[
+            Event::Accepted { danger: Danger::TargetUnconfirmed, kinds: Vec::new() },
+            Event::Warning { code: "no-ready-node".into(), object: None, text: no_node.clone() },
+        ],
+        &[],
+    );
+    assert_eq!(verdict(&risky), "No problem found; 1 risk accepted, 1 warning");
+    assert_eq!(risky["head"]["verdict"]["sign"], "warn");
+    assert_eq!(risky["warnings"], json!([{"code": "no-ready-node", "message": no_node, "objects": []}]));
+    assert!(risky["accepted"][0]["text"].as_str().unwrap().ends_with("(--no-wait)"), "{risky}");
     let stops = page(&[found("warn"), found("stop")], &[]);
     assert_eq!(verdict(&stops), "A plugin's check says stop: a move would be refused");
     let stopped = page(&[], &["the source does not answer".to_owned()]);
     assert_eq!(verdict(&stopped), "Planning stopped before everything was checked");
     assert_eq!(stopped["message"], json!(["the source does not answer"]));
+}
+
+#[test]
+fn report_says_that_no_takeover_was_checked() {
+    let verdict = |unverified: Value| {
+        let ending = Ending {
+            outcome: "Moved",
+            code: 0,
+            move_id: None,
+            result: json!({"unverified": unverified}),
+            files: false,
+            message: Vec::new(),
+            refusals: Vec::new(),
+        };
+        let page = Recorder::begin().ended("move", "jane", true, &ending);
+        data(&page).0["head"]["verdict"].clone()
+    };
+    let text = "Moved, without checking that the target's controllers took over 2 kinds";
+    assert_eq!(verdict(json!(["A.g", "B.g"])), json!({"sign": "warn", "text": text}));
+    assert_eq!(verdict(json!([]))["sign"], "good");
 }
 
 fn whole_around() -> String {

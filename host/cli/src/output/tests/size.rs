@@ -112,7 +112,7 @@ fn events() -> Vec<Event> {
 fn written(verbose: u8, quiet: bool, log: LogFormat) -> String {
     let settings = OutputSettings { format: OutputFormat::Text, log, verbose, quiet, bars: false };
     let (output, out, err) = super::super::testing::written(settings);
-    let progress = Progress::new(output.clone(), SIDES, false);
+    let progress = Progress::new(output.clone(), SIDES, PlanUse::Counted);
     events().into_iter().for_each(|event| progress.event(event));
     progress.end();
     let mut report = Report {
@@ -176,7 +176,7 @@ fn with_q_only_warnings_and_the_result_are_printed() {
 #[test]
 fn a_stopped_phase_counts_what_it_did() {
     let (output, _, err) = output(0, LogFormat::Text);
-    let progress = Progress::new(output, SIDES, false);
+    let progress = Progress::new(output, SIDES, PlanUse::Counted);
     let [first, last] = [Phase::Copied, Phase::Copied]
         .map(|it| phase(it, Verb::Created, Side::Target, &of_kind(&fleet(), "Secret"), 1));
     first.into_iter().take(100).for_each(|event| progress.event(event));
@@ -205,7 +205,14 @@ fn refused() -> Plan {
 
 #[test]
 fn a_plan_of_a_thousand_objects_is_a_row_for_each_cluster() {
-    let text = Document::<PlanDocument<'_>>::text(&refused(), SIDES, false, false).message();
+    let text = Document::<PlanDocument<'_>>::text(
+        &refused(),
+        &Reported::default(),
+        SIDES,
+        &NamespaceMap::default(),
+        (false, false),
+    )
+    .message();
     assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
     for says in [
         "Plan: 1,032 objects (24 Clusters), from kind-boot to prod",
@@ -219,10 +226,17 @@ fn a_plan_of_a_thousand_objects_is_a_row_for_each_cluster() {
     ] {
         assert!(text.contains(says), "no {says:?} in\n{text}");
     }
-    let tree = Document::<PlanDocument<'_>>::text(&refused(), SIDES, true, false).to_string();
+    let tree = Document::<PlanDocument<'_>>::text(
+        &refused(),
+        &Reported::default(),
+        SIDES,
+        &NamespaceMap::default(),
+        (true, false),
+    )
+    .to_string();
     assert!(tree.lines().count() > 1_032 && tree.contains("\n    Machine fleet/c23-7\n"), "{tree}");
     let (plan, scope) = (refused(), Scope::new(Namespaces::All));
-    let document = PlanDocument::new(&plan, SIDES.0, SIDES.1, &scope, (&[], &[]));
+    let document = PlanDocument::new(&plan, SIDES.0, SIDES.1, &scope, &Reported::default(), (&[], &[]));
     let document = serde_json::to_value(document).unwrap();
     assert_eq!(document["steps"].as_array().unwrap().len(), 1_032);
     assert_eq!(document["refusals"].as_array().unwrap().len(), 150);
@@ -236,9 +250,23 @@ fn clusters_with_problems_are_shown_first() {
     let steps = clusters.into_iter().map(|key| Step { cluster: Some(key.clone()), ..step(key, &[]) });
     let steps = steps.collect();
     let plan = Plan { steps, refusals, ..Plan::default() };
-    let text = Document::<PlanDocument<'_>>::text(&plan, SIDES, false, false).message();
+    let text = Document::<PlanDocument<'_>>::text(
+        &plan,
+        &Reported::default(),
+        SIDES,
+        &NamespaceMap::default(),
+        (false, false),
+    )
+    .message();
     assert!(text.lines().count() < 60 && text.contains("ns/c499"), "{text}");
     assert!(text.contains("and 460 more Clusters; -v shows them"), "{text}");
-    let all = Document::<PlanDocument<'_>>::text(&plan, SIDES, true, true).to_string();
+    let all = Document::<PlanDocument<'_>>::text(
+        &plan,
+        &Reported::default(),
+        SIDES,
+        &NamespaceMap::default(),
+        (true, true),
+    )
+    .to_string();
     assert!((0..500).all(|n| all.contains(&format!("  ns/c{n:03}"))), "{all}");
 }

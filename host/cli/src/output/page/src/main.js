@@ -5,7 +5,7 @@ import { Tree } from "./tree.js";
 import { Picture } from "./map.js";
 import { timeline } from "./timeline.js";
 
-const { head: about, files, plan, report, message, findings } = JSON.parse(document.getElementById("data").textContent);
+const { head: about, files, plan, report, message, accepted, warnings, findings } = JSON.parse(document.getElementById("data").textContent);
 const page = document.getElementById("page");
 let reveal = () => {};
 
@@ -68,6 +68,18 @@ function notes(found) {
     el("p", { class: "what" }, one.message), objectsOf(one.objects), el("p", { class: "code" }, one.code))));
 }
 
+/** The risks that the user accepted. */
+function risks(all) {
+  if (!all?.length) return null;
+  return section("accepted", "Risks accepted", all.length, el("ul", { class: "plain" }, all.map((one) => el("li", {}, one.text))));
+}
+
+function warned(found) {
+  if (!found?.length) return null;
+  return section("warnings", "Warnings", found.length, list(found, (one) => el("li", { class: "card warn" },
+    el("p", { class: "what" }, one.message), objectsOf(one.objects), el("p", { class: "code" }, one.code))));
+}
+
 const commands = (title, lines) => (lines.length === 0 ? null : el("div", { class: "commands" },
   el("h3", {}, title), lines.map((line, index) => el("p", {}, index ? el("span", { class: "or" }, "or ") : "", el("code", { tabindex: 0 }, line)))));
 
@@ -79,12 +91,13 @@ function moves(found) {
 
 function tiles({ summary, problems }) {
   const { objects, moved, kept, added, clusters, stay } = summary;
+  const ended = report?.exitCode === 0;
   const tile = (number, what, fate) => el("div", { class: "tile" },
     el("dt", {}, fate ? el("span", { class: `fate ${fate}`, "aria-hidden": "true" }, FATES[fate].letter) : "", what), el("dd", {}, thousands(number)));
   return el("dl", { class: "tiles" },
-    tile(clusters, clusters === 1 ? "Cluster" : "Clusters"), tile(objects, "objects copied"), files ? null : tile(moved, "move", "move"),
+    tile(clusters, clusters === 1 ? "Cluster" : "Clusters"), tile(objects, "objects copied"), files ? null : tile(moved, ended ? "moved" : "move", "move"),
     kept ? tile(kept, "kept too", "keep") : null, added ? tile(added, "added", "add") : null,
-    tile(stay, "stay", "stay"), problems.length ? tile(problems.length, problems.length === 1 ? "problem" : "problems") : null);
+    tile(stay, ended ? "stayed" : "stay", "stay"), problems.length ? tile(problems.length, problems.length === 1 ? "problem" : "problems") : null);
 }
 
 function details(model) {
@@ -206,7 +219,7 @@ function story() {
     failure && plan ? problems(plan.problems) : null,
     phases.length ? section("timeline", "Phases", null, el("p", { class: "hint" }, `${lasting(milliseconds)} in all, with the time before the first phase and after the last.`), timeline(report)) : null,
     found(report.findings),
-    part("accepted", "Accepted by the user", accepted, (all) => el("ul", { class: "plain" }, all.map((one) => el("li", {}, one.text)))),
+    risks(accepted),
     part("waits", "Waits", waits, (all) => rows(["From", "For", "What"], all.map((one) => [at(one), lasting(one.milliseconds), one.awaited.join("; ") + (one.more ? ` and ${one.more} more` : "")]))),
     part("retries", "Requests sent again", retries, (all) => rows(["When", "Side", "Times", "Last error"], all.map((one) => [at(one), one.side, one.attempt, one.error]))),
     part("throttled", "Slowed down by servers", throttled, (all) => rows(["Side", "Requests turned away"], all.map((one) => [one.side, thousands(one.requests)]))),
@@ -220,7 +233,7 @@ const parts = [
   ...(report ? story() : []),
   !report && message ? failed() : null,
   plan && !report ? problems(plan.problems) : null,
-  report ? null : found(findings),
+  ...(report ? [] : [risks(accepted), warned(warnings), found(findings)]),
   plan ? moves(plan.moves) : null,
   plan ? objects() : null,
   plan ? notes(plan.notes) : null,

@@ -1,0 +1,139 @@
+//! Accepted risks, warnings and plugin findings of a run. A plan shows them with its result, since whoever approves the plan
+//! has no log of the run.
+
+use std::collections::BTreeMap;
+
+use pivot_core::Key;
+use pivot_core::hooks::Severity;
+use pivot_core::plan::Plan;
+use pivot_engine::Event;
+use serde::Serialize;
+
+use super::events;
+use super::happened::{AcceptedDanger, Found};
+use super::lines::count;
+use super::messages::Messages;
+use super::text::Text;
+
+/// Events of a run that its result shows, in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reported {
+    events: Vec<Event>,
+}
+
+/// A warning, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReportedWarning {
+    pub(super) code: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) object: Option<Key>,
+    pub(super) text: String,
+}
+
+impl Reported {
+    /// Keeps an event if results show it.
+    pub(super) fn add(&mut self, event: &Event) {
+        if let Event::Accepted { .. } | Event::Warning { .. } | Event::Finding { .. } = event {
+            self.events.push(event.clone());
+        }
+    }
+
+    pub(super) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    pub(super) fn accepted(&self) -> Vec<AcceptedDanger> {
+        self.events.iter().filter_map(AcceptedDanger::from_event).collect()
+    }
+
+    pub(super) fn warnings(&self) -> Vec<ReportedWarning> {
+        let warning = |event: &Event| match event.clone() {
+            Event::Warning { code, object, text } => Some(ReportedWarning { code, object, text }),
+            _ => None,
+        };
+        self.events.iter().filter_map(warning).collect()
+    }
+
+    pub(super) fn findings(&self) -> Vec<Found> {
+        self.events.iter().filter_map(|event| Found::of(None, event)).collect()
+    }
+
+    /// Returns true if a plugin's check says stop.
+    pub(super) fn has_stop(&self) -> bool {
+        self.stops().next().is_some()
+    }
+
+    /// The objects for which a plugin's check says stop; `None` for a finding about none.
+    pub(super) fn stopped_objects(&self) -> impl Iterator<Item = Option<&Key>> {
+        self.stops().filter_map(|event| match event {
+            Event::Finding { object, .. } => Some(object.as_ref()),
+            _ => None,
+        })
+    }
+
+    fn stops(&self) -> impl Iterator<Item = &Event> {
+        self.events.iter().filter(|event| matches!(event, Event::Finding { severity: Severity::Stop, .. }))
+    }
+
+    /// `2 risks accepted, 1 warning`; `None` if there is nothing of the kind.
+    pub(super) fn in_short(&self) -> Option<String> {
+        let number = |matches: fn(&Event) -> bool| self.events.iter().filter(|event| matches(event)).count();
+        let counts = [
+            (number(|event| matches!(event, Event::Accepted { .. })), "risk", " accepted"),
+            (number(is_warning), "warning", ""),
+        ];
+        let words = counts.into_iter().filter(|(number, ..)| *number > 0);
+        let words: Vec<String> =
+            words.map(|(number, what, more)| format!("{}{more}", count(number, what))).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    /// The accepted risks and the warnings, below their headings.
+    pub(super) fn text(&self, all: bool) -> Text {
+        let accepted = self.events.iter().filter(|event| matches!(event, Event::Accepted { .. }));
+        let accepted: Vec<String> =
+            accepted.map(|event| events::line(event, ("", "")).replacen("accepted: ", "", 1)).collect();
+        let warnings = lines(self.events.iter().filter(|event| is_warning(event)), all);
+        let mut text = Text::default();
+        for (head, lines) in [("Risks accepted", accepted), ("Warnings", warnings)] {
+            if lines.is_empty() {
+                continue;
+            }
+            text.gap();
+            text.line(format!("{head} ({}):", lines.len()));
+            lines.iter().for_each(|line| text.line(format!("  - {line}")));
+        }
+        text
+    }
+
+    /// A line for each problem that a plugin's check found; those that say the same of several objects share one.
+    pub(super) fn stop_lines(&self, all: bool) -> Vec<String> {
+        lines(self.stops(), all)
+    }
+
+    /// How many such problems concern each object that moves, by its Cluster.
+    pub(super) fn stops_by_cluster<'a>(&self, plan: &'a Plan) -> BTreeMap<Option<&'a Key>, usize> {
+        let clusters: BTreeMap<&Key, Option<&'a Key>> =
+            plan.steps.iter().map(|step| (&step.key, step.cluster.as_ref())).collect();
+        let mut numbers = BTreeMap::new();
+        for cluster in self.stopped_objects().filter_map(|object| clusters.get(object?)) {
+            *numbers.entry(*cluster).or_default() += 1;
+        }
+        numbers
+    }
+}
+
+/// Returns true for a warning, and for a plugin's finding that neither stops the move nor is a mere note.
+fn is_warning(event: &Event) -> bool {
+    matches!(event, Event::Warning { .. })
+        || matches!(event, Event::Finding { severity, .. } if !matches!(severity, Severity::Stop | Severity::Note))
+}
+
+fn lines<'a>(events: impl Iterator<Item = &'a Event>, all: bool) -> Vec<String> {
+    if all {
+        return events.map(|event| events::line(event, ("", ""))).collect();
+    }
+    let mut messages = Messages::default();
+    events.for_each(|event| messages.add(event));
+    messages.take().into_iter().map(|(_, line)| line).collect()
+}
