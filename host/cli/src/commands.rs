@@ -4,14 +4,14 @@ mod rbac;
 mod waiting;
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
 use pivot_core::saved_plan::Decisions;
 use pivot_core::scope::Namespaces;
 use pivot_core::soft::kubeconfig_of;
-use pivot_core::{Key, Side};
+use pivot_core::{Both, Key, Side};
 use pivot_engine::run;
 use pivot_engine::{
     Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Situation, Stop, Watcher,
@@ -24,7 +24,7 @@ use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::{About, Commands};
 use crate::output::{
-    self, AlreadyShown, Document, ErrorDocument, Output, PlanDocument, PlanPage, PlanUse, Progress,
+    self, Advice, AlreadyShown, Document, ErrorDocument, Output, PlanDocument, PlanPage, PlanUse, Progress,
     ReportDocument, StatusDocument, Text,
 };
 use crate::plugins::Loading;
@@ -55,6 +55,8 @@ pub(crate) struct Command<'a> {
     output: &'a Arc<Output>,
     halter: Halter,
     report: Option<Reporting>,
+    /// The kubectl flags that name each side, once both are open.
+    kubectl_flags: OnceLock<Both<Vec<String>>>,
 }
 
 impl<'a> Command<'a> {
@@ -64,7 +66,7 @@ impl<'a> Command<'a> {
         output: &'a Arc<Output>,
         halter: Halter,
     ) -> Self {
-        Self { choices, commands, output, halter, report: None }
+        Self { choices, commands, output, halter, report: None, kubectl_flags: OnceLock::new() }
     }
 
     /// Reserves the file of the report, if there is to be one; otherwise returns the exit code.
@@ -85,6 +87,13 @@ impl<'a> Command<'a> {
             let document = ErrorDocument::other(Exit::Unexpected, &message, "not known", next);
             report.failed(Exit::Unexpected, &document, &message);
         }
+    }
+
+    /// The command lines that make sense after a stop. A status would ask the same silent source, and a plan has changed nothing.
+    fn next_commands(&self, stop: &Stop) -> Vec<String> {
+        let silent = matches!(stop.failure, Failure::Unreachable { side: Side::Source, .. });
+        let next = stop.next.iter().copied().filter(|next| !(silent && *next == Next::Status));
+        self.lines(&next.collect::<Vec<_>>(), About::stopped(stop))
     }
 
     /// The command lines for the next steps, for the same two sides.
@@ -122,6 +131,7 @@ impl<'a> Command<'a> {
         let (source, target) = opened.labels();
         let progress = Progress::new(self.output.clone(), (source, target), PlanUse::Result);
         let result = run::plan(self.setup(&opened, options, &progress, &plugins)).await;
+        let result = result.map_err(|stop| self.named(stop));
         progress.end();
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
             progress.show_reported();
@@ -284,6 +294,7 @@ impl<'a> Command<'a> {
             MoveOrResume::Move => run::start(setup).await,
             MoveOrResume::Resume => run::resume(setup).await,
         };
+        let result = result.map_err(|stop| self.named(stop));
         progress.end();
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
             return code;
@@ -332,6 +343,7 @@ impl<'a> Command<'a> {
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, PlanUse::Counted);
         let result = run::rollback(self.setup(&opened, options, &progress, &plugins)).await;
+        let result = result.map_err(|stop| self.named(stop));
         progress.end();
         match result {
             Ok(rolled_back) => {
@@ -365,6 +377,7 @@ impl<'a> Command<'a> {
             None => run::status(setup).await,
             Some(side) => run::status_of_one(setup, side).await,
         };
+        let result = result.map_err(|stop| self.named(stop));
         match result {
             Ok(mut status) => {
                 status.moves = status.moves.into_iter().map(|one| self.placed(one)).collect();
@@ -461,11 +474,18 @@ impl<'a> Command<'a> {
         Err(self.failed(exit, &"stopped as asked".into(), UNTOUCHED))
     }
 
+    /// Completes the kubectl commands of a stop.
+    fn named(&self, stop: Stop) -> Stop {
+        output::name_kubeconfigs(stop, self.kubectl_flags.get().unwrap_or(&Both::default()))
+    }
+
     fn setup(&self, opened: &Opened, options: Options, progress: &Arc<Progress>, plugins: &Loading) -> Setup {
         let watcher: Arc<dyn Watcher> = match &self.report {
             Some(report) => report.watching(opened.labels(), progress),
             None => progress.clone(),
         };
+        // Each run opens its sides once.
+        let _ = self.kubectl_flags.set(opened.kubectl_flags(&self.choices.connection));
         let told = watcher.clone();
         let tell = move |notes: &[Note]| {
             for Note { code, object, message } in notes.iter().cloned() {
@@ -516,8 +536,9 @@ impl<'a> Command<'a> {
 
     /// Reports why the engine stopped, in a run without some of the installed plugins.
     fn stopped(&self, stop: &Stop, shown: AlreadyShown, disabled: &[String]) -> u8 {
-        let next = self.lines(&stop.next, About::stopped(stop));
-        let document = ErrorDocument::stop(stop, next.clone()).without(disabled);
+        let next = self.next_commands(stop);
+        let advice = Advice::new(stop, self.kubectl_flags.get().unwrap_or(&Both::default()), next);
+        let document = ErrorDocument::stop(stop, advice.clone()).without(disabled);
         if shown == AlreadyShown::Nothing && self.output.settings().format.is_document() {
             self.output.result(Text::default, &document);
         }
@@ -528,7 +549,7 @@ impl<'a> Command<'a> {
         if code == exit::DONE {
             self.output.say(stop.to_string());
         } else {
-            self.output.stopped(stop, shown, &next);
+            self.output.stopped(stop, shown, &advice);
             if let (TargetEnd::Workload(_), Failure::Unreachable { side: Side::Target, .. }) =
                 (&self.choices.ends.target, &stop.failure)
             {

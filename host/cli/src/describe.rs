@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use pivot_core::Both;
 use pivot_core::describe::describe;
 use pivot_engine::Exit;
 use pivot_engine::describe::{WantedCluster, describe as read};
 
 use crate::args::{Description, Within};
 use crate::output::{
-    self, AlreadyShown, DescribeDocument, ErrorDocument, Output, PlanUse, Progress, Text,
+    self, Advice, AlreadyShown, DescribeDocument, ErrorDocument, Output, PlanUse, Progress, Text,
 };
+use crate::workload::kubectl_flags;
 use crate::{ends, exit};
 
 const UNTOUCHED: &str = "this command changes nothing";
@@ -38,6 +40,7 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
         Within::OfContext => Some(of_context.unwrap_or_else(|| "default".to_owned())),
         Within::Any => None,
     };
+    let flags = kubectl_flags(place.context());
     let wanted = WantedCluster { namespace, name: name.clone(), resource_sets: view.resource_sets };
     let progress = Progress::new(output.clone(), (place.label(), ""), PlanUse::Hidden);
     let described = read(place.clone(), &wanted, progress.clone()).await;
@@ -53,10 +56,11 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
             exit::DONE
         }
         Err(stop) => {
+            let advice = Advice::new(&stop, &Both::new(flags, Vec::new()), Vec::new());
             if as_document {
-                output.result(Text::default, &ErrorDocument::stop(&stop, Vec::new()));
+                output.result(Text::default, &ErrorDocument::stop(&stop, advice.clone()));
             }
-            output.stopped(&stop, AlreadyShown::Nothing, &[]);
+            output.stopped(&stop, AlreadyShown::Nothing, &advice);
             exit::of(&stop, false)
         }
     }

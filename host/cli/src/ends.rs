@@ -1,7 +1,7 @@
 //! From flags to opened places.
 
 use pivot_core::addition::Addition;
-use pivot_core::{Key, Side};
+use pivot_core::{Both, Key, Side};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use pivot_places::{
     additions_of_files,
 };
 
-use crate::args::{DirectoryEnd, Ends, SourceEnd, TargetEnd};
+use crate::args::{Connection, DirectoryEnd, Ends, SourceEnd, TargetEnd};
 use crate::missing_side::MissingSide;
 use crate::workload::{self, WorkloadError};
 
@@ -30,6 +30,24 @@ pub(crate) struct Opened {
 impl Opened {
     pub(crate) fn labels(&self) -> (&str, &str) {
         (self.source.label(), self.target.label())
+    }
+
+    /// The kubectl flags that name the server and the user of each side.
+    pub(crate) fn kubectl_flags(&self, connection: &Connection) -> Both<Vec<String>> {
+        let Connection { as_user, as_group, to_as, to_as_group, .. } = connection;
+        // The note about this cluster has a command that saves its kubeconfig to that file.
+        let saved = self.workload.as_ref().map(workload::saved_kubeconfig);
+        let users = Both::new((as_user, as_group), (to_as, to_as_group));
+        let flags = |side: Side, place: &dyn Place| {
+            let named = workload::kubectl_flags(place.context());
+            let saved = saved.iter().filter(|_| side == Side::Target).map(|file| ("--kubeconfig", file));
+            let (user, groups) = *users.of(side);
+            let user = user.iter().map(|user| ("--as", user));
+            let groups = groups.iter().map(|group| ("--as-group", group));
+            let more = saved.chain(user).chain(groups);
+            named.into_iter().chain(more.flat_map(|(flag, value)| [flag.to_owned(), value.clone()])).collect()
+        };
+        Both::new(flags(Side::Source, &*self.source), flags(Side::Target, &*self.target))
     }
 
     pub(crate) fn sides(&self) -> Sides {
@@ -213,6 +231,36 @@ async fn off_thread<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn kubectl_gets_the_context_of_each_side() {
+        let kubeconfig = serde_json::json!({
+            "contexts": [{"name": "boot", "context": {"cluster": "c", "user": "u"}}],
+            "current-context": "boot",
+            "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+            "users": [{"name": "u", "user": {}}],
+        });
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("boot");
+        std::fs::write(&file, kubeconfig.to_string()).unwrap();
+        let options = ConnectOptions { kubeconfig: Some(file.clone()), ..ConnectOptions::default() };
+        let cluster = Key::new(pivot_core::GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "edge");
+        let opened = Opened {
+            source: Arc::new(connect(Side::Source, &options).await.unwrap()),
+            target: Arc::new(MissingSide::target()),
+            namespace: None,
+            workload: Some(cluster),
+        };
+        let connection = Connection {
+            as_user: Some("jane".into()),
+            to_as_group: vec!["ops".into()],
+            ..Connection::default()
+        };
+        let Both { source, target } = opened.kubectl_flags(&connection);
+        let file = file.display().to_string();
+        assert_eq!(source, ["--kubeconfig", &file, "--context", "boot", "--as", "jane"]);
+        assert_eq!(target, ["--kubeconfig", "edge.kubeconfig", "--as-group", "ops"]);
+    }
 
     #[test]
     fn a_missing_kubeconfig_is_named_with_the_flag_of_its_side() {

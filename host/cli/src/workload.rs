@@ -8,10 +8,10 @@ use std::sync::Arc;
 use pivot_core::grouped::{NAMES, counted};
 use pivot_core::names::GROUP_CLUSTER;
 use pivot_core::scope::Scope;
-use pivot_core::shell::kubectl;
+use pivot_core::shell::Kubectl;
 use pivot_core::soft::{is_cluster, kubeconfig_of};
-use pivot_core::{GroupKind, Key, Kind};
-use pivot_places::{ConnectError, KubePlace, Place, PlaceError, builtin_kinds};
+use pivot_core::{GroupKind, Key, Kind, Side};
+use pivot_places::{ConnectError, KubeContext, KubePlace, Place, PlaceError, builtin_kinds};
 
 use crate::args::{Connection, Within, Workload};
 
@@ -30,7 +30,11 @@ pub(crate) enum WorkloadError {
     /// Several have the name.
     Several(Vec<Key>),
     /// The Cluster has none.
-    NoSecret(Key),
+    NoSecret {
+        cluster: Key,
+        /// Shows what the Cluster waits for.
+        look: Box<Kubectl>,
+    },
     Unusable(ConnectError),
 }
 
@@ -56,11 +60,10 @@ impl fmt::Display for WorkloadError {
                 let named = there.first().map(named).unwrap_or_default();
                 write!(f, "source: {}; name one of them: --to-workload {named}", counted(&all, NAMES))
             }
-            Self::NoSecret(cluster) => write!(
+            Self::NoSecret { cluster, look } => write!(
                 f,
-                "source: {} doesn't exist: the control plane of {cluster} is not initialised yet; see what it waits for: `{}`",
+                "source: {} doesn't exist: the control plane of {cluster} is not initialised yet; see what it waits for: `{look}`",
                 kubeconfig_of(cluster),
-                kubectl("describe", cluster, &[])
             ),
             Self::Unusable(error) => write!(f, "target: {error}"),
         }
@@ -97,7 +100,8 @@ pub(crate) async fn open(
     let secret =
         source.get(&Arc::new(kind), &kubeconfig_of(&cluster)).await.map_err(WorkloadError::Source)?;
     let Some(secret) = secret else {
-        return Err(without_secret(cluster, clusters(source, namespace).await?));
+        let flags = kubectl_flags(source.context());
+        return Err(without_secret(cluster, clusters(source, namespace).await?, flags));
     };
     // Otherwise whoever may write Secrets, in a namespace that has no such Cluster, could choose where everything goes.
     if workload.must_exist && namespace.is_some() {
@@ -149,9 +153,18 @@ fn one(name: &str, there: Vec<Key>) -> Result<Key, WorkloadError> {
     }
 }
 
-fn without_secret(cluster: Key, there: Vec<Key>) -> WorkloadError {
+/// The kubectl flags that name a context.
+pub(crate) fn kubectl_flags(context: Option<&KubeContext>) -> Vec<String> {
+    let Some(KubeContext { kubeconfig, name }) = context else { return Vec::new() };
+    ["--kubeconfig", &kubeconfig.display().to_string(), "--context", name].map(str::to_owned).to_vec()
+}
+
+fn without_secret(cluster: Key, there: Vec<Key>, flags: Vec<String>) -> WorkloadError {
     match there.contains(&cluster) {
-        true => WorkloadError::NoSecret(cluster),
+        true => {
+            let look = Kubectl { flags, ..Kubectl::object(Side::Source, "describe", &cluster, &[]) };
+            WorkloadError::NoSecret { cluster, look: Box::new(look) }
+        }
         false => WorkloadError::NoCluster { named: named(&cluster), there },
     }
 }
@@ -175,9 +188,14 @@ pub(crate) fn saving(cluster: &Key, connection: &Connection) -> String {
     let one = one.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
     let words = one.chain(as_group.iter().map(|group| ("--as-group", group)));
     let words: Vec<&str> = words.flat_map(|(flag, value)| [flag, value]).collect();
-    let get = kubectl("get", &kubeconfig_of(cluster), &words);
+    let get = Kubectl::object(Side::Source, "get", &kubeconfig_of(cluster), &words);
     // Without `-C` a kubeconfig of that name would be emptied before it is read.
-    format!("(umask 077; set -C; {get} | base64 -d > {}.kubeconfig)", cluster.name)
+    format!("(umask 077; set -C; {get} | base64 -d > {})", saved_kubeconfig(cluster))
+}
+
+/// The file that [`saving`] writes.
+pub(crate) fn saved_kubeconfig(cluster: &Key) -> String {
+    format!("{}.kubeconfig", cluster.name)
 }
 
 /// As it can be typed.
@@ -214,11 +232,12 @@ mod tests {
 
     #[test]
     fn a_missing_secret_is_explained_by_its_cluster() {
-        let without = |there| without_secret(cluster("a", "c1"), there).to_string();
+        let flags = || kubectl_flags(Some(&KubeContext { kubeconfig: "boot".into(), name: "one".into() }));
+        let without = |there| without_secret(cluster("a", "c1"), there, flags()).to_string();
         assert_eq!(
             without(vec![cluster("a", "c1")]),
             "source: Secret a/c1-kubeconfig doesn't exist: the control plane of Cluster a/c1 is not initialised yet; see what it \
-             waits for: `kubectl describe -n a cluster.cluster.x-k8s.io c1`"
+             waits for: `kubectl --kubeconfig boot --context one describe -n a cluster.cluster.x-k8s.io c1`"
         );
         assert_eq!(
             without(Vec::new()),

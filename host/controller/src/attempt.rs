@@ -326,7 +326,10 @@ fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
     let silent = matches!(&stop.failure, Failure::Unreachable { .. })
         || matches!(&stop.failure, Failure::Place { error, .. } if error.transient());
     // The server or the user is not trusted.
-    let distrusted = matches!(&stop.failure, Failure::Place { error: PlaceError::Unauthorized(_), .. });
+    let distrusted = matches!(
+        &stop.failure,
+        Failure::Place { error: PlaceError::Unauthorized(_) | PlaceError::Untrusted(_), .. }
+    );
     let busy = matches!(&stop.failure, Failure::Refused(refusals)
         if !refusals.is_empty() && refusals.iter().all(|refusal| refusal.code == "run-active"));
     let lost = matches!(&stop.failure, Failure::Halted(Halt::LeaseLost(_)));
@@ -369,7 +372,7 @@ mod tests {
 
     #[test]
     fn server_that_is_not_trusted_is_not_connected() {
-        let error = PlaceError::Unauthorized("invalid peer certificate: UnknownIssuer".into());
+        let error = PlaceError::Untrusted("invalid peer certificate: UnknownIssuer".into());
         let failure = Failure::Place {
             side: Side::Target,
             doing: "identifying the cluster".into(),

@@ -137,7 +137,7 @@ fn kind(
         return Err(refused(
             "added-kind-missing",
             format!("the target does not serve {name}"),
-            "install what defines it there (`kubectl api-resources` shows what is served; a directory has the kinds of the source)".to_owned(),
+            "install what defines it there (a directory has the kinds of the source)".to_owned(),
         ));
     };
     if !(kind.served.is_empty() || kind.served.contains(version)) {

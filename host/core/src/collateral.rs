@@ -16,8 +16,8 @@ use crate::relations::Relations;
 use crate::release::{Fate, ReleaseList};
 use crate::remedy::Remedy;
 use crate::scope::Scope;
-use crate::shell::kubectl;
-use crate::{GroupKind, Key, Kind, names};
+use crate::shell::Kubectl;
+use crate::{GroupKind, Key, Kind, Side, names};
 
 /// What would be garbage-collected in the source: one refusal per kind.
 ///
@@ -98,20 +98,23 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>, scope: &Scope) -> Option<Refu
         return Some(refusal(Remedy::LeaveOutExclude { parts }).or(accept));
     }
     Some(match way_to_move(kind, first) {
-        Some(way) => refusal(format!("let them move too ({way})").into()).or(accept),
+        Some(way) => refusal(way).or(accept),
         None => refusal(accept),
     })
 }
 
 /// How to make objects of a kind move: kinds that are read anyway by a label on the object, custom resources by labels on their
 /// definition, Kubernetes' own not at all.
-fn way_to_move(kind: &Kind, first: &Key) -> Option<String> {
+fn way_to_move(kind: &Kind, first: &Key) -> Option<Remedy> {
+    let words = "let them move too (";
     let group = &kind.group_kind.group;
     if kind.takes_part() {
-        Some(format!("`{}`", kubectl("label", first, &[&format!("{}=", names::LABEL_MOVE)])))
+        let label = [format!("{}=", names::LABEL_MOVE)];
+        let label = Kubectl::object(Side::Source, "label", first, &label.each_ref().map(String::as_str));
+        Some(Remedy::kubectl(words, label, ")"))
     } else if group.contains('.') && !group.ends_with(".k8s.io") {
         let (listed, moves) = (names::LABEL_DISCOVER, names::LABEL_MOVE);
-        Some(format!("labels {listed} and {moves} on the CRD of {}", kind.group_kind))
+        Some(format!("{words}labels {listed} and {moves} on the CRD of {})", kind.group_kind).into())
     } else {
         None
     }

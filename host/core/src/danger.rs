@@ -66,7 +66,7 @@ pub(crate) fn needs_plugin(plan: &Plan, scope: &Scope, handled: &BTreeSet<GroupK
             "needs-plugin",
             first,
             format!("no plugin handles {}: {}", some_of(keys, 3), danger.why),
-            format!("add a plugin that handles {kind}"),
+            Remedy::AddPlugin { kind: GroupKind::clone(kind) },
         );
         let refusal = refusal.and(keys.iter().skip(1).cloned());
         refusals.push(refusal.or(Remedy::MoveWithoutPlugin { kind: GroupKind::clone(kind) }));

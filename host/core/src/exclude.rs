@@ -60,18 +60,36 @@ pub(crate) fn refusals(
 fn missing(inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
     let there = |part: &Part| inventory.objects().iter().any(|object| part.covers(object));
     let missing = scope.exclude.iter().filter(|part| !there(part));
-    let refusal = |part: &Part| Refusal {
-        code: "excluded-missing",
-        side: Side::Source,
-        object: None,
-        others: Vec::new(),
-        message: format!("{part} is to be excluded, but no object that was read matches it"),
-        remedies: vec![
-            "check its kind, group, namespace and name".into(),
-            Remedy::LeaveOutExclude { parts: [part.clone()].into() },
-        ],
+    let refusal = |part: &Part| {
+        let similar = similar(inventory, part);
+        let correct = match similar.is_empty() {
+            true => "check its kind, group, namespace and name".into(),
+            false => Remedy::ExcludeInstead { parts: similar },
+        };
+        Refusal {
+            code: "excluded-missing",
+            side: Side::Source,
+            object: None,
+            others: Vec::new(),
+            message: format!("{part} is to be excluded, but no object that was read matches it"),
+            remedies: vec![correct, Remedy::LeaveOutExclude { parts: [part.clone()].into() }],
+        }
     };
     missing.map(refusal).collect()
+}
+
+/// What a user may have meant by a part that matches nothing: the kind is written in the plural, in another case, or without its
+/// whole group.
+fn similar(inventory: &Inventory, part: &Part) -> BTreeSet<Part> {
+    let typed = GroupKind::new(part.kind.group.to_lowercase(), part.kind.kind.to_lowercase());
+    let kinds: BTreeSet<_> = inventory.objects().iter().map(|object| &object.kind).collect();
+    let same = kinds.into_iter().filter(|kind| {
+        let name = kind.group_kind.kind.to_lowercase();
+        let named = typed.kind == name || typed.kind == kind.plural.to_lowercase();
+        named && kind.group_kind.group.to_lowercase().starts_with(&typed.group)
+    });
+    let meant = same.map(|kind| Part { kind: kind.group_kind.clone(), ..part.clone() });
+    meant.filter(|part| inventory.objects().iter().any(|object| part.covers(object))).collect()
 }
 
 /// What depends on objects that are left out, in pairs.

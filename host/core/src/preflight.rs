@@ -9,15 +9,15 @@ use serde::Deserialize;
 
 use crate::danger::needs_plugin;
 use crate::inventory::Inventory;
-use crate::names::{GROUP_CLUSTER, OURS, PAUSED, UNDO};
+use crate::names::{GROUP_CLUSTER, OURS, UNDO};
 use crate::pause;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::remedy::Remedy;
 use crate::scope::Scope;
-use crate::shell::kubectl;
+use crate::shell::Kubectl;
 use crate::soft::{is_cluster, is_cluster_class};
-use crate::{GroupKind, Key, Object, ObjectError};
+use crate::{GroupKind, Key, Object, ObjectError, Side};
 
 /// Checks the objects that would move.
 ///
@@ -62,7 +62,11 @@ fn check(object: &Object, key: &Key, scope: &Scope, ours: Option<&str>) -> Resul
             "not-provisioned",
             key.clone(),
             format!("{key} is not provisioned yet: {missing}"),
-            format!("wait, and watch `{}`", kubectl("get", key, &["-o", "yaml"])),
+            Remedy::kubectl(
+                "wait, and watch ",
+                Kubectl::object(Side::Source, "get", key, &["-o", "yaml"]),
+                "",
+            ),
         )
         .or(Remedy::MoveUnprovisioned)
     }));
@@ -109,7 +113,11 @@ fn already_paused(
         format!(
             "{key} is paused already: by a person, by a backup, or by a `clusterctl move` that did not finish"
         ),
-        Remedy::Unpause { object: key.clone(), annotated: object.meta.annotated(PAUSED) },
+        Remedy::kubectl(
+            "find out who paused it, and why: another management cluster may run it (",
+            Kubectl::object(Side::Source, "get", key, &["-o", "yaml", "--show-managed-fields"]),
+            " shows who wrote the pause)",
+        ),
     );
     Ok(Some(refusal.or(Remedy::MovePaused)))
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::refusal::Refusal;
 use crate::remedy::{Installation, Remedy};
-use crate::shell::quoted;
+use crate::shell::Kubectl;
 use crate::{Object, ObjectError, Side};
 
 /// One entry of clusterctl's provider inventory.
@@ -136,10 +136,8 @@ fn check(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>
 
 fn unreadable(side: Side, provider: &Provider) -> Refusal {
     let message = format!("{} has version {:?}, which is not a version", provider.label(), provider.version);
-    let remedies = vec![Remedy::from(format!(
-        "repair it: `kubectl get providers.clusterctl.cluster.x-k8s.io -n {} -o wide`",
-        quoted(&provider.namespace)
-    ))];
+    let words = ["get", "providers.clusterctl.cluster.x-k8s.io", "-n", &provider.namespace, "-o", "wide"];
+    let remedies = vec![Remedy::kubectl("repair it: ", Kubectl::new(side, words), "")];
     Refusal { code: "provider-version-unreadable", side, object: None, others: Vec::new(), message, remedies }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::grouped::{Group, groups};
 use crate::remedy::Remedy;
-use crate::shell::kubectl;
+use crate::shell::Kubectl;
 use crate::{Key, ObjectError, Side};
 
 /// Why a move is refused, in words for people and a code for programs.
@@ -77,12 +77,8 @@ impl Refusal {
     pub fn grouped(refusals: &[Self]) -> Vec<Group<'_, Self>> {
         groups(refusals, |refusal| {
             let Self { code, side, object, others: _, message, remedies } = refusal;
-            let ways = remedies.iter().map(|remedy| match remedy {
-                Remedy::ByHand { what } => what.clone(),
-                // The object is the refusal's own.
-                Remedy::Unpause { object: _, annotated } => format!("unpause {annotated}"),
-                other => format!("{other:?}"),
-            });
+            let ways =
+                remedies.iter().map(|remedy| remedy.by_hand().unwrap_or_else(|| format!("{remedy:?}")));
             let words = [(*code).to_owned(), side.to_string(), message.clone()].into_iter().chain(ways);
             (object.as_ref(), words.collect())
         })
@@ -97,7 +93,8 @@ impl Refusal {
     /// A body in the source that can't be parsed (W24: the peer panics). The error contains no part of the body.
     pub fn unreadable(object: Key, error: &ObjectError) -> Self {
         let message = format!("{object} can't be read: {error}");
-        let remedy = format!("look at it with `{}` and repair it", kubectl("get", &object, &["-o", "yaml"]));
+        let look = Kubectl::object(Side::Source, "get", &object, &["-o", "yaml"]);
+        let remedy = Remedy::kubectl("look at it with ", look, " and repair it");
         Self::source("unreadable", object, message, remedy)
     }
 }
@@ -106,10 +103,7 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.side, self.message)?;
-        self.remedies.iter().try_for_each(|remedy| match remedy {
-            Remedy::ByHand { what } => write!(f, "; {what}"),
-            _ => Ok(()),
-        })
+        self.remedies.iter().filter_map(Remedy::by_hand).try_for_each(|words| write!(f, "; {words}"))
     }
 }
 

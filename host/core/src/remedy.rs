@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::part::Part;
-use crate::{GroupKind, Key};
+use crate::shell::Kubectl;
+use crate::{Both, GroupKind, Key, Side};
 
 /// One remedy. Where there are several, any one is enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,12 +20,25 @@ pub enum Remedy {
         /// What to do, in words.
         what: String,
     },
-    /// Unpause an object, if nobody needs the pause.
-    Unpause {
-        /// The object.
-        object: Key,
-        /// The pause is the annotation, not the field.
-        annotated: bool,
+    /// A kubectl command, and the words around it.
+    Kubectl {
+        /// What it is for.
+        before: String,
+        /// The command.
+        command: Kubectl,
+        /// The rest of the sentence.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        after: String,
+    },
+    /// Print the roles that a move needs on a side, and let an administrator apply them.
+    GrantRights {
+        /// The side.
+        side: Side,
+    },
+    /// Name a kubeconfig of a user that the server of a side knows.
+    NameOtherUser {
+        /// The side.
+        side: Side,
     },
     /// Install a provider in the target.
     InstallProvider(Installation),
@@ -62,6 +76,11 @@ pub enum Remedy {
         /// The kind.
         kind: GroupKind,
     },
+    /// Use a plugin that handles a dangerous kind.
+    AddPlugin {
+        /// The kind.
+        kind: GroupKind,
+    },
     /// Move a dangerous kind without a plugin for it.
     MoveWithoutPlugin {
         /// The kind.
@@ -91,6 +110,11 @@ pub enum Remedy {
     ExcludeToo {
         /// Which.
         objects: BTreeSet<Key>,
+    },
+    /// Exclude these, which the user may have meant.
+    ExcludeInstead {
+        /// Which.
+        parts: BTreeSet<Part>,
     },
     /// Exclude no such thing.
     LeaveOutExclude {
@@ -187,6 +211,29 @@ pub struct Installation {
     pub name: String,
     /// The version in the source, as written there.
     pub version: String,
+}
+
+impl Remedy {
+    /// A command with the words before and after it.
+    pub fn kubectl(before: &str, command: Kubectl, after: &str) -> Self {
+        Self::Kubectl { before: before.to_owned(), command, after: after.to_owned() }
+    }
+
+    /// The words of a remedy that no command of ours does.
+    pub fn by_hand(&self) -> Option<String> {
+        match self {
+            Self::ByHand { what } => Some(what.clone()),
+            Self::Kubectl { before, command, after } => Some(format!("{before}`{command}`{after}")),
+            _ => None,
+        }
+    }
+
+    /// Adds, to its command, the flags that name the kubeconfig and the context of the command's side.
+    pub fn name_kubeconfig(&mut self, flags: &Both<Vec<String>>) {
+        if let Self::Kubectl { command, .. } = self {
+            command.flags.clone_from(flags.of(command.side));
+        }
+    }
 }
 
 impl From<&str> for Remedy {

@@ -23,7 +23,6 @@ use crate::plan::{Fate, Plan, plan};
 use crate::reach::{Reach, is_looked_for};
 use crate::refusal::Refusal;
 use crate::relations::{Link, Need, Relations, Said};
-use crate::remedy::Remedy;
 use crate::scope::{ClusterName, Namespaces, Scope};
 use crate::{GroupKind, Key, Kind, KindLabels, Object, Uid};
 
@@ -296,10 +295,10 @@ fn assert_sound(plan: &Plan, inventory: &Inventory) {
 
 /// A refusal's remedies as tests compare them: words as they are, others in the form for programs.
 pub(crate) fn remedies(refusal: &Refusal) -> String {
-    let shown = refusal.remedies.iter().map(|remedy| match remedy {
-        Remedy::ByHand { what } => what.clone(),
-        other => serde_json::to_string(other).unwrap(),
-    });
+    let shown = refusal
+        .remedies
+        .iter()
+        .map(|remedy| remedy.by_hand().unwrap_or_else(|| serde_json::to_string(remedy).unwrap()));
     shown.collect::<Vec<_>>().join(" | ")
 }
 

@@ -11,8 +11,9 @@ use crate::part::Label;
 use crate::pause::conditions;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
-use crate::shell::kubectl;
-use crate::{GroupKind, Key, Kind, Object, ObjectError, words};
+use crate::remedy::Remedy;
+use crate::shell::Kubectl;
+use crate::{GroupKind, Key, Kind, Object, ObjectError, Side, words};
 
 /// The longest name of an object, namespace or group, and the longest UID.
 const NAME: usize = 253;
@@ -115,9 +116,10 @@ fn refusal(key: &Key, object: &Object) -> Option<Refusal> {
         "unusable-name",
         key.clone(),
         format!("{} can't be moved: {odd}", shown(&key.to_string())),
-        format!(
-            "find out which API server or file it is from, and remove it: `{}`",
-            kubectl("get", key, &[])
+        Remedy::kubectl(
+            "find out which API server or file it is from (",
+            Kubectl::object(Side::Source, "get", key, &[]),
+            "), and exclude it",
         ),
     ))
 }

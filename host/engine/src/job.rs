@@ -5,6 +5,8 @@ use std::sync::Arc;
 use pivot_core::copy_mark::CopyMark;
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
+use pivot_core::remedy::Remedy;
+use pivot_core::shell::Kubectl;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
 
 use crate::discovery::kinds::Kinds;
@@ -115,8 +117,10 @@ fn not_served(side: Side, group_kind: &GroupKind) -> Failure {
         object: None,
         others: Vec::new(),
         message: format!("the {side} does not serve {group_kind}"),
-        remedies: vec![
-            "install the provider that defines it there; `kubectl api-resources` shows what is served".into(),
-        ],
+        remedies: vec![Remedy::kubectl(
+            "install the provider that defines it there; ",
+            Kubectl::new(side, ["api-resources"]),
+            " shows what is served",
+        )],
     })
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -235,6 +236,9 @@ pub enum PlaceError {
     /// The server knows neither the user nor the certificate.
     #[error("not authenticated: {0}")]
     Unauthorized(String),
+    /// The server's certificate is not one that the kubeconfig trusts.
+    #[error("the server's certificate is not trusted: {0}")]
+    Untrusted(String),
     /// Permanently refused: schema, admission, unknown field.
     #[error("refused: {0}")]
     Invalid(String),
@@ -294,6 +298,15 @@ pub struct ServicePath {
     pub path: String,
 }
 
+/// A context of a kubeconfig file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KubeContext {
+    /// The file.
+    pub kubeconfig: PathBuf,
+    /// The name of the context.
+    pub name: String,
+}
+
 /// A place that holds objects.
 ///
 /// Every verb is asynchronous and may fail, and its arguments and results are owned and serialisable: a place may be at the far
@@ -302,6 +315,11 @@ pub struct ServicePath {
 pub trait Place: Send + Sync + 'static {
     /// Its name for people: a context and server, or a path.
     fn label(&self) -> &str;
+
+    /// The kubeconfig file and the context of an API server; `None` for other places, and if there is not exactly one file.
+    fn context(&self) -> Option<&KubeContext> {
+        None
+    }
 
     /// Where the user named it: a kubeconfig and a context. None if the label says everything.
     fn named_in(&self) -> Option<&str> {

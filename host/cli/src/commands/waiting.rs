@@ -50,7 +50,9 @@ impl Command<'_> {
     async fn unbuilt(&self, plugins: &Loading) -> Option<String> {
         let opened = match ends::to_read(&self.choices.ends).await {
             Ok(opened) => opened,
-            Err(error @ OpenError::Workload(WorkloadError::NoSecret(_))) => return Some(error.to_string()),
+            Err(error @ OpenError::Workload(WorkloadError::NoSecret { .. })) => {
+                return Some(error.to_string());
+            }
             Err(_) => return None,
         };
         let added = ends::additions(&self.choices.add).await.ok()?;

@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::happened::{AcceptedDanger, Found as PluginFinding};
 use super::remedies;
 use super::reported::{Reported, ReportedWarning};
-use super::stop::{failure_text, refusals};
+use super::stop::{Advice, failure_text, refusals};
 use super::text::Text;
 
 const API_VERSION: &str = "pivot-host.io/v1alpha1";
@@ -354,7 +354,7 @@ struct Way {
 
 impl ErrorDocument {
     /// The document for a stop of the engine.
-    pub(crate) fn stop(stop: &Stop, next: Vec<String>) -> Document<Self> {
+    pub(crate) fn stop(stop: &Stop, advice: Advice) -> Document<Self> {
         let Stop { failure, phase, exit, state, next: _, move_id: _, times, done } = stop;
         let (mut findings, mut awaited, mut held) = (Vec::new(), Vec::new(), Vec::new());
         match failure {
@@ -367,7 +367,11 @@ impl ErrorDocument {
         let way = |remedy: Remedy| Way { text: remedies::text(&remedy), remedy };
         let content = Self {
             exit_code: crate::exit::code(*exit),
-            reason: format!("{exit:?}"),
+            reason: match (failure, exit) {
+                // The exit code is that of a refusal: nothing was changed.
+                (Failure::Unreachable { .. }, Exit::Refused) => "Unreachable".to_owned(),
+                _ => format!("{exit:?}"),
+            },
             message: failure_text(stop, false, "").message(),
             refusals: refusals(failure).iter().map(Refused::from).collect(),
             phase: *phase,
@@ -375,8 +379,8 @@ impl ErrorDocument {
             findings: findings.into_iter().map(found).collect(),
             awaited,
             held,
-            remedies: stop.remedies().into_iter().map(way).collect(),
-            next,
+            remedies: advice.remedies.into_iter().map(way).collect(),
+            next: advice.next,
             done: done.iter().map(|(verb, counts)| (*verb, named(counts))).collect(),
             phases: phase_times(times),
         };

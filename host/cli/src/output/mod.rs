@@ -42,12 +42,12 @@ pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument,
 pub(crate) use page::PlanPage;
 pub(crate) use pictures::drawn;
 pub(crate) use progress::{PlanUse, Progress};
-pub(crate) use remedies::sentence as remedy;
+pub(crate) use remedies::{name_kubeconfigs, sentence as remedy};
 pub(crate) use report::{Ending, Recorder};
 pub(crate) use result::{copied, handed_over, moved, rolled_back, status, under_way};
 pub(crate) use roles::{manifests, role_list, role_manifests, roles};
 pub(crate) use saved::{differences, saved_plan};
-pub(crate) use stop::{AlreadyShown, explained, failure_lines, refusals};
+pub(crate) use stop::{Advice, AlreadyShown, explained, failure_lines, refusals};
 pub(crate) use text::Text;
 pub(crate) use verification::{altered, exposed, verified};
 

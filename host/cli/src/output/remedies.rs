@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::names::PAUSED;
 use pivot_core::part::Part;
 use pivot_core::reach::EVERYWHERE;
 use pivot_core::refusal::some_of;
 use pivot_core::remedy::{Installation, Remedy};
 use pivot_core::scope::ClusterName;
-use pivot_core::shell::{kubectl, quoted};
-use pivot_core::{GroupKind, Key};
-use pivot_engine::Danger;
+use pivot_core::shell::{Kubectl, quoted};
+use pivot_core::{Both, GroupKind, Key, Side};
+use pivot_engine::{Danger, Failure, Stop};
+use pivot_places::PlaceError;
 
 use super::events::accepted;
 
@@ -24,17 +24,53 @@ pub(crate) fn sentence(remedies: &[Remedy]) -> String {
     ways.join(if commas { "; or " } else { ", or " })
 }
 
+/// Adds the kubeconfig and the context of its side to each kubectl command of a stop.
+pub(crate) fn name_kubeconfigs(mut stop: Stop, flags: &Both<Vec<String>>) -> Stop {
+    match &mut stop.failure {
+        Failure::Refused(refusals) => {
+            let remedies = refusals.iter_mut().flat_map(|refusal| &mut refusal.remedies);
+            remedies.for_each(|remedy| remedy.name_kubeconfig(flags));
+        }
+        Failure::Plugins { remedy, .. } => remedy.name_kubeconfig(flags),
+        _ => {}
+    }
+    stop
+}
+
+/// What users can do about a stop: what this program's commands and kubectl can show first, then what the engine proposes.
+pub(crate) fn of_stop(stop: &Stop, flags: &Both<Vec<String>>) -> Vec<Remedy> {
+    let first = match &stop.failure {
+        Failure::Place { side, error: PlaceError::Forbidden(_), .. } => {
+            vec![Remedy::GrantRights { side: *side }, Remedy::NameOtherUser { side: *side }]
+        }
+        Failure::Place { error: PlaceError::Untrusted(_), .. } => vec![
+            "check that this is the right server, and that certificate-authority-data of its cluster in that kubeconfig is the \
+             CA that it uses now"
+                .into(),
+        ],
+        Failure::NotTakenOver(_) => {
+            let words = ["get", "deployments", "-A", "-l", "cluster.x-k8s.io/provider", "-o", "wide"];
+            let command = Kubectl::new(Side::Target, words);
+            vec![Remedy::kubectl("check that the target's controllers run: ", command, "")]
+        }
+        _ => Vec::new(),
+    };
+    let mut remedies: Vec<Remedy> = first.into_iter().chain(stop.remedies()).collect();
+    remedies.iter_mut().for_each(|remedy| remedy.name_kubeconfig(flags));
+    remedies
+}
+
 /// One remedy.
 pub(super) fn text(remedy: &Remedy) -> String {
     match remedy {
-        Remedy::ByHand { what } => what.clone(),
-        Remedy::Unpause { object, annotated } => {
-            let unpause = if *annotated {
-                kubectl("annotate", object, &[&format!("{PAUSED}-")])
-            } else {
-                kubectl("patch", object, &["--type", "merge", "-p", r#"{"spec":{"paused":false}}"#])
-            };
-            format!("if nobody needs the pause, undo it: `{unpause}`")
+        Remedy::ByHand { .. } | Remedy::Kubectl { .. } => remedy.by_hand().unwrap_or_default(),
+        Remedy::GrantRights { side } => format!(
+            "let an administrator of the {side} print and apply the roles for it: `rbac --side {side} --bind-to USER`, with the \
+             scope of this command"
+        ),
+        Remedy::NameOtherUser { side } => {
+            let flag = if *side == Side::Source { "--kubeconfig" } else { "--to-kubeconfig" };
+            format!("name a kubeconfig whose user is allowed to with {flag}")
         }
         Remedy::InstallProvider(provider) => {
             format!("install it in the target: `clusterctl init {}`", clusterctl(provider))
@@ -86,6 +122,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::AcceptLoss { kind } => {
             format!("accept the loss: {}", flags(Danger::DependentsLost, [kind]).concat())
         }
+        Remedy::AddPlugin { kind } => format!("add a plugin that handles {kind}{}", bundled(kind)),
         Remedy::MoveWithoutPlugin { kind } => {
             format!("accept the danger: {}", flags(Danger::NoPlugin, [kind]).concat())
         }
@@ -106,6 +143,10 @@ pub(super) fn text(remedy: &Remedy) -> String {
             format!("{first}accept it: {}", flags(Danger::PoolsShared, [kind]).concat())
         }
         Remedy::ExcludeToo { objects } => format!("exclude that too: {}", excluded(objects)),
+        Remedy::ExcludeInstead { parts } => {
+            let flags: Vec<String> = parts.iter().map(exclude).collect();
+            format!("did you mean {}?", some_of(&flags, EXCLUDED))
+        }
         Remedy::LeaveOutExclude { parts } => leave_out(parts, "--exclude"),
         Remedy::LeaveOutCarry { parts } => leave_out(parts, "--carry"),
         Remedy::NameOtherClusters => {
@@ -156,6 +197,27 @@ pub(super) fn text(remedy: &Remedy) -> String {
             )
         }
     }
+}
+
+/// Kinds that are dangerous to move, and the plugin of a release that handles each.
+const BUNDLED: [(&str, &str, &str); 1] = [("metal3.io", "BareMetalHost", "metal3-hosts")];
+
+/// The plugins of a release that is unpacked as its instructions say.
+const BUNDLED_PLUGINS: &str = "/usr/local/share/pivot-host/plugins";
+
+/// Names the plugin of a release that handles a kind, and where it is.
+fn bundled(kind: &GroupKind) -> String {
+    let Some((.., plugin)) = BUNDLED.iter().find(|(group, name, _)| kind.is(group, name)) else {
+        return String::new();
+    };
+    // Beside this program, if it was unpacked elsewhere.
+    let program = std::env::current_exe().ok();
+    let beside = program.and_then(|path| Some(path.parent()?.parent()?.join("share/pivot-host/plugins")));
+    let place = beside.filter(|path| path.is_dir()).map(|path| path.display().to_string());
+    format!(
+        " ({plugin}, which a release has: --plugins {})",
+        quoted(place.as_deref().unwrap_or(BUNDLED_PLUGINS))
+    )
 }
 
 /// The flag that accepts a danger.
@@ -219,25 +281,27 @@ mod tests {
         let kind = |name: &str| GroupKind::new("g.io", name);
         let two = || ["A", "B"].map(kind).into();
         let cluster = || Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
-        let unpause = |annotated| Remedy::Unpause { object: cluster(), annotated };
+        let look = || {
+            let look = Kubectl::object(Side::Source, "get", &cluster(), &["-o", "yaml"]);
+            Remedy::kubectl("find out who paused it (", look, ")")
+        };
         check(&[], "");
         check(
             &["wait, and watch `x`".into(), Remedy::MoveUnprovisioned],
             "wait, and watch `x`; or move it as it is: --accept-unprovisioned",
         );
         check(
-            &[unpause(true), Remedy::MovePaused],
-            "if nobody needs the pause, undo it: `kubectl annotate -n ns cluster.cluster.x-k8s.io x cluster.x-k8s.io/paused-`; \
-             or move it paused: --move-paused",
+            &[look(), Remedy::MovePaused],
+            "find out who paused it (`kubectl get -n ns cluster.cluster.x-k8s.io x -o yaml`), or move it paused: --move-paused",
         );
         check(
-            &[unpause(false)],
-            "if nobody needs the pause, undo it: `kubectl patch -n ns cluster.cluster.x-k8s.io x --type merge -p \
-             '{\"spec\":{\"paused\":false}}'`",
-        );
-        check(
-            &["add a plugin that handles A.g.io".into(), Remedy::MoveWithoutPlugin { kind: kind("A") }],
+            &[Remedy::AddPlugin { kind: kind("A") }, Remedy::MoveWithoutPlugin { kind: kind("A") }],
             "add a plugin that handles A.g.io, or accept the danger: --without-plugin-for A.g.io",
+        );
+        check(
+            &[Remedy::AddPlugin { kind: GroupKind::new("metal3.io", "BareMetalHost") }],
+            "add a plugin that handles BareMetalHost.metal3.io (metal3-hosts, which a release has: --plugins \
+             /usr/local/share/pivot-host/plugins)",
         );
         check(
             &["let its owner move too (`x`)".into(), Remedy::DropOwners { kinds: two() }],
@@ -301,7 +365,9 @@ mod tests {
             Installation { kind_of: "CoreProvider".into(), name: "p".into(), version: "v1.0.0".into() };
         vec![
             Remedy::ByHand { what: "do it".into() },
-            Remedy::Unpause { object, annotated: true },
+            Remedy::kubectl("look: ", Kubectl::object(Side::Source, "get", &object, &[]), ""),
+            Remedy::GrantRights { side: Side::Target },
+            Remedy::NameOtherUser { side: Side::Source },
             Remedy::InstallProvider(provider.clone()),
             Remedy::UpgradeProvider(provider),
             Remedy::WatchAllNamespaces,
@@ -341,7 +407,9 @@ mod tests {
             Remedy::MapNamespace { namespace: "ns".into() },
             Remedy::NotImported,
             Remedy::AcceptChanged { kind: kind() },
-            Remedy::LeaveOutCarry { parts },
+            Remedy::LeaveOutCarry { parts: parts.clone() },
+            Remedy::ExcludeInstead { parts },
+            Remedy::AddPlugin { kind: GroupKind::new("metal3.io", "BareMetalHost") },
         ]
     }
 
@@ -349,47 +417,51 @@ mod tests {
     fn place(remedy: &Remedy) -> usize {
         match remedy {
             Remedy::ByHand { .. } => 0,
-            Remedy::Unpause { .. } => 1,
-            Remedy::InstallProvider(_) => 2,
-            Remedy::UpgradeProvider(_) => 3,
-            Remedy::WatchAllNamespaces => 4,
-            Remedy::EndOtherMove => 5,
-            Remedy::WaitForOtherRun => 6,
-            Remedy::ReachServer => 7,
-            Remedy::NameOtherTarget => 8,
-            Remedy::NameRecordNamespace => 9,
-            Remedy::DropOwners { .. } => 10,
-            Remedy::DropOneOwner { .. } => 11,
-            Remedy::AcceptLoss { .. } => 12,
-            Remedy::MoveWithoutPlugin { .. } => 13,
-            Remedy::MovePaused => 14,
-            Remedy::MoveUnprovisioned => 15,
-            Remedy::UseExisting => 16,
-            Remedy::ResumeAgain => 17,
-            Remedy::AcceptPluginChange => 18,
-            Remedy::Fix { .. } => 19,
-            Remedy::SwitchOff { .. } => 20,
-            Remedy::LetCheckPass { .. } => 21,
-            Remedy::RollBackThenFix { .. } => 22,
-            Remedy::RollBackThenSwitchOff { .. } => 23,
-            Remedy::FixThenAcceptChange { .. } => 24,
-            Remedy::ResolveThenResume => 25,
-            Remedy::SwitchOffThenAcceptChange { .. } => 26,
-            Remedy::AcceptUnverified { .. } => 27,
-            Remedy::ResumeUnverified => 28,
-            Remedy::ResumeWithoutSource => 29,
-            Remedy::GrantReach { .. } => 30,
-            Remedy::SourceIsOff => 31,
-            Remedy::NameCluster { .. } => 32,
-            Remedy::AcceptShared { .. } => 33,
-            Remedy::AcceptOldNamespace { .. } => 34,
-            Remedy::ExcludeToo { .. } => 35,
-            Remedy::LeaveOutExclude { .. } => 36,
-            Remedy::NameOtherClusters => 37,
-            Remedy::MapNamespace { .. } => 38,
-            Remedy::NotImported => 39,
-            Remedy::AcceptChanged { .. } => 40,
-            Remedy::LeaveOutCarry { .. } => 41,
+            Remedy::Kubectl { .. } => 1,
+            Remedy::GrantRights { .. } => 2,
+            Remedy::NameOtherUser { .. } => 3,
+            Remedy::InstallProvider(_) => 4,
+            Remedy::UpgradeProvider(_) => 5,
+            Remedy::WatchAllNamespaces => 6,
+            Remedy::EndOtherMove => 7,
+            Remedy::WaitForOtherRun => 8,
+            Remedy::ReachServer => 9,
+            Remedy::NameOtherTarget => 10,
+            Remedy::NameRecordNamespace => 11,
+            Remedy::DropOwners { .. } => 12,
+            Remedy::DropOneOwner { .. } => 13,
+            Remedy::AcceptLoss { .. } => 14,
+            Remedy::MoveWithoutPlugin { .. } => 15,
+            Remedy::MovePaused => 16,
+            Remedy::MoveUnprovisioned => 17,
+            Remedy::UseExisting => 18,
+            Remedy::ResumeAgain => 19,
+            Remedy::AcceptPluginChange => 20,
+            Remedy::Fix { .. } => 21,
+            Remedy::SwitchOff { .. } => 22,
+            Remedy::LetCheckPass { .. } => 23,
+            Remedy::RollBackThenFix { .. } => 24,
+            Remedy::RollBackThenSwitchOff { .. } => 25,
+            Remedy::FixThenAcceptChange { .. } => 26,
+            Remedy::ResolveThenResume => 27,
+            Remedy::SwitchOffThenAcceptChange { .. } => 28,
+            Remedy::AcceptUnverified { .. } => 29,
+            Remedy::ResumeUnverified => 30,
+            Remedy::ResumeWithoutSource => 31,
+            Remedy::GrantReach { .. } => 32,
+            Remedy::SourceIsOff => 33,
+            Remedy::NameCluster { .. } => 34,
+            Remedy::AcceptShared { .. } => 35,
+            Remedy::AcceptOldNamespace { .. } => 36,
+            Remedy::ExcludeToo { .. } => 37,
+            Remedy::LeaveOutExclude { .. } => 38,
+            Remedy::NameOtherClusters => 39,
+            Remedy::MapNamespace { .. } => 40,
+            Remedy::NotImported => 41,
+            Remedy::AcceptChanged { .. } => 42,
+            Remedy::LeaveOutCarry { .. } => 43,
+            Remedy::ExcludeInstead { .. } => 44,
+            Remedy::AddPlugin { .. } => 45,
         }
     }
 
@@ -412,9 +484,13 @@ mod tests {
                     words.get(at + 1).filter(|next| next.starts_with(|c: char| c.is_ascii_uppercase()));
                 let value = match (kind, flag.as_str()) {
                     (Some(kind), _) => vec![kind.clone()],
-                    (None, "--record-namespace" | "--to-kubeconfig" | "--to-kubeconfig-context") => {
+                    (
+                        None,
+                        "--record-namespace" | "--kubeconfig" | "--to-kubeconfig" | "--to-kubeconfig-context",
+                    ) => {
                         vec!["x".to_owned()]
                     }
+                    (None, "--plugins") => vec!["x".to_owned()],
                     (None, "--cluster") => vec!["ns/x".to_owned()],
                     (None, "--map-namespace") => vec!["ns=x".to_owned()],
                     _ => Vec::new(),

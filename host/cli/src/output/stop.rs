@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use pivot_core::grouped::{NAMES, counted, thousands};
 use pivot_core::refusal::Refusal;
-use pivot_core::{GroupKind, Key};
+use pivot_core::remedy::Remedy;
+use pivot_core::{Both, GroupKind, Key};
 use pivot_engine::{Failure, Lines, Stop};
 
 use super::text::Text;
@@ -24,6 +25,21 @@ pub(crate) enum AlreadyShown {
     Plan,
 }
 
+/// What users can do about a stop.
+#[derive(Clone, Debug)]
+pub(crate) struct Advice {
+    pub(super) remedies: Vec<Remedy>,
+    /// Whole commands.
+    pub(super) next: Vec<String>,
+}
+
+impl Advice {
+    /// `flags` name the kubeconfig and the context of each side for kubectl.
+    pub(crate) fn new(stop: &Stop, flags: &Both<Vec<String>>, next: Vec<String>) -> Self {
+        Self { remedies: remedies::of_stop(stop, flags), next }
+    }
+}
+
 /// The refusals of a failure, if it has any.
 pub(crate) fn refusals(failure: &Failure) -> &[Refusal] {
     match failure {
@@ -36,7 +52,8 @@ pub(crate) fn refusals(failure: &Failure) -> &[Refusal] {
 pub(crate) fn explained(stop: &Stop) -> Text {
     let mut text = failure_text(stop, false, "");
     text.append(refusal_lines(refusals(&stop.failure), false));
-    let remedies: Vec<String> = stop.remedies().iter().map(remedies::text).collect();
+    let remedies = remedies::of_stop(stop, &Both::default());
+    let remedies: Vec<String> = remedies.iter().map(remedies::text).collect();
     if !remedies.is_empty() {
         text.line(format!("fix: {}", remedies.join("; or ")));
     }
@@ -124,16 +141,16 @@ fn more(others: &[&Key], names: usize) -> String {
 }
 
 impl Output {
-    /// Reports a stop to people; `next` are whole commands.
-    pub(crate) fn stopped(&self, stop: &Stop, shown: AlreadyShown, next: &[String]) {
+    /// Reports a stop to people.
+    pub(crate) fn stopped(&self, stop: &Stop, shown: AlreadyShown, advice: &Advice) {
         let all = self.settings.verbose > 0;
         let mut text = failure_text(stop, all, ALL);
         if shown != AlreadyShown::Refusals {
             text.append(refusal_lines(refusals(&stop.failure), all));
         }
         self.fail(text);
-        self.alternatives("fix: ", stop.remedies().iter().map(remedies::text));
-        self.state(&stop.state, next);
+        self.alternatives("fix: ", advice.remedies.iter().map(remedies::text));
+        self.state(&stop.state, &advice.next);
     }
 
     /// Prints what state both sides are in, and what to type.

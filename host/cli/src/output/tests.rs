@@ -17,7 +17,7 @@ use pivot_core::mapping::NamespaceMap;
 use pivot_core::plan::{Fate, KeepReason, Note, Plan, Stay, StayReason, Step, Why};
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
-use pivot_core::{GroupKind, Key, OwnerReference, Side, Uid};
+use pivot_core::{Both, GroupKind, Key, OwnerReference, Side, Uid};
 use pivot_engine::{Awaited, Danger, Event, LeaseState, Summary, Verb, Watcher};
 
 use super::testing::output;
@@ -101,6 +101,18 @@ fn refusals() -> Vec<Refusal> {
         ),
         Refusal::target("crd-missing", "kind Machine.cluster.x-k8s.io is not served", "install Cluster API"),
     ]
+}
+
+fn advice(stop: &pivot_engine::Stop, next: Vec<String>) -> Advice {
+    Advice::new(stop, &Both::default(), next)
+}
+
+fn error_document(stop: &pivot_engine::Stop, next: Vec<String>) -> Document<ErrorDocument> {
+    ErrorDocument::stop(stop, advice(stop, next))
+}
+
+fn print_stop(output: &Output, stop: &pivot_engine::Stop, shown: AlreadyShown, next: &[String]) {
+    output.stopped(stop, shown, &advice(stop, next.to_vec()));
 }
 
 fn check(text: impl ToString, expected: &Expect) {
@@ -528,8 +540,8 @@ fn nor_can_it_in_a_failure() {
             done: Default::default(),
         };
         let (output, _, err) = output(0, LogFormat::Text);
-        output.stopped(&stop, AlreadyShown::Nothing, &[text.into()]);
-        let document = serde_json::to_value(ErrorDocument::stop(&stop, Vec::new())).unwrap();
+        print_stop(&output, &stop, AlreadyShown::Nothing, &[text.into()]);
+        let document = serde_json::to_value(error_document(&stop, Vec::new())).unwrap();
         (err.text(), document["message"].as_str().unwrap().to_owned())
     };
     let held = |text: &str| Held { object: capi("Host", text), why: text.into() };

@@ -10,8 +10,8 @@ use crate::plan::{Plan, Step};
 use crate::refusal::{Refusal, some_of};
 use crate::remedy::Remedy;
 use crate::scope::Scope;
-use crate::shell::kubectl;
-use crate::{GroupKind, Key, Object};
+use crate::shell::Kubectl;
+use crate::{GroupKind, Key, Object, Side};
 
 /// How many places of one object are named.
 const SHOWN: usize = 3;
@@ -110,7 +110,8 @@ impl Check<'_> {
                 "{key} mentions a namespace that gets another name in {}, and whether that is a reference is not known",
                 some_of(&found, SHOWN)
             );
-            let edit = format!("remove it, if nobody needs it (`{}`)", kubectl("edit", key, &[]));
+            let edit = Kubectl::object(Side::Source, "edit", key, &[]);
+            let edit = Remedy::kubectl("if the field isn't needed, empty it (", edit, ")");
             refusals.push(accepting(
                 &key.group_kind,
                 Refusal::source("namespace-mentioned", key.clone(), message, edit),

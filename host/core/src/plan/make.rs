@@ -14,9 +14,9 @@ use crate::remedy::Remedy;
 use crate::scope::Scope;
 use crate::select::select;
 use crate::selection::{Chosen, Selection};
-use crate::shell::kubectl;
+use crate::shell::Kubectl;
 use crate::soft::{SoftLinks, soft_links};
-use crate::{GroupKind, Key, Object, OwnerReference, names, words};
+use crate::{GroupKind, Key, Object, OwnerReference, Side, names, words};
 
 /// How many owners of a chain are printed.
 const CHAIN_LIMIT: usize = 8;
@@ -134,9 +134,10 @@ impl Maker<'_> {
                 "being-deleted",
                 key.clone(),
                 format!("{key} is being deleted; its copy would bring it back"),
-                format!(
-                    "wait until it is gone; to see what it waits for: `{}`",
-                    kubectl("get", &key, &["-o", "jsonpath={.metadata.finalizers}"])
+                Remedy::kubectl(
+                    "wait until it is gone; to see what it waits for: ",
+                    on_source("get", &key, &["-o", "jsonpath={.metadata.finalizers}"]),
+                    "",
                 ),
             ));
         }
@@ -162,7 +163,11 @@ impl Maker<'_> {
                     "{key} has an owner reference to {written}, with the uid of {owner} ({})",
                     owner.group_kind
                 ),
-                format!("correct the owner reference, or remove it: `{}`", kubectl("edit", &key, &[])),
+                Remedy::kubectl(
+                    "correct the owner reference, or remove it: ",
+                    on_source("edit", &key, &[]),
+                    "",
+                ),
             ));
         }
     }
@@ -195,7 +200,7 @@ impl Maker<'_> {
                     "{key} would move, but nothing that owns it does: it is owned by {}",
                     self.chain(first)
                 ),
-                format!("let its owner move too ({})", self.label(first)),
+                self.move_owner(first),
             );
             plan.refusals.push(refusal.or(Remedy::DropOwners { kinds }));
         } else if !outside.is_empty() {
@@ -213,12 +218,16 @@ impl Maker<'_> {
     }
 
     /// How to make an owner move: by its own label if it was read, otherwise by the labels of its kind.
-    fn label(&self, owner: &OwnerReference) -> String {
+    fn move_owner(&self, owner: &OwnerReference) -> Remedy {
+        let words = "let its owner move too (";
         match self.inventory.by_uid(&owner.uid).and_then(|index| self.key(index)) {
-            Some(key) => format!("`{}`", kubectl("label", &key, &[&format!("{}=", names::LABEL_MOVE)])),
+            Some(key) => {
+                let label = on_source("label", &key, &[&format!("{}=", names::LABEL_MOVE)]);
+                Remedy::kubectl(words, label, ")")
+            }
             None => {
-                let kind = owner.group_kind();
-                format!("labels {} and {} on the CRD of {kind}", names::LABEL_DISCOVER, names::LABEL_MOVE)
+                let (kind, listed, moves) = (owner.group_kind(), names::LABEL_DISCOVER, names::LABEL_MOVE);
+                format!("{words}labels {listed} and {moves} on the CRD of {kind})").into()
             }
         }
     }
@@ -265,7 +274,7 @@ impl Maker<'_> {
                 "owner-cycle",
                 first.clone(),
                 format!("owner references form a cycle: {}", path.join(" is owned by ")),
-                format!("remove one of the references (`{}`)", kubectl("edit", &first, &[])),
+                Remedy::kubectl("remove one of the references (", on_source("edit", &first, &[]), ")"),
             );
             plan.refusals.push(refusal.or(Remedy::DropOneOwner { kinds }));
         }
@@ -301,9 +310,10 @@ impl Maker<'_> {
                     "class-missing",
                     key.clone(),
                     format!("{key} uses {class}, which does not exist"),
-                    format!(
-                        "create {class}, or let the Cluster name another: `{}`",
-                        kubectl("edit", &key, &[])
+                    Remedy::kubectl(
+                        &format!("create {class}, or let the Cluster name another: "),
+                        on_source("edit", &key, &[]),
+                        "",
                     ),
                 ));
             }
@@ -335,7 +345,11 @@ impl Maker<'_> {
                     "template-missing",
                     key.clone(),
                     format!("{key} names {template}, which does not exist"),
-                    format!("create it, or remove it from the class: `{}`", kubectl("edit", &key, &[])),
+                    Remedy::kubectl(
+                        "create it, or remove it from the class: ",
+                        on_source("edit", &key, &[]),
+                        "",
+                    ),
                 )),
             }
         }
@@ -393,4 +407,8 @@ impl Maker<'_> {
         let said = self.relations.left(&self.inventory.get(left)?.meta.uid)?;
         Some(StayReason::BelowLeft { owner: self.key(left)?, plugin: said.plugin.clone() })
     }
+}
+
+fn on_source(verb: &str, key: &Key, rest: &[&str]) -> Kubectl {
+    Kubectl::object(Side::Source, verb, key, rest)
 }

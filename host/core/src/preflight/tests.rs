@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::names;
-use crate::testing::{Case, kind};
+use crate::testing::{Case, kind, remedies};
 
 /// A v1beta2 Cluster that is up and running.
 fn running() -> Value {
@@ -129,17 +129,22 @@ fn a_pause_of_this_move_is_ours_one_of_another_move_never_is() {
     }
 }
 
+/// Whoever paused it may run it elsewhere.
 #[test]
-fn the_remedy_for_a_pause_fits_how_it_was_made() {
-    let remedy = |patch: Value| {
+fn no_remedy_for_a_pause_unpauses() {
+    for patch in
+        [json!({"spec": {"paused": true}}), json!({"metadata": {"annotations": {names::PAUSED: ""}}})]
+    {
         let mut case = Case::new("");
         case.inventory = Inventory::new(vec![body("Cluster", with(running(), patch))]);
-        preflight(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).remove(0).remedies
-    };
-    let object = Key::new(kind("Cluster").group_kind.clone(), Some("ns"), "x");
-    let unpause = |annotated| [Remedy::Unpause { object: object.clone(), annotated }, Remedy::MovePaused];
-    assert_eq!(remedy(json!({"spec": {"paused": true}})), unpause(false));
-    assert_eq!(remedy(json!({"metadata": {"annotations": {names::PAUSED: ""}}})), unpause(true));
+        let refusal = preflight(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).remove(0);
+        assert_eq!(
+            remedies(&refusal),
+            "find out who paused it, and why: another management cluster may run it (`kubectl get -n ns \
+             cluster.cluster.x-k8s.io x -o yaml --show-managed-fields` shows who wrote the pause) | \
+             {\"remedy\":\"move-paused\"}"
+        );
+    }
 }
 
 // proves: W4

@@ -6,6 +6,7 @@ use pivot_core::hooks::Hook;
 use pivot_core::plan::Fate;
 use pivot_core::reach::{EVERYWHERE, is_read};
 use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::remedy::Remedy;
 use pivot_core::scope::Namespaces;
 use pivot_core::{Both, Kind, Side, names};
 use pivot_places::Access;
@@ -189,8 +190,6 @@ async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option
         object: None,
         others: Vec::new(),
         message: format!("the user is not allowed to {}", some_of(&denied, 6)),
-        remedies: vec![
-            "use a kubeconfig whose user is allowed to, or grant it; `kubectl auth can-i` shows what a user is allowed to do".into(),
-        ],
+        remedies: vec![Remedy::GrantRights { side }, Remedy::NameOtherUser { side }],
     }))
 }

@@ -69,6 +69,7 @@ impl Authors {
             PlaceError::Conflict(_) => PlaceError::Conflict(words()),
             PlaceError::Forbidden(_) => PlaceError::Forbidden(words()),
             PlaceError::Unauthorized(_) => PlaceError::Unauthorized(words()),
+            PlaceError::Untrusted(_) => PlaceError::Untrusted(words()),
             PlaceError::Invalid(_) => PlaceError::Invalid(words()),
             PlaceError::Expired(_) => PlaceError::Expired(words()),
             PlaceError::Unavailable(_) => PlaceError::Unavailable(words()),

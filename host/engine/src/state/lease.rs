@@ -238,8 +238,13 @@ pub(crate) fn not_allowed(side: Side, key: &Key, why: &str) -> Failure {
         object: Some(key.clone()),
         others: Vec::new(),
         message: format!(
-            "this needs a Lease and, for a move, a record, which the user is not allowed to write: {why}"
+            "a move keeps its Lease and its record in namespace {}, and the user is not allowed to write them: {why}",
+            key.namespace.as_deref().unwrap_or_default()
         ),
-        remedies: vec!["grant it".into(), Remedy::NameRecordNamespace],
+        remedies: vec![
+            Remedy::GrantRights { side },
+            Remedy::NameRecordNamespace,
+            Remedy::NameOtherUser { side },
+        ],
     })
 }

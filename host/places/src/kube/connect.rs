@@ -23,12 +23,17 @@ use tower::{BoxError, ServiceBuilder};
 use super::caught::{Unsendable, sendable};
 use super::error::ConnectError;
 use super::kubeconfig::{self, Loaded};
-use super::{KubePlace, certificate, inline, proxy, transport::chain};
+use super::transport::{Described, chain};
+use super::{KubePlace, certificate, inline, proxy};
+use crate::place::KubeContext;
 
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 /// A connection is probed after being idle for this long, so that a watch notices a server that vanished.
 const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// The TLS library's word for a certificate of X.509 version 1.
+const OLD_CERTIFICATE: &str = "UnsupportedCertVersion";
 
 /// Which cluster, as which user. Anything not given is taken from the kubeconfig.
 #[derive(Clone, Debug, Default)]
@@ -76,14 +81,14 @@ impl KubePlace {
         let chosen = KubeConfigOptions { context, cluster, user };
         // This reads files, including those that the kubeconfig names: not on a thread that other tasks need.
         let configure = move || {
-            let (file, context, config) = match load()? {
-                Some(loaded) => resolve(loaded, chosen)?,
-                None => in_cluster()?,
+            let (path, (file, context, config)) = match load()? {
+                Some(loaded) => (loaded.path.clone(), resolve(loaded, chosen)?),
+                None => (None, in_cluster()?),
             };
             let end = certificate::end(&config.auth_info);
-            Ok((file, context, config, end))
+            Ok((path, file, context, config, end))
         };
-        let (file, context, mut config, end) =
+        let (path, file, context, mut config, end) =
             tokio::task::spawn_blocking(configure).await.unwrap_or_else(|_| Err(panicked()))?;
         let broken = |reason, source| {
             let (file, context) = (file.clone(), context.clone());
@@ -106,6 +111,7 @@ impl KubePlace {
 
         let label = label.unwrap_or_else(|| format!("{context} ({})", config.cluster_url));
         let named_in = format!("kubeconfig {file}, context {context:?}");
+        let server = format!("{} of {named_in}", config.cluster_url);
         let credentials = match end {
             Some(end) => format!("{named_in}; the client certificate expires at {end}"),
             None => named_in.clone(),
@@ -122,9 +128,16 @@ impl KubePlace {
             .map_err(|error| match error {
                 // It may contain what a credential plugin printed.
                 ::kube::Error::Auth(_) => broken(chain(&error), None),
+                _ if chain(&error).contains(OLD_CERTIFICATE) => broken(
+                    "its client certificate has X.509 version 1, and only version 3 is accepted: sign it again with an extension \
+                     (openssl x509 -req … -extfile FILE, where FILE says basicConstraints = CA:FALSE)"
+                        .to_owned(),
+                    None,
+                ),
                 _ => broken(chain(&error), Some(error.into())),
             })?;
-        Ok(Self::new(client, label, named_in, credentials))
+        let place = Self::new(client, label, named_in, Described { credentials, server });
+        Ok(Self { context: path.map(|kubeconfig| KubeContext { kubeconfig, name: context }), ..place })
     }
 }
 
@@ -136,7 +149,7 @@ fn panicked() -> ConnectError {
 
 /// The configuration of the chosen context.
 fn resolve(
-    Loaded { file, kubeconfig }: Loaded,
+    Loaded { file, path: _, kubeconfig }: Loaded,
     chosen: KubeConfigOptions,
 ) -> Result<(String, String, Config), ConnectError> {
     let contexts: Vec<String> = kubeconfig.contexts.iter().map(|named| named.name.clone()).collect();

@@ -45,7 +45,7 @@ pub(super) fn load(secret: &Object, entry: &str) -> Result<Loaded, ConnectError>
             fields.join(", ")
         )));
     }
-    Ok(Loaded { file, kubeconfig })
+    Ok(Loaded { file, path: None, kubeconfig })
 }
 
 /// The fields, in any of its entries, that a kubeconfig from a Secret must not have, and what they would do.

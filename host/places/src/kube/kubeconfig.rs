@@ -17,6 +17,8 @@ use crate::regular;
 /// A kubeconfig, and where it was read from.
 pub(super) struct Loaded {
     pub(super) file: String,
+    /// The file, if it is the only one.
+    pub(super) path: Option<PathBuf>,
     pub(super) kubeconfig: Kubeconfig,
 }
 
@@ -56,7 +58,8 @@ fn read(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
         }
         merged = merged.merge(next).map_err(|error| refused(why(error)))?;
     }
-    Ok(Loaded { file: names(paths), kubeconfig: merged })
+    let path = if let [only] = paths { Some(only.clone()) } else { None };
+    Ok(Loaded { file: names(paths), path, kubeconfig: merged })
 }
 
 /// Why a text is no kubeconfig.

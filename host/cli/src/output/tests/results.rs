@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::remedy::Remedy;
+use pivot_core::shell::Kubectl;
 use pivot_engine::{Exit, Failure, Held, HookError, Next, OneSidedMove, Report, Stop};
+use pivot_places::PlaceError;
 
 use super::*;
 
@@ -23,7 +25,7 @@ pub(super) fn stop(failure: Failure) -> Stop {
 
 fn shown(stop: &Stop, told: AlreadyShown) -> String {
     let (output, _, err) = output(0, LogFormat::Text);
-    output.stopped(stop, told, &["pivot-host resume".into(), "pivot-host rollback".into()]);
+    print_stop(&output, stop, told, &["pivot-host resume".into(), "pivot-host rollback".into()]);
     err.text()
 }
 
@@ -90,9 +92,63 @@ fn a_message_about_many_objects_is_printed_once_and_names_them() {
                or  pivot-host rollback
         "#]],
     );
-    let document = ErrorDocument::stop(&stop(Failure::TimedOut(waits)), Vec::new());
+    let document = error_document(&stop(Failure::TimedOut(waits)), Vec::new());
     let document = serde_json::to_value(document).unwrap();
     assert_eq!(document["awaited"].as_array().unwrap().len(), 7, "a document has each of them: {document}");
+}
+
+#[test]
+fn missing_rights_lead_to_rbac() {
+    let error = PlaceError::Forbidden("User \"jane\" cannot list".into());
+    let failure =
+        Failure::Place { side: Side::Target, doing: "listing configmaps".into(), object: None, error };
+    check(
+        shown(&stop(failure), AlreadyShown::Nothing),
+        &expect![[r#"
+            error: listing configmaps in the target: forbidden: User "jane" cannot list
+            fix:   let an administrator of the target print and apply the roles for it: `rbac --side target --bind-to USER`, with the scope of this command
+               or  name a kubeconfig whose user is allowed to with --to-kubeconfig
+            state: the source is the truth
+            next:  pivot-host resume
+               or  pivot-host rollback
+        "#]],
+    );
+    crate::next::tests::typed(
+        &["rbac", "--side", "target", "--bind-to", "USER", "--to-kubeconfig", "b"].map(str::to_owned),
+    );
+}
+
+#[test]
+fn silent_controllers_are_looked_at_first() {
+    let stop = stop(Failure::NotTakenOver(vec![awaited(Some(capi("Cluster", "c1")))]));
+    let flags = ["--kubeconfig", "to it", "--context", "prod"].map(str::to_owned).to_vec();
+    let (output, _, err) = output(0, LogFormat::Text);
+    let advice = Advice::new(&stop, &Both::new(Vec::new(), flags), Vec::new());
+    output.stopped(&stop, AlreadyShown::Nothing, &advice);
+    let fix = err.text().lines().find(|line| line.starts_with("fix:")).unwrap().to_owned();
+    assert_eq!(
+        fix,
+        "fix:   check that the target's controllers run: `kubectl --kubeconfig 'to it' --context prod get deployments -A -l \
+         cluster.x-k8s.io/provider -o wide`"
+    );
+}
+
+#[test]
+fn silent_server_has_its_own_reason() {
+    let failure = || Failure::Unreachable {
+        side: Side::Source,
+        place: "boot".into(),
+        named_in: None,
+        why: "refused".into(),
+    };
+    let reason = |exit| {
+        let stop = Stop { exit, ..stop(failure()) };
+        serde_json::to_value(error_document(&stop, Vec::new())).unwrap()["reason"].clone()
+    };
+    assert_eq!(
+        (reason(Exit::Refused), reason(Exit::PastCommit)),
+        ("Unreachable".into(), "PastCommit".into())
+    );
 }
 
 #[test]
@@ -102,10 +158,10 @@ fn a_shortened_list_counts_the_rest_and_names_the_flag_that_shows_it() {
     let text = shown(&stop(failure()), AlreadyShown::Nothing);
     assert!(text.contains("  - Host ns/h19: why 19\n  and 5 more; -v shows them\n"), "{text}");
     let (output, _, err) = output(1, LogFormat::Text);
-    output.stopped(&stop(failure()), AlreadyShown::Nothing, &[]);
+    print_stop(&output, &stop(failure()), AlreadyShown::Nothing, &[]);
     assert!(err.text().contains("Host ns/h24") && !err.text().contains(" more"), "{}", err.text());
     // A document lists all of them, and programs get no hint at flags.
-    let document = serde_json::to_value(ErrorDocument::stop(&stop(failure()), Vec::new())).unwrap();
+    let document = serde_json::to_value(error_document(&stop(failure()), Vec::new())).unwrap();
     assert_eq!(document["held"].as_array().unwrap().len(), 25);
     assert!(document["message"].as_str().unwrap().ends_with("and 5 more"), "{document}");
 }
@@ -114,19 +170,24 @@ fn a_shortened_list_counts_the_rest_and_names_the_flag_that_shows_it() {
 fn refusals_that_differ_only_in_the_object_are_grouped() {
     let paused = |n: usize| {
         let cluster = capi("Cluster", &format!("c{n:03}"));
-        let unpause = Remedy::Unpause { object: cluster.clone(), annotated: true };
+        let look = Kubectl::object(Side::Source, "get", &cluster, &["-o", "yaml"]);
+        let look = Remedy::kubectl("find out who paused it (", look, ")");
         let message = format!("{cluster} is paused already");
-        let refusal = Refusal::source("already-paused", cluster, message, unpause);
+        let refusal = Refusal::source("already-paused", cluster, message, look);
         Refusal { remedies: [refusal.remedies.clone(), vec![Remedy::MovePaused]].concat(), ..refusal }
     };
-    let failure = || Failure::Refused((0..150).map(paused).chain(refusals().into_iter().skip(1)).collect());
+    let flags = Both::new(vec!["--kubeconfig".to_owned(), "boot".to_owned()], Vec::new());
+    let failure = || {
+        let refusals = (0..150).map(paused).chain(refusals().into_iter().skip(1)).collect();
+        name_kubeconfigs(stop(Failure::Refused(refusals)), &flags).failure
+    };
     check(
         shown(&stop(failure()), AlreadyShown::Nothing),
         &expect![[r#"
             error: refused, for 2 reasons
               - source: Cluster ns/c000 is paused already
                 the same of 149 more Clusters: ns/c001, ns/c002, ns/c003, … and 146 more
-                if nobody needs the pause, undo it: `kubectl annotate -n ns cluster.cluster.x-k8s.io c000 cluster.x-k8s.io/paused-`; or move it paused: --move-paused
+                find out who paused it (`kubectl --kubeconfig boot get -n ns cluster.cluster.x-k8s.io c000 -o yaml`), or move it paused: --move-paused
               - target: kind Machine.cluster.x-k8s.io is not served
                 install Cluster API
             state: the source is the truth
@@ -135,9 +196,9 @@ fn refusals_that_differ_only_in_the_object_are_grouped() {
         "#]],
     );
     let (output, _, err) = output(1, LogFormat::Text);
-    output.stopped(&stop(failure()), AlreadyShown::Nothing, &[]);
+    print_stop(&output, &stop(failure()), AlreadyShown::Nothing, &[]);
     assert_eq!(err.text().matches("ns/c").count(), 150, "-v names each: {}", err.text());
-    let document = serde_json::to_value(ErrorDocument::stop(&stop(failure()), Vec::new())).unwrap();
+    let document = serde_json::to_value(error_document(&stop(failure()), Vec::new())).unwrap();
     assert_eq!(document["refusals"].as_array().unwrap().len(), 151, "a document has each of them");
 }
 
@@ -173,7 +234,7 @@ fn refusals_of_a_plan_are_not_shown_twice() {
 
 #[test]
 fn an_error_document_has_what_the_text_has() {
-    let document = ErrorDocument::stop(&stop(Failure::Refused(refusals())), vec!["pivot-host resume".into()]);
+    let document = error_document(&stop(Failure::Refused(refusals())), vec!["pivot-host resume".into()]);
     check(
         serde_json::to_string_pretty(&document).unwrap(),
         &expect![[r#"
@@ -254,7 +315,7 @@ fn what_a_command_must_name_is_shown_with_its_flag() {
             "move m was begun with hosts 1.0.0, and this run has others (or others of the same name); give it the same",
         ),
     ] {
-        let document = serde_json::to_value(ErrorDocument::stop(&stop(failure), Vec::new())).unwrap();
+        let document = serde_json::to_value(error_document(&stop(failure), Vec::new())).unwrap();
         assert_eq!(document["message"], expected);
     }
 }
@@ -328,7 +389,7 @@ fn a_stopping_check_is_a_value_in_the_error_document() {
     };
     let gate = Failure::Gate(vec![("readiness".into(), finding)]);
     let stop = Stop { exit: Exit::PastCommit, ..stop(gate) };
-    let document = serde_json::to_value(ErrorDocument::stop(&stop, Vec::new())).unwrap();
+    let document = serde_json::to_value(error_document(&stop, Vec::new())).unwrap();
     let found = &document["findings"][0];
     assert_eq!((&found["plugin"], &found["code"]), (&"readiness".into(), &"not-ready".into()));
     assert_eq!((&found["severity"], &found["object"]["name"]), (&"stop".into(), &"edge".into()));
@@ -402,7 +463,7 @@ fn a_cluster_that_is_not_there_is_answered_with_those_that_are() {
     let there: Vec<Key> = (0..23).map(|n| capi("Cluster", &format!("c{n}"))).collect();
     let failed = |failure: Failure| {
         let (output, _, err) = output(0, LogFormat::Text);
-        output.stopped(&Stop { next: Vec::new(), ..stop(failure) }, AlreadyShown::Nothing, &[]);
+        print_stop(&output, &Stop { next: Vec::new(), ..stop(failure) }, AlreadyShown::Nothing, &[]);
         err.text()
     };
     let text = failed(Failure::NoCluster { named: "ns/d".into(), there: there.clone() });
@@ -424,7 +485,7 @@ fn each_one_sided_move_says_which_copies_to_keep() {
     let said = |one_sided: OneSidedMove| {
         let failure = Failure::OneSidedMove { move_id: "1234".into(), one_sided };
         let (output, _, err) = output(0, LogFormat::Text);
-        output.stopped(&stop(failure), AlreadyShown::Nothing, &["pivot-host status".into()]);
+        print_stop(&output, &stop(failure), AlreadyShown::Nothing, &["pivot-host status".into()]);
         err.text()
     };
     expect![[r#"

@@ -123,7 +123,7 @@ fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
         "Event ns/e",
         expect![[r#"
             target added-kind-missing: Event ns/e (f.yaml, document 1) is to be added, but the target does not serve Event
-              -> install what defines it there (`kubectl api-resources` shows what is served; a directory has the kinds of the source)
+              -> install what defines it there (a directory has the kinds of the source)
         "#]],
     );
     refused(

@@ -2,7 +2,9 @@
 
 use expect_test::{Expect, expect};
 
+use crate::GroupKind;
 use crate::collateral::{Bystander, collateral};
+use crate::part::Part;
 use crate::testing::{Case, remedies, render};
 
 const ONE: &str = "

@@ -97,6 +97,62 @@ async fn an_expired_certificate_is_named_before_it_is_used() {
     );
 }
 
+/// Removes the version of a certificate, which makes it one of X.509 version 1: `openssl x509 -req` makes them.
+fn without_version(der: &[u8]) -> Vec<u8> {
+    const VERSION_3: [u8; 5] = [0xa0, 3, 2, 1, 2];
+    let at = der.windows(VERSION_3.len()).position(|bytes| bytes == VERSION_3).unwrap();
+    let mut old = [&der[..at], &der[at + VERSION_3.len()..]].concat();
+    // The two sequences that it was in: both are longer than 255 bytes.
+    for header in [0, 4] {
+        assert_eq!(old[header..header + 2], [0x30, 0x82]);
+        let length = u16::from_be_bytes([old[header + 2], old[header + 3]]) - 5;
+        old[header + 2..header + 4].copy_from_slice(&length.to_be_bytes());
+    }
+    old
+}
+
+#[tokio::test]
+async fn old_certificate_is_explained() {
+    let names: Vec<String> = (0..20).map(|n| format!("a-long-name-{n}.example.com")).collect();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let new = rcgen::CertificateParams::new(names).unwrap().self_signed(&key).unwrap();
+    let old = pem::encode(&pem::Pem::new("CERTIFICATE", without_version(new.der())));
+    let mut files = [&old, &key.serialize_pem()].map(|text| {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file
+    });
+    let [certificate, key] = files.each_mut().map(|file| file.path().to_owned());
+    let user = json!({"client-certificate": certificate, "client-key": key});
+    let error = KubePlace::connect(options(&kubeconfig("https://127.0.0.1:1", user))).await.err().unwrap();
+    assert!(error.to_string().contains("its client certificate has X.509 version 1"), "{error}");
+}
+
+#[test]
+fn untrusted_server_is_not_the_users_fault() {
+    let failed = |why: &str| {
+        let cause = std::io::Error::other(why.to_owned());
+        transport::unreached(&::kube::Error::Service(cause.into()), "asking for the kinds")
+    };
+    let described =
+        Described { credentials: "user".to_owned(), server: "https://k of kubeconfig a".to_owned() };
+    assert_eq!(
+        described.add_to(failed("invalid peer certificate: UnknownIssuer")).to_string(),
+        "the server's certificate is not trusted: asking for the kinds: invalid peer certificate: UnknownIssuer; https://k of \
+         kubeconfig a"
+    );
+    let refused = described.add_to(failed("received fatal alert: CertificateExpired")).to_string();
+    assert!(refused.starts_with("not authenticated: ") && refused.ends_with("; user"), "{refused}");
+}
+
+#[tokio::test]
+async fn place_knows_its_kubeconfig_and_context() {
+    let file = kubeconfig("http://127.0.0.1:1", json!({}));
+    let place = KubePlace::connect(options(&file)).await.unwrap();
+    let expected = KubeContext { kubeconfig: file.path().to_owned(), name: "one".to_owned() };
+    assert_eq!(place.context(), Some(&expected));
+}
+
 // proves: I8, T113, T129
 #[tokio::test]
 async fn a_broken_kubeconfig_is_not_quoted() {
