@@ -17,6 +17,9 @@ use crate::selection::Selection;
 use crate::soft::is_cluster;
 use crate::{GroupKind, Key, Side};
 
+/// The refusal's code if an object that moves depends on an excluded one.
+pub(crate) const NEEDED: &str = "excluded-but-needed";
+
 /// How many objects are named in a line.
 const SHOWN: usize = 3;
 
@@ -54,6 +57,16 @@ pub(crate) fn refusals(
     }
     refusals.extend(found.into_values().filter_map(|(objects, by)| needed(inventory, scope, &objects, &by)));
     refusals
+}
+
+/// Removes refusals that would have an excluded Cluster named as one that moves, if another refusal says what depends on it.
+pub(crate) fn hide_consequences(refusals: &mut Vec<Refusal>) {
+    let needed = refusals.iter().filter(|refusal| refusal.code == NEEDED);
+    let needed = needed.flat_map(|refusal| refusal.object.iter().chain(&refusal.others));
+    let clusters: BTreeSet<Key> = needed.filter(|key| is_cluster(&key.group_kind)).cloned().collect();
+    let names =
+        |remedy: &Remedy| matches!(remedy, Remedy::NameCluster { cluster } if clusters.contains(cluster));
+    refusals.retain(|refusal| !refusal.remedies.iter().any(names));
 }
 
 /// What is excluded and exists nowhere: mostly a name is mistyped, and what it should name would move.
@@ -146,6 +159,6 @@ fn needed(
     } else {
         Remedy::ExcludeToo { objects: by.iter().copied().cloned().collect() }
     };
-    let refusal = Refusal::source("excluded-but-needed", (*first).clone(), message, also);
+    let refusal = Refusal::source(NEEDED, (*first).clone(), message, also);
     Some(refusal.and(objects.iter().skip(1).copied().cloned()).or(parts))
 }

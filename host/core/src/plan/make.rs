@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Note, Plan, Stay, StayReason, Step, Why, clusters};
+use crate::exclude;
 use crate::fate::{fate, kept};
 use crate::graph::{Graph, Tie, named, names as is_named};
 use crate::inventory::Inventory;
@@ -36,6 +37,7 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
     let unreadable = soft.unreadable.iter().filter(|(object, _)| matters(*object));
     plan.refusals.extend(unreadable.map(|(_, refusal)| refusal.clone()));
     plan.refusals.append(&mut selection.refusals);
+    exclude::hide_consequences(&mut plan.refusals);
     plan.moving.clone_from(&selection.moving);
     let kept = kept(inventory, &graph, scope, relations, elsewhere, &selection, &mut plan.refusals);
     let order = order(inventory, &graph, &selection, &scope.drop_owners);
@@ -188,9 +190,17 @@ impl Maker<'_> {
             .copied()
             .filter(|reference| !self.scope.drop_owners.contains(&reference.group_kind()))
             .collect();
+        let explained = |owner: &OwnerReference| {
+            plan.refusals.iter().any(|refusal| refusal.code == exclude::NEEDED)
+                && self.is_below_excluded(owner)
+        };
         if inside.is_empty()
             && let Some(first) = stubborn.first()
         {
+            // That refusal names the cause.
+            if explained(first) {
+                return outside.into_iter().cloned().collect();
+            }
             let kinds: BTreeSet<GroupKind> =
                 stubborn.iter().map(|reference| reference.group_kind()).collect();
             let refusal = Refusal::source(
@@ -237,6 +247,24 @@ impl Maker<'_> {
             .by_uid(&reference.uid)
             .and_then(|owner| self.key(owner))
             .unwrap_or_else(|| named(reference))
+    }
+
+    /// Whether an owner, or one of its owners, is excluded by the user.
+    fn is_below_excluded(&self, reference: &OwnerReference) -> bool {
+        let mut at = reference;
+        for _ in 0..CHAIN_LIMIT {
+            let Some(owner) = self.inventory.by_uid(&at.uid) else { return false };
+            if self.selection.excluded.contains(&owner) {
+                return true;
+            }
+            let Some(next) =
+                self.inventory.get(owner).and_then(|object| object.meta.owner_references.first())
+            else {
+                return false;
+            };
+            at = next;
+        }
+        false
     }
 
     /// `B, owned by C, which was not read`: from an owner to the end of the chain, and why the last one stays.

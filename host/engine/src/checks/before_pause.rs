@@ -71,7 +71,12 @@ pub(crate) async fn all(
     } else {
         refusals.extend(same_file(&snapshot.plan));
     }
-    refusals.extend(evidence::possible(job, snapshot)?);
+    // No controller writes to what is paused, and so nothing of it can be verified either.
+    let paused =
+        refusals.iter().any(|refusal| matches!(refusal.code, "already-paused" | "paused-by-other-move"));
+    if !paused {
+        refusals.extend(evidence::possible(job, snapshot)?);
+    }
     refusals.extend(source_may_be_running(job));
     refusals.extend(handover_mapped(job));
     refusals.extend(read_only_source::blocked(job, snapshot)?);

@@ -150,6 +150,39 @@ fn what_does_not_exist_can_not_be_excluded() {
     assert_eq!(render(&Case::new("").exclude(&["Secret"]).plan()), "");
 }
 
+/// What its owners' exclusion causes has no remedies of its own.
+#[test]
+fn excluded_cluster_is_one_refusal() {
+    let text = "
+        Cluster ns/a
+        Machine ns/m < Cluster ns/a
+        Cluster ns/b
+        External ns/e < Machine ns/m";
+    let refusals = Case::new(text).exclude(&["Cluster ns/a"]).plan().refusals;
+    let codes: Vec<_> = refusals.iter().map(|refusal| refusal.code).collect();
+    assert_eq!(codes, ["excluded-but-needed"], "{refusals:#?}");
+}
+
+#[test]
+fn misspelled_kinds_are_corrected() {
+    for (group, kind, meant) in [
+        ("", "Secrets", r#"{"group":"","kind":"Secret"}"#),
+        ("", "inframachine", r#"{"group":"infrastructure.cluster.x-k8s.io","kind":"InfraMachine"}"#),
+        (
+            "infrastructure",
+            "InfraMachines",
+            r#"{"group":"infrastructure.cluster.x-k8s.io","kind":"InfraMachine"}"#,
+        ),
+    ] {
+        let mut case = Case::new(ONE);
+        case.scope.exclude.insert(Part::all(GroupKind::new(group, kind)));
+        let refusals = case.plan().refusals;
+        let missing = refusals.iter().find(|refusal| refusal.code == "excluded-missing").unwrap();
+        let expected = format!(r#"{{"remedy":"exclude-instead","parts":[{{"kind":{meant}}}]}} | "#);
+        assert!(remedies(missing).starts_with(&expected), "{}", remedies(missing));
+    }
+}
+
 /// Its owner moves, so the source's garbage collector would take it.
 #[test]
 fn what_would_be_lost_with_its_owner_is_refused() {
