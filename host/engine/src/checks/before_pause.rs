@@ -95,7 +95,8 @@ pub(crate) async fn all(
             added::without_namespace(job, snapshot, &missing),
             async { Ok(namespaces::carried(job, &missing).await) }
         )?;
-        Ok((namespaces, carried, [rights, homeless].concat(), unfit))
+        let deleting = namespaces.refuse_deleting(job, snapshot);
+        Ok((namespaces, carried, [deleting, rights, homeless].concat(), unfit))
     };
     let (providers, bystanders, (namespaces, carried, refused, (unfit, changes)), existing, node) = tokio::try_join!(
         target_providers(job, snapshot, &first_reads.providers),

@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::record::Phase;
+use pivot_core::refusal::Refusal;
+use pivot_core::remedy::Remedy;
 use pivot_core::scope::{Namespaces as Scoped, Scope};
+use pivot_core::shell::Kubectl;
 use pivot_core::{GroupKind, Key, Kind, Meta, Side, names};
 use pivot_places::{Change, PlaceError};
 use serde_json::{Value, json};
@@ -26,6 +29,8 @@ use crate::state::journal::Journal;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Namespaces {
     looked_at: BTreeMap<String, bool>,
+    /// Those that are being deleted: nothing can be created in them.
+    deleting: BTreeSet<String>,
     /// Namespaces that were not looked up don't exist.
     complete: bool,
 }
@@ -41,11 +46,13 @@ impl Namespaces {
         let Some(kind) = kinds.target.get(&GroupKind::new("", "Namespace")) else { return Ok(likely) };
         match &scope.namespaces {
             Scoped::One(name) => {
-                likely.looked_at.insert(name.clone(), is_there(target, kind, name).await?);
+                likely.note(name, look_at(target, kind, name).await?);
             }
             Scoped::All => match target.list_meta(kind, None).await {
                 Ok(metas) => {
-                    likely.looked_at.extend(metas.into_iter().map(|meta| (meta.name, true)));
+                    for meta in metas {
+                        likely.note(&meta.name, Found::from(&meta));
+                    }
                     likely.complete = true;
                 }
                 // Each is then looked up by name.
@@ -75,16 +82,46 @@ impl Namespaces {
             self.looked_at.extend(absent);
             return Ok(());
         }
-        let asked = unknown.map(|name| -> Work<'_, (String, bool)> {
+        let asked = unknown.map(|name| -> Work<'_, (String, Found)> {
             async move {
-                let there = is_there(&job.target, kind, &name).await?;
-                Ok((name, there))
+                let found = look_at(&job.target, kind, &name).await?;
+                Ok((name, found))
             }
             .boxed()
         });
-        let found = side_by_side::all(NAMESPACES, asked.collect()).await?;
-        self.looked_at.extend(found);
+        for (name, found) in side_by_side::all(NAMESPACES, asked.collect()).await? {
+            self.note(&name, found);
+        }
         Ok(())
+    }
+
+    fn note(&mut self, name: &str, found: Found) {
+        self.looked_at.insert(name.to_owned(), found != Found::Absent);
+        if found == Found::Deleting {
+            self.deleting.insert(name.to_owned());
+        }
+    }
+
+    /// Refuses the plan's namespaces that the target is deleting. A rollback that ended a moment ago may have begun that.
+    pub(crate) fn refuse_deleting(&self, job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
+        let planned = snapshot.namespaces();
+        let deleting = self.deleting.iter().filter(|name| planned.contains(*name));
+        let refusal = |name: &String| {
+            let name = job.target.own_namespace(name);
+            let look = Kubectl::new(Side::Target, ["get", "namespace", name, "-o", "yaml"]);
+            Refusal::target(
+                "namespace-deleting",
+                format!(
+                    "namespace {name} is being deleted, and nothing can be created in it until it is gone"
+                ),
+                Remedy::kubectl(
+                    "wait until it is gone (",
+                    look,
+                    " shows what it waits for), and run this again",
+                ),
+            )
+        };
+        deleting.map(refusal).collect()
     }
 
     /// The namespaces to create.
@@ -93,12 +130,26 @@ impl Namespaces {
     }
 }
 
-async fn is_there(target: &Handle, kind: &Arc<Kind>, name: &str) -> Result<bool, Failure> {
+/// A namespace of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Absent,
+    There,
+    Deleting,
+}
+
+impl From<&Meta> for Found {
+    fn from(meta: &Meta) -> Self {
+        if meta.deleting() { Self::Deleting } else { Self::There }
+    }
+}
+
+async fn look_at(target: &Handle, kind: &Arc<Kind>, name: &str) -> Result<Found, Failure> {
     let key = Key::new(kind.group_kind.clone(), None, name);
     match target.get(kind, &key).await {
-        Ok(there) => Ok(there.is_some()),
+        Ok(there) => Ok(there.map_or(Found::Absent, |there| Found::from(&there.meta))),
         // The user of a namespace may have no permission to read it: creating in it will show.
-        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(true),
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Found::There),
         Err(failure) => Err(failure),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::{KindLabels, names};
+use pivot_core::{GroupKind, Key, KindLabels, names};
 use pivot_engine::{Exit, Failure, run};
 use pivot_places::memory::{Fault, Schema};
 use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
@@ -51,6 +51,24 @@ async fn w27_a_cluster_paused_by_a_user_unless_accepted() {
     stage.options.scope.move_paused = true;
     run::start(stage.setup()).await.unwrap();
     assert_eq!(stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap()["spec"]["paused"], true);
+}
+
+/// Nothing can be created in it, whatever the object is: one cause is one reason.
+#[tokio::test(start_paused = true)]
+async fn namespace_being_deleted_is_one_reason() {
+    let stage = Stage::new();
+    stage.target.add_namespace("ns");
+    stage
+        .target
+        .edit(&Key::new(GroupKind::new("", "Namespace"), None, "ns"), |b| {
+            b["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z")
+        })
+        .unwrap();
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    let codes: Vec<_> = refusals.iter().map(|refusal| refusal.code).collect();
+    assert_eq!(codes, ["namespace-deleting"], "{refusals:#?}");
+    assert!(refusals[0].message.starts_with("namespace ns is being deleted"), "{refusals:?}");
 }
 
 #[tokio::test(start_paused = true)]
