@@ -217,7 +217,7 @@ pub(super) fn seconds(milliseconds: u64) -> f64 {
 }
 
 pub(super) fn doing(phase: Phase, objects: usize) -> String {
-    let objects = count(objects, "object");
+    let (none, objects) = (objects == 0, count(objects, "object"));
     match phase {
         Phase::Checked => format!("checking for anything that prevents moving {objects}"),
         Phase::Paused => format!("pausing what controls {objects}"),
@@ -226,7 +226,8 @@ pub(super) fn doing(phase: Phase, objects: usize) -> String {
         Phase::Live => "unpausing the copies in the target".to_owned(),
         Phase::Released if none => "deleting nothing: the source is files".to_owned(),
         Phase::Released => format!("deleting {objects} from the source"),
-        Phase::Settled => "releasing what is still held".to_owned(),
+        Phase::Settled if none => "nothing is held".to_owned(),
+        Phase::Settled => format!("unpausing {objects} that plugins hold"),
     }
 }
 

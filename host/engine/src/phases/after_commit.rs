@@ -53,7 +53,9 @@ impl ActiveMove {
         if self.journal.source_record_is_gone() && !job.options.source_gone {
             lost_record::nothing_left(&job, &list).await?;
         } else if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
-            job.report(Event::PhaseBegun { phase: Phase::Released, objects: count });
+            // Files are not deleted.
+            let objects = if job.source.can().has_controllers { count } else { 0 };
+            job.report(Event::PhaseBegun { phase: Phase::Released, objects });
             // Before the phase is recorded: from Released on no run checks again whether the target reconciles.
             let (marks, accepted) = self.marks();
             tokio::try_join!(
@@ -79,11 +81,12 @@ impl ActiveMove {
             self.record_time(Phase::Released);
         }
         // If nothing settles, only closing the move is left to do; a resume may just as well find it Released.
-        let settles = !job.handover && settle::any(&job, &list);
+        let settling = if job.handover { 0 } else { settle::count(&job, &list) };
+        let settles = settling > 0;
         if self.journal.has_list_beside() || settles {
             self.journal.advance(Phase::Settled).await?;
         }
-        job.report(Event::PhaseBegun { phase: Phase::Settled, objects: count });
+        job.report(Event::PhaseBegun { phase: Phase::Settled, objects: settling });
         if settles {
             settle::all(&job, &list).await?;
         }

@@ -37,8 +37,9 @@ impl ActiveMove {
             calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
             self.record_time(Phase::Live);
         }
-        if settle::any(&job, &list) {
-            job.report(Event::PhaseBegun { phase: Phase::Settled, objects });
+        let settling = settle::count(&job, &list);
+        if settling > 0 {
+            job.report(Event::PhaseBegun { phase: Phase::Settled, objects: settling });
             settle::all(&job, &list).await?;
             self.record_time(Phase::Settled);
         }

@@ -12,7 +12,7 @@ use pivot_core::grouped::NAMES;
 use pivot_core::plan::Fate as PlanFate;
 use pivot_core::readiness::{self, Asked, Expectation, Moved};
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Fate, Pausing, ReleaseList};
+use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
 
@@ -147,7 +147,10 @@ pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Known) -> Re
 /// The kinds that no controller was seen to take over, because a user accepted that.
 pub(crate) fn unverified(job: &Job, list: &ReleaseList) -> BTreeSet<GroupKind> {
     let accepted = |kind: &GroupKind| job.options.no_wait || job.options.accept_unverified.contains(kind);
-    let moved = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);
+    // Nothing is deleted from files; their copies are verified all the same.
+    let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
+    let verified = |entry: &&Entry| !entry.used && (entry.fate == Fate::Delete || !deletes);
+    let moved = list.entries.iter().filter(verified);
     let kinds = moved.map(|entry| &entry.key.group_kind);
     kinds.filter(|kind| !kind.group.is_empty() && accepted(kind)).cloned().collect()
 }

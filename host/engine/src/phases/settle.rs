@@ -51,9 +51,9 @@ const FAILURES: usize = 3;
 /// More patches than any object needs: a plugin that counts its calls never returns the same patch twice.
 const MOST_PATCHES: usize = 20;
 
-/// Whether there is anything to settle.
-pub(crate) fn any(job: &Job, list: &ReleaseList) -> bool {
-    list.entries.iter().any(|entry| settles(job, entry))
+/// The number of objects to settle.
+pub(crate) fn count(job: &Job, list: &ReleaseList) -> usize {
+    list.entries.iter().filter(|entry| settles(job, entry)).count()
 }
 
 fn settles(job: &Job, entry: &Entry) -> bool {
