@@ -391,6 +391,9 @@ pub struct Finished {
     pub started: String,
     /// When it ended.
     pub ended: String,
+    /// What the user asked for; `None` if the move ended under an earlier release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
     /// The files that were imported, if the source was a directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Uid>,

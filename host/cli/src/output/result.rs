@@ -471,24 +471,33 @@ fn last_moves(finished: &[Finished]) -> Text {
         return text;
     }
     let row = |one: &Finished| {
-        let Finished { ended, by, moved, kept, from, to, move_id, .. } = one;
+        let Finished { ended, by, moved, kept, scope, from, to, move_id, .. } = one;
         let by = if by.is_empty() { "-" } else { by };
         vec![
             ended.clone(),
             moved.to_string(),
             kept.to_string(),
             by.to_owned(),
+            scope.as_ref().map_or("-".to_owned(), ToString::to_string),
             from.clone(),
             to.clone(),
             move_id.clone(),
         ]
     };
     let rows: Vec<Vec<String>> = finished.iter().take(LAST_MOVES).map(row).collect();
-    let head = ["ENDED", "MOVED", "KEPT", "BY", "FROM", "TO", "MOVE"];
+    let head = ["ENDED", "MOVED", "KEPT", "BY", "SCOPE", "FROM", "TO", "MOVE"];
     text.gap();
     text.line("The last moves:");
     text.gap();
     text.append(lines::columns(&head, &rows));
+    let risky: Vec<&Finished> =
+        finished.iter().take(LAST_MOVES).filter(|one| !one.accepted.is_empty()).collect();
+    if !risky.is_empty() {
+        text.gap();
+    }
+    for Finished { move_id, accepted, .. } in risky {
+        text.line(format!("  Risks accepted in move {move_id}: {}", accepted.join(", ")));
+    }
     if let Some(more @ 1..) = finished.len().checked_sub(LAST_MOVES) {
         text.line(format!("and {more} before them (`status -o json` has all)"));
     }

@@ -356,6 +356,7 @@ impl ActiveMove {
             by: record.by.clone(),
             started: record.started.clone(),
             ended: now(),
+            scope: Some(record.scope.clone()),
             files: record.source.clone().filter(|_| record.is_of_files()),
             from: job.source.place.label().to_owned(),
             to: job.target.place.label().to_owned(),

@@ -67,13 +67,14 @@ pub(super) fn full_status() -> Status {
             by: "jane@laptop".into(),
             started: "2026-08-20T10:00:00Z".into(),
             ended: "2026-08-20T10:00:09Z".into(),
+            scope: Some(Scope::new(Namespaces::One("team-a".into()))),
             files: Some(Uid("files:0".into())),
             from: "old".into(),
             to: "kind-boot".into(),
             moved: 12,
             kept: 1,
             plugins: Vec::new(),
-            accepted: Vec::new(),
+            accepted: vec!["dependents-lost Secret".into(), "target-unconfirmed".into()],
         }],
         ..Status::default()
     }
@@ -141,8 +142,10 @@ fn a_status_says_who_decides_and_what_to_type() {
 
             The last moves:
 
-              ENDED                 MOVED  KEPT  BY           FROM  TO         MOVE
-              2026-08-20T10:00:09Z  12     1     jane@laptop  old   kind-boot  1233
+              ENDED                 MOVED  KEPT  BY           SCOPE             FROM  TO         MOVE
+              2026-08-20T10:00:09Z  12     1     jane@laptop  namespace team-a  old   kind-boot  1233
+
+              Risks accepted in move 1233: dependents-lost Secret, target-unconfirmed
         "#]],
     );
     check(
