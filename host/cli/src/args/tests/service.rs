@@ -1,6 +1,32 @@
 //! Agents and controllers.
 
+use pivot_controller::{AgentsOf, Installation, manifests};
+
 use super::*;
+
+#[test]
+fn printed_deployment_runs_under_the_name_of_its_pod() {
+    let objects = manifests(&Installation {
+        image: "i".to_owned(),
+        namespace: "own".to_owned(),
+        replicas: 2,
+        agents: AgentsOf::Invitation(vec!["a.example.com".to_owned()]),
+        carry: vec!["Secret/keys/*:hand-on".to_owned()],
+    });
+    let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    let args: Vec<&str> =
+        container["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
+    let Task::Controller(typed) = meant(&format!("pivot-host {}", args.join(" "))) else {
+        panic!("{args:?}")
+    };
+    assert_eq!(typed.lease_identity.as_deref(), Some("$(POD_UID)"));
+    let variable = &container["env"][0];
+    assert_eq!(
+        (&variable["name"], &variable["valueFrom"]["fieldRef"]["fieldPath"]),
+        (&"POD_UID".into(), &"metadata.uid".into())
+    );
+}
 
 #[test]
 fn agents_and_controllers_know_each_other_in_one_of_two_ways() {
