@@ -115,7 +115,7 @@ fn already_paused(
         ),
         Remedy::kubectl(
             "find out who paused it, and why: another management cluster may run it (",
-            Kubectl::object(Side::Source, "get", key, &["-o", "yaml", "--show-managed-fields"]),
+            Kubectl::object(Side::Source, "get", key, &["-o", "jsonpath={.metadata.managedFields}"]),
             " shows who wrote the pause)",
         ),
     );

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use pivot_engine::Event;
 
 use super::events::{self, Level};
-use super::plan;
+
+/// How many notes with the same code are shown.
+pub(super) const NOTES: usize = 10;
 
 /// Consecutive notes, warnings and findings, and the lines written for earlier ones.
 #[derive(Default)]
@@ -35,15 +37,21 @@ impl Messages {
             let level = events::level(event);
             let seen = sorts.entry((level, events::code(event))).or_default();
             *seen += 1;
-            if *seen <= plan::NOTES && self.written.insert(line.clone()) {
+            if *seen <= NOTES && self.written.insert(line.clone()) {
                 lines.push((level, line));
             }
         }
         for ((level, code), seen) in sorts {
             let note = if level == Level::Info { "note: " } else { "" };
-            let more = plan::more_notes(code, seen).map(|more| format!("{note}{more}"));
+            let more = more_notes(code, seen).map(|more| format!("{note}{more}"));
             lines.extend(more.filter(|more| self.written.insert(more.clone())).map(|more| (level, more)));
         }
         lines
     }
+}
+
+/// How many notes with this code were not shown.
+pub(super) fn more_notes(code: &str, seen: usize) -> Option<String> {
+    let more = seen.checked_sub(NOTES).filter(|more| *more > 0)?;
+    Some(format!("and {more} more like it ({code}); -v shows them"))
 }

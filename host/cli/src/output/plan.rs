@@ -15,10 +15,8 @@ use super::reported::Reported;
 use super::saved::foreseen;
 use super::stop::refusal_lines;
 use super::text::Text;
-use super::{Document, events};
+use super::{Document, events, messages};
 
-/// How many notes with the same code are shown.
-pub(super) const NOTES: usize = 10;
 /// How many reasons are shown for objects that stay, or are kept.
 const REASONS: usize = 10;
 
@@ -88,18 +86,12 @@ pub(super) fn notes(plan: &Plan, all: bool) -> Vec<String> {
     {
         let seen = sorts.entry(group.first.code).or_default();
         *seen += 1;
-        if *seen <= NOTES {
+        if *seen <= messages::NOTES {
             lines.push(group.line(&group.first.message, NAMES));
         }
     }
-    lines.extend(sorts.into_iter().filter_map(|(code, seen)| more_notes(code, seen)));
+    lines.extend(sorts.into_iter().filter_map(|(code, seen)| messages::more_notes(code, seen)));
     lines
-}
-
-/// How many notes with this code were not shown.
-pub(super) fn more_notes(code: &str, seen: usize) -> Option<String> {
-    let more = seen.checked_sub(NOTES).filter(|more| *more > 0)?;
-    Some(format!("and {more} more like it ({code}); -v shows them"))
 }
 
 /// Counts per kind, for `-v`.

@@ -141,7 +141,7 @@ fn no_remedy_for_a_pause_unpauses() {
         assert_eq!(
             remedies(&refusal),
             "find out who paused it, and why: another management cluster may run it (`kubectl get -n ns \
-             cluster.cluster.x-k8s.io x -o yaml --show-managed-fields` shows who wrote the pause) | \
+             cluster.cluster.x-k8s.io x -o 'jsonpath={.metadata.managedFields}'` shows who wrote the pause) | \
              {\"remedy\":\"move-paused\"}"
         );
     }

@@ -9,6 +9,7 @@ use pivot_core::hooks::{Finding, Hook};
 use pivot_core::part::Part;
 use pivot_core::record::{Handover, Record};
 use pivot_core::remedy::{Installation, Remedy};
+use pivot_core::shell::Kubectl;
 use pivot_engine::{
     Failure, Files, Halt, Held, HookError, KnownSides, Next, OneRecord, OneSidedMove, Situation, Why,
 };
@@ -320,11 +321,13 @@ fn remedies() -> String {
         writeln!(text, "{}: {}", word["remedy"].as_str().unwrap_or_default(), remedies::text(&remedy))
             .unwrap();
         last = match remedy {
-            Remedy::ByHand { .. } => Some(Remedy::Unpause { object: cluster(), annotated: false }),
-            Remedy::Unpause { annotated: false, .. } => {
-                Some(Remedy::Unpause { object: cluster(), annotated: true })
+            Remedy::ByHand { .. } => {
+                let command = Kubectl::object(Side::Target, "get", &cluster(), &["-o", "yaml"]);
+                Some(Remedy::kubectl("look at it: ", command, ""))
             }
-            Remedy::Unpause { .. } => Some(Remedy::InstallProvider(provider())),
+            Remedy::Kubectl { .. } => Some(Remedy::GrantRights { side: Side::Target }),
+            Remedy::GrantRights { .. } => Some(Remedy::NameOtherUser { side: Side::Target }),
+            Remedy::NameOtherUser { .. } => Some(Remedy::InstallProvider(provider())),
             Remedy::InstallProvider(_) => Some(Remedy::UpgradeProvider(provider())),
             Remedy::UpgradeProvider(_) => Some(Remedy::WatchAllNamespaces),
             Remedy::WatchAllNamespaces => Some(Remedy::EndOtherMove),
@@ -336,13 +339,15 @@ fn remedies() -> String {
             Remedy::DropOwners { .. } => Some(Remedy::DropOneOwner { kinds: [kind()].into() }),
             Remedy::DropOneOwner { .. } => Some(Remedy::AcceptLoss { kind: kind() }),
             Remedy::AcceptLoss { .. } => Some(Remedy::AcceptUnverified { kind: kind() }),
-            Remedy::AcceptUnverified { .. } => Some(Remedy::MoveWithoutPlugin { kind: kind() }),
+            Remedy::AcceptUnverified { .. } => Some(Remedy::AddPlugin { kind: kind() }),
+            Remedy::AddPlugin { .. } => Some(Remedy::MoveWithoutPlugin { kind: kind() }),
             Remedy::MoveWithoutPlugin { .. } => Some(Remedy::NameCluster { cluster: cluster() }),
             Remedy::NameCluster { .. } => Some(Remedy::AcceptShared { kind: kind() }),
             Remedy::AcceptShared { .. } => Some(Remedy::AcceptOldNamespace { kind: kind() }),
             Remedy::AcceptOldNamespace { .. } => Some(Remedy::MapNamespace { namespace: "ns".into() }),
             Remedy::MapNamespace { .. } => Some(Remedy::ExcludeToo { objects: [cluster()].into() }),
-            Remedy::ExcludeToo { .. } => Some(Remedy::LeaveOutExclude { parts: parts() }),
+            Remedy::ExcludeToo { .. } => Some(Remedy::ExcludeInstead { parts: parts() }),
+            Remedy::ExcludeInstead { .. } => Some(Remedy::LeaveOutExclude { parts: parts() }),
             Remedy::LeaveOutExclude { .. } => Some(Remedy::LeaveOutCarry { parts: parts() }),
             Remedy::LeaveOutCarry { .. } => Some(Remedy::NameOtherClusters),
             Remedy::NameOtherClusters => Some(Remedy::MovePaused),
