@@ -142,9 +142,18 @@ impl Confined {
         Ok(match (self.place.get(kind, &key).await?, write) {
             (Some(record), write) => self.is_own(&record.value().unwrap_or_default(), write),
             (None, Write::Create(body)) if of_record.is_some() => self.is_own(body, write),
-            // The commit writes a release list before its record. The list that a source hands over is beside its record.
-            (None, _) => of_record.is_some() || self.side == Side::Target,
+            (None, _) if of_record.is_some() => true,
+            // The commit writes a release list before its record. The list that a source hands over is beside the source's.
+            (None, write) => self.side == Side::Target && self.is_of_no_other(kind, id, write).await?,
         })
+    }
+
+    /// Whether no move of somebody else out of this cluster has the id: the list that it hands over has the same name.
+    async fn is_of_no_other(&self, kind: &Arc<Kind>, id: &str, write: Write<'_>) -> Result<bool> {
+        let name = record_name(Side::Source, id);
+        let key = Key::new(kind.group_kind.clone(), Some(&self.record_namespace), name);
+        let record = self.place.get(kind, &key).await?;
+        Ok(record.is_none_or(|record| self.is_own(&record.value().unwrap_or_default(), write)))
     }
 
     fn is_own(&self, record: &Value, write: Write<'_>) -> bool {
@@ -314,12 +323,14 @@ mod tests {
             ("ours", ENTRY, json!({"by": "us", "scope": of("shop")}).to_string()),
             ("admins", ENTRY, json!({"by": "admin", "scope": of("shop")}).to_string()),
             ("theirs", ENTRY, json!({"by": "them", "scope": of("bank")}).to_string()),
+            ("handed", ENTRY, json!({"by": "them", "scope": of("bank")}).to_string()),
             ("alls", ENTRY, json!({"by": "them", "scope": {"namespaces": "all"}}).to_string()),
             ("odd", ENTRY, "no record".to_owned()),
             ("ended", SUMMARY, json!({"by": "them"}).to_string()),
             ("done", SUMMARY, json!({"by": "us"}).to_string()),
         ] {
-            for side in [Side::Source, Side::Target] {
+            let sides: &[Side] = if id == "handed" { &[Side::Source] } else { &[Side::Source, Side::Target] };
+            for &side in sides {
                 let name = record_name(side, id);
                 place
                     .insert(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {entry: text},
@@ -392,6 +403,8 @@ mod tests {
             ("", "ConfigMap", Some("kube-system"), "pivot-host-target-theirs", NONE),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-target-admins", NONE),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-release-theirs-0", NONE),
+            // The list of a source that is handed over in files.
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-handed-0", NONE),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-target-odd", NONE),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-source-ours", NONE),
             (LEASES, "Lease", Some("kube-system"), "pivot-host.ns.shop", NONE),
