@@ -427,10 +427,16 @@ async fn take_locks(
         Command::Start => (setup.options.scope.clone(), id.to_owned()),
         Command::Resume | Command::Rollback | Command::FinishAlone => {
             let moves = opened.moves().await?;
-            let selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
-            // Its scope is the target's word, and nothing is done in the source.
+            let mut selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
             if selected.orphaned {
-                return Ok(Some((None, moves, None)));
+                // The sides were read at the same time, and the move may have been begun and committed in between: its source's record
+                // is older than its target's, and goes later.
+                let again = opened.moves().await?;
+                selected = command.choose(setup, &again)?.ok_or(Failure::NoMove)?;
+                // Its scope is the target's word, and nothing is done in the source.
+                if selected.orphaned {
+                    return Ok(Some((None, again, None)));
+                }
             }
             let record = selected.record().ok_or(Failure::NoMove)?;
             (record.scope.clone(), record.move_id.clone())

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pivot_core::Key;
 use pivot_core::record::Phase;
 use pivot_engine::run;
 use pivot_places::memory::Fault;
@@ -210,6 +211,27 @@ async fn a_late_delete_leaves_a_restored_copy() {
     run::rollback(stage.setup()).await.unwrap_err();
     let copy = stage.target.body(&key(CLUSTERS, "Machine", "m0")).unwrap();
     assert_eq!(copy["metadata"]["deletionTimestamp"], json!(null));
+}
+
+/// Both sides are read at the same time, and another run commits the move in between.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_that_saw_no_source_record_looks_again() {
+    let stage = dead_at(last_before_commit().await + 1).await;
+    let is_record = |key: &Key| key.name.starts_with("pivot-host-source-");
+    let key = stage.source.keys().into_iter().find(is_record).unwrap();
+    let record = stage.source.body(&key).unwrap();
+    stage.source.remove(&key).unwrap();
+    let (source, readings, copies) = (stage.source.clone(), AtomicUsize::new(0), picture(&stage.target));
+    stage.source.on_call(move |verb, key| {
+        let reads = verb == "list" && key.group_kind.kind == "ConfigMap";
+        if reads && readings.fetch_add(1, Ordering::SeqCst) == 1 {
+            source.insert(record.clone()).unwrap();
+        }
+        None
+    });
+    let stop = run::rollback(stage.setup()).await.unwrap_err();
+    assert!(stop.to_string().contains("past the point of no return"), "{stop}");
+    assert_eq!(picture(&stage.target), copies);
 }
 
 #[tokio::test(start_paused = true)]
