@@ -278,6 +278,13 @@ pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failur
         };
         let resource_version = Some(stripped.meta.resource_version);
         match job.target.delete(kind, key, Preconditions { uid: Some(uid.clone()), resource_version }).await {
+            // A webhook may have put one back: on an object that is being deleted it can't.
+            Ok(()) if !stripped.meta.finalizers.is_empty() => {
+                return match job.target.patch(kind, key, &strip).await {
+                    Ok(_) | Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => Ok(()),
+                    Err(error) => Err(failed(error)),
+                };
+            }
             Ok(()) | Err(PlaceError::NotFound(_)) => return Ok(()),
             // A controller has changed it in between, or another object has the name.
             Err(PlaceError::Conflict(_)) => {}
