@@ -50,8 +50,15 @@ pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
         .filter_map(|key| key.namespace.clone())
         .collect();
     there.retain(|key, _| key.group_kind.group != names::GROUP_CLUSTERCTL);
-    let moved_from: BTreeSet<String> =
+    let renamed = renamed_namespaces(opened).await?;
+    let mut moved_from: BTreeSet<String> =
         here.iter().filter(|(_, meta)| is_copy(meta)).filter_map(|(key, _)| key.namespace.clone()).collect();
+    moved_from.extend(renamed.keys().cloned());
+    let is_there = |key: &Key| {
+        let names = key.namespace.iter().filter_map(|name| renamed.get(name)).flatten();
+        let mut others = names.map(|name| Key { namespace: Some(name.clone()), ..key.clone() });
+        here.contains_key(key) || others.any(|key| here.contains_key(&key))
+    };
     let uids: BTreeSet<Uid> =
         there.iter().filter(|(key, _)| !is_settings(key)).map(|(_, meta)| meta.uid.clone()).collect();
     for (key, meta) in there {
@@ -68,7 +75,7 @@ pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
         } else if of_theirs {
             left.with_finalizers += usize::from(!meta.finalizers.is_empty());
             left.only_here.push(key);
-        } else if here.contains_key(&key) || is_of_every_namespace(&key, &meta) {
+        } else if is_there(&key) || is_of_every_namespace(&key, &meta) {
             continue;
         } else if of_a_provider && is_secret(&key) {
             left.provider_secrets.push(key);
@@ -81,6 +88,17 @@ pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
         && left.beside_moved.is_empty()
         && left.unread.is_empty();
     Ok(Some(left))
+}
+
+/// The namespaces that moves gave other names in the target, with these.
+async fn renamed_namespaces(opened: &Opened) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
+    let mut renamed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for scope in opened.finished().await?.iter().filter_map(|finished| finished.scope.as_ref()) {
+        for (source, target) in scope.namespace_map.pairs() {
+            renamed.entry(source.to_owned()).or_default().insert(target.to_owned());
+        }
+    }
+    Ok(renamed)
 }
 
 /// Kinds whose definitions the user can't read: their labels might say that objects of them matter.

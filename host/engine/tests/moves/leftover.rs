@@ -1,5 +1,6 @@
 //! Whether a source may be deleted once its moves have ended.
 
+use pivot_core::mapping::NamespaceMap;
 use pivot_core::{KindLabels, Side};
 use pivot_engine::{Leftover, run};
 use pivot_places::PlaceError;
@@ -95,6 +96,21 @@ async fn objects_of_unlabelled_kinds_are_not_reported_as_nothing() {
         assert!(!left.may_be_deleted && names(&left).contains(&"Machine ns/m0".to_owned()), "{left:?}");
         assert_eq!(left.unread.len(), if unread { 2 } else { 0 });
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_beside_a_renamed_namespace_are_named() {
+    let stage = Stage::new();
+    let mut setup = stage.setup();
+    setup.options.scope.namespace_map = NamespaceMap::new([("ns".to_owned(), "prod".to_owned())]).unwrap();
+    run::start(setup).await.unwrap();
+    let before = left(&stage).await.unwrap();
+    let [pull] = before.beside_moved.as_slice() else { panic!("{before:?}") };
+    assert_eq!((pull.to_string(), before.may_be_deleted), ("Secret ns/pull".to_owned(), false));
+    let mut copy = stage.source.body(pull).unwrap();
+    copy["metadata"]["namespace"] = json!("prod");
+    stage.target.insert(copy).unwrap();
+    assert!(left(&stage).await.unwrap().may_be_deleted);
 }
 
 /// Two sources made from one template have the same names, and only one has moved.
