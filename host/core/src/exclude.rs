@@ -59,14 +59,19 @@ pub(crate) fn refusals(
     refusals
 }
 
-/// Removes refusals that would have an excluded Cluster named as one that moves, if another refusal says what depends on it.
+/// Removes refusals that would have an excluded Cluster move after all, if another refusal says what depends on it.
 pub(crate) fn hide_consequences(refusals: &mut Vec<Refusal>) {
     let needed = refusals.iter().filter(|refusal| refusal.code == NEEDED);
     let needed = needed.flat_map(|refusal| refusal.object.iter().chain(&refusal.others));
     let clusters: BTreeSet<Key> = needed.filter(|key| is_cluster(&key.group_kind)).cloned().collect();
-    let names =
-        |remedy: &Remedy| matches!(remedy, Remedy::NameCluster { cluster } if clusters.contains(cluster));
-    refusals.retain(|refusal| !refusal.remedies.iter().any(names));
+    let moves = |remedy: &Remedy| match remedy {
+        Remedy::NameCluster { cluster } => clusters.contains(cluster),
+        Remedy::LeaveOutExclude { parts } => {
+            parts.iter().any(|part| clusters.iter().any(|cluster| part.may_cover(cluster)))
+        }
+        _ => false,
+    };
+    refusals.retain(|refusal| refusal.code == NEEDED || !refusal.remedies.iter().any(moves));
 }
 
 /// What is excluded and exists nowhere: mostly a name is mistyped, and what it should name would move.
