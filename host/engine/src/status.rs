@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use pivot_core::record::Record;
+use pivot_core::record::{Record, is_move_id};
 use pivot_core::soft::is_cluster;
 use pivot_core::{Key, Side, names, pause};
 use pivot_places::PlaceError;
@@ -109,7 +109,9 @@ async fn waiting_copies(opened: &Opened) -> Vec<WaitingCopies> {
     let mut waiting: BTreeMap<String, Vec<Key>> = BTreeMap::new();
     for ((kind, _), listed) in listed {
         for meta in listed.known() {
-            if let Some(id) = meta.annotations.get(names::MARK).filter(|id| pause::is_ours(&meta, id)) {
+            if let Some(id) =
+                meta.annotations.get(names::MARK).filter(|id| is_move_id(id) && pause::is_ours(&meta, id))
+            {
                 waiting.entry(id.clone()).or_default().push(listing::key(&kind, &meta));
             }
         }

@@ -145,7 +145,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::ExcludeToo { objects } => format!("exclude that too: {}", excluded(objects)),
         Remedy::ExcludeInstead { parts } => {
             let flags: Vec<String> = parts.iter().map(exclude).collect();
-            format!("did you mean {}?", some_of(&flags, EXCLUDED))
+            format!("exclude what you may have meant: {}", some_of(&flags, EXCLUDED))
         }
         Remedy::LeaveOutExclude { parts } => leave_out(parts, "--exclude"),
         Remedy::LeaveOutCarry { parts } => leave_out(parts, "--carry"),

@@ -385,11 +385,13 @@ fn describe_lock(lock: &LockStatus) -> String {
     match renewed_seconds_ago {
         Some(seconds) if lock.is_alive() => {
             format!(
-                "{name} held by {holder}, a run that is at work (renewed {seconds} s ago): wait until it ends"
+                "{name} held by {holder}, a run that is at work (renewed {seconds} s ago by its clock): wait until it ends"
             )
         }
         Some(seconds) => {
-            format!("{name} held by {holder}, a run that is dead or cut off (renewed {seconds} s ago)")
+            format!(
+                "{name} held by {holder}, a run that renewed it last {seconds} s ago by its clock: unless the clocks differ, it is dead"
+            )
         }
         None => format!("{name} held by {holder}"),
     }

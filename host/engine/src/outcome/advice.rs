@@ -135,6 +135,10 @@ impl<'a> Situation<'a> {
                 "it is not known whether the move is committed; the files are as they were; the target is complete, and paused"
                     .to_owned()
             }
+            Why::Undecided if record.handed_over().is_some() => {
+                "it is not known whether the move is committed; the target runs what it imported; the source is complete, and stays paused"
+                    .to_owned()
+            }
             Why::Undecided => {
                 "it is not known whether the move is committed; both sides are complete, and paused by this move".to_owned()
             }

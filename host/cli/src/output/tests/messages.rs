@@ -32,6 +32,7 @@ fn messages_are_as_in_the_file() {
     ] {
         writeln!(all, "# {head}\n\n{lines}").unwrap();
     }
+    all.truncate(all.trim_end().len() + 1);
     expect_file!["messages.txt"].assert_eq(&all);
 }
 
@@ -49,9 +50,9 @@ const PHASES: [Phase; 7] = [
 /// The kinds of moves that differ in what is said.
 fn kinds() -> [(&'static str, Record); 4] {
     let clusters = || one(Phase::Copied, Side::Source).record;
-    let files = Record { source: Some(Uid("files:0".into())), ..clusters() };
+    let files = Record { source: Some(Uid("directory-0".into())), ..clusters() };
     let handover = |withdrawn| {
-        let contents = Some(Uid("files:1".into()));
+        let contents = Some(Uid("directory-1".into()));
         Some(Handover { contents, withdrawn, ..Handover::default() })
     };
     [

@@ -136,7 +136,7 @@ fn a_status_says_who_decides_and_what_to_type() {
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
-              lease    pivot-host.ns.ns held by pivot-host/7, a run that is at work (renewed 2 s ago): wait until it ends
+              lease    pivot-host.ns.ns held by pivot-host/7, a run that is at work (renewed 2 s ago by its clock): wait until it ends
               next     pivot-host resume
               or       pivot-host rollback
 
