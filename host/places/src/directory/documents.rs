@@ -11,6 +11,9 @@ use super::manifest;
 use super::{DirectoryError, Manifest};
 use crate::expansion::{Expansion, Refused};
 
+/// How many bytes of all files are read: their trees are in memory at once.
+const MOST_BYTES: usize = 1 << 30;
+
 /// One object as found in a file.
 pub(super) struct Document {
     pub(super) file: String,
@@ -33,8 +36,15 @@ pub(super) fn all(files: &Files, manifest: Option<&Manifest>) -> Result<Vec<Docu
     if manifest::encrypted(files, &names, manifest)? && !files.has_identities() {
         return Err(DirectoryError::Encrypted { path: files.path().to_owned() });
     }
+    let mut left = MOST_BYTES;
     for file in &names {
-        of(files, file, &mut expansion, &mut found)?;
+        let Some(content) = files.read_decrypted(file)? else { continue };
+        let Some(less) = left.checked_sub(content.len()) else {
+            let reason = format!("more than {} MiB in all its files", MOST_BYTES >> 20);
+            return Err(DirectoryError::Unusable { path: files.path().to_owned(), reason });
+        };
+        left = less;
+        of_content(file, &content, &mut expansion, &mut found)?;
     }
     Ok(found)
 }

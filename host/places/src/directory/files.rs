@@ -16,6 +16,9 @@ use crate::regular;
 
 /// How deeply directories may be nested; links can form a cycle.
 const DEPTH: usize = 16;
+/// The most files and directories that are looked at: five times a cluster of 20,000 objects. Links that stay inside can make far more
+/// paths than there are files.
+const MOST: usize = 100_000;
 /// The longest name before the extension; file systems end at 255.
 const NAME_LIMIT: usize = 200;
 /// Prefix of the names of files that are being written.
@@ -70,13 +73,19 @@ impl Files {
 
     /// Every file that may hold objects, in order; hidden files and other types are skipped.
     pub(super) fn list(&self) -> Result<Vec<String>, DirectoryError> {
-        let mut found = Vec::new();
-        self.walk(&self.dir, "", DEPTH, &mut found)?;
+        let (mut found, mut left) = (Vec::new(), MOST);
+        self.walk(&self.dir, "", DEPTH, (&mut found, &mut left))?;
         found.sort_unstable();
         Ok(found)
     }
 
-    fn walk(&self, dir: &Dir, at: &str, depth: usize, found: &mut Vec<String>) -> Result<(), DirectoryError> {
+    fn walk(
+        &self,
+        dir: &Dir,
+        at: &str,
+        depth: usize,
+        (found, left): (&mut Vec<String>, &mut usize),
+    ) -> Result<(), DirectoryError> {
         let failed = |name: &str, error| failed(&format!("{}/{name}", self.path), error);
         for entry in dir.entries().map_err(|error| failed(at, error))? {
             let name = entry.map_err(|error| failed(at, error))?.file_name();
@@ -89,6 +98,11 @@ impl Files {
                 continue;
             }
             let path = format!("{at}{name}");
+            let Some(fewer) = left.checked_sub(1) else {
+                let reason = format!("more than {MOST} files and directories, links followed");
+                return Err(DirectoryError::Unusable { path: self.path.clone(), reason });
+            };
+            *left = fewer;
             // Follows links that stay inside the directory.
             let metadata = dir.metadata(name).map_err(|error| failed(&path, error))?;
             if metadata.is_dir() {
@@ -97,7 +111,7 @@ impl Files {
                     return Err(DirectoryError::Unusable { path: format!("{}/{path}", self.path), reason });
                 }
                 let below = dir.open_dir(name).map_err(|error| failed(&path, error))?;
-                self.walk(&below, &format!("{path}/"), depth - 1, found)?;
+                self.walk(&below, &format!("{path}/"), depth - 1, (&mut *found, &mut *left))?;
             } else if [".yaml", ".yml", ".json"].iter().any(|end| unencrypted(name).ends_with(end)) {
                 found.push(path);
             }

@@ -212,3 +212,21 @@ fn no_link_leads_out() {
     std::os::unix::fs::symlink(outside.path().join("s.yaml"), dir.path().join("link.yaml")).unwrap();
     assert!(DirectoryPlace::to_read(dir.path()).err().unwrap().to_string().contains("link.yaml"));
 }
+
+/// Sixteen directories in each other, each with nine links to the next, are 10^16 paths to one file.
+#[cfg(unix)]
+// proves: T76
+#[test]
+fn endless_paths_through_links_are_refused() {
+    let file = format!("{}n.yaml", "n/".repeat(14));
+    let dir = directory(&[(&file, "{apiVersion: v1, kind: Namespace, metadata: {name: m}}")]);
+    let mut at = dir.path().to_owned();
+    for _ in 0..14 {
+        for link in 0..9 {
+            std::os::unix::fs::symlink("n", at.join(format!("l{link}"))).unwrap();
+        }
+        at.push("n");
+    }
+    let told = DirectoryPlace::to_read(dir.path()).err().unwrap().to_string();
+    assert!(told.contains("more than 100000 files and directories"), "{told}");
+}
