@@ -63,6 +63,11 @@ impl Inventory {
         inventory
     }
 
+    /// Has objects count for as much as those that only plugins reach.
+    pub(crate) fn discount(&mut self, objects: impl IntoIterator<Item = usize>) {
+        self.only_reached.extend(objects);
+    }
+
     /// The same, with objects from elsewhere. Each takes the place of one with its key.
     pub(crate) fn with_added(self, added: Vec<Object>) -> Self {
         let reached: BTreeSet<Key> =

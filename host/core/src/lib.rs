@@ -60,6 +60,7 @@ pub mod providers;
 pub mod reach;
 pub mod readiness;
 pub mod record;
+pub mod referred;
 pub mod refusal;
 pub mod relations;
 pub mod release;

@@ -133,6 +133,7 @@ async fn first_reading(setup: &Setup, opened: &Opened) -> Result<FirstReading, F
     let wishes = async { Ok(planning::wishes(&setup.loaded().await?)) };
     let scope = &setup.options.scope;
     let target = opened.sides.target.clone().mapped(&scope.namespace_map);
+    let scope = (scope, setup.options.confined);
     FirstReading::take(Both::new(&opened.sides.source, &target), &opened.kinds, scope, wishes).await
 }
 

@@ -1,9 +1,9 @@
 //! The first reading of the source, begun while the records are read. If those show a move under way that has another scope, or
 //! is past the point where a reading helps, this one is dropped.
 
-use pivot_core::Both;
 use pivot_core::reach::Wishes;
 use pivot_core::scope::Scope;
+use pivot_core::{Both, Side};
 
 use crate::checks::before_pause;
 use crate::discovery::kinds::Kinds;
@@ -24,12 +24,12 @@ impl FirstReading {
     pub(crate) async fn take(
         sides: Both<&Handle>,
         kinds: &Kinds,
-        scope: &Scope,
+        (scope, confined): (&Scope, Option<Side>),
         wishes: impl Future<Output = Result<Wishes, Failure>>,
     ) -> Result<Self, Failure> {
         before_pause::definitions_readable(kinds)?;
         let (source_objects, namespaces) = tokio::try_join!(
-            discover(sides.source, &kinds.source, scope, wishes),
+            discover(sides.source, &kinds.source, (scope, confined), wishes),
             Namespaces::likely(sides.target, kinds, scope),
         )?;
         Ok(Self { scope: scope.clone(), source_objects, namespaces })

@@ -11,6 +11,7 @@ use pivot_core::inventory::Inventory;
 use pivot_core::names::{GROUP_CLUSTER, GROUP_CLUSTERCTL};
 use pivot_core::providers::Provider;
 use pivot_core::reach::{self, Wishes};
+use pivot_core::referred::only_referred;
 use pivot_core::refusal::some_of;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::soft;
@@ -32,11 +33,12 @@ pub(crate) struct SourceObjects {
     pub(crate) cautions: Vec<(&'static str, String)>,
 }
 
-/// Reads everything that could move and, once plugins are loaded, the rest of what they want to see and reach.
+/// Reads everything that could move and, once plugins are loaded, the rest of what they want to see and reach. If the source is
+/// confined, nothing outside of namespaces moves that the moving one doesn't refer to.
 pub(crate) async fn discover(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
-    scope: &Scope,
+    (scope, confined): (&Scope, Option<Side>),
     wishes: impl Future<Output = Result<Wishes, Failure>>,
 ) -> Result<SourceObjects, Failure> {
     let namespace = one_of(scope);
@@ -77,7 +79,10 @@ pub(crate) async fn discover(
     objects.extend(here);
     objects.extend(provider_secrets);
     let objects = with_distant_classes(handle, kinds, objects).await?;
-    let inventory = Inventory::with_reached(objects, reached);
+    let mut inventory = Inventory::with_reached(objects, reached);
+    if confined == Some(Side::Source) {
+        inventory = only_referred(inventory, scope);
+    }
     let caution = caution.map(|text| ("classes-unreadable", text));
     let left = left_in_files(handle, kinds, &all, scope).await?;
     Ok(SourceObjects { inventory, elsewhere, providers, cautions: caution.into_iter().chain(left).collect() })

@@ -34,7 +34,8 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
                 job.report(Event::Looking { side: Side::Source });
                 let wishes = planning::wishes(&job.plugins);
                 let sides = Both::new(&job.source, &job.target);
-                FirstReading::take(sides, &job.kinds, &job.options.scope, ready(Ok(wishes))).await?
+                let scope = (&job.options.scope, job.options.confined);
+                FirstReading::take(sides, &job.kinds, scope, ready(Ok(wishes))).await?
             }
         };
     for (code, caution) in &source_objects.cautions {
@@ -87,8 +88,8 @@ fn name_contents(job: &Job, plan: &mut Plan, inventory: &Inventory) -> Result<()
 /// Reads the source as it is now, and makes a plan from that.
 pub(crate) async fn again(job: &Job) -> Result<Snapshot, Failure> {
     let wishes = planning::wishes(&job.plugins);
-    let source_objects =
-        discover(&job.source, &job.kinds.source, &job.options.scope, ready(Ok(wishes))).await?;
+    let scope = (&job.options.scope, job.options.confined);
+    let source_objects = discover(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;
     let (mut plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
     let inventory = with_added(job, &mut plan, source_objects.inventory);
     Ok(Snapshot { inventory, plan, relations })
@@ -107,7 +108,8 @@ pub(crate) async fn known(job: &Job, record: &Record, list: &ReleaseList) -> Res
     let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();
     let brought = list.entries.iter().filter(|entry| entry.brought).map(|entry| Reach::to(&entry.key));
     let wishes = Wishes { kinds: record.kinds.clone(), reaches: brought.collect() };
-    let source_objects = discover(&job.source, &job.kinds.source, &record.scope, ready(Ok(wishes))).await?;
+    let scope = (&record.scope, job.options.confined);
+    let source_objects = discover(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;
     let objects = source_objects.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
     Ok(objects.map(|object| (object.key(), object.clone())).collect())
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pivot_core::Side;
 use pivot_core::names;
 use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::{KindLabels, Side};
 use pivot_engine::{Exit, Failure, Next, run};
 use pivot_places::memory::Fault;
 use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
-use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_way};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture, under_way};
 
 pub(crate) fn code(stop: &pivot_engine::Stop) -> &str {
     match &stop.failure {
@@ -203,6 +203,33 @@ async fn confined_moves_pause_nothing_elsewhere() {
     assert_eq!(stage.source.body(&one), before);
     let copy = stage.target.body(&one).unwrap().to_string();
     assert!(!copy.contains(names::PAUSED) && !copy.contains(names::UNDO), "{copy}");
+}
+
+/// Identities of the whole cluster, with the credentials below them: what the namespace doesn't use is not its tenants' to move.
+// proves: T148
+#[tokio::test(start_paused = true)]
+async fn confined_moves_bring_only_identities_they_use() {
+    for (confined, expected) in [(None, [true, true]), (Some(Side::Source), [true, false])] {
+        let mut stage = Stage::new();
+        stage.options.confined = confined;
+        let labels = KindLabels { discover: true, hierarchy: true, ..KindLabels::default() };
+        for place in [&stage.source, &stage.target] {
+            place.add_kind(kind(INFRA, "Identity", "identities", labels));
+        }
+        for name in ["used", "others"] {
+            let mut identity = body(INFRA, "Identity", name, None);
+            identity["metadata"].as_object_mut().unwrap().remove("namespace");
+            stage.source.insert(identity).unwrap();
+        }
+        let uses = |b: &mut Value| b["spec"] = json!({"identityRef": {"kind": "Identity", "name": "used"}});
+        stage.source.edit(&key(INFRA, "InfraCluster", "c"), uses).unwrap();
+        run::start(stage.setup()).await.unwrap();
+        let there = ["used", "others"].map(|name| {
+            let group_kind = pivot_core::GroupKind::new(INFRA, "Identity");
+            stage.target.body(&pivot_core::Key::new(group_kind, None, name)).is_some()
+        });
+        assert_eq!(there, expected, "{confined:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

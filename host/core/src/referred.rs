@@ -1,0 +1,68 @@
+//! Cluster-scoped objects for a tenant: those that the objects of one namespace refer to.
+//!
+//! Identities and pools of the whole cluster come along with every namespace, because whoever moves one for its cluster's owner can't
+//! know what it uses. A tenant who asks for a move would get all of them, with the credentials below them.
+
+use std::collections::BTreeSet;
+
+use crate::inventory::Inventory;
+use crate::mentions::Mentions;
+use crate::scope::Scope;
+
+/// Discounts what is in no namespace, unless an object of the namespaces that move refers to it, by owner or in its body, or by what
+/// that refers to.
+pub fn only_referred(mut inventory: Inventory, scope: &Scope) -> Inventory {
+    let all = || inventory.objects().iter().enumerate().filter(|(index, _)| inventory.counts(*index));
+    let global: BTreeSet<usize> =
+        all().filter(|(_, object)| !object.kind.namespaced).map(|(index, _)| index).collect();
+    let mentions = Mentions::of(&inventory, global.iter().copied());
+    let inside =
+        |object: &crate::Object| object.kind.namespaced && scope.includes(object.meta.namespace.as_deref());
+    let mut queue: Vec<usize> = all().filter(|(_, object)| inside(object)).map(|(index, _)| index).collect();
+    let mut referred = BTreeSet::new();
+    while let Some(index) = queue.pop() {
+        let owners = inventory.get(index).into_iter().flat_map(|object| &object.meta.owner_references);
+        let owners = owners.filter_map(|owner| inventory.by_uid(&owner.uid));
+        for other in mentions.named(index).chain(owners).filter(|other| global.contains(other)) {
+            if referred.insert(other) {
+                queue.push(other);
+            }
+        }
+    }
+    let unreferred: Vec<usize> = global.difference(&referred).copied().collect();
+    inventory.discount(unreferred);
+    inventory
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Object;
+    use crate::scope::Namespaces;
+    use crate::testing::{kind, objects};
+
+    #[test]
+    fn globals_count_if_the_namespace_refers_to_them() {
+        let mut all = objects("Identity named\nIdentity chained\nIdentity others\nIdentity unnamed");
+        let refers = |kind_name: &str, namespace: Option<&str>, name: &str, to: &str| {
+            let mut body = json!({"metadata": {"name": name, "uid": name},
+                "spec": {"identityRef": {"kind": "Identity", "name": to}}});
+            if let Some(namespace) = namespace {
+                body["metadata"]["namespace"] = json!(namespace);
+            }
+            Object::from_value(kind(kind_name), &body).unwrap()
+        };
+        all.push(refers("InfraCluster", Some("ns"), "ours", "named"));
+        all.push(refers("InfraCluster", Some("other"), "theirs", "others"));
+        let named = all.iter().position(|object| object.meta.name == "named").unwrap();
+        all[named] = refers("Identity", None, "named", "chained");
+        let inventory = only_referred(Inventory::new(all), &Scope::new(Namespaces::One("ns".into())));
+        let counts = |name: &str| {
+            let index = inventory.keys().iter().position(|key| key.name == name).unwrap();
+            inventory.counts(index)
+        };
+        assert_eq!(["named", "chained", "others", "unnamed"].map(counts), [true, true, false, false]);
+    }
+}
