@@ -96,6 +96,13 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
         }
         match server.run().await {}
     };
+    // Apart from the others, so that nobody who reads metrics keeps a probe waiting.
+    let health = async {
+        let Some(address) = typed.health else { return std::future::pending().await };
+        let server = Server::bind(address, metrics.clone()).await;
+        let server = server.map_err(|error| refused(format!("can't listen at {address}: {error}")))?;
+        match server.run().await {}
+    };
     let controller = Controller {
         home,
         opener: Arc::new(KubeOpener { agents: agents.clone() }),
@@ -117,6 +124,7 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
     tokio::select! {
         ended = controller.run(halter) => ended.map_err(|error| refused(error.to_string())),
         failed = server => failed,
+        failed = health => failed,
         _ = interrupted => Err((Exit::Unexpected, "exited at once, as requested".into())),
     }
 }

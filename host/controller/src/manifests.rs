@@ -12,9 +12,13 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 /// The user and group that the image runs as.
 const NOBODY: u32 = 65_532;
 const PORT: u16 = 8_080;
+/// For probes alone: other pods can't reach it, where network policies are enforced.
+const HEALTH: u16 = 8_081;
 const AGENTS: u16 = 8_443;
 /// The variable with the UID of the controller's pod.
 const POD_UID: &str = "POD_UID";
+/// Label of namespaces whose pods may read the metrics.
+const READS_METRICS: &str = "pivot-host.io/reads-metrics";
 /// Where the certificate is mounted.
 const TLS: &str = "/tls";
 
@@ -75,12 +79,34 @@ pub fn manifests(installation: &Installation) -> Vec<Value> {
         ),
         binding(Some(namespace), namespace),
         controller(installation),
+        network_policy(installation),
     ];
     let service = match installation.agents {
         AgentsOf::Nobody => None,
         AgentsOf::Invitation(_) | AgentsOf::Secret(_) => Some(service(namespace)),
     };
     objects.into_iter().chain(service).collect()
+}
+
+/// Who may reach the controller: for its metrics pods of labelled namespaces, for its agents anybody, for its health nobody but the
+/// node. What it may reach itself depends on where the clusters are.
+fn network_policy(installation: &Installation) -> Value {
+    let port = |port: u16| json!([{"protocol": "TCP", "port": port}]);
+    let labelled = json!([{"namespaceSelector": {"matchLabels": {READS_METRICS: "true"}}}]);
+    let metrics = json!({"from": labelled, "ports": port(PORT)});
+    let agents = match installation.agents {
+        AgentsOf::Nobody => None,
+        AgentsOf::Invitation(_) | AgentsOf::Secret(_) => Some(json!({"ports": port(AGENTS)})),
+    };
+    let ingress: Vec<Value> = [metrics].into_iter().chain(agents).collect();
+    json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+        "metadata": {"name": NAME, "namespace": installation.namespace},
+        "spec": {
+            "podSelector": {"matchLabels": {"app.kubernetes.io/name": NAME}}, "policyTypes": ["Ingress"],
+            "ingress": ingress,
+        },
+    })
 }
 
 fn own_namespace(name: &str) -> Value {
@@ -224,20 +250,20 @@ fn controller(installation: &Installation) -> Value {
     };
     let listens = (!known.is_empty()).then(|| pair("--agents", &format!("[::]:{AGENTS}")));
     let port = |name: &str, port: u16| json!({"name": name, "containerPort": port});
-    let probe = |path: &str| json!({"httpGet": {"path": path, "port": "http"}});
+    let probe = |path: &str| json!({"httpGet": {"path": path, "port": "health"}});
     deployment(&Running {
         name: NAME,
         namespace,
         image,
         replicas: *replicas,
         strategy: "RollingUpdate",
-        ports: [port("http", PORT)]
+        ports: [port("http", PORT), port("health", HEALTH)]
             .into_iter()
             .chain(listens.iter().map(|_| port("agents", AGENTS)))
             .collect(),
         args: own
             .into_iter()
-            .chain([format!("[::]:{PORT}")])
+            .chain([format!("[::]:{PORT}"), "--health".to_owned(), format!("[::]:{HEALTH}")])
             .chain(listens.into_iter().flatten())
             .chain(known)
             .chain(carry.iter().flat_map(|part| pair("--carry", part)))

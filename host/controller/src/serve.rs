@@ -1,4 +1,7 @@
 //! `/metrics`, `/healthz` and `/readyz`, over plain HTTP. Nothing that is shown there is secret, and nothing can be done.
+//!
+//! Whoever reaches the port may connect. Each connection is good for one request and some seconds, and those that are one too many
+//! displace the oldest from where most are, so that nobody keeps a probe from its answer.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -12,16 +15,17 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use pivot_link::Newcomers;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::time::sleep;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
 use crate::metrics::Metrics;
 
-/// How long a client may take to ask.
+/// How long a client may take to ask, and to read the answer.
 const ASKING: Duration = Duration::from_secs(10);
 /// The most clients at once.
-const CLIENTS: usize = 64;
+const CLIENTS: usize = 256;
 /// The format of the metrics: Prometheus reads no page without one.
 const METRICS: &str = "text/plain; version=0.0.4";
 const TEXT: &str = "text/plain";
@@ -45,27 +49,29 @@ impl Server {
 
     /// Answers until it is dropped.
     pub async fn run(self) -> Infallible {
-        let clients = Arc::new(Semaphore::new(CLIENTS));
+        let clients = Newcomers::new(CLIENTS);
+        // Dropped with this.
+        let mut connections = JoinSet::new();
         loop {
-            // It is never closed.
-            let Ok(client) = clients.clone().acquire_owned().await else { continue };
-            let Ok((stream, _)) = self.listener.accept().await else {
+            while connections.try_join_next().is_some() {}
+            let Ok((stream, from)) = self.listener.accept().await else {
                 sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let metrics = self.metrics.clone();
-            tokio::spawn(async move {
+            let (metrics, mut client) = (self.metrics.clone(), clients.admit(from.ip()));
+            connections.spawn(async move {
                 let answer = service_fn(|request: Request<Incoming>| {
                     let answer = answer(request.method(), request.uri().path(), &metrics);
                     async move { Ok::<_, Infallible>(answer) }
                 });
                 let mut server = http1::Builder::new();
-                server.timer(TokioTimer::new()).header_read_timeout(ASKING);
-                let served = server.serve_connection(TokioIo::new(stream), answer).await;
-                if let Err(error) = served {
-                    tracing::debug!(%error, "a client of the metrics");
+                server.timer(TokioTimer::new()).header_read_timeout(ASKING).keep_alive(false);
+                tokio::select! {
+                    served = timeout(ASKING, server.serve_connection(TokioIo::new(stream), answer)) => {
+                        tracing::debug!(?served, "a client of the metrics");
+                    }
+                    () = client.displaced() => tracing::debug!("a client of the metrics was displaced"),
                 }
-                drop(client);
             });
         }
     }
@@ -107,6 +113,29 @@ mod tests {
         stream.read_to_string(&mut answer).await.unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         (head.to_lowercase(), body.to_owned())
+    }
+
+    // proves: T145
+    #[tokio::test]
+    async fn silent_clients_keep_no_probe_out() {
+        let server = Server::bind(([127, 0, 0, 1], 0).into(), Arc::default()).await.unwrap();
+        let address = server.address().unwrap();
+        let server = tokio::spawn(server.run());
+        let mut silent = Vec::new();
+        for n in 0..2 * CLIENTS {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            // Some ask, again and again, and never read.
+            if n % 2 == 0 {
+                stream
+                    .write_all("GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n".repeat(9).as_bytes())
+                    .await
+                    .unwrap();
+            }
+            silent.push(stream);
+        }
+        let (head, _) = timeout(Duration::from_secs(1), ask(address, "GET", "/healthz")).await.unwrap();
+        assert!(head.starts_with("http/1.1 200"), "{head}");
+        server.abort();
     }
 
     #[tokio::test]

@@ -9,18 +9,23 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{pending, select};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, broadcast};
+use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::rustls::server::Acceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
-use crate::enrolment::Enrolment;
+use crate::enrolment::{Admitted, Enrolment};
 use crate::name::AgentName;
+use crate::newcomers::{Newcomer, Newcomers};
 use crate::papers::{Papers, PapersError};
 use crate::place::{Alive, Greeted, LinkError, LinkPlace, greeted};
-use crate::turned::{PATIENCE, Turned};
+use crate::quiet::Quiet;
+use crate::turned::{HELLO, PATIENCE, Turned};
 
-/// How many may be at that at once: none of them has said yet who it is.
-const STRANGERS: usize = 64;
+/// Most connections that may be undecided at once: none of them has shown yet who it is.
+const STRANGERS: usize = 256;
 /// How many calls may wait to be heard of.
 const WAITING: usize = 256;
 
@@ -52,10 +57,19 @@ enum Taken {
     Served,
 }
 
+/// A connection whose agent is known, and its admission, if the controller gives those.
+type Shown = (TlsStream<TcpStream>, AgentName, Option<(Arc<Enrolment>, Admitted)>);
+
+/// Reads the first message of TLS.
+async fn said_hello(stream: TcpStream) -> Result<StartHandshake<TcpStream>, Turned> {
+    let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
+    Ok(timeout(HELLO, hello).await.map_err(|_| Turned::Silent)??)
+}
+
 impl Agents {
     /// With these papers, if they can be used.
     pub fn new(papers: Papers) -> Result<Self, PapersError> {
-        papers.acceptor()?;
+        papers.called()?;
         Ok(Self::known(Known::Papers(papers)))
     }
 
@@ -83,48 +97,44 @@ impl Agents {
     }
 
     async fn accept(self: Arc<Self>, listener: TcpListener) -> Infallible {
-        let strangers = Arc::new(Semaphore::new(STRANGERS));
+        let strangers = Newcomers::new(STRANGERS);
+        let quiet = Arc::new(Quiet::default());
         let mut connections = JoinSet::new();
         loop {
-            // It is never closed.
-            let Ok(stranger) = strangers.clone().acquire_owned().await else { continue };
             while connections.try_join_next().is_some() {}
             let Ok((stream, from)) = listener.accept().await else {
                 sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let agents = self.clone();
+            let (agents, quiet, stranger) = (self.clone(), quiet.clone(), strangers.admit(from.ip()));
             connections.spawn(async move {
-                match agents.take(stream).await {
+                match agents.take(stream, stranger).await {
                     Ok(Taken::Link(name, alive)) => {
-                        drop(stranger);
                         tracing::info!(agent = %name, %from, "an agent is connected");
                         alive.await;
                         tracing::info!(agent = %name, %from, "the link of an agent has ended");
                     }
                     Ok(Taken::Served) => {}
-                    Err(error) => tracing::warn!(%error, %from, "a connection is not taken"),
+                    Err(error) => match quiet.may_log(error.reason()) {
+                        Some(left_out) => {
+                            tracing::warn!(%error, %from, left_out, "a connection is not taken");
+                        }
+                        None => tracing::debug!(%error, %from, "a connection is not taken"),
+                    },
                 }
             });
         }
     }
 
-    async fn take(&self, stream: TcpStream) -> Result<Taken, Turned> {
+    async fn take(&self, stream: TcpStream, mut stranger: Newcomer) -> Result<Taken, Turned> {
         stream.set_nodelay(true)?;
-        let (stream, name, admitted) = match &self.known {
-            Known::Papers(papers) => {
-                let tls = papers.acceptor()?;
-                let stream = timeout(PATIENCE, tls.accept(stream)).await.map_err(|_| Turned::Silent)??;
-                let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
-                let name = certificates.first().and_then(AgentName::of).ok_or(Turned::Nameless)?;
-                (stream, name, None)
-            }
-            Known::Enrolled(enrolment) => {
-                let taken = timeout(PATIENCE, enrolment.take(stream)).await.map_err(|_| Turned::Silent)??;
-                let Some((stream, admitted)) = taken else { return Ok(Taken::Served) };
-                (stream, admitted.name.clone(), Some((enrolment.clone(), admitted)))
-            }
+        let shown = tokio::select! {
+            shown = timeout(PATIENCE, self.shown(stream)) => shown.map_err(|_| Turned::Silent)??,
+            () = stranger.displaced() => return Err(Turned::Displaced),
         };
+        // It has shown who it is.
+        drop(stranger);
+        let Some((stream, name, admitted)) = shown else { return Ok(Taken::Served) };
         let turned = |error| Turned::Link { name: name.clone(), error };
         let greeted =
             timeout(PATIENCE, greeted(stream)).await.map_err(|_| Turned::Silent)?.map_err(turned)?;
@@ -137,6 +147,26 @@ impl Agents {
         // Nobody may be waiting.
         drop(self.calls.send(name.clone()));
         Ok(Taken::Link(name, alive))
+    }
+
+    /// Reads who calls; `None` if it got what it came for.
+    async fn shown(&self, stream: TcpStream) -> Result<Option<Shown>, Turned> {
+        Ok(match &self.known {
+            Known::Papers(papers) => {
+                let hello = said_hello(stream).await?;
+                let stream = hello.into_stream(papers.called()?).await?;
+                let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
+                let name = certificates.first().and_then(AgentName::of).ok_or(Turned::Nameless)?;
+                Some((stream, name, None))
+            }
+            Known::Enrolled(enrolment) => {
+                let taken = enrolment.take(said_hello(stream).await?).await?;
+                taken.map(|(stream, admitted)| {
+                    let name = admitted.name.clone();
+                    (stream, name, Some((enrolment.clone(), admitted)))
+                })
+            }
+        })
     }
 
     fn linked(&self, name: &AgentName, greeted: Greeted) -> Result<Alive, LinkError> {

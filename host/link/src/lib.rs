@@ -16,6 +16,7 @@
 //! | [`Papers`], [`AgentName`] | who is at the two ends, by the certificates of an authority of the site's |
 //! | [`Enrolment`], [`Credentials`] | the same by those of the controller's own: how an agent gets one, and the next |
 //! | [`Agent`], [`Agents`] | who calls, and who is called |
+//! | [`Newcomers`], `quiet` | strangers: how many at once, and how many lines about them |
 //! | `tls`, `pem`, `reach`, `tunnel`, [`Clock`] | what both ways need |
 
 mod agents;
@@ -31,9 +32,11 @@ mod fits;
 mod frame;
 mod guard;
 mod name;
+mod newcomers;
 mod papers;
 mod pem;
 mod place;
+mod quiet;
 mod reach;
 mod role;
 mod serve;
@@ -55,6 +58,7 @@ pub use dial::{Agent, DialError, Finish, Returned};
 pub use enrolment::{AuthorityError, Enrolment, Invitation, NoRandomness, RegisterError};
 pub use guard::Guard;
 pub use name::AgentName;
+pub use newcomers::{Newcomer, Newcomers};
 pub use papers::{Papers, PapersError};
 pub use place::{Alive, LinkError, LinkPlace};
 pub use reach::{ReachError, check_address};

@@ -7,10 +7,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio_rustls::rustls::RootCertStore;
+use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use crate::clock::{ForTls, WallClock};
 use crate::tls::{self, Parts, Time};
@@ -51,10 +51,9 @@ impl Papers {
     }
 
     /// For the side that is called.
-    pub(crate) fn acceptor(&self) -> Result<TlsAcceptor, PapersError> {
-        let config =
-            tls::called(self.parts()?, &[tls::LINK], time()).map_err(|error| self.together(error))?;
-        Ok(TlsAcceptor::from(Arc::new(config)))
+    pub(crate) fn called(&self) -> Result<Arc<ServerConfig>, PapersError> {
+        let config = tls::called(self.parts()?, &[tls::LINK], time());
+        config.map(Arc::new).map_err(|error| self.together(error))
     }
 
     /// For the side that calls.

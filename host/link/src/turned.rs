@@ -9,6 +9,8 @@ use crate::name::AgentName;
 use crate::papers::PapersError;
 use crate::place::LinkError;
 
+/// For the first message of TLS.
+pub(crate) const HELLO: Duration = Duration::from_secs(5);
 /// For TLS, and for the first question and its answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -24,8 +26,10 @@ pub(crate) enum Turned {
     Tls(#[from] std::io::Error),
     #[error("its question: {0}")]
     Question(#[source] std::io::Error),
-    #[error("nothing was said for {} seconds", PATIENCE.as_secs())]
+    #[error("it did not show in time who it is")]
     Silent,
+    #[error("too many others have not shown yet who they are")]
+    Displaced,
     #[error("it asks for no protocol of agents")]
     Protocol,
     #[error("its certificate names no agent: one URI spiffe://DOMAIN/agent/NAMESPACE/NAME is needed")]
@@ -38,4 +42,25 @@ pub(crate) enum Turned {
     Invitation(String),
     #[error("{name}: {error}")]
     Link { name: AgentName, error: LinkError },
+}
+
+impl Turned {
+    /// One word a reason: strangers choose how often each is met, and what it says.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Papers(_) => "papers",
+            Self::Authority(_) => "authority",
+            Self::Own(_) => "own",
+            Self::Tls(_) => "tls",
+            Self::Question(_) => "question",
+            Self::Silent => "silent",
+            Self::Displaced => "displaced",
+            Self::Protocol => "protocol",
+            Self::Nameless => "nameless",
+            Self::Register(_) => "register",
+            Self::Removed(_) => "removed",
+            Self::Invitation(_) => "invitation",
+            Self::Link { .. } => "link",
+        }
+    }
 }

@@ -44,6 +44,9 @@ pub(crate) struct Controlled {
     /// Serve /metrics, /healthz and /readyz here (127.0.0.1:8080)
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
+    /// Serve the same here, for probes alone (127.0.0.1:8081)
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) health: Option<SocketAddr>,
     /// Take the calls of agents at this address (0.0.0.0:8443)
     #[arg(long, value_name = "ADDRESS", requires = "agents_known")]
     pub(crate) agents: Option<SocketAddr>,

@@ -26,9 +26,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::sleep;
-use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::StartHandshake;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::server::Acceptor;
 use tokio_rustls::server::TlsStream;
 
 use self::authority::Authority;
@@ -144,9 +143,8 @@ impl Enrolment {
     /// Takes a connection: one that is to be a link is returned, the others get what they came for.
     pub(crate) async fn take(
         &self,
-        stream: TcpStream,
+        hello: StartHandshake<TcpStream>,
     ) -> Result<Option<(TlsStream<TcpStream>, Admitted)>, Turned> {
-        let hello = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
         let (granted, key) = self.authority.called().await?;
         let parts = parts(&granted.certificate, &key, &granted.authority)?;
         let enrols = hello.client_hello().alpn().into_iter().flatten().any(|protocol| protocol == ENROL);

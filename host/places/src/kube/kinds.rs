@@ -20,6 +20,8 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 /// How many kinds, times versions, a server may have; a busy management cluster has about three hundred. Each is listed in each
 /// namespace that moves.
 const MOST: usize = 10_000;
+/// Odd kinds that are logged one by one.
+const SHOWN: usize = 5;
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 #[derive(Deserialize)]
@@ -140,8 +142,11 @@ fn merge(
     let (usable, odd): (Vec<Kind>, Vec<Kind>) =
         kinds.into_values().partition(|kind| odd_definition(kind).is_none());
     // An aggregated server may return any name; used in a request, an odd one would lead elsewhere in the API.
-    for odd in odd.iter().filter_map(odd_definition) {
+    for odd in odd.iter().filter_map(odd_definition).take(SHOWN) {
         tracing::warn!(odd, "the API server serves what can't be a kind; it is left out");
+    }
+    if let Some(more) = odd.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        tracing::warn!(more, "the API server serves more of what can't be kinds; they are left out");
     }
     Ok(usable.into_iter().map(Arc::new).collect())
 }
