@@ -7,12 +7,14 @@ use pivot_core::Side;
 use pivot_core::record::Phase;
 use pivot_engine::{Exit, Failure, Halt, Halter, Options, Report, Setup, Sides, Stop, run};
 use pivot_places::{Place, PlaceError};
+use tokio::time::timeout;
 
 use crate::decide::{Act, act, found};
-use crate::ends::{self, Ends, EndsError};
-use crate::resource::Pivot;
+use crate::ends::{self, Ends, EndsError, OPENING};
+use crate::resource::{Pivot, Spec};
 use crate::shared::Shared;
 use crate::status::{About, Status, time_after};
+use crate::turns::Turn;
 use crate::view::View;
 
 /// The first pause after a failure doubles each time, up to the longest.
@@ -101,8 +103,17 @@ impl From<Stop> for Trouble {
     }
 }
 
+/// Time that an attempt may take to reach a safe point once its turn is over.
+const FAREWELL: Duration = Duration::from_secs(120);
+/// A stop that is asked for like this ends at the next safe point.
+const TERMINATE: u8 = 15;
+
 /// Makes one attempt. `failures` is how many before it failed in a row.
 pub(crate) async fn attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, halter: Halter) -> Verdict {
+    let door = tokio::select! {
+        door = shared.doors.take(pivot.namespace(), pivot.status.has_changed_something()) => door,
+        _ = halter.wait() => return Verdict::Halted,
+    };
     // As it is now: what was seen may be older than what the last attempt wrote.
     let pivot = match shared.home.now(&pivot).await {
         Ok(Some(now)) if now.kept() || !now.deleted() => now,
@@ -123,13 +134,9 @@ pub(crate) async fn attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, ha
     status.failures = failures;
     status.begin_attempt(pivot.meta.generation, pivot.request());
     let view = Arc::new(View::new(pivot.key.clone(), status, shared.metrics.clone()));
-    view.change(|status| status.pending("waiting for its turn"));
     let work = async {
-        let _turn = tokio::select! {
-            turn = shared.turns.acquire() => turn,
-            _ = halter.wait() => return Verdict::Halted,
-        };
-        let result = Attempt { shared: &shared, pivot: &pivot, view: &view, halter: &halter }.work().await;
+        let result =
+            Attempt { shared: &shared, pivot: &pivot, view: &view, halter: &halter }.work(door).await;
         judged(&shared, &pivot, &view, failures, result)
     };
     let verdict = tokio::select! {
@@ -151,7 +158,8 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    async fn work(&self) -> Result<Verdict, Trouble> {
+    /// Opens both clusters, and waits for a turn before anything is read that may take long.
+    async fn work(&self, door: Turn) -> Result<Verdict, Trouble> {
         let Self { shared, pivot, .. } = *self;
         // What succeeded left nothing to undo, and what never began has nothing: whatever is wrong with it then, it may go.
         if pivot.deleted() && (pivot.status.is(About::Succeeded) || !pivot.status.begun()) {
@@ -179,8 +187,28 @@ impl Attempt<'_> {
             }
             Err(error) => return Err(Trouble::Ends(error)),
         };
+        drop(door);
         let Ends { sides, found_by } = ends;
-        let mut setup = self.setup(sides, Options { found_by, ..options });
+        let setup = self.setup(sides, Options { found_by, ..options });
+        self.view.change(|status| status.pending("waiting for its turn"));
+        let turn = tokio::select! {
+            turn = shared.turns.take(pivot.namespace(), pivot.status.has_changed_something()) => turn,
+            _ = self.halter.wait() => return Ok(Verdict::Halted),
+        };
+        let mut work = std::pin::pin!(self.move_on(setup, spec));
+        tokio::select! {
+            result = &mut work => return result,
+            () = turn.outstayed() => {}
+        }
+        tracing::info!(pivot = %pivot.key, "its turn is over, because others wait");
+        self.halter.halt(Halt::Signal(TERMINATE));
+        // One that doesn't come to a safe point is left as if the controller had died: the next attempt goes on.
+        timeout(FAREWELL, work).await.unwrap_or(Ok(Verdict::Halted))
+    }
+
+    /// Does what the records of both sides call for.
+    async fn move_on(&self, mut setup: Setup, spec: &Spec) -> Result<Verdict, Trouble> {
+        let Self { pivot, .. } = *self;
         let status = run::status(setup.clone()).await?;
         // What the controller carries along may have been changed since the move began: that goes on as it was begun.
         let mut begun = status.moves.iter().filter(|one| one.record.by == pivot.operator());
@@ -248,7 +276,11 @@ impl Attempt<'_> {
         still_building: bool,
     ) -> Result<Verdict, Trouble> {
         let sides = Sides { source: source.clone(), target: source };
-        let status = run::status_of_one(self.setup(sides, options), Side::Source).await?;
+        let setup = self.setup(sides, options);
+        let status = timeout(OPENING, run::status_of_one(setup, Side::Source)).await;
+        let late =
+            || EndsError::NoAnswer(format!("no answer from the source within {} seconds", OPENING.as_secs()));
+        let status = status.map_err(|_| Trouble::Ends(late()))??;
         match act(self.pivot.deleted(), found(&status, &self.pivot.operator())) {
             Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,
             Act::LetGo => self.let_go().await,

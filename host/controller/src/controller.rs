@@ -16,7 +16,7 @@ use pivot_engine::{Halt, Halter, Plugins};
 use pivot_link::{AgentName, Agents};
 use pivot_places::{Place, PlaceError};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, broadcast};
+use tokio::sync::broadcast;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -29,6 +29,7 @@ use crate::metrics::{Metrics, PIVOTS};
 use crate::resource::Pivot;
 use crate::shared::{Settings, Shared};
 use crate::status::About;
+use crate::turns::Turns;
 
 /// The pause before agents can call again at an address that could not be listened at.
 const LISTEN_AGAIN: Duration = Duration::from_secs(5);
@@ -62,7 +63,8 @@ impl Controller {
             home: Arc::new(Home::new(home, &settings.namespace)?),
             opener,
             plugins,
-            turns: Semaphore::new(settings.at_once.max(1)),
+            turns: Turns::new(settings.at_once),
+            doors: Turns::new(settings.at_once),
             settings,
             metrics,
         });

@@ -11,6 +11,7 @@ use pivot_engine::Sides;
 use pivot_link::{AgentName, Agents};
 use pivot_places::{ConnectOptions, KubePlace, Place, PlaceError};
 use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::confined::Confined;
 use crate::home::{Home, builtin};
@@ -18,6 +19,9 @@ use crate::resource::{KubeconfigSecret, Pivot, Spec, entry};
 
 /// How long an agent may take to call again.
 const AGENT: Duration = Duration::from_secs(20);
+/// Time that both clusters may take to be opened, and then to answer at all.
+pub(crate) const OPENING: Duration = Duration::from_secs(120);
+const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
 /// Opens clusters.
 #[async_trait]
@@ -82,8 +86,34 @@ impl From<PlaceError> for EndsError {
     }
 }
 
-/// Opens both.
+/// Opens both, and waits until both answer. Nothing here takes long, whoever's clusters they are.
 pub(crate) async fn open(
+    home: &Home,
+    opener: &dyn Opener,
+    pivot: &Pivot,
+    spec: &Spec,
+    record_namespace: &str,
+) -> Result<Ends, EndsError> {
+    let opened = timeout(OPENING, open_both(home, opener, pivot, spec, record_namespace)).await;
+    let late =
+        || EndsError::NoAnswer(format!("both clusters were not opened within {} seconds", OPENING.as_secs()));
+    let ends = opened.map_err(|_| late())??;
+    let Sides { source, target } = &ends.sides;
+    tokio::try_join!(answers(Side::Source, &**source), answers(Side::Target, &**target))?;
+    Ok(ends)
+}
+
+/// Waits for any answer. What one says that isn't about the connection comes up again.
+async fn answers(side: Side, place: &dyn Place) -> Result<(), EndsError> {
+    let why = match timeout(FIRST_ANSWER, place.identify()).await {
+        Ok(Err(error)) if error.transient() => error.to_string(),
+        Ok(_) => return Ok(()),
+        Err(_) => format!("nothing for {} seconds", FIRST_ANSWER.as_secs()),
+    };
+    Err(EndsError::NoAnswer(format!("no answer from the {side}: {why}")))
+}
+
+async fn open_both(
     home: &Home,
     opener: &dyn Opener,
     pivot: &Pivot,

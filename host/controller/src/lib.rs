@@ -10,6 +10,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`Controller`] | the loop: who is next, and when; `shared`: what it is told |
+//! | `turns` | how many attempts are at work, and who is next |
 //! | `attempt` | one attempt at one Pivot |
 //! | `decide` | what the records call for: pure |
 //! | `resource`, `status` | what a Pivot asks for, and what it shows |
@@ -34,6 +35,7 @@ mod resource;
 mod serve;
 mod shared;
 mod status;
+mod turns;
 mod view;
 mod wording;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use pivot_core::part::Part;
 use pivot_engine::{Plugins, Stop};
-use tokio::sync::Semaphore;
 
 use crate::ends::Opener;
 use crate::home::Home;
 use crate::metrics::Metrics;
+use crate::turns::Turns;
 
 /// How a controller runs.
 #[derive(Clone)]
@@ -35,5 +35,8 @@ pub(crate) struct Shared {
     pub(crate) plugins: Arc<dyn Fn() -> Plugins + Send + Sync>,
     pub(crate) settings: Settings,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) turns: Semaphore,
+    /// For moves.
+    pub(crate) turns: Arc<Turns>,
+    /// For reading a Pivot and opening its clusters, which may not answer.
+    pub(crate) doors: Arc<Turns>,
 }

@@ -114,6 +114,12 @@ impl Status {
         self.conditions.iter().any(|condition| condition.of == about.name() && condition.status == "True")
     }
 
+    /// Whether its move has changed something, as far as this knows.
+    pub(crate) fn has_changed_something(&self) -> bool {
+        let checked = Phase::Checked.to_string();
+        self.phase.as_ref().is_some_and(|phase| ![PENDING, SUCCEEDED, &checked].contains(&phase.as_str()))
+    }
+
     /// Whether a condition says this already.
     pub(crate) fn says(&self, about: About, message: &str) -> bool {
         let message = shortened(message);

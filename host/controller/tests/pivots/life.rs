@@ -347,6 +347,25 @@ async fn foreign_target_undoes_nothing_in_another_namespace() {
     running.stop().await;
 }
 
+/// Each takes as long as a controller waits for an agent, again and again.
+// proves: T146
+#[tokio::test(start_paused = true)]
+async fn absent_agents_of_one_namespace_delay_no_other() {
+    let stage = Stage::new(&["z"]);
+    stage.home.add_namespace("many");
+    for n in 0..150 {
+        stage.ask_by_name("many", &format!("p{n}"), json!({"to": {"agent": "absent"}}));
+    }
+    let running = stage.start();
+    // They are all known, and the first wait.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let begun = tokio::time::Instant::now();
+    stage.ask("z");
+    stage.until("done", |stage| stage.done("z")).await;
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    running.stop().await;
+}
+
 // proves: T51
 #[tokio::test(start_paused = true)]
 async fn a_pivot_uses_the_agents_of_its_own_namespace_only() {

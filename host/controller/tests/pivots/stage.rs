@@ -64,6 +64,10 @@ impl Opener for ByName {
     }
 
     async fn agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError> {
+        if name.name == "absent" {
+            // As long as a controller waits for its call.
+            tokio::time::sleep(Duration::from_secs(20)).await;
+        }
         let found = self.0.iter().find(|(there, _)| *there == "target");
         match found.filter(|_| name.to_string() == "shop/edge") {
             Some((_, place)) => Ok(Arc::new(Distant(place.clone()))),
@@ -172,7 +176,11 @@ impl Stage {
     }
 
     pub(crate) fn ask_for(&self, namespace: &str, spec: Value) {
-        let metadata = json!({"name": "pivot", "namespace": namespace, "generation": 1});
+        self.ask_by_name(namespace, "pivot", spec);
+    }
+
+    pub(crate) fn ask_by_name(&self, namespace: &str, name: &str, spec: Value) {
+        let metadata = json!({"name": name, "namespace": namespace, "generation": 1});
         let body = json!({
             "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Pivot", "metadata": metadata, "spec": spec,
         });
