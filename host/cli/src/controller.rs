@@ -7,7 +7,7 @@ use pivot_controller::{
 };
 use pivot_engine::{Exit, Halter, Stop};
 use pivot_link::{Agents, Enrolment, Papers, WallClock};
-use pivot_places::{ConnectOptions, KubePlace, Place};
+use pivot_places::{Budget, ConnectOptions, KubePlace, Place};
 use serde_json::json;
 
 use crate::args::{Controlled, ControllerVerb};
@@ -19,6 +19,10 @@ use crate::{approval, exit, signals};
 const NO_PLANS: &str = "the trust file requires a plan that was approved, and a Pivot has none: whoever writes it would move \
                         without approval; move with `plan --out`, `plan sign` and `move --plan`, or take the rule out of the \
                         controller's trust file";
+
+/// Bytes of clusters' answers that all moves may hold at once, and half as many of its own cluster's. The printed manifests give
+/// it twice as much memory.
+const ANSWERS: usize = 2 << 30;
 
 /// Runs it, and returns the exit code.
 pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
@@ -67,8 +71,11 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
     let options = ConnectOptions {
         kubeconfig: typed.kubeconfig.clone(),
         context: typed.kubeconfig_context.clone(),
+        budget: Some(Budget::new(ANSWERS / 2)),
         ..ConnectOptions::default()
     };
+    // Two sides of each move at work.
+    let answers = ANSWERS / (2 * usize::from(typed.at_once.max(1)));
     let home = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
     let home: Arc<dyn Place> = Arc::new(home);
     let agents = match &typed.agents_tls {
@@ -82,7 +89,7 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
             Some(Agents::enrolled(Arc::new(enrolment.map_err(|error| refused(error.to_string()))?)))
         }
     };
-    let agents = agents.map(Arc::new);
+    let agents = agents.map(|agents| Arc::new(agents.holding(answers)));
     let metrics = Arc::new(Metrics::of(agents.clone()));
     let halter = Halter::default();
     let interrupted = signals::listen(halter.clone(), output.clone(), true)
@@ -105,7 +112,7 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
     };
     let controller = Controller {
         home,
-        opener: Arc::new(KubeOpener { agents: agents.clone() }),
+        opener: Arc::new(KubeOpener { agents: agents.clone(), answers: Some(answers) }),
         plugins: Arc::new(move || plugins.called(|_| {})),
         settings: Settings {
             namespace: typed.namespace.clone(),

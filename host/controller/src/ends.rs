@@ -9,7 +9,7 @@ use pivot_core::soft::kubeconfig_of;
 use pivot_core::{GroupKind, Key, Object, Side};
 use pivot_engine::Sides;
 use pivot_link::{AgentName, Agents};
-use pivot_places::{ConnectOptions, KubePlace, Place, PlaceError};
+use pivot_places::{Budget, ConnectOptions, KubePlace, Place, PlaceError};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -38,12 +38,15 @@ pub trait Opener: Send + Sync + 'static {
 pub struct KubeOpener {
     /// The agents that call, if any may.
     pub agents: Option<Arc<Agents>>,
+    /// Bytes of each API server's answers that may be held at once; without a number, as many as there are.
+    pub answers: Option<usize>,
 }
 
 #[async_trait]
 impl Opener for KubeOpener {
     async fn open(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String> {
-        match KubePlace::connect_by_secret(secret, entry, ConnectOptions::default()).await {
+        let options = ConnectOptions { budget: self.answers.map(Budget::new), ..ConnectOptions::default() };
+        match KubePlace::connect_by_secret(secret, entry, options).await {
             Ok(place) => Ok(Arc::new(place)),
             Err(error) => Err(error.to_string()),
         }

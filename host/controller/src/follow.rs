@@ -1,9 +1,13 @@
-//! Following the Pivots of a cluster: a list, then its changes, and again from the list when the watch ends.
+//! Following the Pivots of a cluster: their names, each of them, then the changes, and again from the names when the watch ends.
+//!
+//! Whoever may write Pivots decides how many there are and how large they are. So they are read one by one, and only what counts of
+//! each is kept.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::future::ready;
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use pivot_core::Key;
 use pivot_places::{Event, PlaceError};
 use tokio::sync::mpsc;
@@ -19,6 +23,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
 /// How many changes may wait to be looked at.
 const WAITING: usize = 64;
+/// Pivots that are read at once.
+const READS: usize = 8;
 
 /// What became of Pivots.
 pub(crate) enum Change {
@@ -52,7 +58,7 @@ impl Drop for Changes {
 pub(crate) async fn wait_until_readable(home: &Home, metrics: &Metrics) {
     let mut pause = AGAIN;
     loop {
-        match home.place.list(&home.pivots, None).await {
+        match home.place.list_identities(&home.pivots, None).await {
             Ok(_) => return metrics.unblock(PIVOTS),
             Err(error) => pause = report_unreadable(&error, metrics, pause),
         }
@@ -85,13 +91,18 @@ pub(crate) fn follow(home: Arc<Home>, metrics: Arc<Metrics>) -> Changes {
     Changes { changes, task }
 }
 
-/// One list and its watch.
+/// All of them, and their watch.
 async fn round(home: &Home, metrics: &Metrics, send: &mpsc::Sender<Change>) -> Result<(), PlaceError> {
-    let listing = home.place.list(&home.pivots, None).await?;
+    let listing = home.place.list_identities(&home.pivots, None).await?;
     metrics.unblock(PIVOTS);
+    let reads = listing.metas.into_iter().map(|meta| home.find_pivot(meta.namespace, meta.name).boxed());
+    let reads: Vec<_> = reads.collect();
+    // One that is gone meanwhile is left out, and the watch tells it again.
+    let pivots = stream::iter(reads).buffered(READS).try_filter_map(|pivot| ready(Ok(pivot)));
+    let pivots: Vec<Pivot> = pivots.try_collect().await?;
     // Nobody is left to hear it.
     let told = |sent: Result<(), mpsc::error::SendError<Change>>| sent.is_ok();
-    if !told(send.send(Change::All(listing.objects.iter().map(Pivot::of).collect())).await) {
+    if !told(send.send(Change::All(pivots)).await) {
         return Ok(());
     }
     let mut events = home.place.watch(&home.pivots, None, &listing.resource_version).await?;

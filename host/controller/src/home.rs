@@ -58,6 +58,17 @@ impl Home {
         Ok(Self { place, pivots, secrets, events, namespace: namespace.to_owned() })
     }
 
+    /// The Pivot of that name, if there is one.
+    pub(crate) async fn find_pivot(
+        &self,
+        namespace: Option<String>,
+        name: String,
+    ) -> Result<Option<Pivot>, PlaceError> {
+        let key = Key::new(self.pivots.group_kind.clone(), namespace.as_deref(), &name);
+        let found = again(|| self.place.get(&self.pivots, &key)).await?;
+        Ok(found.as_ref().map(Pivot::of))
+    }
+
     /// A Pivot as it is now, if it is still the same one.
     pub(crate) async fn now(&self, pivot: &Pivot) -> Result<Option<Pivot>, PlaceError> {
         let now = again(|| self.place.get(&self.pivots, &pivot.key)).await?;

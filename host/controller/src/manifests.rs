@@ -19,6 +19,9 @@ const AGENTS: u16 = 8_443;
 const POD_UID: &str = "POD_UID";
 /// Label of namespaces whose pods may read the metrics.
 const READS_METRICS: &str = "pivot-host.io/reads-metrics";
+/// The memory of an agent, and of a controller, which holds answers of clusters of others: a part of it is what they may take.
+const MEMORY: &str = "1Gi";
+const CONTROLLERS_MEMORY: &str = "4Gi";
 /// Where the certificate is mounted.
 const TLS: &str = "/tls";
 
@@ -167,6 +170,7 @@ struct Running<'a> {
     namespace: &'a str,
     image: &'a str,
     replicas: u32,
+    memory: &'a str,
     /// Two of an agent would be called one after the other's back.
     strategy: &'a str,
     args: Vec<String>,
@@ -182,7 +186,7 @@ fn deployment(running: &Running<'_>) -> Value {
     let mut container = json!({
         "name": running.name, "image": running.image, "args": running.args, "env": running.env,
         "ports": running.ports,
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": running.memory}},
         "securityContext": {
             "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
         },
@@ -256,6 +260,7 @@ fn controller(installation: &Installation) -> Value {
         namespace,
         image,
         replicas: *replicas,
+        memory: CONTROLLERS_MEMORY,
         strategy: "RollingUpdate",
         ports: [port("http", PORT), port("health", HEALTH)]
             .into_iter()
@@ -318,6 +323,7 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
         namespace,
         image,
         replicas: 1,
+        memory: MEMORY,
         strategy: "Recreate",
         args,
         env: Vec::new(),

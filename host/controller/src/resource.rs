@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::mapping::NamespaceMap;
+use pivot_core::names::OURS;
 use pivot_core::part::Part;
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::typed;
@@ -179,6 +180,10 @@ pub struct MoveOptions {
     pub settle_concurrency: Option<u16>,
 }
 
+/// The largest spec of which anything is kept, and the longest annotation.
+const SPEC: usize = 32 << 10;
+const ANNOTATION: usize = 1 << 10;
+
 /// A Pivot as it was last seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Pivot {
@@ -205,16 +210,25 @@ pub(crate) fn kind() -> Arc<Kind> {
 impl Pivot {
     pub(crate) fn of(object: &Object) -> Self {
         let body = object.value().unwrap_or_default();
+        // There may be many, and each may be large.
+        let mut meta = object.meta.clone();
+        meta.labels.clear();
+        meta.owner_references.clear();
+        meta.finalizers.retain(|name| name == FINALIZER);
+        meta.annotations.retain(|name, value| name.starts_with(OURS) && value.len() <= ANNOTATION);
         let part = |name: &str| body.get(name).cloned().unwrap_or_default();
         let unknown =
             body.as_object().into_iter().flat_map(Map::keys).find(|name| !FIELDS.contains(&name.as_str()));
         let spec = match unknown {
+            _ if body.get("spec").is_some_and(|spec| spec.to_string().len() > SPEC) => {
+                Err(format!("spec: it has more than {SPEC} bytes"))
+            }
             Some(name) => Err(format!("unknown field `{name}` next to spec")),
             None => serde_json::from_value(part("spec")).map_err(|error| format!("spec: {error}")),
         };
         // What can't be read was not written here, and is written again.
         let status = serde_json::from_value(part("status")).unwrap_or_default();
-        Self { key: object.key(), meta: object.meta.clone(), spec, status }
+        Self { key: object.key(), meta, spec, status }
     }
 
     pub(crate) fn namespace(&self) -> &str {

@@ -45,6 +45,7 @@ pub mod copy_mark;
 pub mod describe;
 pub mod format;
 pub mod grouped;
+pub mod held;
 pub mod hooks;
 pub mod inventory;
 pub mod kind;

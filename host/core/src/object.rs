@@ -11,6 +11,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::held::Held;
 use crate::kind::{GroupKind, Kind};
 use crate::names;
 
@@ -83,6 +84,10 @@ impl OwnerReference {
     }
 }
 
+/// Bytes that an owner, and a pair of texts, take beside their texts.
+const OWNER: usize = 128;
+const PAIR: usize = 64;
+
 /// The part of the metadata that decisions depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -111,6 +116,9 @@ pub struct Meta {
     pub owner_references: Vec<OwnerReference>,
     /// Who owns which fields: only as much as it takes to find server-side appliers.
     pub(crate) managed_fields: Vec<ManagedFields>,
+    /// Held for as long as this is.
+    #[serde(skip)]
+    pub held: Held,
 }
 
 /// One entry of field ownership.
@@ -128,6 +136,25 @@ pub(crate) struct ManagedFields {
 }
 
 impl Meta {
+    /// Estimates the bytes that its texts take.
+    pub fn text_len(&self) -> usize {
+        let Self { name, namespace, uid, resource_version, labels, annotations, .. } = self;
+        let Self { finalizers, owner_references, managed_fields, .. } = self;
+        let pairs = labels.iter().chain(annotations).map(|(key, value)| key.len() + value.len());
+        let owners = owner_references.iter();
+        let owners = owners.map(|owner| {
+            owner.api_version.len() + owner.kind.len() + owner.name.len() + owner.uid.0.len() + OWNER
+        });
+        let managers = managed_fields.iter().map(|one| one.manager.len() + OWNER);
+        name.len()
+            + namespace.as_ref().map_or(0, String::len)
+            + uid.0.len()
+            + resource_version.len()
+            + pairs.map(|bytes| bytes + PAIR).sum::<usize>()
+            + finalizers.iter().map(|name| name.len() + PAIR).sum::<usize>()
+            + owners.chain(managers).sum::<usize>()
+    }
+
     /// Keeps the names, times and owners. Labels, annotations, finalizers and field managers are most of what is held of
     /// thousands of objects.
     pub fn reduce_to_identity(&mut self) {

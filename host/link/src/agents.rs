@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{pending, select};
+use pivot_places::Budget;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
@@ -34,6 +35,8 @@ pub struct Agents {
     known: Known,
     links: Mutex<BTreeMap<AgentName, Arc<LinkPlace>>>,
     calls: broadcast::Sender<AgentName>,
+    /// Bytes of each agent's answers that may be held at once.
+    answers: Option<usize>,
 }
 
 impl fmt::Debug for Agents {
@@ -79,7 +82,12 @@ impl Agents {
     }
 
     fn known(known: Known) -> Self {
-        Self { known, links: Mutex::default(), calls: broadcast::Sender::new(WAITING) }
+        Self { known, links: Mutex::default(), calls: broadcast::Sender::new(WAITING), answers: None }
+    }
+
+    /// Bounds the bytes of each agent's answers that are held at once.
+    pub fn holding(self, answers: usize) -> Self {
+        Self { answers: Some(answers), ..self }
     }
 
     /// Takes connections until it is dropped; with it all of them end.
@@ -186,7 +194,7 @@ impl Agents {
             Some(place) if place.connected() => return Err(LinkError::OtherPlace),
             _ => {}
         }
-        let (place, alive) = LinkPlace::begun(greeted);
+        let (place, alive) = LinkPlace::begun(greeted, self.answers.map(Budget::new));
         links.insert(name.clone(), place);
         Ok(alive)
     }

@@ -18,8 +18,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::usable::odd_definition;
 use pivot_core::{Key, Kind, Meta, Object, words};
 use pivot_places::{
-    Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
-    PlaceError, Preconditions, Result, ServicePath, Throttled,
+    Access, Budget, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Pace,
+    Patch, Place, PlaceError, Preconditions, Result, ServicePath, Share, Throttled,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -32,7 +32,7 @@ use crate::fits::{Asked, unbelievable};
 use crate::frame::{Frames, MOST, Tag};
 use crate::work::Work;
 
-/// How many bytes of an agent's name for its place are shown and kept.
+/// Bytes of an agent's name for its place that are shown and kept.
 const LABEL: usize = 200;
 /// How long to wait for the next part of an answer. A watch has none to wait for.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -45,6 +45,8 @@ pub struct LinkPlace {
     line: watch::Sender<Option<Sender>>,
     hello: Hello,
     throttled: Throttled,
+    /// Bounds what is held of its answers.
+    budget: Option<Budget>,
 }
 
 /// Why a connection is not taken.
@@ -64,7 +66,7 @@ pub enum LinkError {
 impl LinkPlace {
     /// Takes a connection that the far end made. The future keeps it alive, and ends with it.
     pub async fn over<C: Connection>(connection: C) -> Result<(Arc<Self>, Alive), LinkError> {
-        greeted(connection).await.map(Self::begun)
+        greeted(connection).await.map(|greeted| Self::begun(greeted, None))
     }
 
     /// Takes a new connection of the same place; what is still asked on the old one fails.
@@ -73,9 +75,12 @@ impl LinkPlace {
         if self.is_of(&greeted) { Ok(self.resumed(greeted)) } else { Err(LinkError::OtherPlace) }
     }
 
-    pub(crate) fn begun(Greeted { sender, hello, alive }: Greeted) -> (Arc<Self>, Alive) {
+    pub(crate) fn begun(
+        Greeted { sender, hello, alive }: Greeted,
+        budget: Option<Budget>,
+    ) -> (Arc<Self>, Alive) {
         let line = watch::Sender::new(Some(sender));
-        (Arc::new(Self { line, hello, throttled: Throttled::default() }), alive)
+        (Arc::new(Self { line, hello, throttled: Throttled::default(), budget }), alive)
     }
 
     /// Whether a connection leads to this place.
@@ -96,7 +101,8 @@ impl LinkPlace {
     async fn ask(&self, ask: Ask) -> Result<Answer> {
         let sender = self.line.borrow().clone();
         let Some(sender) = sender else { return Err(away()) };
-        asked(sender, &ask).await
+        let share = self.budget.as_ref().filter(|_| !matches!(ask, Ask::Watch { .. })).map(Budget::share);
+        Ok(Answer { share, ..asked(sender, &ask).await? })
     }
 
     async fn one<T: DeserializeOwned>(&self, ask: Ask) -> Result<T> {
@@ -114,8 +120,12 @@ impl LinkPlace {
         let mut objects = Vec::new();
         loop {
             match answer.part().await? {
-                Some((Tag::Object, body)) => objects.push(parsed(kind, about, body)?),
+                Some((Tag::Object, body)) => {
+                    answer.charge_object()?;
+                    objects.push(parsed(kind, about, body)?);
+                }
                 Some((Tag::Version, version)) => {
+                    answer.hold(objects.iter_mut().map(|object: &mut Object| &mut object.meta));
                     return Ok(Listing { objects, resource_version: text(&version)? });
                 }
                 other => return Err(odd(other)),
@@ -129,11 +139,13 @@ impl LinkPlace {
         loop {
             match answer.part().await? {
                 Some((Tag::Meta, meta)) => {
+                    answer.charge_object()?;
                     let meta = read(&meta)?;
                     about.fits(&meta)?;
                     metas.push(meta);
                 }
                 Some((Tag::Version, version)) => {
+                    answer.hold(metas.iter_mut());
                     return Ok(MetaListing { metas, resource_version: text(&version)? });
                 }
                 other => return Err(odd(other)),
@@ -228,7 +240,7 @@ async fn asked(mut sender: Sender, ask: &Ask) -> Result<Answer> {
                 Ask::Watch { .. } => Frames::endless(),
                 _ => Frames::of_at_most(MOST),
             };
-            Ok(Answer { body: response.into_body(), frames })
+            Ok(Answer { body: response.into_body(), frames, share: None, pace: Pace::begin(), bytes: 0 })
         }
         StatusCode::PAYLOAD_TOO_LARGE => Err(PlaceError::Invalid("larger than a link carries".into())),
         StatusCode::BAD_REQUEST => {
@@ -242,7 +254,14 @@ async fn asked(mut sender: Sender, ask: &Ask) -> Result<Answer> {
 struct Answer {
     body: Incoming,
     frames: Frames,
+    /// What it takes of the budget, if it has to end.
+    share: Option<Share>,
+    pace: Pace,
+    bytes: u64,
 }
+
+/// Name of any answer in errors.
+const ABOUT: &str = "an answer over the link";
 
 impl Answer {
     /// The next part, however long that takes.
@@ -257,6 +276,10 @@ impl Answer {
             match self.body.frame().await {
                 Some(Ok(frame)) => {
                     if let Some(data) = frame.data_ref() {
+                        if let Some(share) = &mut self.share {
+                            share.grow(data.len(), ABOUT)?;
+                        }
+                        self.bytes += u64::try_from(data.len()).unwrap_or(u64::MAX);
                         self.frames.push(data).map_err(|error| PlaceError::Unreadable(error.to_string()))?;
                     }
                 }
@@ -268,7 +291,20 @@ impl Answer {
     }
 
     async fn part(&mut self) -> Result<Option<(Tag, Bytes)>> {
-        timeout(DEADLINE, self.next()).await.map_err(|_| late())?
+        let part = timeout(DEADLINE, self.next()).await.map_err(|_| late())?;
+        self.pace.check(self.bytes, ABOUT)?;
+        part
+    }
+
+    /// Takes what an object needs beside its bytes.
+    fn charge_object(&mut self) -> Result<()> {
+        self.share.as_mut().map_or(Ok(()), |share| share.grow_by_objects(1, ABOUT))
+    }
+
+    /// Has the share held for as long as one of these is.
+    fn hold<'a>(self, metas: impl Iterator<Item = &'a mut Meta>) {
+        let Some(held) = self.share.map(Share::into_held) else { return };
+        metas.for_each(|meta| meta.held = held.clone());
     }
 
     async fn one<T: DeserializeOwned>(mut self) -> Result<T> {

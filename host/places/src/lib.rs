@@ -5,6 +5,7 @@
 //! decides how often.
 
 mod body;
+mod budget;
 mod builtin;
 mod directory;
 mod expansion;
@@ -15,11 +16,13 @@ pub mod memory;
 #[path = "../../../tests/worlds/src/mutants.rs"]
 #[expect(unreachable_pub, reason = "it is public where it is at home")]
 mod mutants;
+mod pace;
 mod place;
 mod regular;
 #[cfg(test)]
 mod testing;
 
+pub use crate::budget::{Budget, Share};
 pub use crate::builtin::builtin_kinds;
 pub use crate::directory::{
     DirectoryError, DirectoryPlace, Encryption, Examined, Identities, Manifest, Recipients,
@@ -29,6 +32,7 @@ pub use crate::kube::{ConnectError, ConnectOptions, KubePlace, catches_panics, c
 pub use crate::mapped::MappedPlace;
 pub use crate::memory::MemoryPlace;
 pub use crate::regular::{open as open_regular_file, read as read_regular_file};
+pub use pace::Pace;
 pub use place::{
     Access, Begun, Capabilities, Change, Closing, Event, Identity, KubeContext, Listing, MetaListing,
     Opening, Patch, Place, PlaceError, Preconditions, Result, STAND_IN_NAMESPACE, ServicePath, Subresource,

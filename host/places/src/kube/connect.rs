@@ -25,6 +25,7 @@ use super::error::ConnectError;
 use super::kubeconfig::{self, Loaded};
 use super::transport::{Described, chain};
 use super::{KubePlace, certificate, inline, proxy};
+use crate::budget::Budget;
 use crate::place::KubeContext;
 
 /// How long to wait for a connection.
@@ -52,6 +53,8 @@ pub struct ConnectOptions {
     pub impersonate_groups: Vec<String>,
     /// The name of the place; by default the context and the server.
     pub label: Option<String>,
+    /// Bounds what is held of its answers.
+    pub budget: Option<Budget>,
 }
 
 impl KubePlace {
@@ -76,8 +79,16 @@ impl KubePlace {
         options: ConnectOptions,
         load: impl FnOnce() -> Result<Option<Loaded>, ConnectError> + Send + 'static,
     ) -> Result<Self, ConnectError> {
-        let ConnectOptions { kubeconfig: _, context, cluster, user, impersonate, impersonate_groups, label } =
-            options;
+        let ConnectOptions {
+            kubeconfig: _,
+            context,
+            cluster,
+            user,
+            impersonate,
+            impersonate_groups,
+            label,
+            budget,
+        } = options;
         let chosen = KubeConfigOptions { context, cluster, user };
         // This reads files, including those that the kubeconfig names: not on a thread that other tasks need.
         let configure = move || {
@@ -136,7 +147,7 @@ impl KubePlace {
                 ),
                 _ => broken(chain(&error), Some(error.into())),
             })?;
-        let place = Self::new(client, label, named_in, Described { credentials, server });
+        let place = Self::new(client, label, named_in, Described { credentials, server }, budget);
         Ok(Self { context: path.map(|kubeconfig| KubeContext { kubeconfig, name: context }), ..place })
     }
 }

@@ -9,6 +9,8 @@ use serde_json::value::RawValue;
 
 use super::transport::{Ask, JSON, METADATA, Refusal, Transport};
 use super::url;
+use crate::budget::Share;
+use crate::pace::Pace;
 use crate::place::{Listing, MetaListing, PlaceError, Result};
 
 /// Objects per page, like kubectl's: small enough to be cheap for the server, large enough that most kinds of a management
@@ -48,9 +50,49 @@ pub(super) struct Items<T> {
 /// What is kept of an item, made while its page is in memory: a list of metadata has pages several times as large as what is kept.
 type Keep<'a, T> = &'a (dyn Fn(Bytes) -> Result<T> + Sync);
 
+/// An item of which something is kept.
+pub(super) trait Item {
+    fn meta(&mut self) -> &mut Meta;
+
+    /// Returns the bytes of its page that are kept, if not the whole page is.
+    fn kept(&self) -> Option<usize>;
+}
+
+impl Item for Object {
+    fn meta(&mut self) -> &mut Meta {
+        &mut self.meta
+    }
+
+    /// It is a slice of its page.
+    fn kept(&self) -> Option<usize> {
+        None
+    }
+}
+
+impl Item for Meta {
+    fn meta(&mut self) -> &mut Meta {
+        self
+    }
+
+    fn kept(&self) -> Option<usize> {
+        Some(self.text_len())
+    }
+}
+
+/// Has the share of a page held for as long as one of its items is.
+fn hold<T: Item>(mut share: Share, items: &mut [T], about: &str) -> Result<()> {
+    if let Some(kept) = items.iter().map(Item::kept).sum::<Option<usize>>() {
+        share.shrink_to(kept);
+    }
+    share.grow_by_objects(items.len(), about)?;
+    let held = share.into_held();
+    items.iter_mut().for_each(|item| item.meta().held = held.clone());
+    Ok(())
+}
+
 /// Reads a collection page by page. If a continue token expires midway, starts over, once and without paging: pages of two
 /// different versions don't make one list.
-pub(super) async fn all<T>(
+pub(super) async fn all<T: Item>(
     transport: &Transport,
     path: &str,
     accept: &str,
@@ -61,7 +103,7 @@ pub(super) async fn all<T>(
 }
 
 /// The same, for objects that carry a label.
-async fn labelled<T>(
+async fn labelled<T: Item>(
     transport: &Transport,
     path: &str,
     label: &str,
@@ -78,7 +120,7 @@ async fn labelled<T>(
     }
 }
 
-async fn pages<T>(
+async fn pages<T: Item>(
     transport: &Transport,
     path: &str,
     label: &str,
@@ -90,6 +132,7 @@ async fn pages<T>(
     let mut items = Vec::new();
     let mut token = String::new();
     let mut bytes = 0;
+    let pace = Pace::begin_many();
     for _ in 0..MOST_PAGES {
         let mut query = Vec::new();
         if !label.is_empty() {
@@ -104,12 +147,17 @@ async fn pages<T>(
         let url = if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) };
         let most = if label.is_empty() { PAGE_LIMIT } else { LABELLED_LIMIT };
         let ask = Ask::get(url, about.to_owned()).accept(accept).at_most(most);
-        let body = transport.call(ask).await?;
+        let (body, share) = transport.call_held(ask).await?;
         bytes += u64::try_from(body.len()).unwrap_or(u64::MAX);
+        pace.check(bytes, about)?;
         let page: Page<'_> = parse(&body, about)?;
+        let before = items.len();
         // Slices share the page's memory.
         for item in page.items.iter().flatten() {
             items.push(keep(body.slice_ref(item.get().as_bytes()))?);
+        }
+        if let (Some(share), Some(new)) = (share, items.get_mut(before..)) {
+            hold(share, new, about)?;
         }
         let PageMeta { resource_version, r#continue } = page.metadata;
         if r#continue.is_empty() || limit.is_none() {

@@ -34,6 +34,7 @@ pub use connect::ConnectOptions;
 pub use error::ConnectError;
 pub use proxy::choose as choose_proxy;
 
+use crate::budget::Budget;
 use crate::place::{
     Access, Capabilities, Change, Event, Identity, KubeContext, Listing, MetaListing, Patch, Place,
     PlaceError, Preconditions, Result, ServicePath, Subresource, Throttled,
@@ -60,7 +61,7 @@ pub struct KubePlace {
 impl KubePlace {
     /// Wraps a client created elsewhere.
     pub fn from_client(client: ::kube::Client, label: impl Into<String>) -> Self {
-        Self::new(client, label.into(), String::new(), Described::default())
+        Self::new(client, label.into(), String::new(), Described::default(), None)
     }
 
     /// The namespace of the context, or `default`.
@@ -68,9 +69,15 @@ impl KubePlace {
         &self.default_namespace
     }
 
-    fn new(client: ::kube::Client, label: String, named_in: String, described: Described) -> Self {
+    fn new(
+        client: ::kube::Client,
+        label: String,
+        named_in: String,
+        described: Described,
+        budget: Option<Budget>,
+    ) -> Self {
         let default_namespace = client.default_namespace().to_owned();
-        let transport = Transport::new(client, described);
+        let transport = Transport::new(client, described, budget);
         Self { label, named_in, context: None, default_namespace, transport, throttled: Throttled::default() }
     }
 

@@ -17,6 +17,8 @@ use pivot_core::words::line;
 
 use super::access;
 use super::status::{self, Quote, Status};
+use crate::budget::{Budget, Share};
+use crate::pace::Pace;
 use crate::place::{Access, PlaceError, Result};
 
 /// How long a server may be silent: before it answers, and between two pieces of an answer. A large list as a whole may take
@@ -127,6 +129,8 @@ pub(super) struct Transport {
     warnings: Arc<Mutex<BTreeSet<String>>>,
     /// The permissions that requests so far needed.
     used: Arc<Mutex<BTreeSet<Access>>>,
+    /// Bounds what is held of the server's answers.
+    budget: Option<Budget>,
 }
 
 impl Described {
@@ -146,8 +150,8 @@ impl Described {
 }
 
 impl Transport {
-    pub(super) fn new(client: ::kube::Client, described: Described) -> Self {
-        Self { client, described, warnings: Arc::default(), used: Arc::default() }
+    pub(super) fn new(client: ::kube::Client, described: Described, budget: Option<Budget>) -> Self {
+        Self { client, described, warnings: Arc::default(), used: Arc::default(), budget }
     }
 
     /// The permissions that requests so far needed.
@@ -163,9 +167,16 @@ impl Transport {
 
     /// Sends a request and reads the whole answer.
     pub(super) async fn call(&self, ask: Ask<'_>) -> Result<Bytes, Refusal> {
+        Ok(self.call_held(ask).await?.0)
+    }
+
+    /// Sends a request and reads the whole answer, and returns the share of the budget that it takes.
+    pub(super) async fn call_held(&self, ask: Ask<'_>) -> Result<(Bytes, Option<Share>), Refusal> {
         let (about, limit) = (ask.about.clone(), ask.limit);
         let response = self.open(ask).await?;
-        Ok(read(response.into_body(), limit, &about).await?)
+        let mut share = self.budget.as_ref().map(Budget::share);
+        let answer = read(response.into_body(), limit, &about, share.as_mut()).await?;
+        Ok((answer, share))
     }
 
     /// Sends a request and leaves the answer's body to be read.
@@ -194,7 +205,7 @@ impl Transport {
         }
         let retry_after = retry_after(response.headers());
         // If the body can't be read to its end, there is still the status code.
-        let body = read(response.into_body(), REFUSAL_LIMIT, &about).await.unwrap_or_default();
+        let body = read(response.into_body(), REFUSAL_LIMIT, &about, None).await.unwrap_or_default();
         let status = Status::parse(&body);
         let error = status::error(code, retry_after, status.as_ref(), quote, &about);
         Err(Refusal { error: self.described.add_to(error), authentic: status.is_some() })
@@ -212,7 +223,7 @@ impl Transport {
             Ok(Ok(response)) => response,
         };
         let code = response.status().as_u16();
-        Ok((code, read(response.into_body(), limit, about).await?))
+        Ok((code, read(response.into_body(), limit, about, None).await?))
     }
 
     /// Deprecations and the like, each once. They may quote the object, so a Secret's are not passed on. Warnings about the form
@@ -232,12 +243,16 @@ impl Transport {
     }
 }
 
-/// Reads a body into one buffer.
-async fn read(mut body: Body, limit: usize, about: &str) -> Result<Bytes> {
-    use http_body::Body as _;
+/// Reads a body into one buffer, within a budget if there is one.
+async fn read<B>(mut body: B, limit: usize, about: &str, mut share: Option<&mut Share>) -> Result<Bytes>
+where
+    B: http_body::Body<Data = Bytes, Error = ::kube::Error> + Unpin,
+{
+    let pace = Pace::begin();
     let expected = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     // For a server that announces a lot, the buffer grows only as data arrives.
-    let mut buffer = BytesMut::with_capacity(expected.min(64 << 20).min(limit));
+    let most = if share.is_some() { 1 << 20 } else { 64 << 20 };
+    let mut buffer = BytesMut::with_capacity(expected.min(most).min(limit));
     loop {
         let frame = match tokio::time::timeout(SILENCE, body.frame()).await {
             Err(_) => return Err(silent(about)),
@@ -249,7 +264,11 @@ async fn read(mut body: Body, limit: usize, about: &str) -> Result<Bytes> {
         if buffer.len() + data.len() > limit {
             return Err(PlaceError::Unreadable(format!("{about}: the answer is larger than {limit} bytes")));
         }
+        if let Some(share) = &mut share {
+            share.grow(data.len(), about)?;
+        }
         buffer.extend_from_slice(&data);
+        pace.check(buffer.len().try_into().unwrap_or(u64::MAX), about)?;
     }
 }
 
@@ -326,4 +345,62 @@ pub(super) fn is_absent(refusal: &Refusal) -> bool {
 pub(super) fn event_error(status: &Status, about: &str) -> PlaceError {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     status::error(code, None, Some(status), Quote::Message, about)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::stream::{self, StreamExt};
+    use http_body_util::StreamBody;
+    use hyper::body::Frame;
+
+    use super::*;
+
+    #[test]
+    fn failure_of_trust_names_the_side_that_is_not_trusted() {
+        let error = |cause: &str| unreached(&::kube::Error::Service(cause.into()), "read Namespace a");
+        let server = error("invalid peer certificate: UnknownIssuer");
+        assert!(matches!(server, PlaceError::Untrusted(_)), "{server}");
+        let client = error("received fatal alert: CertificateUnknown");
+        assert!(matches!(client, PlaceError::Unauthorized(_)), "{client}");
+    }
+
+    /// An answer in pieces of these sizes, with so much time before each.
+    fn body(
+        pieces: impl Iterator<Item = usize> + Send + 'static,
+        every: Duration,
+    ) -> impl http_body::Body<Data = Bytes, Error = ::kube::Error> + Unpin {
+        let frames = stream::iter(pieces).then(move |size| async move {
+            tokio::time::sleep(every).await;
+            Ok(Frame::data(Bytes::from(vec![b' '; size])))
+        });
+        StreamBody::new(frames.boxed())
+    }
+
+    /// A byte before anybody calls it silent, for ever.
+    // proves: T146
+    #[tokio::test(start_paused = true)]
+    async fn trickling_answers_are_given_up() {
+        let every = SILENCE - Duration::from_secs(1);
+        let begun = tokio::time::Instant::now();
+        let error = read(body(std::iter::repeat(1), every), 1 << 20, "list", None).await.unwrap_err();
+        assert!(matches!(error, PlaceError::Unavailable(_)), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(180), "{:?}", begun.elapsed());
+        // A slow line that brings something is waited for.
+        let slow = body(std::iter::repeat_n(500 << 10, 60), Duration::from_secs(20));
+        assert_eq!(read(slow, 1 << 30, "list", None).await.unwrap().len(), 60 * (500 << 10));
+    }
+
+    // proves: T147
+    #[tokio::test(start_paused = true)]
+    async fn what_is_read_counts_against_a_budget() {
+        let budget = Budget::new(10 << 20);
+        let mut share = budget.share();
+        let large = || body(std::iter::repeat_n(1 << 20, 8), Duration::ZERO);
+        read(large(), 1 << 30, "list", Some(&mut share)).await.unwrap();
+        let mut more = budget.share();
+        let refused = read(large(), 1 << 30, "list", Some(&mut more)).await.unwrap_err();
+        assert!(refused.to_string().contains("more than 10 MiB"), "{refused}");
+        drop((share, more));
+        read(large(), 1 << 30, "list", Some(&mut budget.share())).await.unwrap();
+    }
 }
