@@ -1,6 +1,7 @@
 //! What is installed in a cluster for the controller, or for an agent. What a move needs beyond that depends on the move: `pivot-host rbac` prints
 //! it.
 
+use pivot_core::names::STATE;
 use serde_json::{Value, json};
 
 use crate::definition::definition;
@@ -8,6 +9,9 @@ use crate::resource::GROUP;
 
 const NAME: &str = "pivot-host";
 const AGENT: &str = "pivot-host-agent";
+const ADMISSION: &str = "admissionregistration.k8s.io";
+/// The namespace of records and leases, unless another is named.
+const RECORDS: &str = "kube-system";
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// The user and group that the image runs as.
 const NOBODY: u32 = 65_532;
@@ -84,11 +88,47 @@ pub fn manifests(installation: &Installation) -> Vec<Value> {
         controller(installation),
         network_policy(installation),
     ];
+    let objects = objects.into_iter().chain(record_policy(NAME, namespace));
     let service = match installation.agents {
         AgentsOf::Nobody => None,
         AgentsOf::Invitation(_) | AgentsOf::Secret(_) => Some(service(namespace)),
     };
-    objects.into_iter().chain(service).collect()
+    objects.chain(service).collect()
+}
+
+/// A role can't name what begins alike. So that the account, which needs records and leases of moves in kube-system, changes nothing
+/// else there, its requests are judged by a policy.
+fn record_policy(account: &str, namespace: &str) -> [Value; 2] {
+    let name = format!("{account}-records");
+    let rule = |group: &str, resource: &str| {
+        json!({
+            "apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"],
+            "resources": [resource],
+        })
+    };
+    let is_account = format!("request.userInfo.username == 'system:serviceaccount:{namespace}:{account}'");
+    let is_ours = format!(
+        "(request.operation == 'DELETE' ? request.name : object.metadata.name).startsWith('{STATE}')"
+    );
+    let message = format!("{account} changes only what its moves keep here: names that begin with {STATE}");
+    let policy = json!({
+        "apiVersion": format!("{ADMISSION}/v1"), "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": RECORDS}},
+                "resourceRules": [rule("", "configmaps"), rule("coordination.k8s.io", "leases")],
+            },
+            "matchConditions": [{"name": "account", "expression": is_account}],
+            "validations": [{"expression": is_ours, "message": message}],
+        },
+    });
+    let binding = json!({
+        "apiVersion": format!("{ADMISSION}/v1"), "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]},
+    });
+    [policy, binding]
 }
 
 /// Who may reach the controller: for its metrics pods of labelled namespaces, for its agents anybody, for its health nobody but the
@@ -331,7 +371,9 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
         probes: Vec::new(),
         tls,
     });
-    [own_namespace(namespace), account(AGENT, namespace)].into_iter().chain(own).chain([agent]).collect()
+    let policy = record_policy(AGENT, namespace);
+    let objects = [own_namespace(namespace), account(AGENT, namespace)].into_iter().chain(own);
+    objects.chain(policy).chain([agent]).collect()
 }
 
 /// The Secret of an invited agent, which is the only thing that it may do of its own.

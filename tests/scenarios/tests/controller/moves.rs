@@ -2,17 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use pivot_lab::audit::Request;
+use pivot_lab::kubeconfig;
 use pivot_lab::{Observer, Pair, Rules, Server, say};
 use pivot_scenarios::host::{AGENT, Host, Run};
 use pivot_scenarios::pivots::condition;
 use pivot_scenarios::shape;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, is, same};
+use crate::stage::{ACCOUNT, Stage, is, same};
 
 /// Longer than anything takes that is waited for here.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -213,6 +216,47 @@ async fn without_a_role_for_the_move_it_is_refused_by_name() {
     stage.request("shop").await;
     let shown: Value = stage.until("shop", "Succeeded", &mut running).await;
     say(format_args!("{}", shown["message"]));
+}
+
+/// Whoever has its token could otherwise rewrite what the cluster itself keeps there: who its users are, for one.
+// proves: T149
+#[tokio::test(flavor = "multi_thread")]
+async fn controllers_account_changes_only_records_in_kube_system() {
+    let stage = Stage::start(&["shop"]).await;
+    let all = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "all"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": ACCOUNT}],
+    });
+    stage.pair.source.apply_values(vec![all]).await.unwrap();
+    let client = kubeconfig::client(&stage.account()).await.unwrap();
+    let create = async |namespace: &str, name: &str| {
+        let map = ConfigMap {
+            metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+            ..ConfigMap::default()
+        };
+        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+        maps.create(&PostParams::default(), &map).await.map(drop)
+    };
+    let is_denied = |answer: Result<(), kube::Error>| {
+        answer.is_err_and(|error| error.to_string().contains("changes only what its moves keep here"))
+    };
+    // The server needs a while until it knows of the policy, and of the role.
+    let patience = Instant::now() + PATIENCE;
+    let mut n = 0;
+    while !is_denied(create("kube-system", &format!("aws-auth-{n}")).await) {
+        assert!(Instant::now() < patience, "nothing was denied");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        n += 1;
+    }
+    create("kube-system", "pivot-host-source-x").await.unwrap();
+    create("shop", "aws-auth").await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
+    let theirs = "extension-apiserver-authentication";
+    let patch = Patch::Merge(json!({"data": {"client-ca-file": ""}}));
+    assert!(is_denied(maps.patch(theirs, &PatchParams::default(), &patch).await.map(drop)));
+    assert!(is_denied(maps.delete(theirs, &DeleteParams::default()).await.map(drop)));
+    maps.delete("pivot-host-source-x", &DeleteParams::default()).await.unwrap();
 }
 
 /// Waits until the server knows of all permissions: a plan asks for them, too.
