@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::home::builtin;
+use crate::home::{builtin, pause_after};
 use crate::metrics::{LEASE, Metrics};
 
 const NAME: &str = "pivot-host-controller";
@@ -49,25 +49,36 @@ impl Leadership {
     pub(crate) async fn won(&self, metrics: &Metrics) -> String {
         let mut unchanged: Option<(Seen, Instant)> = None;
         let mut stands_by = false;
+        // The same error again and again is logged once.
+        let mut logged = None;
         loop {
-            let tried = self.try_to_win(&mut unchanged).await;
-            match &tried {
-                Ok(_) => metrics.unblock(LEASE),
-                Err(error) => metrics.block(LEASE, error.to_string()),
-            }
-            match tried {
-                Ok(Some(version)) => return version,
-                Ok(None) if stands_by => {}
-                Ok(None) => {
-                    tracing::info!(
-                        identity = self.identity,
-                        "another controller leads, and this one stands by"
-                    );
-                    stands_by = true;
+            let mut pause = LOOK;
+            match self.try_to_win(&mut unchanged).await {
+                Ok(Some(version)) => {
+                    metrics.unblock(LEASE);
+                    return version;
                 }
-                Err(error) => tracing::warn!(%error, "{LEASE}"),
+                Ok(None) => {
+                    metrics.unblock(LEASE);
+                    logged = None;
+                    if !stands_by {
+                        tracing::info!(
+                            identity = self.identity,
+                            "another controller leads, and this one stands by"
+                        );
+                        stands_by = true;
+                    }
+                }
+                Err(error) => {
+                    metrics.block(LEASE, error.to_string());
+                    pause = pause_after(&error, LOOK);
+                    if logged.as_ref() != Some(&error) {
+                        tracing::warn!(%error, "{LEASE}");
+                        logged = Some(error);
+                    }
+                }
             }
-            sleep(LOOK).await;
+            sleep(pause).await;
         }
     }
 
