@@ -79,6 +79,9 @@ fn double_pause(failures: u32, first: Duration, longest: Duration) -> Duration {
 /// Tells that a Pivot was deleted too late for its move to be undone.
 const FINISHES: &str = "deleted after its move was committed: the move is finished, and then the Pivot goes";
 
+/// Tells that a Pivot was deleted in time.
+const UNDOES: &str = "deleted before its move was committed: the move is undone, and then the Pivot goes";
+
 /// Why nothing could be done.
 enum Trouble {
     /// A request to the Pivot's own cluster.
@@ -143,9 +146,10 @@ pub(crate) async fn attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, ha
         verdict = work => verdict,
         () = view.keep_showing(&shared.home, &pivot) => Verdict::Retry,
     };
-    if verdict != Verdict::Gone {
-        let mut shown = Status::default();
-        view.show(&shared.home, &pivot, &mut shown).await;
+    match verdict {
+        // A status is gone with its Pivot; Events stay.
+        Verdict::Gone => view.write_events(&shared.home, &pivot).await,
+        _ => view.show(&shared.home, &pivot, &mut Status::default()).await,
     }
     verdict
 }
@@ -227,6 +231,9 @@ impl Attempt<'_> {
                 self.go_on(setup, recorded).await
             }
             Act::RollBack { move_id } => {
+                if self.is_first_since_the_deletion() {
+                    self.view.tell(true, "RollingBack", UNDOES.to_owned());
+                }
                 self.view.change(Status::rolling_back);
                 let options = Options { which: Some(move_id), ..setup.options.clone() };
                 run::rollback(Setup { options, ..setup }).await?;

@@ -62,12 +62,17 @@ impl View {
         }
     }
 
-    /// Writes what changed since.
-    pub(crate) async fn show(&self, home: &Home, pivot: &Pivot, shown: &mut Status) {
+    /// Writes the Events that were not written yet.
+    pub(crate) async fn write_events(&self, home: &Home, pivot: &Pivot) {
         let told = std::mem::take(&mut *lock(&self.told));
         for Told { normal, reason, message } in merge_by_reason(told) {
             home.tell(pivot, normal, &reason, &message).await;
         }
+    }
+
+    /// Writes what changed since.
+    pub(crate) async fn show(&self, home: &Home, pivot: &Pivot, shown: &mut Status) {
+        self.write_events(home, pivot).await;
         let status = self.status();
         if status == *shown {
             return;

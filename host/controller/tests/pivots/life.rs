@@ -214,6 +214,10 @@ async fn a_move_that_is_refused_midway_shows_its_phase() {
         .until("refused", |stage| shown(stage)["message"].to_string().contains("in the target already"))
         .await;
     assert_eq!(shown(&stage)["phase"], "Copied", "{:#}", shown(&stage));
+    stage.delete("a").await;
+    stage.until("let go", |stage| stage.pivot("a").is_none()).await;
+    // The last Events are written although the Pivot is gone.
+    stage.until("told", |stage| told(stage, "RollingBack") && told(stage, "RolledBack")).await;
     running.stop().await;
 }
 
