@@ -159,10 +159,11 @@ async fn locks(opened: &Opened) -> Result<Vec<LockStatus>, Failure> {
     };
     let ago = |renewed: Timestamp| Timestamp::now().duration_since(renewed).as_secs().try_into().unwrap_or(0);
     let status = |seen: Seen| LockStatus {
+        // What a run that ended left says nothing of one that is alive.
+        renewed_seconds_ago: seen.renewed.filter(|_| !seen.holder.is_empty()).map(ago),
         name: seen.name,
         holder: seen.holder,
         move_id: seen.claim,
-        renewed_seconds_ago: seen.renewed.map(ago),
     };
     Ok(all.into_iter().map(status).collect())
 }
