@@ -39,6 +39,7 @@
 pub mod added;
 pub mod addition;
 pub mod body;
+pub mod cluster_identity;
 pub mod collateral;
 pub mod copy_content;
 pub mod copy_mark;

@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::addition::MOST_ADDED;
+use crate::cluster_identity::MovedCluster;
 use crate::format::Format;
 use crate::hooks::Description;
 use crate::kind::GroupKind;
@@ -376,13 +377,16 @@ pub fn is_move_id(id: &str) -> bool {
     !id.is_empty() && id.len() <= 64 && id.chars().all(plain)
 }
 
-/// The summary a move leaves behind: small, and kept for the last few moves only.
+/// How many Clusters a summary names.
+pub const MOST_MOVED_CLUSTERS: usize = 500;
+
+/// The summary a move leaves behind: small, and kept for the last few moves, and as long as a Cluster that moved is in the target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finished {
     /// The version of this format.
     #[serde(default)]
-    pub format: Format<1>,
+    pub format: Format<2>,
     /// The move's id.
     pub move_id: String,
     /// Who started it.
@@ -397,6 +401,18 @@ pub struct Finished {
     /// The files that were imported, if the source was a directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Uid>,
+    /// Identity of the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Uid>,
+    /// Identity of the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Uid>,
+    /// The Clusters that moved, at most [`MOST_MOVED_CLUSTERS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<MovedCluster>,
+    /// All Clusters that moved, if there are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_clusters: Option<UidSet>,
     /// The source.
     pub from: String,
     /// The target.

@@ -335,6 +335,8 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
         None => (None, None, None),
     };
     let (result, left) = match ready(setup, opened, command, id, (locks.clone(), moves)).await {
+        // It ended while this run waited for its locks.
+        Err(failure @ Failure::NoMove) => (Err(command.before(failure)), MoveLeft::Ended),
         Err(failure) => (Err(command.before(failure)), MoveLeft::AsItWas),
         Ok((mut active, begun)) => {
             active.first = first;

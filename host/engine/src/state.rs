@@ -1,6 +1,7 @@
 //! State that outlives a run, kept on the two sides and never on the machine that runs.
 
 pub(crate) mod begin;
+pub(crate) mod cluster_copies;
 pub(crate) mod expiry;
 pub(crate) mod journal;
 pub(crate) mod lease;

@@ -247,6 +247,9 @@ pub(crate) const UNRECORDED: &str = "the source is as it was; the target holds a
 fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
     match one_sided {
         OneRecord::Lost(OneSidedMove::TakenOver(_)) => "the target has taken over, the source is out of date",
+        OneRecord::Lost(OneSidedMove::SourceWentBack { .. }) => {
+            "the target has taken over, the source is out of date, and runs"
+        }
         OneRecord::Lost(OneSidedMove::LastCopyInSource) => {
             "the source may be the last copy: keep it, paused as it is"
         }

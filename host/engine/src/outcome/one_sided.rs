@@ -1,11 +1,22 @@
-//! What the objects show of a move that only one side has a record of.
+//! What the objects show of a move of which one side went back.
 
-/// A move that only one side has a record of, by what the objects show. A missing record alone shows nothing: either cluster may have
-/// been restored from a backup.
+use pivot_core::Key;
+use pivot_core::grouped::NAMES;
+use pivot_core::refusal::some_of;
+
+/// A move of which one side went back, by what the objects show. A missing or an older record alone shows nothing: either cluster may
+/// have been restored from a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OneSidedMove {
     /// The target took over, so that what its source has is out of date; with the proof.
     TakenOver(String),
+    /// The target went on, with the proof, and the source is back in a state of before its commit: these of its Clusters run.
+    SourceWentBack {
+        /// What shows that the target went on.
+        proof: String,
+        /// The source's Clusters that nothing pauses.
+        awake: Vec<Key>,
+    },
     /// By the source's record it is committed, and nothing in the target shows that: the source may be the last copy.
     LastCopyInSource,
     /// The source has none of the objects, and the target says that nothing was deleted yet: the target's copies may be the last.
@@ -19,9 +30,14 @@ impl OneSidedMove {
             Self::TakenOver(proof) => format!(
                 "{proof}: the target has taken over, and what the source has is out of date; keep its Clusters paused"
             ),
+            Self::SourceWentBack { proof, awake } => format!(
+                "{proof}, and the source is in a state of before that, as after a restore from a backup: {} may be managed twice; \
+                 pause what the source has of them at once",
+                some_of(awake, NAMES)
+            ),
             Self::LastCopyInSource => format!(
-                "the source says that move {move_id} is committed, and the target has neither a record nor a summary of it, and no \
-                 copy that runs: the target may have been restored from a backup, and the source may be the last copy"
+                "the source says that move {move_id} is committed, and the target has no record of it, and no complete copy that \
+                 runs: the target may have been restored from a backup, and the source may be the last copy"
             ),
             Self::LastCopyInTarget => format!(
                 "the target says that move {move_id} has deleted nothing yet, and its source has neither a record nor any of the \

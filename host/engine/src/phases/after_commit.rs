@@ -7,8 +7,10 @@ use pivot_core::GroupKind;
 use pivot_core::hooks::Point;
 use pivot_core::record::Phase;
 use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::soft::is_cluster;
 
 use crate::events::Event;
+use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::live::{self, KnownObjects};
 use crate::phases::sequence::{ActiveMove, Done};
@@ -62,6 +64,7 @@ impl ActiveMove {
                 live::check_copies(&job, &list, &marks, &accepted),
                 pausing::still_paused(&job, &list),
                 new_dependents::none(&job, &list, self.journal.begun()),
+                self.report_missing(&job, &list, &seen),
             )?;
             // Nothing is deleted before the phase is recorded; the steps before a delete do no harm without it.
             let (written, may_delete) = tokio::sync::watch::channel(false);
@@ -99,9 +102,26 @@ impl ActiveMove {
             let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };
             *counts.entry(entry.key.group_kind.clone()).or_default() += 1;
         }
-        self.close(&done).await?;
+        let moved = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind));
+        let moved = moved.map(|entry| (entry.key.clone(), entry.uid.clone())).collect();
+        self.close(&done, &moved).await?;
         self.record_time(Phase::Settled);
         Ok(done)
+    }
+
+    /// Reports what is on neither side, if the source's record proves that nothing was deleted, and another run made the copies.
+    async fn report_missing(
+        &self,
+        job: &Job,
+        list: &ReleaseList,
+        seen: &KnownObjects,
+    ) -> Result<(), Failure> {
+        match seen {
+            KnownObjects::Again(_) if self.journal.has_deleted_nothing() => {
+                live::report_missing_on_both(job, list).await
+            }
+            KnownObjects::Again(_) | KnownObjects::Copied(_) => Ok(()),
+        }
     }
 
     /// The marks of the copies, and the kinds of those that may be gone.

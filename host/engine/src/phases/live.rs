@@ -12,7 +12,7 @@ use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid};
 
 use crate::checks::existing;
-use crate::events::Verb;
+use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::{pausing, retired};
@@ -159,4 +159,42 @@ pub(crate) async fn copies_missing(
     );
     let replaced = refusal("copy-replaced", &others, message, compare);
     Ok(gone.into_iter().chain(replaced).collect())
+}
+
+/// Warns of objects that neither side has, while nothing was deleted yet: one of the sides may have been restored from a backup. What
+/// was released is not among them.
+pub(crate) async fn report_missing_on_both(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+    let deleted = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let places: BTreeSet<_> =
+        deleted().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();
+    // A kind that is not served has no objects either.
+    let wanted = |side: Side| -> Vec<_> {
+        let kinds = job.kinds.of(side);
+        places
+            .iter()
+            .filter_map(|(gk, namespace)| Some((kinds.get(*gk)?.clone(), namespace.cloned())))
+            .collect()
+    };
+    let (originals, copies) = tokio::try_join!(
+        listing::identities(&job.source, LISTS, wanted(Side::Source)),
+        listing::identities(&job.target, LISTS, wanted(Side::Target))
+    )?;
+    let mut uids: BTreeSet<Uid> = BTreeSet::new();
+    for (_, listed) in originals {
+        uids.extend(listed.required()?.into_iter().map(|meta| meta.uid));
+    }
+    let mut keys: BTreeSet<Key> = BTreeSet::new();
+    for ((kind, _), listed) in copies {
+        keys.extend(listed.required()?.iter().map(|meta| listing::key(&kind, meta)));
+    }
+    let missing = deleted().filter(|entry| !uids.contains(&entry.uid) && !keys.contains(&entry.key));
+    let missing: Vec<Key> = missing.map(|entry| job.target.own_name(&entry.key)).collect();
+    if !missing.is_empty() {
+        let text = format!(
+            "of what was copied, {} are on neither side, although nothing was deleted yet: only a backup has them",
+            some_of(&missing, 5)
+        );
+        job.report(Event::warning("gone-on-both-sides", text));
+    }
+    Ok(())
 }

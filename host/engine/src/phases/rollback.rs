@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pivot_core::record::{Phase, Record};
-use pivot_core::{GroupKind, Key, Meta, Side, Uid, names};
+use pivot_core::{Both, GroupKind, Key, Meta, Side, Uid, names};
 use pivot_places::{PlaceError, Preconditions};
 
 use crate::events::{Event, Verb};
@@ -17,8 +17,8 @@ use crate::phases::commit;
 use crate::phases::pausing;
 use crate::requests::side_by_side::{EMPTY_LISTS, LISTS};
 use crate::requests::{dataflow, listing};
+use crate::state::cluster_copies::{ClusterSides, describe_running};
 use crate::state::journal::Journal;
-use crate::state::one_sided;
 
 /// What a rollback did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,9 +62,10 @@ pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Fai
     if !job.target.can().has_controllers || job.options.target_gone {
         return Ok(());
     }
-    match one_sided::running_copy(&job.target, &job.kinds.target, record).await? {
+    let sides = Both::new(job.source.clone(), job.target.clone());
+    match (ClusterSides { sides: &sides, kinds: &job.kinds }).find_running(record).await? {
         Some(copy) => {
-            let one_sided = OneSidedMove::TakenOver(one_sided::describe_running(&copy, &job.move_id));
+            let one_sided = OneSidedMove::TakenOver(describe_running(&copy, &job.move_id));
             Err(Failure::OneSidedMove { move_id: job.move_id.clone(), one_sided })
         }
         None => Ok(()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pivot_core::hooks::Point;
 use pivot_core::plan::{Fate as PlanFate, Step};
-use pivot_core::record::{Finished, Phase};
+use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase};
 use pivot_core::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Uid};
 use pivot_places::{Begun, Closing, PlaceError};
@@ -33,6 +33,7 @@ use crate::phases::rollback::{self, RolledBack};
 use crate::plugins::calls;
 use crate::requests::ROUNDS;
 use crate::snapshot::Snapshot;
+use crate::state::cluster_copies;
 use crate::state::journal::Journal;
 use crate::state::locks::{Lock, MoveLeft};
 
@@ -76,7 +77,7 @@ impl ActiveMove {
                 Some(list) => Arc::new(list),
                 // The list is removed before the record: the last run died while it closed the move.
                 None => {
-                    self.close(&Done::default()).await?;
+                    self.close(&Done::default(), &BTreeMap::new()).await?;
                     let note =
                         format!("move {} had already finished; its last record is removed", self.job.move_id);
                     self.job.report(Event::note("already-done", note));
@@ -227,7 +228,7 @@ impl ActiveMove {
             pausing::undo_all(&self.job, &self.journal.record).await?;
         }
         let done = Done { kept: kinds_of(snapshot), added: self.added(), ..Done::default() };
-        self.close(&done).await?;
+        self.close(&done, &BTreeMap::new()).await?;
         Ok(done)
     }
 
@@ -348,8 +349,20 @@ impl ActiveMove {
         kinds
     }
 
-    pub(crate) async fn close(&mut self, done: &Done) -> Result<(), Failure> {
-        let (job, record) = (self.job.clone(), &self.journal.record);
+    /// Ends the move. `moved` are its Clusters, by their names and UIDs in the source.
+    pub(crate) async fn close(&mut self, done: &Done, moved: &BTreeMap<Key, Uid>) -> Result<(), Failure> {
+        let job = self.job.clone();
+        let (closed, clusters) = tokio::join!(
+            self.journal.close(&job.kinds),
+            cluster_copies::describe_moved(&job.target, &job.kinds.target, moved)
+        );
+        closed?;
+        // Everything else is done: the end doesn't depend on what it says of them.
+        let clusters = clusters.unwrap_or_else(|failure| {
+            tracing::debug!(%failure, "the summary doesn't describe the Clusters that moved");
+            Vec::new()
+        });
+        let record = &self.journal.record;
         let finished = Finished {
             format: Default::default(),
             move_id: record.move_id.clone(),
@@ -358,6 +371,10 @@ impl ActiveMove {
             ended: now(),
             scope: Some(record.scope.clone()),
             files: record.source.clone().filter(|_| record.is_of_files()),
+            source: record.source.clone(),
+            target: record.target.clone(),
+            clusters,
+            all_clusters: (moved.len() > MOST_MOVED_CLUSTERS).then(|| moved.values().collect()),
             from: job.source.place.label().to_owned(),
             to: job.target.place.label().to_owned(),
             moved: done.moved.values().sum(),
@@ -365,7 +382,6 @@ impl ActiveMove {
             plugins: record.plugins.clone(),
             accepted: events::accepted_in_words(&job.options),
         };
-        self.journal.close().await?;
         // The locks are released beside the last write, which is bound to the record as this run wrote it, and needs no lock.
         let unlock = async {
             if let Some(locks) = &job.locks {

@@ -134,7 +134,12 @@ fn fits(found: &FoundMove, record: &Record, into_directory: bool, target_gone: b
     }
     // Checked first: whether a wrong target has a record says nothing about the move.
     if found.elsewhere {
-        let way = if phase.committed() { "" } else { ", or roll it back first" };
+        let way = match phase.committed() {
+            true => {
+                "; should that one be lost or replaced for good, the source may be the last copy: keep it, paused as it is"
+            }
+            false => ", or roll it back first",
+        };
         return Err(Failure::Declined(format!(
             "move {move_id} goes to another target than the one given: name that one{way}"
         )));

@@ -13,6 +13,7 @@ use pivot_places::PlaceError;
 
 use crate::outcome::failure::Failure;
 use crate::snapshot::Snapshot;
+use crate::state::cluster_copies::KindsOfSide;
 use crate::state::records::{CHUNK, Records, Stored};
 
 /// A record as this run knows it, and as it is stored on the two sides.
@@ -288,6 +289,13 @@ impl Journal {
         self.at.target.as_ref().and_then(|stored| stored.created.as_deref()).ok_or_else(no_record)
     }
 
+    /// Whether the source's record proves that nothing was deleted there. Older formats, which don't say when deleting begins, prove
+    /// nothing.
+    pub(crate) fn has_deleted_nothing(&self) -> bool {
+        let stored = self.at.source.as_ref().map(|stored| &stored.record);
+        stored.is_some_and(|record| record.phase < Phase::Released && record.release_uids.is_some())
+    }
+
     /// Whether the source keeps records and has none of this move.
     pub(crate) fn source_record_is_gone(&self) -> bool {
         self.records.source.is_some() && self.at.source.is_none()
@@ -300,7 +308,7 @@ impl Journal {
     }
 
     /// Ends a move that is done, except for the last write.
-    pub(crate) async fn close(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn close(&mut self, kinds: &Both<KindsOfSide>) -> Result<(), Failure> {
         let last = self.last();
         let list = async {
             match &self.records.target {
@@ -320,7 +328,7 @@ impl Journal {
         let forget = async {
             let Some(records) = self.records.of(last) else { return };
             // A failure costs nothing: the next move that ends tries again.
-            if let Err(failure) = records.forget_old().await {
+            if let Err(failure) = records.forget_old(kinds.of(last)).await {
                 tracing::debug!(%failure, "what old moves left behind was not removed");
             }
         };

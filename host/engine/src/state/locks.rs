@@ -94,6 +94,8 @@ impl LockRequest {
 pub(crate) enum MoveLeft {
     /// It did nothing: each lease keeps its earlier claim.
     AsItWas,
+    /// The same, but the run's own move has ended: no lease keeps its claim.
+    Ended,
     /// Its move stopped midway, and claims what is locked.
     UnderWay,
     /// Its move has ended, or never began.
@@ -281,6 +283,7 @@ impl Locks {
         self.shared
             .give_back(|one| match left {
                 MoveLeft::AsItWas => one.before.clone(),
+                MoveLeft::Ended => one.before.clone().filter(|claim| *claim != *locked(&self.shared.claim)),
                 MoveLeft::UnderWay => Some(locked(&self.shared.claim).clone()),
                 MoveLeft::Nothing => None,
             })

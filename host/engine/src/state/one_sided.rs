@@ -1,112 +1,135 @@
-//! Moves that only one side has a record of: what the objects show of them.
+//! Moves of which one side went back to an earlier state: what the objects of both show.
 //!
 //! Management clusters are restored from backups, with their records. A record that is missing may never have been written, may have
-//! been removed at the end of its move, or may be lost. Only what else the two sides have tells these apart.
+//! been removed at the end of its move, or may be lost; and a record that is there may be older than the other side's. Only what else
+//! the two sides have tells these apart.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use futures::FutureExt;
-use pivot_core::copy_mark::CopyMark;
-use pivot_core::record::{Phase, Record};
+use pivot_core::record::{Finished, Phase, Record, Seal};
 use pivot_core::release::{Fate, ReleaseList};
-use pivot_core::soft::is_cluster;
-use pivot_core::{Both, GroupKind, Key, Kind, Meta, Object, Side, Uid, pause};
+use pivot_core::{Both, Key, Meta, Uid, pause};
 
 use crate::outcome::failure::Failure;
 use crate::outcome::one_sided::OneSidedMove;
 use crate::requests::listing;
 use crate::requests::side::Handle;
-use crate::requests::side_by_side::{self, LISTS};
+use crate::requests::side_by_side::LISTS;
+use crate::state::cluster_copies::{ClusterSides, KindsOfSide, describe_running};
 use crate::state::moves::FoundMove;
-use crate::state::records::Records;
+use crate::state::records::{Records, Stored};
 
-/// The kinds of one side.
-type KindsOfSide = BTreeMap<GroupKind, Arc<Kind>>;
-
-/// Judges a move by the objects of both sides, if only one of them has a record of it. `target` has the records of the target.
+/// Judges a move by the objects of both sides, if their records don't fit each other or one of them is missing. `target` has the
+/// records of the target. Both sides were asked.
 pub(crate) async fn judge(
     found: &FoundMove,
     sides: &Both<Handle>,
     kinds: &Both<KindsOfSide>,
     target: &Records,
 ) -> Result<Option<OneSidedMove>, Failure> {
+    let Some((_, record)) = found.deciding() else { return Ok(None) };
+    let mapped = sides.target.clone().mapped(&record.scope.namespace_map);
+    let sides = Both::new(sides.source.clone(), mapped);
+    let clusters = ClusterSides { sides: &sides, kinds };
     match &found.at {
         Both { source: Some(source), target: None } if source.record.phase.committed() => {
-            let proof = proof_of_takeover(&sides.target, &kinds.target, target, &source.record).await?;
+            let summary = find_summary(target, &source.record).await?;
+            let proof = clusters.prove_takeover(&source.record, summary.as_ref()).await?;
             Ok(Some(proof.map_or(OneSidedMove::LastCopyInSource, OneSidedMove::TakenOver)))
         }
-        Both { source: None, target: Some(stored) } if found.orphaned => {
-            let released = match target.read_list(stored).await? {
-                Some(list) => !has_any(&sides.source, &kinds.source, &list).await?,
-                // A rollback that removes the copies removes the list last. Until it began, the list must be there.
-                None => stored.record.phase > Phase::Copied,
+        Both { source: Some(source), target: at_target } if !source.record.phase.committed() => {
+            let proof = match at_target {
+                Some(stored) => moved_on(&stored.record),
+                None => find_summary(target, &source.record).await?.map(|summary| describe_ended(&summary)),
             };
-            Ok(released.then_some(OneSidedMove::LastCopyInTarget))
+            is_left_behind(clusters, &source.record, proof).await
+        }
+        Both { source: None, target: Some(stored) } => {
+            let Some(list) = target.read_list(stored).await? else {
+                // A rollback that removes the copies removes the list last, and so does the end of a move. In between, the list
+                // must be there.
+                let lost = stored.record.phase > Phase::Copied && found.orphaned;
+                return Ok(lost.then_some(OneSidedMove::LastCopyInTarget));
+            };
+            without_source_record(found, clusters, stored, &list).await
         }
         _ => Ok(None),
     }
 }
 
-/// What shows that the target took over from a source that says so: the summary of the move, or a copy that runs.
-async fn proof_of_takeover(
-    target: &Handle,
-    kinds: &KindsOfSide,
-    records: &Records,
-    record: &Record,
-) -> Result<Option<String>, Failure> {
-    let id = &record.move_id;
-    if let Some(summary) = records.finished().await?.into_iter().find(|finished| finished.move_id == *id) {
-        return Ok(Some(format!("the target says that move {id} ended at {}", summary.ended)));
-    }
-    let mapped = target.clone().mapped(&record.scope.namespace_map);
-    let running = running_copy(&mapped, kinds, record).await?;
-    Ok(running.map(|key| describe_running(&key, id)))
+async fn find_summary(target: &Records, record: &Record) -> Result<Option<Finished>, Failure> {
+    let finished = target.finished().await?;
+    Ok(finished.into_iter().find(|finished| finished.move_id == record.move_id))
 }
 
-/// A Cluster of the copy that runs in the target, by its name there.
-pub(crate) async fn running_copy(
-    target: &Handle,
-    kinds: &KindsOfSide,
-    record: &Record,
-) -> Result<Option<Key>, Failure> {
-    let Some(kind) = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| kinds.get(gk)) else {
-        return Ok(None);
+fn describe_ended(summary: &Finished) -> String {
+    format!("the target says that move {} ended at {}", summary.move_id, summary.ended)
+}
+
+/// What a target's record says that it can say only after the source's said Committed.
+fn moved_on(record: &Record) -> Option<String> {
+    let Record { move_id, phase, seal, .. } = record;
+    let says = match seal {
+        _ if *phase > Phase::Live => format!("that move {move_id} is {phase}"),
+        Some(Seal::Set) => format!("that move {move_id} was committed"),
+        _ => return None,
     };
-    let mark = CopyMark::from_record(record);
-    // Imports have records of their own.
-    let is_import =
-        |meta: &Meta| record.handover.iter().flat_map(|handover| &handover.imports).any(|id| meta.marked(id));
-    let is_copy = |cluster: &Object| mark.is_on(&cluster.key(), &cluster.meta) || is_import(&cluster.meta);
-    let lists = record.touched.iter().map(|namespace| target.list(kind, Some(namespace)).boxed());
-    for listing in side_by_side::all(LISTS, lists.collect()).await? {
-        for cluster in listing.objects {
-            let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(Side::Target, error))?;
-            if !paused && is_copy(&cluster) {
-                return Ok(Some(target.own_name(&cluster.key())));
-            }
+    Some(format!("the target says {says}"))
+}
+
+/// Whether the target went on without this state of the source: `proof` says so, or a copy runs.
+async fn is_left_behind(
+    clusters: ClusterSides<'_>,
+    record: &Record,
+    proof: Option<String>,
+) -> Result<Option<OneSidedMove>, Failure> {
+    let proof = match proof {
+        Some(proof) => Some(proof),
+        None => {
+            let running = clusters.find_running(record).await?;
+            running.map(|copy| describe_running(&copy, &record.move_id))
         }
+    };
+    let Some(proof) = proof else { return Ok(None) };
+    let awake = clusters.find_awake(record).await?;
+    Ok(Some(match awake.is_empty() {
+        true => OneSidedMove::TakenOver(proof),
+        false => OneSidedMove::SourceWentBack { proof, awake },
+    }))
+}
+
+/// Judges a move that the source has no record of, by the objects of its list.
+async fn without_source_record(
+    found: &FoundMove,
+    clusters: ClusterSides<'_>,
+    stored: &Stored,
+    list: &ReleaseList,
+) -> Result<Option<OneSidedMove>, Failure> {
+    let record = &stored.record;
+    let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
+    let there = find_listed(&clusters.sides.source, &clusters.kinds.source, list).await?;
+    if there.is_empty() {
+        let released = deletes && found.orphaned;
+        return Ok(released.then_some(OneSidedMove::LastCopyInTarget));
     }
-    Ok(None)
+    // With what this move noted on them, but without a record: that was removed, and not restored.
+    if there.iter().any(|meta| pause::is_ours(meta, &record.move_id)) {
+        return Ok(None);
+    }
+    is_left_behind(clusters, record, moved_on(record)).await
 }
 
-/// Says that a copy runs.
-pub(crate) fn describe_running(copy: &Key, move_id: &str) -> String {
-    format!("{copy}, a copy of move {move_id}, runs in the target")
-}
-
-/// Whether the source still has one of the objects that the move deletes there, or never had to delete any.
-async fn has_any(source: &Handle, kinds: &KindsOfSide, list: &ReleaseList) -> Result<bool, Failure> {
+/// The objects that the source still has of those that a move deletes there.
+async fn find_listed(source: &Handle, kinds: &KindsOfSide, list: &ReleaseList) -> Result<Vec<Meta>, Failure> {
     let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
     let deleted: BTreeMap<&Uid, &Key> = deleted.map(|entry| (&entry.uid, &entry.key)).collect();
     let wanted: BTreeSet<_> = deleted.values().map(|key| (&key.group_kind, &key.namespace)).collect();
     // A kind that is not served has no objects either.
     let wanted =
         wanted.into_iter().filter_map(|(gk, namespace)| Some((kinds.get(gk)?.clone(), namespace.clone())));
-    for (_, listed) in listing::identities(source, LISTS, wanted.collect()).await? {
-        if listed.required()?.iter().any(|meta| deleted.contains_key(&meta.uid)) {
-            return Ok(true);
-        }
+    let mut there = Vec::new();
+    for (_, listed) in listing::metas(source, LISTS, wanted.collect()).await? {
+        there.extend(listed.required()?.into_iter().filter(|meta| deleted.contains_key(&meta.uid)));
     }
-    Ok(deleted.is_empty())
+    Ok(there)
 }

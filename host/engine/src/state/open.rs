@@ -141,9 +141,10 @@ impl Opened {
         let source_answers = self.records.source.is_some() && !self.source_gone;
         let mut moves = Moves::new(Both::new(source, target), &self.identities, source_answers);
         if let Some(target) = &self.records.target {
-            // A target that may be another than the move's shows nothing of it.
-            let can_be_judged =
-                |found: &&mut FoundMove| found.orphaned || found.is_to(&self.identities.target);
+            // A target that may be another than the move's shows nothing of it, and neither does a source that was not asked.
+            let can_be_judged = |found: &&mut FoundMove| {
+                source_answers && (found.orphaned || found.is_to(&self.identities.target))
+            };
             for found in moves.0.iter_mut().filter(can_be_judged) {
                 found.one_sided = one_sided::judge(found, &self.sides, &self.kinds, target).await?;
             }

@@ -13,6 +13,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::names::{FINISHED, RECORD as LABEL, STATE};
 use pivot_core::record::{ENTRY, Finished, Record, SUMMARY, piece_name, pieces_prefix, record_name};
 use pivot_core::release::ReleaseList;
+use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
 use pivot_places::{Change, PlaceError, Preconditions};
 use serde::Deserialize;
@@ -21,12 +22,13 @@ use serde_json::{Value, json};
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
+use crate::state::cluster_copies::KindsOfSide;
 
 /// Below a ConfigMap's limit of 1 MiB, with room for its metadata.
 pub(crate) const CHUNK: usize = 900_000;
 /// The longest piece that is read: a single line may be longer than a piece should be.
 const MOST: usize = 2 * CHUNK;
-/// How many summaries are kept.
+/// How many summaries are kept, beside those of moves whose Clusters are still there.
 const KEPT: usize = 10;
 /// The same of moves that imported files. They are not only for people: without one, a source that was handed over in those files
 /// can't be released.
@@ -366,11 +368,20 @@ impl Records {
         Ok(all)
     }
 
-    /// Removes the oldest moves' summaries, to make room for one more.
-    pub(crate) async fn forget_old(&self) -> Result<(), Failure> {
+    /// Removes the oldest moves' summaries, to make room for one more. As long as a Cluster has a move's mark, that move's summary may
+    /// have to show that it ended.
+    pub(crate) async fn forget_old(&self, kinds: &KindsOfSide) -> Result<(), Failure> {
         let all = self.finished_by_name().await?.into_iter();
         let (imports, others): (Vec<_>, Vec<_>) = all.partition(|(finished, _)| finished.files.is_some());
         let old = others.into_iter().skip(KEPT - 1).chain(imports.into_iter().skip(IMPORTS_KEPT - 1));
+        let old: Vec<(Finished, String)> = old.collect();
+        let clusters = kinds.iter().find(|(gk, _)| is_cluster(gk)).map(|(_, kind)| kind);
+        let clusters = match clusters.filter(|_| !old.is_empty()) {
+            Some(kind) => self.handle.list_meta(kind, None).await?,
+            None => Vec::new(),
+        };
+        let is_marked = |id: &str| clusters.iter().any(|cluster| cluster.marked(id));
+        let old = old.into_iter().filter(|(finished, _)| !is_marked(&finished.move_id));
         try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
 }

@@ -1,15 +1,44 @@
 //! A side that is restored from a backup of before or during a move, with its records.
 
+use std::sync::{Arc, Mutex};
+
 use pivot_core::names;
-use pivot_engine::{Exit, Failure, Next, OneSidedMove, Stop, run};
+use pivot_core::record::Phase;
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_engine::{Exit, Failure, Next, OneSidedMove, Setup, Stop, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
-use crate::committed::commit;
-use crate::stage::{CLUSTERS, Stage, body, is_record, key, picture, under_way};
-use crate::trouble::live;
+use crate::committed::{Warnings, commit};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_way};
+use crate::trouble::half_committed;
+
+/// A stage whose Cluster shows which workload cluster it is of.
+fn stage() -> Stage {
+    let stage = Stage::new();
+    let endpoint = json!({"host": "10.0.0.1", "port": 6443});
+    stage.source.edit(&cluster(), |body| body["spec"]["controlPlaneEndpoint"] = endpoint.clone()).unwrap();
+    let mut authority = body("", "Secret", "c-ca", Some((CLUSTERS, "Cluster", "c")));
+    authority["data"] = json!({"tls.crt": "Y2E=", "tls.key": "a2V5"});
+    stage.source.insert(authority).unwrap();
+    stage
+}
+
+fn cluster() -> pivot_core::Key {
+    key(CLUSTERS, "Cluster", "c")
+}
+
+/// A move that died when it was about to delete from the source.
+async fn live() -> Stage {
+    let stage = stage();
+    let stop =
+        stage.dies(|verb, key| verb == "patch" && is_record(key, "target"), |verb, _| verb == "patch").await;
+    assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
+    stage
+}
 
 /// Everything that a server holds.
+#[derive(Clone)]
 struct Backup(Vec<Value>);
 
 impl Backup {
@@ -53,6 +82,7 @@ fn advises_nothing_by_hand(stop: &Stop) {
     }
 }
 
+// proves: I14
 #[tokio::test(start_paused = true)]
 async fn a_source_is_kept_if_its_target_lost_the_move() {
     let stage = Stage::new();
@@ -81,6 +111,7 @@ async fn paused_copies_do_not_make_a_source_stale() {
     }
 }
 
+// proves: I14
 #[tokio::test(start_paused = true)]
 async fn a_source_is_out_of_date_only_with_a_proof() {
     for summary in [true, false] {
@@ -95,7 +126,8 @@ async fn a_source_is_out_of_date_only_with_a_proof() {
         let before = (picture(&stage.source), picture(&stage.target));
         for stop in commands(&stage).await {
             let OneSidedMove::TakenOver(proof) = one_sided(&stop) else { panic!("{stop}") };
-            let expected = if summary { "ended at" } else { "Cluster ns/c, a copy of move" };
+            let expected =
+                if summary { "and Cluster ns/c runs there" } else { "Cluster ns/c, a copy of move" };
             assert!(proof.contains(expected), "{proof}");
             assert_eq!(stop.next, [Next::Status], "{stop}");
             advises_nothing_by_hand(&stop);
@@ -104,6 +136,7 @@ async fn a_source_is_out_of_date_only_with_a_proof() {
     }
 }
 
+// proves: I14
 #[tokio::test(start_paused = true)]
 async fn copies_that_may_be_the_last_are_not_removed() {
     let mut stage = commit(Stage::new()).await;
@@ -132,4 +165,239 @@ async fn copies_that_may_be_the_last_are_not_removed() {
     let cluster = stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap();
     assert_eq!(cluster["spec"]["paused"], json!(false));
     assert_eq!(cluster["metadata"]["annotations"].get(names::UNDO), None);
+}
+
+/// A summary alone proves nothing: the target may have been restored, or another cluster may have the name by now.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn summary_alone_makes_no_source_stale() {
+    let authority = key("", "Secret", "c-ca");
+    let changes: [fn(&MemoryPlace); 5] = [
+        |target| {
+            drop(target.edit(&cluster(), |body| body["spec"]["controlPlaneEndpoint"]["host"] = json!("x")))
+        },
+        |target| {
+            drop(target.edit(&key("", "Secret", "c-ca"), |body| body["data"]["tls.crt"] = json!("b3RoZXI=")))
+        },
+        |target| drop(target.remove(&key("", "Secret", "c-ca"))),
+        |target| drop(target.edit(&cluster(), |body| body["spec"]["paused"] = json!(true))),
+        |target| drop(target.remove(&cluster())),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        for source_has_cluster in [true, false] {
+            let stage = live().await;
+            let backup = Backup::take(&stage.source);
+            run::resume(stage.setup()).await.unwrap();
+            backup.restore(&stage.source);
+            if !source_has_cluster {
+                // Then only the summary knows it.
+                stage.source.remove(&cluster()).unwrap();
+                stage.source.remove(&authority).unwrap();
+            }
+            let stop = run::resume(stage.setup()).await.unwrap_err();
+            assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{number}: {stop}");
+            change(&stage.target);
+            let stop = run::resume(stage.setup()).await.unwrap_err();
+            assert_eq!(one_sided(&stop), &OneSidedMove::LastCopyInSource, "{number}: {stop}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn summary_names_sides_and_clusters() {
+    let stage = stage();
+    run::start(stage.setup()).await.unwrap();
+    let finished = run::status(stage.setup()).await.unwrap().finished;
+    let uid = |place: &MemoryPlace| {
+        let namespace =
+            pivot_core::Key::new(pivot_core::GroupKind::new("", "Namespace"), None, "kube-system");
+        place.body(&namespace).unwrap()["metadata"]["uid"].clone()
+    };
+    let summary = serde_json::to_value(&finished[0]).unwrap();
+    assert_eq!((&summary["source"], &summary["target"]), (&uid(&stage.source), &uid(&stage.target)));
+    let clusters = summary["clusters"].as_array().unwrap();
+    assert_eq!(clusters.len(), 1, "{summary}");
+    let named = |field: &str| clusters[0][field].as_str().unwrap();
+    let one = [named("namespace"), named("name"), named("uid"), named("endpoint")];
+    assert_eq!(one, ["ns", "c", "Cluster-c", "10.0.0.1:6443"]);
+    assert!(named("authority").len() == 32 && summary.get("allClusters").is_none(), "{summary}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn summaries_stay_as_long_as_their_clusters() {
+    let mut stage = stage();
+    run::start(stage.setup()).await.unwrap();
+    let first = run::status(stage.setup()).await.unwrap().finished[0].move_id.clone();
+    let summary = stage.target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
+    let long_ago = |body: &mut Value| {
+        let mut finished: Value =
+            serde_json::from_str(body["data"]["finished.json"].as_str().unwrap()).unwrap();
+        finished["ended"] = json!("2020-01-01T00:00:00Z");
+        body["data"]["finished.json"] = json!(finished.to_string());
+    };
+    stage.target.edit(&summary, long_ago).unwrap();
+    let pool = async |stage: &mut Stage, number: usize| {
+        let namespace = format!("pools-{number:02}");
+        let mut pool = body(INFRA, "Pool", "p", None);
+        pool["metadata"]["namespace"] = json!(namespace);
+        pool["metadata"]["uid"] = json!(namespace);
+        stage.source.insert(pool).unwrap();
+        stage.options.scope = Scope::new(Namespaces::One(namespace));
+        run::start(stage.setup()).await.unwrap();
+        let finished = run::status(stage.setup()).await.unwrap().finished;
+        (finished.len(), finished.iter().any(|one| one.move_id == first))
+    };
+    let mut kept = Vec::new();
+    for number in 0..12 {
+        kept.push(pool(&mut stage, number).await);
+    }
+    assert_eq!((kept[8], kept[11]), ((10, true), (11, true)), "{kept:?}");
+    stage.target.remove(&cluster()).unwrap();
+    assert_eq!(pool(&mut stage, 12).await, (10, false));
+}
+
+/// Whatever a backup of the source is of: before the move, or any of its writes up to the commit.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn source_that_went_back_is_never_touched() {
+    let stage = stage();
+    let taken = [&stage.source, &stage.target].map(|place| {
+        let backups = Arc::new(Mutex::new(vec![Backup::take(place)]));
+        let (own, all) = (place.clone(), backups.clone());
+        place.on_call(move |verb, _| {
+            if ["create", "patch", "delete"].contains(&verb) {
+                all.lock().unwrap().push(Backup::take(&own));
+            }
+            None
+        });
+        backups
+    });
+    run::start(stage.setup()).await.unwrap();
+    let end = Backup::take(&stage.target);
+    for place in [&stage.source, &stage.target] {
+        place.on_call(|_, _| None);
+    }
+    let [sources, targets] = taken.map(|backups| backups.lock().unwrap().clone());
+    let record = |backup: &Backup| -> Option<Value> {
+        let text = backup.0.iter().find_map(|body| body["data"]["record.json"].as_str())?;
+        serde_json::from_str(text).ok()
+    };
+    let phase = |backup: &Backup| record(backup).map(|record| record["phase"].clone());
+    let runs = |backup: &Backup| {
+        let cluster = backup.0.iter().find(|body| body["kind"] == "Cluster");
+        cluster.is_some_and(|cluster| cluster["spec"]["paused"] != json!(true))
+    };
+    let whole = sources[0].0.iter().filter(|body| body["metadata"]["namespace"] == "ns").count();
+    let before: Vec<&Backup> = sources
+        .iter()
+        .filter(|backup| phase(backup).is_none_or(|phase| phase == "Paused" || phase == "Copied"))
+        .filter(|backup| {
+            let objects = backup.0.iter().filter(|body| body["metadata"]["namespace"] == "ns");
+            objects.count() >= whole
+        })
+        .collect();
+    assert!(before.len() > 5, "{}", before.len());
+    let resumed = targets.iter().find(|target| runs(target)).unwrap();
+    let released =
+        targets.iter().find(|target| phase(target).is_some_and(|phase| phase == "Released")).unwrap();
+    let (mut awake, mut asleep) = (0, 0);
+    for (target, name) in [(resumed, "resumed"), (released, "released"), (&end, "ended")] {
+        for (number, source) in before.iter().enumerate() {
+            let at = format!("target {name}, source {number} ({:?})", phase(source));
+            target.restore(&stage.target);
+            source.restore(&stage.source);
+            let pictures = (picture(&stage.source), picture(&stage.target));
+            for stop in commands(&stage).await {
+                match &stop.failure {
+                    Failure::OneSidedMove {
+                        one_sided: OneSidedMove::SourceWentBack { awake: found, .. },
+                        ..
+                    } => {
+                        assert!(runs(source), "{at}: {stop}");
+                        assert_eq!(found, &[cluster()], "{at}");
+                        awake += 1;
+                    }
+                    Failure::OneSidedMove { one_sided: OneSidedMove::TakenOver(_), .. } => {
+                        assert!(!runs(source), "{at}: {stop}");
+                        asleep += 1;
+                    }
+                    // Nothing of the move is left but the copies.
+                    _ => assert!(name == "ended" && phase(source).is_none(), "{at}: {stop}"),
+                }
+                assert_eq!(stop.exit == Exit::Empty, matches!(stop.failure, Failure::NoMove), "{at}: {stop}");
+                advises_nothing_by_hand(&stop);
+            }
+            assert_eq!((picture(&stage.source), picture(&stage.target)), pictures, "{at}");
+        }
+    }
+    assert!(awake > 5 && asleep > 5, "{awake} {asleep}");
+}
+
+/// Its copies are paused as its user left them, and carry no annotation of the move.
+#[tokio::test(start_paused = true)]
+async fn clusters_paused_by_users_do_not_count_as_running() {
+    let mut stage = stage();
+    stage.options.scope.move_paused = true;
+    stage.source.edit(&cluster(), |body| body["spec"]["paused"] = json!(true)).unwrap();
+    let before = picture(&stage.source);
+    let stage = half_committed(stage).await;
+    run::rollback(stage.setup()).await.unwrap();
+    assert_eq!(picture(&stage.source), before);
+    assert!(picture(&stage.target).is_empty());
+}
+
+/// A copy that was unpaused and then paused again in the target has been in service.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn copies_paused_again_are_not_removed() {
+    let stage = half_committed(stage()).await;
+    let undo =
+        |body: &mut Value| drop(body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO));
+    stage.target.edit(&cluster(), undo).unwrap();
+    let before = (picture(&stage.source), picture(&stage.target));
+    for stop in commands(&stage).await {
+        assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+    }
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn objects_missing_on_both_sides_are_named() {
+    for deleting in [false, true] {
+        let stage = live().await;
+        if deleting {
+            // Then it may have been released, and deleted in the target since.
+            let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
+            let says = |body: &mut Value| {
+                let text = body["data"]["record.json"].as_str().unwrap();
+                body["data"]["record.json"] = json!(text.replace("\"Committed\"", "\"Released\""));
+            };
+            stage.source.edit(&record, says).unwrap();
+        }
+        let secret = key("", "Secret", "m1-bootstrap");
+        for place in [&stage.source, &stage.target] {
+            place.remove(&secret).unwrap();
+        }
+        let warnings = Arc::new(Warnings::default());
+        run::resume(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();
+        let told = warnings.0.lock().unwrap().join("\n");
+        assert_eq!(told.contains("Secret ns/m1-bootstrap are on neither side"), !deleting, "{told}");
+    }
+}
+
+/// A cluster that was replaced has another identity, and nothing of the move.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn source_is_kept_if_its_target_was_replaced() {
+    let mut stage = commit(stage()).await;
+    stage.target = Stage::empty().target;
+    let before = (picture(&stage.source), picture(&stage.target));
+    for stop in commands(&stage).await {
+        assert!(stop.to_string().contains("the source may be the last copy: keep it"), "{stop}");
+        assert_eq!(stop.exit, Exit::Refused, "{stop}");
+        advises_nothing_by_hand(&stop);
+    }
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+    assert_eq!(under_way(stage.setup()).await.unwrap().record.phase, Phase::Committed);
 }

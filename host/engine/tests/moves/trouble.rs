@@ -402,7 +402,7 @@ async fn a_move_finished_without_its_source_is_not_rolled_back_from_it() {
         [run::rollback(stage.setup()).await.unwrap_err(), run::resume(stage.setup()).await.unwrap_err()]
     {
         assert_eq!(stop.exit, Exit::Refused, "{stop}");
-        assert!(stop.to_string().contains("runs in the target: the target has taken over"), "{stop}");
+        assert!(stop.to_string().contains("the target has taken over"), "{stop}");
         assert!(stop.state.contains("the target has taken over"), "{}", stop.state);
         assert_eq!(stop.next, [Next::Status], "neither is the way");
     }

@@ -138,13 +138,20 @@ fn words(next: &[Next]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-fn lost() -> [OneSidedMove; 3] {
+fn lost() -> [OneSidedMove; 4] {
     let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
     // Doesn't compile if there is another.
     match taken_over {
-        OneSidedMove::TakenOver(_) | OneSidedMove::LastCopyInSource | OneSidedMove::LastCopyInTarget => {}
+        OneSidedMove::TakenOver(_)
+        | OneSidedMove::SourceWentBack { .. }
+        | OneSidedMove::LastCopyInSource
+        | OneSidedMove::LastCopyInTarget => {}
     }
-    [taken_over, OneSidedMove::LastCopyInSource, OneSidedMove::LastCopyInTarget]
+    let went_back = OneSidedMove::SourceWentBack {
+        proof: "the target says that move 1234 ended at noon".into(),
+        awake: vec![capi("Cluster", "edge")],
+    };
+    [taken_over, went_back, OneSidedMove::LastCopyInSource, OneSidedMove::LastCopyInTarget]
 }
 
 fn one_records() -> String {

@@ -489,7 +489,7 @@ fn each_one_sided_move_says_which_copies_to_keep() {
         err.text()
     };
     expect![[r#"
-        error: the source says that move 1234 is committed, and the target has neither a record nor a summary of it, and no copy that runs: the target may have been restored from a backup, and the source may be the last copy
+        error: the source says that move 1234 is committed, and the target has no record of it, and no complete copy that runs: the target may have been restored from a backup, and the source may be the last copy
         state: the source is the truth
         next:  pivot-host status
     "#]].assert_eq(&said(OneSidedMove::LastCopyInSource));
@@ -498,6 +498,13 @@ fn each_one_sided_move_says_which_copies_to_keep() {
         state: the source is the truth
         next:  pivot-host status
     "#]].assert_eq(&said(OneSidedMove::LastCopyInTarget));
+    let awake = vec![Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "c")];
+    let proof = "the target says that move 1234 ended at noon".to_owned();
+    expect![[r#"
+        error: the target says that move 1234 ended at noon, and the source is in a state of before that, as after a restore from a backup: Cluster ns/c may be managed twice; pause what the source has of them at once
+        state: the source is the truth
+        next:  pivot-host status
+    "#]].assert_eq(&said(OneSidedMove::SourceWentBack { proof, awake }));
     expect![[r#"
         error: the target says that move 1234 ended at noon: the target has taken over, and what the source has is out of date; keep its Clusters paused
         state: the source is the truth

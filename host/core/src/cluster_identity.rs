@@ -1,0 +1,141 @@
+//! By what two objects show that they describe the same workload cluster: its control plane's address, and its certificate authority.
+//!
+//! Names and UIDs don't show that: a name can be used again, and each management cluster gives its own UIDs.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::kind::GroupKind;
+use crate::object::{Key, Object, ObjectError, Uid};
+use crate::release::hex;
+
+/// Identity of a workload cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterIdentity {
+    /// Host and port of the control plane; none before it has an address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Digest of its authority's certificate, which is public; none if the provider keeps that elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<String>,
+}
+
+/// Cluster that moved, by its name in the target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MovedCluster {
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// UID that it had in the source.
+    pub uid: Uid,
+    /// Its workload cluster.
+    #[serde(flatten)]
+    pub identity: ClusterIdentity,
+}
+
+impl ClusterIdentity {
+    /// Reads the identity of a Cluster; `authority` is the Secret of [`authority_of`], if there is one.
+    pub fn read(cluster: &Object, authority: Option<&Object>) -> Result<Self, ObjectError> {
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct View {
+            spec: Spec,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Spec {
+            control_plane_endpoint: Option<Endpoint>,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct Endpoint {
+            host: String,
+            port: u32,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct Authority {
+            data: Option<Certificate>,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct Certificate {
+            #[serde(rename = "tls.crt")]
+            certificate: Option<String>,
+        }
+        let Endpoint { host, port } = cluster.view::<View>()?.spec.control_plane_endpoint.unwrap_or_default();
+        let authority = authority.map(Object::view::<Authority>).transpose()?.unwrap_or_default();
+        Ok(Self {
+            endpoint: (!host.is_empty()).then(|| format!("{host}:{port}")),
+            authority: authority
+                .data
+                .and_then(|data| data.certificate)
+                .map(|text| hex(&Sha256::digest(text))),
+        })
+    }
+
+    /// Whether both are certainly of one workload cluster. Without an address nothing shows that.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.endpoint.is_some() && self == other
+    }
+}
+
+/// Name of the Secret that has the certificate authority of a Cluster.
+pub fn authority_of(cluster: &Key) -> Key {
+    Key::new(GroupKind::new("", "Secret"), cluster.namespace.as_deref(), format!("{}-ca", cluster.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::kind::{Kind, KindLabels};
+
+    fn object(kind: &str, fields: Value) -> Object {
+        let kind = Kind {
+            group_kind: GroupKind::new("", kind),
+            version: "v1".into(),
+            plural: String::new(),
+            namespaced: true,
+            status_subresource: true,
+            served: vec![],
+            labels: KindLabels::default(),
+        };
+        let mut body = json!({"metadata": {"name": "c", "namespace": "ns"}});
+        crate::merge::apply(&mut body, &fields);
+        Object::from_value(Arc::new(kind), &body).unwrap()
+    }
+
+    fn identity(host: &str, certificate: Option<&str>) -> ClusterIdentity {
+        let spec = json!({"spec": {"controlPlaneEndpoint": {"host": host, "port": 6443}}});
+        let authority = certificate
+            .map(|text| object("Secret", json!({"data": {"tls.crt": text, "tls.key": "c2VjcmV0"}})));
+        ClusterIdentity::read(&object("Cluster", spec), authority.as_ref()).unwrap()
+    }
+
+    #[test]
+    fn clusters_are_same_by_address_and_authority() {
+        let one = identity("10.0.0.1", Some("Y2E="));
+        assert_eq!(one.endpoint.as_deref(), Some("10.0.0.1:6443"));
+        assert!(one.is_same(&identity("10.0.0.1", Some("Y2E="))));
+        for other in [
+            identity("10.0.0.2", Some("Y2E=")),
+            identity("10.0.0.1", Some("Y2I=")),
+            identity("10.0.0.1", None),
+        ] {
+            assert!(!one.is_same(&other), "{other:?}");
+        }
+        let (managed, unborn) = (identity("eks", None), identity("", Some("Y2E=")));
+        assert!(managed.is_same(&managed) && !unborn.is_same(&unborn));
+        assert_eq!(
+            ClusterIdentity::read(&object("Cluster", json!({})), None).unwrap(),
+            ClusterIdentity::default()
+        );
+    }
+}

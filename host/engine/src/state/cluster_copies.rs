@@ -1,0 +1,207 @@
+//! The Clusters of a move, on either side: which of them run, and whether those of both sides are the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use pivot_core::cluster_identity::{ClusterIdentity, MovedCluster, authority_of};
+use pivot_core::copy_mark::CopyMark;
+use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Record};
+use pivot_core::refusal::some_of;
+use pivot_core::release::UidSet;
+use pivot_core::soft::is_cluster;
+use pivot_core::{Both, GroupKind, Key, Kind, Meta, Object, Uid, pause};
+
+use crate::outcome::failure::Failure;
+use crate::requests::side::Handle;
+use crate::requests::side_by_side::{self, LISTS, OBJECTS};
+
+/// The kinds of one side.
+pub(crate) type KindsOfSide = BTreeMap<GroupKind, Arc<Kind>>;
+
+/// Two sides of a move, the target by the source's names.
+#[derive(Clone, Copy)]
+pub(crate) struct ClusterSides<'a> {
+    pub(crate) sides: &'a Both<Handle>,
+    pub(crate) kinds: &'a Both<KindsOfSide>,
+}
+
+/// Whether a Cluster is paused.
+pub(crate) fn is_paused(side: &Handle, cluster: &Object) -> Result<bool, Failure> {
+    pause::is_paused(cluster).map_err(|error| Failure::Object(side.side, error))
+}
+
+/// The Clusters that a side has where a move works.
+async fn list(side: &Handle, kinds: &KindsOfSide, record: &Record) -> Result<Vec<Object>, Failure> {
+    let Some(kind) = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| kinds.get(gk)) else {
+        return Ok(Vec::new());
+    };
+    let lists = record.touched.iter().map(|namespace| side.list(kind, Some(namespace)).boxed());
+    let listed = side_by_side::all(LISTS, lists.collect()).await?;
+    Ok(listed.into_iter().flat_map(|listing| listing.objects).collect())
+}
+
+/// Whether an object of the target is a copy of a move, or of an import of its files.
+fn is_copy(record: &Record, cluster: &Object) -> bool {
+    let imports = || record.handover.iter().flat_map(|handover| &handover.imports);
+    let is_import = |meta: &Meta| imports().any(|id| meta.marked(id));
+    CopyMark::from_record(record).is_on(&cluster.key(), &cluster.meta) || is_import(&cluster.meta)
+}
+
+impl ClusterSides<'_> {
+    /// The source's Clusters that a move takes.
+    async fn originals(self, record: &Record) -> Result<Vec<Object>, Failure> {
+        let mut all = list(&self.sides.source, &self.kinds.source, record).await?;
+        let takes = |key: &Key| record.scope.includes(key.namespace.as_deref()) && record.scope.names(key);
+        all.retain(|cluster| takes(&cluster.key()));
+        Ok(all)
+    }
+
+    /// A Cluster of the copy that runs, or has run, by its name in the target. A copy that this move paused has the annotation that
+    /// undoes it until it is unpaused: one that has lost it and is paused was paused again.
+    pub(crate) async fn find_running(self, record: &Record) -> Result<Option<Key>, Failure> {
+        let target = &self.sides.target;
+        let mut paused = Vec::new();
+        for cluster in list(target, &self.kinds.target, record).await? {
+            if !is_copy(record, &cluster) {
+                continue;
+            }
+            if !is_paused(target, &cluster)? {
+                return Ok(Some(target.own_name(&cluster.key())));
+            }
+            paused.push(cluster);
+        }
+        paused
+            .retain(|copy| copy.meta.marked(&record.move_id) && !pause::is_ours(&copy.meta, &record.move_id));
+        if paused.is_empty() || !self.sides.source.can().has_controllers {
+            return Ok(None);
+        }
+        let mut asleep = BTreeSet::new();
+        for cluster in self.originals(record).await? {
+            let by_user = !pause::is_ours(&cluster.meta, &record.move_id);
+            if by_user && is_paused(&self.sides.source, &cluster)? {
+                asleep.insert(cluster.key());
+            }
+        }
+        let again = paused.into_iter().map(|copy| copy.key()).find(|key| !asleep.contains(key));
+        Ok(again.map(|key| target.own_name(&key)))
+    }
+
+    /// The source's Clusters that nothing pauses.
+    pub(crate) async fn find_awake(self, record: &Record) -> Result<Vec<Key>, Failure> {
+        let mut awake = Vec::new();
+        for cluster in self.originals(record).await? {
+            if !is_paused(&self.sides.source, &cluster)? {
+                awake.push(cluster.key());
+            }
+        }
+        Ok(awake)
+    }
+
+    /// Shows that the target has a complete, running copy: each Cluster that the source still has, or that the move's summary names,
+    /// is there under its name, of the same workload cluster, and not paused unless its user paused it in the source.
+    pub(crate) async fn prove_takeover(
+        self,
+        record: &Record,
+        summary: Option<&Finished>,
+    ) -> Result<Option<String>, Failure> {
+        let Both { source, target } = self.sides;
+        let copies = list(target, &self.kinds.target, record).await?;
+        let copies: BTreeMap<Key, &Object> = copies.iter().map(|copy| (copy.key(), copy)).collect();
+        let mut wanted: Vec<(Key, ClusterIdentity)> = Vec::new();
+        let mut asleep = BTreeSet::new();
+        let originals = self.originals(record).await?;
+        let all: UidSet = originals.iter().map(|cluster| &cluster.meta.uid).collect();
+        // Then the summary doesn't name all of them.
+        if summary.and_then(|summary| summary.all_clusters.as_ref()).is_some_and(|moved| *moved != all) {
+            return Ok(None);
+        }
+        for cluster in originals {
+            if is_paused(source, &cluster)? && !pause::is_ours(&cluster.meta, &record.move_id) {
+                asleep.insert(cluster.key());
+            }
+            wanted.push((cluster.key(), read_identity(source, &self.kinds.source, &cluster).await?));
+        }
+        let by_own_name: BTreeMap<Key, &Key> = copies.keys().map(|key| (target.own_name(key), key)).collect();
+        for moved in summary.iter().flat_map(|summary| &summary.clusters) {
+            let named =
+                |key: &Key| key.namespace.as_ref() == Some(&moved.namespace) && key.name == moved.name;
+            match by_own_name.iter().find(|(own, _)| named(own)) {
+                Some((_, key)) => wanted.push(((*key).clone(), moved.identity.clone())),
+                None => return Ok(None),
+            }
+        }
+        let mut running = BTreeSet::new();
+        for (key, identity) in &wanted {
+            let Some(copy) = copies.get(key).filter(|copy| !copy.meta.deleting()) else { return Ok(None) };
+            // A later move may have marked it again.
+            let marked = summary.is_some() || is_copy(record, copy);
+            let rests = asleep.contains(key) && summary.is_some();
+            let runs = !is_paused(target, copy)? || rests;
+            if !(marked && runs && identity.is_same(&read_identity(target, &self.kinds.target, copy).await?))
+            {
+                return Ok(None);
+            }
+            running.insert(target.own_name(key));
+        }
+        let names = some_of(&running.iter().collect::<Vec<_>>(), 5);
+        let id = &record.move_id;
+        Ok(match (running.len(), summary) {
+            (0, _) => None,
+            (_, Some(summary)) => Some(format!(
+                "the target says that move {id} ended at {}, and {names} runs there",
+                summary.ended
+            )),
+            (1, None) => Some(describe_running(&names, id)),
+            (_, None) => Some(format!("{names}, copies of move {id}, run in the target")),
+        })
+    }
+}
+
+/// Says that a copy runs.
+pub(crate) fn describe_running(copy: &dyn std::fmt::Display, move_id: &str) -> String {
+    format!("{copy}, a copy of move {move_id}, runs in the target")
+}
+
+async fn read_authority(
+    side: &Handle,
+    kinds: &KindsOfSide,
+    cluster: &Key,
+) -> Result<Option<Object>, Failure> {
+    match kinds.get(&GroupKind::new("", "Secret")) {
+        Some(kind) => side.get(kind, &authority_of(cluster)).await,
+        None => Ok(None),
+    }
+}
+
+async fn read_identity(
+    side: &Handle,
+    kinds: &KindsOfSide,
+    cluster: &Object,
+) -> Result<ClusterIdentity, Failure> {
+    let authority = read_authority(side, kinds, &cluster.key()).await?;
+    ClusterIdentity::read(cluster, authority.as_ref()).map_err(|error| Failure::Object(side.side, error))
+}
+
+/// Describes the copies of Clusters that moved, for the summary of their move. `moved` are those by their names and UIDs in the source.
+pub(crate) async fn describe_moved(
+    target: &Handle,
+    kinds: &KindsOfSide,
+    moved: &BTreeMap<Key, Uid>,
+) -> Result<Vec<MovedCluster>, Failure> {
+    let looks = moved.iter().take(MOST_MOVED_CLUSTERS).map(|(key, uid)| {
+        async move {
+            let Some(kind) = kinds.get(&key.group_kind) else { return Ok(None) };
+            let (copy, authority) =
+                tokio::try_join!(target.get(kind, key), read_authority(target, kinds, key))?;
+            let Some(copy) = copy else { return Ok(None) };
+            let identity = ClusterIdentity::read(&copy, authority.as_ref())
+                .map_err(|error| Failure::Object(target.side, error))?;
+            let Key { namespace, name, .. } = target.own_name(key);
+            let namespace = namespace.unwrap_or_default();
+            Ok(Some(MovedCluster { namespace, name, uid: uid.clone(), identity }))
+        }
+        .boxed()
+    });
+    Ok(side_by_side::all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect())
+}
