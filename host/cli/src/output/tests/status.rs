@@ -343,7 +343,7 @@ fn a_status_of_a_restored_side_says_which_copies_to_keep() {
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
               lease    free
-              note     the source says that move 1234 is committed, and the target has neither a record nor a summary of it, and no copy that runs: the target may have been restored from a backup, and the source may be the last copy; keep it, paused as it is, and restore the target from a backup of after the commit
+              note     the source says that move 1234 is committed, and the target has no record of it, and no complete copy that runs: the target may have been restored from a backup, and the source may be the last copy; keep it, paused as it is, and restore the target from a backup of after the commit
         "#]],
     );
     let next = ["pivot-host resume --source-gone".to_owned()];
