@@ -51,6 +51,8 @@ pub struct Options {
     pub accept_unverified: BTreeSet<GroupKind>,
     /// Don't wait for the target's controllers.
     pub no_wait: bool,
+    /// Stop once the target has taken over, before anything is deleted from the source.
+    pub stop_before_release: bool,
     /// Don't wait for another run's lease to expire.
     pub take_over: bool,
     /// Use objects of the same name in the target that others need too, although they differ.
@@ -96,6 +98,7 @@ impl Options {
             assume_paused: false,
             accept_unverified: BTreeSet::new(),
             no_wait: false,
+            stop_before_release: false,
             take_over: false,
             use_existing: false,
             accept_plugin_change: false,

@@ -15,7 +15,7 @@ use super::clusters::{Cluster, Namespace, clusters};
 use super::describe::{Description, description};
 use super::flags::{
     Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OutputFormat, PlanVerb, Planned, Rbac,
-    Resume, Rollback, Shell, Taking, Verb, Waits, Which,
+    Resume, Rollback, Shell, StopStep, Taking, Verb, Waits, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
@@ -464,6 +464,7 @@ fn waiting(options: Options, waits: &Waits) -> Result<Options> {
         assume_paused,
         accept_unverified,
         no_wait,
+        stop_before,
     } = waits;
     Ok(Options {
         pause_timeout: duration("--pause-timeout", pause_timeout)?,
@@ -473,6 +474,7 @@ fn waiting(options: Options, waits: &Waits) -> Result<Options> {
         assume_paused: *assume_paused,
         accept_unverified: kinds("--accept-unverified", accept_unverified)?,
         no_wait: *no_wait,
+        stop_before_release: *stop_before == Some(StopStep::Release),
         ..options
     })
 }

@@ -360,6 +360,16 @@ pub(crate) struct Waits {
     /// Don't wait for the target's controllers
     #[arg(long)]
     pub(crate) no_wait: bool,
+    /// Stop once the target has taken over, while the source still has everything: back the target up, then `resume`
+    #[arg(long, value_enum, value_name = "STEP")]
+    pub(crate) stop_before: Option<StopStep>,
+}
+
+/// Where a move can be told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StopStep {
+    /// Before anything is deleted from the source
+    Release,
 }
 
 #[derive(Clone, Debug, Args)]

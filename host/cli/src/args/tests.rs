@@ -269,9 +269,9 @@ fn what_is_accepted_reaches_the_scope() {
 fn waiting_is_said_as_people_say_it() {
     let options = choices(
         "pivot-host move --to-kubeconfig b --pause-timeout 90 --gate-timeout 1h30m --timeout 2m \
-         --assume-paused --no-wait --settle-concurrency 1 --accept-unverified A.g,B.g",
+         --assume-paused --no-wait --settle-concurrency 1 --accept-unverified A.g,B.g --stop-before release",
     );
-    // A run that resumes the move gets the same flags.
+    // A run that resumes the move gets the same flags, but doesn't stop where this one did.
     let decided = [
         "--assume-paused",
         "--no-wait",
@@ -287,7 +287,7 @@ fn waiting_is_said_as_people_say_it() {
     assert_eq!(options.pause_timeout, Duration::from_secs(90));
     assert_eq!(options.gate_timeout, Duration::from_secs(5400));
     assert_eq!(options.verify_timeout, Duration::from_secs(120));
-    assert!(options.assume_paused && options.no_wait);
+    assert!(options.assume_paused && options.no_wait && options.stop_before_release);
 }
 
 #[test]

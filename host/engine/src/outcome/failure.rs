@@ -165,6 +165,8 @@ pub enum Failure {
     },
     /// The target's controllers did not show in time that they took over these objects.
     NotTakenOver(Vec<Awaited>),
+    /// The run was to stop before anything is deleted from the source, and the target has taken over.
+    StoppedBeforeRelease,
     /// Some objects could not be released; everything else is done.
     Unsettled(Vec<Held>),
     /// An internal error: a bug in pivot-host.
@@ -324,6 +326,9 @@ impl fmt::Display for Failure {
                 f,
                 "move {move_id} handed this source over in files: where those were imported, another management cluster is at \
                  work on the same machines"
+            ),
+            Self::StoppedBeforeRelease => f.write_str(
+                "stopped as asked, before anything is deleted from the source: the target has taken over; back it up, then resume",
             ),
             Self::PluginsRefused => f.write_str("the plugins were refused"),
             Self::Plugins { move_id, begun, remedy: _ } => write!(

@@ -51,6 +51,9 @@ impl ActiveMove {
             job.safe_point()?;
             self.record_time(Phase::Live);
         }
+        if job.options.stop_before_release && !job.options.source_gone {
+            return Err(self.stop_before_release());
+        }
         let mut prepared = None;
         if self.journal.source_record_is_gone() && !job.options.source_gone {
             lost_record::nothing_left(&job, &list).await?;
@@ -107,6 +110,18 @@ impl ActiveMove {
         self.close(&done, &moved).await?;
         self.record_time(Phase::Settled);
         Ok(done)
+    }
+
+    /// Why the run stops here: as asked, or because that comes too late.
+    fn stop_before_release(&self) -> Failure {
+        let record = &self.journal.record;
+        match record.phase > Phase::Live {
+            true => Failure::Declined(format!(
+                "move {} has begun to delete from the source: it can't stop before that any more",
+                record.move_id
+            )),
+            false => Failure::StoppedBeforeRelease,
+        }
     }
 
     /// Reports what is on neither side, if the source's record proves that nothing was deleted, and another run made the copies.

@@ -384,3 +384,30 @@ async fn nothing_is_deleted_before_the_record_says_released() {
     run::resume(stage.setup()).await.unwrap();
     assert_eq!(picture(&stage.source).into_keys().collect::<Vec<_>>(), ["Secret ns/pull"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn move_stops_before_release_while_source_is_whole() {
+    let mut stage = Stage::new();
+    let before = stage.source.keys();
+    stage.options.stop_before_release = true;
+    for command in ["move", "resume"] {
+        let stop = match command {
+            "move" => run::start(stage.setup()).await.unwrap_err(),
+            _ => run::resume(stage.setup()).await.unwrap_err(),
+        };
+        assert!(matches!(stop.failure, Failure::StoppedBeforeRelease), "{command}: {stop}");
+        assert_eq!((stop.exit, stop.phase), (Exit::PastCommit, Some(Phase::Live)), "{command}");
+        assert_eq!(stop.next, [Next::Resume], "{command}");
+        assert!(before.iter().all(|key| stage.source.body(key).is_some()), "{command}");
+        assert!(paused(&stage.source) && !paused(&stage.target), "{command}");
+    }
+    stage.options.stop_before_release = false;
+    run::resume(stage.setup()).await.unwrap();
+    assert!(stage.source.body(&key(CLUSTERS, "Cluster", "c")).is_none());
+    // Too late.
+    let mut stage = live().await;
+    stage.options.stop_before_release = true;
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::Declined(_)) && stop.exit == Exit::Refused, "{stop}");
+    assert_eq!(stop.next, [Next::Resume]);
+}
