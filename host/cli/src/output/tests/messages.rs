@@ -252,6 +252,7 @@ fn failures() -> String {
             remedy: Box::new(Remedy::AcceptPluginChange),
         },
         Failure::NotTakenOver(vec![awaited()]),
+        Failure::StoppedBeforeRelease,
         Failure::Unsettled(vec![Held { object: machine(), why: "it keeps changing".into() }]),
         Failure::Bug("no step 7".into()),
     ]
@@ -306,6 +307,7 @@ fn name(failure: &Failure) -> &'static str {
         Failure::PluginsRefused => "PluginsRefused",
         Failure::Plugins { .. } => "Plugins",
         Failure::NotTakenOver(_) => "NotTakenOver",
+        Failure::StoppedBeforeRelease => "StoppedBeforeRelease",
         Failure::Unsettled(_) => "Unsettled",
         Failure::Bug(_) => "Bug",
     }
