@@ -20,7 +20,7 @@ use super::lines::count;
 use super::move_report::MoveReport;
 use super::reported::{Reported, ReportedWarning};
 use super::saved::foreseen;
-use super::{remedies, result, text};
+use super::{remedies, status, text};
 
 const PAGE: &str = include_str!("page/page.html");
 const PLACE: &str = "{{DATA}}";
@@ -78,7 +78,7 @@ impl PlanPage<'_> {
         let (source, target) = self.sides;
         let head = Head { title: "Plan of a move", verdict, source, target, facts };
         let moves = self.moves.iter().zip(self.next);
-        let moves = moves.map(|(one, next)| UnderWay { lines: result::one_under_way(one), next }).collect();
+        let moves = moves.map(|(one, next)| UnderWay { lines: status::one_under_way(one), next }).collect();
         let plan = Some(Content::of(self.plan, moves));
         let Self { files, reported, failed: message, .. } = *self;
         let (accepted, findings) = (reported.accepted(), reported.findings());

@@ -1,0 +1,385 @@
+//! The state of moves, for people.
+
+use std::collections::BTreeMap;
+
+use pivot_core::grouped::{counted, thousands};
+use pivot_core::record::{Finished, Handover, Phase, Record, Seal};
+use pivot_core::refusal::some_of;
+use pivot_core::{GroupKind, Key, Side, words};
+use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Situation, Status, WaitingCopies};
+
+use super::lines;
+use super::lines::count;
+use super::text::Text;
+
+/// How many characters are printed of what a record says for people.
+const SHOWN: usize = 200;
+
+/// The state of moves. `next` are whole commands, for each move.
+pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Vec<String>]) -> Text {
+    let mut text = Text::default();
+    if status.moves.is_empty() {
+        text.line(nothing(status, source, target));
+    }
+    for (index, (one, next)) in status.moves.iter().zip(next).enumerate() {
+        if index > 0 {
+            text.gap();
+        }
+        text.append(of_move(status, one, (source, target), next));
+    }
+    text.append(last_moves(&status.finished));
+    if let Some(left) = &status.left {
+        text.gap();
+        text.append(leftover(left, source));
+    }
+    text
+}
+
+/// An object whose kind the context names.
+fn path(key: &Key) -> String {
+    key.namespace.iter().map(|namespace| format!("{namespace}/")).chain([key.name.clone()]).collect()
+}
+
+/// Whether the source can be deleted, or what would be lost with it.
+fn leftover(left: &Leftover, source: &str) -> Text {
+    let Leftover {
+        may_be_deleted,
+        only_here,
+        with_finalizers,
+        on_both,
+        provider_secrets,
+        beside_moved,
+        unread,
+    } = left;
+    let both = match on_both {
+        0 => "no objects of Cluster API are left in it".to_owned(),
+        number => {
+            format!(
+                "of what is left of Cluster API in it, {}, the target has copies",
+                count(*number, "object")
+            )
+        }
+    };
+    if *may_be_deleted {
+        return Text::from(format!("The source, {source}, may be deleted: {both}."));
+    }
+    let mut text = Text::from(format!("The source, {source}, should not be deleted yet:"));
+    let mut kinds: BTreeMap<&GroupKind, Vec<&Key>> = BTreeMap::new();
+    for key in only_here {
+        kinds.entry(&key.group_kind).or_default().push(key);
+    }
+    for (kind, keys) in kinds {
+        let names: Vec<String> = keys.iter().copied().map(path).collect();
+        text.line(format!(
+            "  no copy in the target: {} {kind}: {}",
+            thousands(keys.len()),
+            some_of(&names, 3)
+        ));
+    }
+    if *with_finalizers > 0 {
+        text.line(format!(
+            "  {} of these have finalizers: machines or networks that they stand for would be left without a controller",
+            thousands(*with_finalizers)
+        ));
+    }
+    if !provider_secrets.is_empty() {
+        let names: Vec<String> = provider_secrets.iter().map(path).collect();
+        text.line(format!("  Secrets of providers that the target has none of: {}", some_of(&names, 3)));
+    }
+    if !beside_moved.is_empty() {
+        text.line(format!(
+            "  not in the target, and what moved may name it: {}",
+            counted(&beside_moved.iter().collect::<Vec<_>>(), 3)
+        ));
+    }
+    if !unread.is_empty() {
+        text.line(format!(
+            "  not known, because they may not be listed: {}",
+            some_of(&unread.iter().collect::<Vec<_>>(), 8)
+        ));
+    }
+    text
+}
+
+fn nothing(status: &Status, source: &str, target: &str) -> String {
+    match (&status.missing, &status.silent) {
+        (Some(missing), _) => {
+            let given = if *missing == Side::Source { target } else { source };
+            let copies = status.waiting_copies.iter().map(|copies| describe_waiting(copies, given));
+            let copies: Vec<String> = copies.collect();
+            match copies.is_empty() {
+                true => format!(
+                    "No move is under way out of {given}, and none into it is committed: a move that is not has its record in its source."
+                ),
+                false => copies.join("\n"),
+            }
+        }
+        (None, silent) => between(silent.as_ref(), source, target),
+    }
+}
+
+/// Copies whose move is known to its source alone.
+fn describe_waiting(copies: &WaitingCopies, given: &str) -> String {
+    let WaitingCopies { move_id, clusters } = copies;
+    format!(
+        "In {given} wait, paused, {}: copies of move {move_id}, of which it has no record. The move's source has one: name that cluster \
+         with --kubeconfig, and this one with --to-kubeconfig.",
+        counted(&clusters.iter().collect::<Vec<_>>(), 3)
+    )
+}
+
+fn between(silent: Option<&(Side, String)>, source: &str, target: &str) -> String {
+    match silent {
+        None => format!("No move is under way from {source} to {target}."),
+        Some((Side::Target, why)) => {
+            format!("No move is under way from {source}. The target, {target}, does not answer: {why}.")
+        }
+        Some((Side::Source, why)) => format!(
+            "{target} knows of no committed move into it. The source, {source}, does not answer: {why}; a move that is under way is not committed; its progress can be seen once the source answers."
+        ),
+    }
+}
+
+fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), next: &[String]) -> Text {
+    let MoveStatus { record, .. } = one;
+    let plugins: Vec<String> =
+        record.plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
+    let plugins = if plugins.is_empty() { "<none>".to_owned() } else { plugins.join(", ") };
+    let sides = match one.missing {
+        None => format!("from {source} to {target}"),
+        Some(Side::Target) => format!("out of {source} (no target given)"),
+        Some(Side::Source) => format!("into {target} (no source given)"),
+    };
+    let mut text = Text::default();
+    text.strong("Move:", format!("{}, {sides}", record.move_id));
+    text.gap();
+    let silent = status.silent.as_ref().map(|(side, _)| *side);
+    for (name, value) in [
+        ("phase", phase(one)),
+        // Whether the target is a directory makes no difference to it.
+        ("state", Situation::of_status(one, silent, false).state()),
+        ("what", record.scope.to_string()),
+        ("started", started(record)),
+        ("plugins", plugins),
+        ("lease", lease(status, &record.move_id)),
+    ] {
+        // The locks are in the source.
+        if name == "lease" && one.missing == Some(Side::Source) {
+            continue;
+        }
+        text.line(format!("  {name:8} {value}"));
+    }
+    if let Some(plan) = &record.plan {
+        let needs = if record.phase.committed() { "" } else { "; resume needs its file, with --plan" };
+        text.line(format!("  {:8} the saved one with checksum {plan}{needs}", "plan"));
+    }
+    if let Some(note) = note(status, one) {
+        text.line(format!("  {:8} {note}", "note"));
+    }
+    for (index, line) in next.iter().enumerate() {
+        text.line(format!("  {:8} {line}", if index == 0 { "next" } else { "or" }));
+    }
+    text
+}
+
+fn phase(one: &MoveStatus) -> String {
+    let MoveStatus { decides, record, one_sided, .. } = one;
+    let phase = record.phase;
+    match (phase.committed(), decides) {
+        _ if one_sided.is_some() => {
+            format!("{phase} (by the record in the {decides}; the other side has none)")
+        }
+        (true, Side::Source) => {
+            format!("{phase} or later (resume only; the record in the target decides and was not read)")
+        }
+        (true, Side::Target) if record.seal == Some(Seal::Set) && phase < Phase::Settled => {
+            format!(
+                "{phase} (resume only; sealed: while its source is away, an agent may finish it in the target, or has finished it: the agent's log says which)"
+            )
+        }
+        (true, Side::Target) => format!("{phase} (resume only; the record in the target decides)"),
+        (false, _) if record.is_withdrawn() => {
+            format!(
+                "{phase} (handed over{}, and being rolled back: the files must not be imported)",
+                to(record)
+            )
+        }
+        (false, _) if record.handed_over().is_some() => {
+            format!("{phase} (handed over{}: the source waits, paused, until that is imported)", to(record))
+        }
+        (false, _) => format!("{phase} (resume or roll back; the record in the {decides} decides)"),
+    }
+}
+
+/// Where a source was handed over, and when.
+fn to(record: &Record) -> String {
+    let shown = |text: &str| words::line(text, SHOWN);
+    let said = |handover: &Handover| format!(" in {} on {}", shown(&handover.to), shown(&handover.at));
+    record.handover.as_ref().map(said).unwrap_or_default()
+}
+
+/// Moves under way, found while a plan is made. `next` are whole commands, for each move.
+pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
+    let mut text = Text::default();
+    if moves.is_empty() {
+        return text;
+    }
+    text.gap();
+    text.line("Moves under way:");
+    for (one, next) in moves.iter().zip(next) {
+        let record = &one.record;
+        text.line(format!("  move {}, {}, {}", record.move_id, record.scope, phase(one)));
+        text.line(format!("    started  {}", started(record)));
+        if let Some(note) = one_sided(one) {
+            text.line(format!("    note     {note}"));
+        }
+        for (index, line) in next.iter().enumerate() {
+            text.line(format!("    {:8} {line}", if index == 0 { "next" } else { "or" }));
+        }
+    }
+    text
+}
+
+/// The same of one move, without commands.
+pub(super) fn one_under_way(one: &MoveStatus) -> Vec<String> {
+    let record = &one.record;
+    let said = format!("Move {}, {}, {}", record.move_id, record.scope, phase(one));
+    [said, format!("Started {}", started(record))].into_iter().chain(one_sided(one)).collect()
+}
+
+fn started(record: &Record) -> String {
+    if record.by.is_empty() { record.started.clone() } else { format!("{} by {}", record.started, record.by) }
+}
+
+/// The holder of the move's locks.
+fn lease(status: &Status, move_id: &str) -> String {
+    let ours = |lock: &&LockStatus| lock.move_id.as_deref() == Some(move_id) && !lock.holder.is_empty();
+    let held: Vec<String> = status.locks.iter().filter(ours).map(describe_lock).collect();
+    if held.is_empty() { "free".to_owned() } else { some_of(&held, 3) }
+}
+
+fn describe_lock(lock: &LockStatus) -> String {
+    let LockStatus { name, holder, renewed_seconds_ago, .. } = lock;
+    match renewed_seconds_ago {
+        Some(seconds) if lock.is_alive() => {
+            format!(
+                "{name} held by {holder}, a run that is at work (renewed {seconds} s ago by its clock): wait until it ends"
+            )
+        }
+        Some(seconds) => {
+            format!(
+                "{name} held by {holder}, a run that renewed it last {seconds} s ago by its clock: unless the clocks differ, it is dead"
+            )
+        }
+        None => format!("{name} held by {holder}"),
+    }
+}
+
+/// What the user has to know before running one of the next commands.
+fn note(status: &Status, one: &MoveStatus) -> Option<String> {
+    if let Some(note) = one_sided(one) {
+        return Some(note);
+    }
+    let (side, why) = status.silent.as_ref()?;
+    let way = match (side, one.record.phase.committed()) {
+        (Side::Target, _) if one.record.handed_over().is_some() => {
+            "once it does, it shows whether it imported this; until then the source must stay paused"
+        }
+        (Side::Target, true) => {
+            "resume when it does; if it is lost for good, what is left of the source is the last copy"
+        }
+        _ => "resume when it does; only if it is lost for good:",
+    };
+    Some(format!("the {side} does not answer ({why}); {way}"))
+}
+
+/// The same, derived from the move and the given sides.
+fn one_sided(one: &MoveStatus) -> Option<String> {
+    let note = match one.missing {
+        Some(Side::Target) if one.record.is_withdrawn() => {
+            "name the target, too, if there is one, to have it asked"
+        }
+        Some(Side::Target) if one.record.handed_over().is_some() => {
+            "once it is imported, name the cluster that imported it: `resume --imported --to-kubeconfig`; only if none did:"
+        }
+        Some(Side::Target) if one.record.into_directory => {
+            "it copies into a directory: name that too (--to-directory) to see the next commands"
+        }
+        Some(Side::Target) => {
+            "name its target too (--to-kubeconfig, --to-kubeconfig-context) to see the next commands"
+        }
+        Some(Side::Source) if one.record.is_of_files() => {
+            "name this cluster with --to-kubeconfig and the files with --from-directory to see the next commands; without them, `rollback --source-gone`"
+        }
+        Some(Side::Source) => {
+            "name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands"
+        }
+        None if one.elsewhere => "this is not the target that the move goes to: name that one",
+        None if one.one_sided.is_some() => {
+            return one.one_sided.as_ref().map(|lost| describe_one_sided(lost, &one.record.move_id));
+        }
+        None if one.orphaned => {
+            "it was rolled back while the target could not be reached; what is left of it there is to be removed"
+        }
+        None => return None,
+    };
+    Some(note.to_owned())
+}
+
+/// Describes a move that one side has no record of, and what to do with what there is.
+fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
+    let shown = lost.describe(move_id);
+    match lost {
+        OneSidedMove::TakenOver(_) | OneSidedMove::SourceWentBack { .. } => shown,
+        OneSidedMove::LastCopyInSource => {
+            format!(
+                "{shown}; keep it, paused as it is, and restore the target from a backup of after the commit"
+            )
+        }
+        OneSidedMove::LastCopyInTarget => format!(
+            "{shown}; keep them. Only if no other management cluster runs these Clusters, this takes the copies as they are:"
+        ),
+    }
+}
+
+/// How many of the last moves are shown. Imports of files are remembered longer.
+const LAST_MOVES: usize = 10;
+
+fn last_moves(finished: &[Finished]) -> Text {
+    let mut text = Text::default();
+    if finished.is_empty() {
+        return text;
+    }
+    let row = |one: &Finished| {
+        let Finished { ended, by, moved, kept, scope, from, to, move_id, .. } = one;
+        let by = if by.is_empty() { "-" } else { by };
+        vec![
+            ended.clone(),
+            moved.to_string(),
+            kept.to_string(),
+            by.to_owned(),
+            scope.as_ref().map_or("-".to_owned(), ToString::to_string),
+            from.clone(),
+            to.clone(),
+            move_id.clone(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = finished.iter().take(LAST_MOVES).map(row).collect();
+    let head = ["ENDED", "MOVED", "KEPT", "BY", "SCOPE", "FROM", "TO", "MOVE"];
+    text.gap();
+    text.line("The last moves:");
+    text.gap();
+    text.append(lines::columns(&head, &rows));
+    let risky: Vec<&Finished> =
+        finished.iter().take(LAST_MOVES).filter(|one| !one.accepted.is_empty()).collect();
+    if !risky.is_empty() {
+        text.gap();
+    }
+    for Finished { move_id, accepted, .. } in risky {
+        text.line(format!("  Risks accepted in move {move_id}: {}", accepted.join(", ")));
+    }
+    if let Some(more @ 1..) = finished.len().checked_sub(LAST_MOVES) {
+        text.line(format!("and {more} before them (`status -o json` has all)"));
+    }
+    text
+}
