@@ -470,6 +470,9 @@ mod example {
                             assert!(text.contains(part), "{line:?}, {part}: {text}");
                         }
                         assert!(text.contains("fix:   check that this is the right cluster"), "{text}");
+                        // That would ask the same server.
+                        let plan = line.first().is_some_and(|verb| verb == "plan");
+                        assert!(!(plan && text.contains("next:")), "{text}");
                     });
                 }
             }
