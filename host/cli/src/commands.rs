@@ -38,6 +38,10 @@ use crate::workload;
 const UNTOUCHED: &str =
     "nothing is changed on either side by this command; a move begun earlier is where it was";
 
+/// Who reads a plan must know that it was made of one side only.
+const NO_TARGET: &str = "no target given: its providers, kinds, rights and contents are not checked, nor whether kinds that are dangerous to move have \
+                         a plugin";
+
 /// A kubeconfig in the source has the address by which the source's controllers reach the cluster.
 const FROM_INSIDE: &str = "note: the source may reach this address where this machine can't: run pivot-host inside its network, or name a kubeconfig \
                            with an address that can be reached from here (--to-kubeconfig)";
@@ -120,16 +124,18 @@ impl<'a> Command<'a> {
             Ok(read) => read,
             Err(error) => return self.not_opened(&error, &plugins).await,
         };
-        if matches!(self.choices.ends.target, TargetEnd::None) {
-            self.output.warn(
-                "no target given: its providers, kinds, rights and contents are not checked, nor whether kinds that are dangerous to move have a plugin",
-            );
-        }
         let options = self.options(&opened).adding(added);
         let (scope, decisions, operator) =
             (options.scope.clone(), options.decisions(), options.operator.clone());
         let (source, target) = opened.labels();
         let progress = Progress::new(self.output.clone(), (source, target), PlanUse::Result);
+        if matches!(self.choices.ends.target, TargetEnd::None) {
+            progress.event(Event::Warning {
+                code: "no-target".to_owned(),
+                object: None,
+                text: NO_TARGET.to_owned(),
+            });
+        }
         let result = run::plan(self.setup(&opened, options, &progress, &plugins)).await;
         let result = result.map_err(|stop| self.named(stop));
         progress.end();
