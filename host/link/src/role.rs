@@ -116,6 +116,7 @@ fn is_marked(body: &Value) -> bool {
 /// Whether a patch does no more than pause and resume, hold and let go, remove finalizers, and say why.
 fn leaves_alone(kind: &Kind, patch: &Patch) -> bool {
     let Some(body) = patch.body.as_object() else { return false };
+    let names_uid = || metadata(&patch.body).is_some_and(|all| all.contains_key("uid"));
     // A mark is no pause: with one an object would count as brought by a move.
     let named = |(name, value): (&String, &Value)| value.is_null() || (value.is_string() && name != MARK);
     let of_metadata = |(name, value): (&String, &Value)| match name.as_str() {
@@ -124,9 +125,9 @@ fn leaves_alone(kind: &Kind, patch: &Patch) -> bool {
         }
         "uid" | "resourceVersion" => value.is_string(),
         // None may be put on. What has none left is deleted next: it is one object that is meant, and not its name.
-        "finalizers" => value.is_null() && metadata(&patch.body).is_some_and(|all| all.contains_key("uid")),
+        "finalizers" => value.is_null() && names_uid(),
         // Of the kubeconfig that goes last, so that nothing else takes it along.
-        "ownerReferences" => value == &json!([]),
+        "ownerReferences" => value == &json!([]) && names_uid(),
         _ => false,
     };
     let of_spec =
@@ -405,6 +406,7 @@ mod tests {
             ("Cluster", json!({"metadata": {"finalizers": null}})),
             ("Cluster", json!({"metadata": {"uid": "u", "finalizers": ["a/b"]}})),
             ("Cluster", json!({"metadata": {"ownerReferences": [{"uid": "u"}]}})),
+            ("Secret", json!({"metadata": {"ownerReferences": []}})),
             ("Cluster", json!({"metadata": {"managedFields": []}})),
             ("Cluster", json!({"metadata": null})),
             ("Cluster", json!({"metadata": {"labels": ["a"]}})),
