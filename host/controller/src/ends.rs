@@ -31,6 +31,9 @@ pub trait Opener: Send + Sync + 'static {
 
     /// The one of an agent.
     async fn agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError>;
+
+    /// Bounds what is held of what the Pivots' own cluster answers for one of them.
+    fn budget(&self) -> Option<Budget>;
 }
 
 /// Opens API servers.
@@ -63,6 +66,10 @@ impl Opener for KubeOpener {
             Some(place) => Ok(place),
             None => Err(PlaceError::Unavailable(agents.describe_absence(name).await)),
         }
+    }
+
+    fn budget(&self) -> Option<Budget> {
+        self.answers.map(Budget::new)
     }
 }
 
@@ -141,7 +148,8 @@ async fn open_both(
     let own = |side| {
         let (place, namespace) = (home.place.clone(), pivot.namespace().to_owned());
         let (record_namespace, operator) = (record_namespace.to_owned(), pivot.operator());
-        Arc::new(Confined { place, side, namespace, record_namespace, operator }) as Arc<dyn Place>
+        let budget = opener.budget();
+        Arc::new(Confined { place, side, namespace, record_namespace, operator, budget }) as Arc<dyn Place>
     };
     let source = match (&spec.from.kubeconfig, &spec.from.agent) {
         (Some(secret), _) => by(secret).await?,

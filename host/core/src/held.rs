@@ -14,6 +14,14 @@ impl Held {
     pub fn by(what: Arc<dyn Any + Send + Sync>) -> Self {
         Self(Some(what))
     }
+
+    /// Keeps both.
+    pub fn and(&self, other: &Self) -> Self {
+        match (&self.0, &other.0) {
+            (Some(one), Some(two)) => Self::by(Arc::new((one.clone(), two.clone()))),
+            (one, two) => Self(one.as_ref().or(two.as_ref()).cloned()),
+        }
+    }
 }
 
 impl fmt::Debug for Held {

@@ -11,7 +11,7 @@ use pivot_core::part::Part;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Object};
 use pivot_engine::{Halt, Halter, Plugins};
 use pivot_link::AgentName;
-use pivot_places::{MemoryPlace, Place, PlaceError, Preconditions};
+use pivot_places::{Budget, MemoryPlace, Place, PlaceError, Preconditions};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -73,6 +73,10 @@ impl Opener for ByName {
             Some((_, place)) => Ok(Arc::new(Distant(place.clone()))),
             None => Err(PlaceError::Unavailable(format!("agent {name} is not connected"))),
         }
+    }
+
+    fn budget(&self) -> Option<Budget> {
+        None
     }
 }
 

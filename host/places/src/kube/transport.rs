@@ -26,6 +26,8 @@ use crate::place::{Access, PlaceError, Result};
 const SILENCE: Duration = Duration::from_secs(30);
 /// The largest answer that is read by default: an object has 1.5 MiB at most, and ten thousand kinds fit in.
 const ANSWER_LIMIT: usize = 32 << 20;
+/// Bytes of an answer that need no budget, unless it is a list: more than an object has. A lease is to be had whatever is held.
+const FREE: usize = 2 << 20;
 /// How many bytes of an error answer are read.
 const REFUSAL_LIMIT: usize = 1 << 20;
 /// After this many different warnings no more are passed on.
@@ -167,15 +169,21 @@ impl Transport {
 
     /// Sends a request and reads the whole answer.
     pub(super) async fn call(&self, ask: Ask<'_>) -> Result<Bytes, Refusal> {
-        Ok(self.call_held(ask).await?.0)
+        Ok(self.call_within(ask, FREE).await?.0)
     }
 
     /// Sends a request and reads the whole answer, and returns the share of the budget that it takes.
     pub(super) async fn call_held(&self, ask: Ask<'_>) -> Result<(Bytes, Option<Share>), Refusal> {
+        self.call_within(ask, 0).await
+    }
+
+    /// The same, in which so many bytes are free.
+    async fn call_within(&self, ask: Ask<'_>, free: usize) -> Result<(Bytes, Option<Share>), Refusal> {
         let (about, limit) = (ask.about.clone(), ask.limit);
         let response = self.open(ask).await?;
         let mut share = self.budget.as_ref().map(Budget::share);
-        let answer = read(response.into_body(), limit, &about, share.as_mut()).await?;
+        let answer =
+            read(response.into_body(), limit, &about, share.as_mut().map(|share| (share, free))).await?;
         Ok((answer, share))
     }
 
@@ -243,8 +251,13 @@ impl Transport {
     }
 }
 
-/// Reads a body into one buffer, within a budget if there is one.
-async fn read<B>(mut body: B, limit: usize, about: &str, mut share: Option<&mut Share>) -> Result<Bytes>
+/// Reads a body into one buffer, within a budget if there is one, but for the bytes that are free.
+async fn read<B>(
+    mut body: B,
+    limit: usize,
+    about: &str,
+    mut share: Option<(&mut Share, usize)>,
+) -> Result<Bytes>
 where
     B: http_body::Body<Data = Bytes, Error = ::kube::Error> + Unpin,
 {
@@ -264,8 +277,9 @@ where
         if buffer.len() + data.len() > limit {
             return Err(PlaceError::Unreadable(format!("{about}: the answer is larger than {limit} bytes")));
         }
-        if let Some(share) = &mut share {
-            share.grow(data.len(), about)?;
+        if let Some((share, free)) = &mut share {
+            let counted = |bytes: usize| bytes.saturating_sub(*free);
+            share.grow(counted(buffer.len() + data.len()) - counted(buffer.len()), about)?;
         }
         buffer.extend_from_slice(&data);
         pace.check(buffer.len().try_into().unwrap_or(u64::MAX), about)?;
@@ -396,11 +410,16 @@ mod tests {
         let budget = Budget::new(10 << 20);
         let mut share = budget.share();
         let large = || body(std::iter::repeat_n(1 << 20, 8), Duration::ZERO);
-        read(large(), 1 << 30, "list", Some(&mut share)).await.unwrap();
+        read(large(), 1 << 30, "list", Some((&mut share, 0))).await.unwrap();
         let mut more = budget.share();
-        let refused = read(large(), 1 << 30, "list", Some(&mut more)).await.unwrap_err();
+        let refused = read(large(), 1 << 30, "list", Some((&mut more, 0))).await.unwrap_err();
         assert!(refused.to_string().contains("more than 10 MiB"), "{refused}");
-        drop((share, more));
-        read(large(), 1 << 30, "list", Some(&mut budget.share())).await.unwrap();
+        // Nothing is left of it, and an object is read nevertheless.
+        let object = || body(std::iter::repeat_n(1 << 19, 3), Duration::ZERO);
+        let mut none = budget.share();
+        read(object(), 1 << 30, "object", Some((&mut none, FREE))).await.unwrap();
+        assert!(read(object(), 1 << 30, "list", Some((&mut none, 0))).await.is_err());
+        drop((share, more, none));
+        read(large(), 1 << 30, "list", Some((&mut budget.share(), 0))).await.unwrap();
     }
 }
