@@ -1,6 +1,6 @@
 //! The annotations by which a move knows the copies that it made in a target.
 //!
-//! [`names::MARK`] alone proves nothing: with permission to annotate an object, anyone could have a rollback delete it. Each copy also
+//! [`MARK`] alone proves nothing: with permission to annotate an object, anyone could have a rollback delete it. Each copy also
 //! names the object that it was made from, with a proof that takes the key in the move's records to compute. The proof covers kind and
 //! name, so that it is void on any other object.
 //!
