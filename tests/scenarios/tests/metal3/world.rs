@@ -130,24 +130,27 @@ impl World {
         if is_nightly() {
             return moving.await;
         }
-        tokio::select! {
+        let ended = tokio::select! {
             ended = moving => ended,
             failed = self.touch_what_waits(to) => match failed? {},
+        };
+        // It may have ended between the two halves of a touch.
+        for kind in TOUCHED_KINDS {
+            let api = objects_of(self.server(to), kind).await?;
+            let touched = |one: &DynamicObject| one.annotations().contains_key(TOUCHED);
+            for one in api.list(&ListParams::default()).await?.iter().filter(|one| touched(one)) {
+                annotate(&api, &one.name_any(), &Value::Null).await?;
+            }
         }
+        ended
     }
 
     async fn touch_what_waits(&self, side: Side) -> Result<Infallible> {
-        let clusters = objects_of(self.server(side), "Cluster.cluster.x-k8s.io").await?;
-        let data = objects_of(self.server(side), "Metal3Data.infrastructure.cluster.x-k8s.io").await?;
+        let [clusters, data] = TOUCHED_KINDS.map(|kind| objects_of(self.server(side), kind));
+        let (clusters, data) = (clusters.await?, data.await?);
         let touch = async |api: &Api<DynamicObject>, name: &str| -> Result<()> {
-            for value in [json!(""), Value::Null] {
-                let patch = Patch::Merge(json!({"metadata": {"annotations": {"lab/touched": value}}}));
-                match api.patch(name, &PatchParams::default(), &patch).await {
-                    Err(kube::Error::Api(status)) if status.code == 404 => {}
-                    other => drop(other?),
-                }
-            }
-            Ok(())
+            annotate(api, name, &json!("")).await?;
+            annotate(api, name, &Value::Null).await
         };
         loop {
             tokio::time::sleep(INTERVAL).await;
@@ -353,4 +356,16 @@ pub(crate) async fn objects_of(server: &Server, kind: &str) -> Result<Api<Dynami
     let kinds = server.kinds().await?;
     let found = kinds.iter().find(|found| found.name() == kind);
     Ok(found.with_context(|| format!("no kind {kind}"))?.api(server.client()).constrain(NAMESPACE))
+}
+
+/// By which a copy is touched, so that its controller looks at it.
+const TOUCHED: &str = "lab/touched";
+const TOUCHED_KINDS: [&str; 2] = ["Cluster.cluster.x-k8s.io", "Metal3Data.infrastructure.cluster.x-k8s.io"];
+
+async fn annotate(api: &Api<DynamicObject>, name: &str, value: &Value) -> Result<()> {
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {TOUCHED: value}}}));
+    match api.patch(name, &PatchParams::default(), &patch).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => other.map(drop).map_err(Into::into),
+    }
 }
