@@ -17,7 +17,7 @@ use crate::phases::commit;
 use crate::phases::pausing;
 use crate::requests::side_by_side::{EMPTY_LISTS, LISTS};
 use crate::requests::{dataflow, listing};
-use crate::state::cluster_copies::{ClusterSides, describe_running};
+use crate::state::cluster_copies::ClusterSides;
 use crate::state::journal::Journal;
 
 /// What a rollback did.
@@ -64,8 +64,8 @@ pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Fai
     }
     let sides = Both::new(job.source.clone(), job.target.clone());
     match (ClusterSides { sides: &sides, kinds: &job.kinds }).find_running(record).await? {
-        Some(copy) => {
-            let one_sided = OneSidedMove::TakenOver(describe_running(&copy, &job.move_id));
+        Some(proof) => {
+            let one_sided = OneSidedMove::TakenOver(proof);
             Err(Failure::OneSidedMove { move_id: job.move_id.clone(), one_sided })
         }
         None => Ok(()),

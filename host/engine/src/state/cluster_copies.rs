@@ -57,17 +57,17 @@ impl ClusterSides<'_> {
         Ok(all)
     }
 
-    /// A Cluster of the copy that runs, or has run, by its name in the target. A copy that this move paused has the annotation that
+    /// Describes a Cluster of the copy that runs, or has run, by its name in the target. A copy that this move paused has the annotation that
     /// undoes it until it is unpaused: one that has lost it and is paused was paused again.
-    pub(crate) async fn find_running(self, record: &Record) -> Result<Option<Key>, Failure> {
-        let target = &self.sides.target;
+    pub(crate) async fn find_running(self, record: &Record) -> Result<Option<String>, Failure> {
+        let (target, id) = (&self.sides.target, &record.move_id);
         let mut paused = Vec::new();
         for cluster in list(target, &self.kinds.target, record).await? {
             if !is_copy(record, &cluster) {
                 continue;
             }
             if !is_paused(target, &cluster)? {
-                return Ok(Some(target.own_name(&cluster.key())));
+                return Ok(Some(describe_running(&target.own_name(&cluster.key()), id)));
             }
             paused.push(cluster);
         }
@@ -84,7 +84,10 @@ impl ClusterSides<'_> {
             }
         }
         let again = paused.into_iter().map(|copy| copy.key()).find(|key| !asleep.contains(key));
-        Ok(again.map(|key| target.own_name(&key)))
+        Ok(again.map(|key| {
+            let copy = target.own_name(&key);
+            format!("{copy}, a copy of move {id}, was unpaused in the target and paused again, or lost the annotation that unpauses it")
+        }))
     }
 
     /// The source's Clusters that nothing pauses.
@@ -159,7 +162,7 @@ impl ClusterSides<'_> {
 }
 
 /// Says that a copy runs.
-pub(crate) fn describe_running(copy: &dyn std::fmt::Display, move_id: &str) -> String {
+fn describe_running(copy: &dyn std::fmt::Display, move_id: &str) -> String {
     format!("{copy}, a copy of move {move_id}, runs in the target")
 }
 

@@ -15,7 +15,7 @@ use crate::outcome::one_sided::OneSidedMove;
 use crate::requests::listing;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
-use crate::state::cluster_copies::{ClusterSides, KindsOfSide, describe_running};
+use crate::state::cluster_copies::{ClusterSides, KindsOfSide};
 use crate::state::moves::FoundMove;
 use crate::state::records::{Records, Stored};
 
@@ -85,10 +85,7 @@ async fn is_left_behind(
 ) -> Result<Option<OneSidedMove>, Failure> {
     let proof = match proof {
         Some(proof) => Some(proof),
-        None => {
-            let running = clusters.find_running(record).await?;
-            running.map(|copy| describe_running(&copy, &record.move_id))
-        }
+        None => clusters.find_running(record).await?,
     };
     let Some(proof) = proof else { return Ok(None) };
     let awake = clusters.find_awake(record).await?;
