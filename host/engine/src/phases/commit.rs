@@ -26,7 +26,7 @@ use crate::outcome::failure::Failure;
 use crate::phases::copy::{self, Copied, Copies};
 use crate::phases::pausing;
 use crate::requests::ROUNDS;
-use crate::requests::side_by_side::{self, LISTS, Work};
+use crate::requests::side_by_side::{self, LISTS};
 use crate::snapshot::Snapshot;
 
 /// What one comparison of both sides found.
@@ -64,8 +64,7 @@ async fn changed_copies(
     if !job.target.can().has_controllers {
         return Ok(BTreeSet::new());
     }
-    let mut written = BTreeMap::new();
-    let mut lists: BTreeMap<_, Work<'_, _>> = BTreeMap::new();
+    let mut written: BTreeMap<_, BTreeMap<&Key, &Step>> = BTreeMap::new();
     for step in copies.snapshot.plan.steps.iter().filter(|step| step.added_from().is_none()) {
         let copied = copies.made(step)?;
         let version = here.get(&step.key).map(|meta| &meta.resource_version);
@@ -74,20 +73,28 @@ async fn changed_copies(
         }
         // As it was written: another version of its kind has another content.
         let kind = job.kind_of_copy(copies.snapshot.object(step)?)?;
-        let namespace = step.key.namespace.as_deref();
-        written.insert((&step.key, kind.version.clone()), (&step.uid, &copied.content));
-        let place = (kind.group_kind.clone(), kind.version.clone(), namespace);
-        lists.entry(place).or_insert_with(|| async move { job.target.list(&kind, namespace).await }.boxed());
+        let place = (kind.group_kind.clone(), kind.version.clone(), step.key.namespace.as_deref());
+        written.entry(place).or_default().insert(&step.key, step);
     }
-    let mut changed = BTreeSet::new();
-    for listing in side_by_side::all(LISTS, lists.into_values().collect()).await? {
-        for object in listing.objects {
-            let (key, kind) = (object.key(), &object.kind);
-            let Some((uid, content)) = written.get(&(&key, kind.version.clone())) else { continue };
-            let value = object.value().map_err(|error| Failure::Object(Side::Target, error))?;
-            if copy_content::digest(&kind.group_kind, &value) != **content {
-                changed.insert((*uid).clone());
-            }
+    let lists = written.into_values().map(|steps| changed_of_list(job, copies, steps).boxed());
+    let changed = side_by_side::all(LISTS, lists.collect()).await?;
+    Ok(changed.into_iter().flatten().collect())
+}
+
+/// The same of one kind and namespace. The list is dropped before the next is read.
+async fn changed_of_list(
+    job: &Job,
+    copies: &Copies,
+    steps: BTreeMap<&Key, &Step>,
+) -> Result<Vec<Uid>, Failure> {
+    let Some(first) = steps.values().next() else { return Ok(Vec::new()) };
+    let kind = job.kind_of_copy(copies.snapshot.object(first)?)?;
+    let mut changed = Vec::new();
+    for object in job.target.list(&kind, first.key.namespace.as_deref()).await?.objects {
+        let Some(step) = steps.get(&object.key()) else { continue };
+        let value = object.value().map_err(|error| Failure::Object(Side::Target, error))?;
+        if copy_content::digest(&kind.group_kind, &value) != copies.made(step)?.content {
+            changed.push(step.uid.clone());
         }
     }
     Ok(changed)

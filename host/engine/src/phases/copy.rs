@@ -8,7 +8,7 @@ use pivot_core::plan::Step;
 use pivot_core::record::Phase;
 use pivot_core::release::{Pausing, content};
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{Object, OwnerReference, Side, Uid, body, copy_content, merge, names, pause};
+use pivot_core::{Key, Object, OwnerReference, Side, Uid, body, copy_content, merge, names, pause};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
 
@@ -74,6 +74,11 @@ impl Copies {
         let kept = self.made.iter().filter(|(uid, _)| !left_out.contains(uid));
         let known = kept.filter_map(|(uid, copied)| Some((uid.clone(), copied.get()?.clone())));
         Self::new(&self.snapshot, known.collect())
+    }
+
+    /// The first of these, in the order of creation.
+    pub(crate) fn first_of(&self, uids: &BTreeSet<Uid>) -> Option<&Key> {
+        self.snapshot.plan.steps.iter().find(|step| uids.contains(&step.uid)).map(|step| &step.key)
     }
 
     /// The objects of the target that are used as they are.

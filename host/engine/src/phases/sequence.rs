@@ -257,6 +257,7 @@ impl ActiveMove {
     async fn verified(&mut self, mut copies: Arc<Copies>) -> Result<Arc<Copies>, Failure> {
         let job = self.job.clone();
         calls::gate(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit).await?;
+        let mut last = None;
         for _ in 0..ROUNDS {
             let (comparison, ()) = tokio::try_join!(
                 commit::compare(&job, &copies),
@@ -266,9 +267,10 @@ impl ActiveMove {
                 Comparison::Same => return Ok(copies),
                 Comparison::CopiesChanged(changed) => {
                     copies = commit::copy_again(&job, &copies, &changed).await?;
+                    last = copies.first_of(&changed).cloned();
                     continue;
                 }
-                Comparison::Changed => {}
+                Comparison::Changed => last = None,
             }
             let now = Arc::new(self.pause_until_stable(readings::again(&job).await?).await?);
             approved::still(&job, &now)?;
@@ -283,7 +285,10 @@ impl ActiveMove {
         }
         let error =
             PlaceError::Conflict(format!("it changed in each of {ROUNDS} looks although it is paused"));
-        Err(job.source.failed("comparing the copy with the source", None, error))
+        Err(match last {
+            Some(copy) => job.target.failed("comparing the copy", Some(&copy), error),
+            None => job.source.failed("comparing the copy with the source", None, error),
+        })
     }
 
     async fn commit(&mut self, copies: Arc<Copies>) -> Result<(Arc<ReleaseList>, Known), Failure> {

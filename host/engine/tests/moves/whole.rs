@@ -1,9 +1,10 @@
 //! Moves that go well.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pivot_core::merge;
+use pivot_core::record::Phase;
 use pivot_engine::{Exit, Setup, run};
 use serde_json::json;
 
@@ -179,4 +180,23 @@ async fn copies_changed_before_the_commit_are_made_again() {
             assert_eq!(picture(&stage.target), picture(&undisturbed.target), "{change}");
         }
     }
+}
+
+/// Somebody changes it each time.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_keeps_changing_is_named() {
+    let stage = Stage::new();
+    let (target, machine, times) =
+        (stage.target.clone(), key(CLUSTERS, "Machine", "m0"), AtomicUsize::new(0));
+    let last = key(INFRA, "InfraMachine", "m0");
+    stage.target.on_call(move |verb, _| {
+        if verb == "list-meta" && target.body(&machine).is_some() && target.body(&last).is_some() {
+            let time = times.fetch_add(1, Ordering::SeqCst);
+            target.edit(&machine, |body| body["spec"] = json!({"theirs": time})).unwrap();
+        }
+        None
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.phase, Some(Phase::Copied), "{stop}");
+    assert!(stop.to_string().starts_with("comparing the copy Machine ns/m0 in the target: "), "{stop}");
 }
