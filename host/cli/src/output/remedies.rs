@@ -9,7 +9,7 @@ use pivot_core::remedy::{Installation, Remedy};
 use pivot_core::scope::ClusterName;
 use pivot_core::shell::{Kubectl, quoted};
 use pivot_core::{Both, GroupKind, Key, Side};
-use pivot_engine::{Danger, Failure, Stop};
+use pivot_engine::{Danger, Failure, OneSidedMove, Stop};
 use pivot_places::PlaceError;
 
 use super::events::accepted;
@@ -48,6 +48,9 @@ pub(crate) fn of_stop(stop: &Stop, flags: &Both<Vec<String>>) -> Vec<Remedy> {
              CA that it uses now"
                 .into(),
         ],
+        Failure::OneSidedMove { one_sided: OneSidedMove::SourceWentBack { awake, .. }, .. } => {
+            awake.first().map(|cluster| pause_each(cluster, awake.len())).into_iter().collect()
+        }
         Failure::NotTakenOver(_) => {
             let words = ["get", "deployments", "-A", "-l", "cluster.x-k8s.io/provider", "-o", "wide"];
             let command = Kubectl::new(Side::Target, words);
@@ -58,6 +61,14 @@ pub(crate) fn of_stop(stop: &Stop, flags: &Both<Vec<String>>) -> Vec<Remedy> {
     let mut remedies: Vec<Remedy> = first.into_iter().chain(stop.remedies()).collect();
     remedies.iter_mut().for_each(|remedy| remedy.name_kubeconfig(flags));
     remedies
+}
+
+/// Pauses the Clusters of a source that went back, beginning with the first.
+fn pause_each(cluster: &Key, clusters: usize) -> Remedy {
+    let pause = ["--type", "merge", "-p", r#"{"spec":{"paused":true}}"#];
+    let command = Kubectl::object(Side::Source, "patch", cluster, &pause);
+    let after = if clusters > 1 { ", and the others that are named, too" } else { "" };
+    Remedy::kubectl("pause it in the source: ", command, after)
 }
 
 /// One remedy.

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use expect_test::expect_file;
+use pivot_core::Both;
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::part::Part;
 use pivot_core::record::{Handover, Record};
@@ -266,7 +267,10 @@ fn failures() -> String {
         let mut lines = failure_text(&stop, false, "");
         lines.append(refusal_lines(refusals(&stop.failure), false));
         writeln!(text, "{name}: {}", lines.message().trim_end()).unwrap();
-        for remedy in stop.remedies() {
+        let flags =
+            ["source", "target"].map(|side| vec!["--kubeconfig".into(), format!("{side}.kubeconfig")]);
+        let [source, target] = flags;
+        for remedy in remedies::of_stop(&stop, &Both::new(source, target)) {
             writeln!(text, "  fix: {}", remedies::text(&remedy)).unwrap();
         }
     }
