@@ -121,10 +121,10 @@ fn nothing(status: &Status, source: &str, target: &str) -> String {
 /// Copies whose move is known to its source alone.
 fn describe_waiting(copies: &WaitingCopies, given: &str) -> String {
     let WaitingCopies { move_id, clusters } = copies;
+    let clusters = counted(&clusters.iter().collect::<Vec<_>>(), 3);
     format!(
-        "In {given} wait, paused, {}: copies of move {move_id}, of which it has no record. The move's source has one: name that cluster \
-         with --kubeconfig, and this one with --to-kubeconfig.",
-        counted(&clusters.iter().collect::<Vec<_>>(), 3)
+        "{given} has paused copies of move {move_id}, of which it has no record: {clusters}. If the move is under way, its source has the \
+         record: name that cluster with --kubeconfig, and this one with --to-kubeconfig."
     )
 }
 

@@ -3,7 +3,7 @@
 use pivot_core::Uid;
 use pivot_core::record::{Finished, Handover, Pin, Record, Seal};
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Status};
+use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Status, WaitingCopies};
 
 use super::*;
 
@@ -290,6 +290,14 @@ fn a_status_of_one_cluster_says_what_to_name_and_offers_nothing() {
         crate::output::status(&nothing, ("prod", "prod"), &[]),
         &expect![[r#"
             No move is under way out of prod, and none into it is committed: a move that is not has its record in its source.
+        "#]],
+    );
+    let clusters = vec![capi("Cluster", "edge"), capi("Cluster", "lab")];
+    let waiting_copies = vec![WaitingCopies { move_id: "1234".into(), clusters }];
+    check(
+        crate::output::status(&Status { waiting_copies, ..nothing }, ("prod", "prod"), &[]),
+        &expect![[r#"
+            In prod wait, paused, 2 Clusters: ns/edge, ns/lab: copies of move 1234, of which it has no record. The move's source has one: name that cluster with --kubeconfig, and this one with --to-kubeconfig.
         "#]],
     );
 }
