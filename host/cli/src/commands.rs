@@ -38,7 +38,7 @@ use crate::workload;
 const UNTOUCHED: &str =
     "nothing is changed on either side by this command; a move begun earlier is where it was";
 
-/// Who reads a plan must know that it was made of one side only.
+/// The warning of a plan that was made of one side only.
 const NO_TARGET: &str = "no target given: its providers, kinds, rights and contents are not checked, nor whether kinds that are dangerous to move have \
                          a plugin";
 
@@ -137,7 +137,7 @@ impl<'a> Command<'a> {
             });
         }
         let result = run::plan(self.setup(&opened, options, &progress, &plugins)).await;
-        let result = result.map_err(|stop| self.named(stop));
+        let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         progress.end();
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
             progress.show_reported();
@@ -300,7 +300,7 @@ impl<'a> Command<'a> {
             MoveOrResume::Move => run::start(setup).await,
             MoveOrResume::Resume => run::resume(setup).await,
         };
-        let result = result.map_err(|stop| self.named(stop));
+        let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         progress.end();
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
             return code;
@@ -349,7 +349,7 @@ impl<'a> Command<'a> {
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, PlanUse::Counted);
         let result = run::rollback(self.setup(&opened, options, &progress, &plugins)).await;
-        let result = result.map_err(|stop| self.named(stop));
+        let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         progress.end();
         match result {
             Ok(rolled_back) => {
@@ -383,7 +383,7 @@ impl<'a> Command<'a> {
             None => run::status(setup).await,
             Some(side) => run::status_of_one(setup, side).await,
         };
-        let result = result.map_err(|stop| self.named(stop));
+        let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         match result {
             Ok(mut status) => {
                 status.moves = status.moves.into_iter().map(|one| self.placed(one)).collect();
@@ -481,7 +481,7 @@ impl<'a> Command<'a> {
     }
 
     /// Completes the kubectl commands of a stop.
-    fn named(&self, stop: Stop) -> Stop {
+    fn name_kubeconfigs(&self, stop: Stop) -> Stop {
         output::name_kubeconfigs(stop, self.kubectl_flags.get().unwrap_or(&Both::default()))
     }
 

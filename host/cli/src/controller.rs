@@ -20,8 +20,8 @@ const NO_PLANS: &str = "the trust file requires a plan that was approved, and a 
                         without approval; move with `plan --out`, `plan sign` and `move --plan`, or take the rule out of the \
                         controller's trust file";
 
-/// Bytes of clusters' answers that all moves may hold at once, and half as many of its own cluster's. The printed manifests give
-/// it twice as much memory.
+/// Bytes of clusters' answers that all moves may hold at once. Of the controller's own cluster they may hold half as many. The limit
+/// in the printed manifests has room for both.
 const ANSWERS: usize = 2 << 30;
 
 /// Runs it, and returns the exit code.

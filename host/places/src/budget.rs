@@ -77,7 +77,7 @@ impl Share {
 
     /// Keeps it for as long as one of the objects is held.
     pub fn into_held(self) -> Held {
-        Held::by(Arc::new(self))
+        Held::from_owner(Arc::new(self))
     }
 }
 

@@ -365,7 +365,7 @@ pub(crate) struct Waits {
     pub(crate) stop_before: Option<StopStep>,
 }
 
-/// Where a move can be told to stop.
+/// The steps before which a move can stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StopStep {
     /// Before anything is deleted from the source

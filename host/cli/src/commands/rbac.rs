@@ -24,7 +24,7 @@ impl Command<'_> {
         let (of, about) = (options.scope.to_string(), opened.labels());
         let progress = Progress::new(self.output.clone(), about, PlanUse::Hidden);
         let result = run::rights(self.setup(&opened, options, &progress, &plugins), *side).await;
-        let result = result.map_err(|stop| self.named(stop));
+        let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         progress.end();
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
             return code;

@@ -109,8 +109,8 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// If that is what an event is about.
-    pub(super) fn of(at: Option<u64>, event: &Event) -> Option<Self> {
+    /// Reads the finding of an event, if it has one.
+    pub(super) fn from_event(at: Option<u64>, event: &Event) -> Option<Self> {
         let Event::Finding { plugin, code, severity, object, text, remedy } = event.clone() else {
             return None;
         };
@@ -190,7 +190,7 @@ impl Seen {
                 }
             }
             Event::Object { verb, phase, .. } => self.object(at, verb, phase),
-            Event::Finding { .. } => self.findings.extend(Found::of(Some(at), event)),
+            Event::Finding { .. } => self.findings.extend(Found::from_event(Some(at), event)),
             Event::Waiting { awaited, more, .. } => {
                 self.wait(at, Awaiting::Objects, Awaited::lines(&awaited, NAMES), more);
             }

@@ -7,7 +7,7 @@ use pivot_engine::Event;
 
 use super::events::{self, Level};
 
-/// How many notes with the same code are shown.
+/// The number of notes with the same code that are shown.
 pub(super) const NOTES: usize = 10;
 
 /// Consecutive notes, warnings and findings, and the lines written for earlier ones.
@@ -50,7 +50,7 @@ impl Messages {
     }
 }
 
-/// How many notes with this code were not shown.
+/// Counts the notes with this code that are not shown.
 pub(super) fn more_notes(code: &str, seen: usize) -> Option<String> {
     let more = seen.checked_sub(NOTES).filter(|more| *more > 0)?;
     Some(format!("and {more} more like it ({code}); -v shows them"))

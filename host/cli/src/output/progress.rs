@@ -18,7 +18,7 @@ use super::reported::Reported;
 use super::{Output, events, lock, plan, text};
 use crate::args::{LogFormat, OutputFormat};
 
-/// Where people see the plan of a run.
+/// The place at which people see the plan of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlanUse {
     /// A line of the progress counts its objects.

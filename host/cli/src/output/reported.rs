@@ -55,7 +55,7 @@ impl Reported {
     }
 
     pub(super) fn findings(&self) -> Vec<Found> {
-        self.events.iter().filter_map(|event| Found::of(None, event)).collect()
+        self.events.iter().filter_map(|event| Found::from_event(None, event)).collect()
     }
 
     /// Returns true if a plugin's check says stop.

@@ -55,7 +55,7 @@ pub(super) trait Item {
     fn meta(&mut self) -> &mut Meta;
 
     /// Returns the bytes of its page that are kept, if not the whole page is.
-    fn kept(&self) -> Option<usize>;
+    fn kept_bytes(&self) -> Option<usize>;
 }
 
 impl Item for Object {
@@ -64,7 +64,7 @@ impl Item for Object {
     }
 
     /// It is a slice of its page.
-    fn kept(&self) -> Option<usize> {
+    fn kept_bytes(&self) -> Option<usize> {
         None
     }
 }
@@ -74,14 +74,14 @@ impl Item for Meta {
         self
     }
 
-    fn kept(&self) -> Option<usize> {
+    fn kept_bytes(&self) -> Option<usize> {
         Some(self.text_len())
     }
 }
 
 /// Has the share of a page held for as long as one of its items is.
 fn hold<T: Item>(mut share: Share, items: &mut [T], about: &str) -> Result<()> {
-    if let Some(kept) = items.iter().map(Item::kept).sum::<Option<usize>>() {
+    if let Some(kept) = items.iter().map(Item::kept_bytes).sum::<Option<usize>>() {
         share.shrink_to(kept);
     }
     share.grow_by_objects(items.len(), about)?;
