@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pivot_core::copy_mark::CopyMark;
-use pivot_core::{GroupKind, Key, Uid, names, typed};
+use pivot_core::{GroupKind, Key, typed};
 use pivot_places::memory::Fault;
-use pivot_places::{Identity, MemoryPlace, Place, PlaceError};
+use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, object};
@@ -166,7 +165,7 @@ async fn a_pivot_carries_what_is_in_its_namespace_and_the_controller_the_rest() 
 }
 
 /// Nothing of it gets through, until it is let.
-fn held_at(place: &MemoryPlace, held: &Arc<AtomicBool>) {
+pub(crate) fn held_at(place: &MemoryPlace, held: &Arc<AtomicBool>) {
     let held = held.clone();
     place.on_call(move |verb, key| {
         let this = verb == "create" && key.name == "m2" && held.load(Ordering::SeqCst);
@@ -218,191 +217,6 @@ async fn a_move_that_is_refused_midway_shows_its_phase() {
     stage.until("let go", |stage| stage.pivot("a").is_none()).await;
     // The last Events are written although the Pivot is gone.
     stage.until("told", |stage| told(stage, "RollingBack") && told(stage, "RolledBack")).await;
-    running.stop().await;
-}
-
-/// A target of one's own can have a record of a move that never was.
-// proves: T47
-#[tokio::test(start_paused = true)]
-async fn what_a_foreign_target_says_of_a_move_has_nothing_carried_along() {
-    let stage = Stage::new(&["a"]);
-    stage.home.add_namespace("bank");
-    stage.home.insert(object("bank", "Secret", "db", None)).unwrap();
-    stage.ask("a");
-    let pivot = stage.pivot("a").unwrap();
-    let by = format!("Pivot a/pivot (UID {})", pivot["metadata"]["uid"].as_str().unwrap());
-    stage.target.add_namespace("kube-system");
-    let uid = async |place: &MemoryPlace| match place.identify().await.unwrap() {
-        Identity::Cluster(uid) => json!(uid),
-        _ => Value::Null,
-    };
-    let (source, target) = (uid(&stage.home).await, uid(&stage.target).await);
-    let carry =
-        json!([{"kind": {"group": "", "kind": "Secret"}, "object": {"namespace": "bank", "name": "db"}}]);
-    let scope = json!({"namespaces": {"one": "other"}, "carry": carry});
-    let record = json!({
-        "by": by, "moveId": "lie", "phase": "Copied", "scope": scope, "source": source, "target": target,
-        "started": "2026-11-21T21:00:00Z", "namespaces": [], "plugins": [], "kinds": [], "touched": ["a"],
-        "releaseChunks": 0,
-    });
-    let labels = json!({names::RECORD: "target"});
-    let metadata =
-        json!({"name": "pivot-host-target-lie", "namespace": "kube-system", "labels": labels, "uid": "lie"});
-    let data = json!({"record.json": record.to_string()});
-    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
-    stage.target.insert(body).unwrap();
-    let running = stage.start();
-    stage.until("moved without it", |stage| stage.done("a")).await;
-    let db = Key::new(GroupKind::new("", "Secret"), Some("bank"), "db");
-    assert!(stage.target.body(&db).is_none(), "{}", stage.pivot("a").unwrap()["status"]);
-    running.stop().await;
-}
-
-/// Its records lie in a cluster of the one who wrote the Pivot, and can say anything.
-// proves: T44
-#[tokio::test(start_paused = true)]
-async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namespace() {
-    let stage = Stage::new(&["a"]);
-    stage.ask("a");
-    let running = stage.start();
-    stage.until("moved away", |stage| stage.done("a")).await;
-    for namespace in ["desk", "bank"] {
-        stage.home.add_namespace(namespace);
-    }
-    stage.secret("desk", "way", "target");
-    let held = Arc::new(AtomicBool::new(true));
-    held_at(&stage.home, &held);
-    let spec = json!({"from": {"kubeconfig": {"name": "way"}, "namespace": "a"}, "to": {},
-        "options": {"noWait": true, "acceptUnprovisioned": true}});
-    stage.ask_for("desk", spec);
-    stage.until("copying", |stage| stage.pivot("desk").unwrap()["status"]["phase"] == "Copied").await;
-    running.kill();
-    let of_source = |key: &Key| key.name.starts_with("pivot-host-source-");
-    let record = stage.target.keys().into_iter().find(of_source).unwrap();
-    let text = stage.target.body(&record).unwrap()["data"]["record.json"].as_str().unwrap().to_owned();
-    let mark = CopyMark::from_record(&serde_json::from_str(&text).unwrap());
-    let key = Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("bank"), "theirs");
-    let annotations = mark.annotations(&key, &Uid("theirs".into())).into_iter();
-    let mut theirs = object("bank", "Machine", "theirs", None);
-    theirs["metadata"]["annotations"] =
-        annotations.map(|(name, value)| (name.to_owned(), json!(value))).collect();
-    stage.home.insert(theirs).unwrap();
-    let lie = |body: &mut Value| {
-        let text = body["data"]["record.json"].as_str().unwrap();
-        let mut record: Value = serde_json::from_str(text).unwrap();
-        record["touched"] = json!(["a", "bank"]);
-        record["kinds"] = json!([{"group": "cluster.x-k8s.io", "kind": "Machine"}]);
-        body["data"]["record.json"] = json!(record.to_string());
-    };
-    stage.target.edit(&record, lie).unwrap();
-    stage.delete("desk").await;
-    let running = stage.start();
-    let shown = |stage: &Stage| stage.pivot("desk").unwrap()["status"].to_string();
-    stage.until("refused", |stage| shown(stage).contains("changes nothing outside of it")).await;
-    assert!(stage.home.body(&key).is_some(), "{}", shown(&stage));
-    running.stop().await;
-}
-
-/// The mirror image: its target is a cluster of the one who wrote the Pivot, and says that the move worked in another namespace.
-// proves: T141
-#[tokio::test(start_paused = true)]
-async fn foreign_target_undoes_nothing_in_another_namespace() {
-    let stage = Stage::new(&["desk"]);
-    stage.home.add_namespace("bank");
-    let cluster = |namespace| Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some(namespace), "c");
-    let unprovisioned = |body: &mut Value| body["status"] = json!({});
-    stage.home.edit(&cluster("desk"), unprovisioned).unwrap();
-    let mut theirs = object("bank", "Cluster", "c", None);
-    theirs["spec"] = json!({"paused": true});
-    theirs["metadata"]["annotations"] = json!({
-        names::MARK: "theirs",
-        names::UNDO: json!({"move": "theirs", "patch": {"spec": {"paused": null}}}).to_string(),
-    });
-    stage.home.insert(theirs).unwrap();
-    stage.secret("desk", "way", "target");
-    stage.ask_for("desk", json!({"to": {"kubeconfig": {"name": "way"}}, "options": {"noWait": true}}));
-    let running = stage.start();
-    let checked = |stage: &Stage| stage.pivot("desk").unwrap()["status"]["phase"] == "Checked";
-    stage.until("refused", |stage| checked(stage) && stage.condition("desk", "Succeeded").is_some()).await;
-    let uid = |place: &MemoryPlace| {
-        let key = Key::new(GroupKind::new("", "Namespace"), None, "kube-system");
-        place.body(&key).unwrap()["metadata"]["uid"].clone()
-    };
-    let pivot = stage.pivot("desk").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
-    let record = json!({
-        "by": format!("Pivot desk/pivot (UID {pivot})"), "moveId": "theirs", "phase": "Paused",
-        "scope": {"namespaces": {"one": "desk"}}, "source": uid(&stage.home), "target": uid(&stage.target),
-        "started": "", "namespaces": [], "plugins": [], "touched": ["bank"], "releaseChunks": 0,
-        "kinds": [{"group": "cluster.x-k8s.io", "kind": "Cluster"}],
-    });
-    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"record.json": record.to_string()},
-        "metadata": {"name": "pivot-host-target-theirs", "namespace": "kube-system",
-            "labels": {names::RECORD: "target"}}});
-    stage.target.insert(body).unwrap();
-    let before = stage.home.body(&cluster("bank"));
-    stage.home.on_call(|verb, key| {
-        let bank = key.namespace.as_deref() == Some("bank") || key.name.ends_with(".bank");
-        let changes = ["create", "patch", "delete"].contains(&verb) && bank;
-        changes.then(|| Fault::Before(PlaceError::Forbidden("another's".into())))
-    });
-    stage.delete("desk").await;
-    stage.until("let go", |stage| stage.pivot("desk").is_none()).await;
-    assert_eq!(stage.home.body(&cluster("bank")), before);
-    running.stop().await;
-}
-
-/// Each takes as long as a controller waits for an agent, again and again.
-// proves: T146
-#[tokio::test(start_paused = true)]
-async fn absent_agents_of_one_namespace_delay_no_other() {
-    let stage = Stage::new(&["z"]);
-    stage.home.add_namespace("many");
-    for n in 0..150 {
-        stage.ask_by_name("many", &format!("p{n}"), json!({"to": {"agent": "absent"}}));
-    }
-    let running = stage.start();
-    // They are all known, and the first wait.
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    let begun = tokio::time::Instant::now();
-    stage.ask("z");
-    stage.until("done", |stage| stage.done("z")).await;
-    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
-    running.stop().await;
-}
-
-// proves: T51
-#[tokio::test(start_paused = true)]
-async fn a_pivot_uses_the_agents_of_its_own_namespace_only() {
-    let stage = Stage::new(&["shop", "bank"]);
-    for namespace in ["shop", "bank"] {
-        stage.ask_for(namespace, json!({"to": {"agent": "edge"}, "options": {"noWait": true}}));
-    }
-    let running = stage.start();
-    stage.until("done", |stage| stage.done("shop")).await;
-    stage.is_only_in(&stage.target, "shop");
-    stage.until("no agent", |stage| stage.condition("bank", "Connected").is_some()).await;
-    let connected = stage.condition("bank", "Connected").unwrap();
-    assert_eq!((&connected["status"], &connected["reason"]), (&json!("False"), &json!("NoAnswer")));
-    assert!(
-        connected["message"].as_str().unwrap().contains("agent bank/edge is not connected"),
-        "{connected}"
-    );
-    stage.is_only_in(&stage.home, "bank");
-    running.stop().await;
-}
-
-// proves: T39
-#[tokio::test(start_paused = true)]
-async fn a_secret_without_its_cluster_leads_nowhere() {
-    let stage = Stage::new(&["a"]);
-    stage.secret("a", "d-kubeconfig", "target");
-    stage.ask_for("a", json!({"to": {"cluster": "d"}, "options": {"noWait": true}}));
-    let running = stage.start();
-    stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
-    let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("Secret a/d-kubeconfig is there, but Cluster a/d is not"), "{message}");
-    assert_eq!(stage.ways(), []);
-    stage.is_only_in(&stage.home, "a");
     running.stop().await;
 }
 

@@ -8,3 +8,5 @@ mod distant;
 mod life;
 #[cfg(test)]
 mod stage;
+#[cfg(test)]
+mod tenants;
