@@ -297,7 +297,7 @@ fn a_status_of_one_cluster_says_what_to_name_and_offers_nothing() {
     check(
         crate::output::status(&Status { waiting_copies, ..nothing }, ("prod", "prod"), &[]),
         &expect![[r#"
-            In prod wait, paused, 2 Clusters: ns/edge, ns/lab: copies of move 1234, of which it has no record. The move's source has one: name that cluster with --kubeconfig, and this one with --to-kubeconfig.
+            prod has paused copies of move 1234, of which it has no record: 2 Clusters: ns/edge, ns/lab. If the move is under way, its source has the record: name that cluster with --kubeconfig, and this one with --to-kubeconfig.
         "#]],
     );
 }
