@@ -47,7 +47,7 @@ pub use observer::{Observer, Rules};
 pub use proxy::{FaultProxy, Relay};
 pub use recording::Recording;
 pub use registry::Registry;
-pub use server::{Crds, Dump, Pair, Server, normalise, parse};
+pub use server::{Backup, Crds, Dump, Pair, Revision, Server, normalise, parse};
 
 use std::fmt::Display;
 use std::io::Write;

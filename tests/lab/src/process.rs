@@ -5,19 +5,22 @@
 //! the kernel kills it with this process. The kernel watches the *thread* that forked, and a runtime's threads come and go; so
 //! one thread that lives as long as the process forks all children.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{LazyLock, mpsc};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::oneshot;
 
 /// How many lines of a log an error contains.
 const TAIL_LINES: usize = 25;
+
+/// How long the threads of a stopped process may still run.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// A running child, its output in a log file.
 #[derive(Debug)]
@@ -67,6 +70,15 @@ impl Process {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// Kills it, if it runs, and waits until it is gone.
+    pub async fn stop(&mut self) -> Result<()> {
+        if self.exited()?.is_none() {
+            kill(self.id())?;
+            self.wait().await?;
+        }
+        Ok(())
     }
 
     /// An error with the end of the log if the child is no longer running.
@@ -126,6 +138,30 @@ pub fn kill(pid: u32) -> Result<()> {
 /// Stops one process where it is: whoever asks it something waits.
 pub fn freeze(pid: u32) -> Result<()> {
     send(pid, Signal::STOP)
+}
+
+/// Stops one process where it is, and waits until none of its threads writes any more.
+pub async fn freeze_wholly(pid: u32) -> Result<()> {
+    freeze(pid)?;
+    let start = Instant::now();
+    while !stands_still(pid)? {
+        ensure!(start.elapsed() < STOP_LIMIT, "process {pid} does not stop");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Ok(())
+}
+
+/// Whether the kernel reports each thread of a process as stopped by a signal.
+fn stands_still(pid: u32) -> Result<bool> {
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).with_context(|| format!("find process {pid}"))? {
+        let stat = fs::read_to_string(thread?.path().join("stat"))?;
+        // The state follows the program's name, which may contain anything.
+        let state = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().next());
+        if state != Some("T") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Lets it go on.

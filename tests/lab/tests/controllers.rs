@@ -8,7 +8,7 @@ use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::{Crds, Manager, ManagerOptions, Managers, Server};
 use serde_json::json;
 
-const CLUSTER: &str = "
+pub(crate) const CLUSTER: &str = "
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
 metadata: {name: c, namespace: shop}
@@ -41,12 +41,12 @@ async fn managers_adopt_a_cluster_and_say_that_it_is_paused() {
     assert!(std::fs::read_to_string(managers.log(Manager::Core)).unwrap().contains("v1.13.5"));
 }
 
-fn paused(cluster: &DynamicObject) -> Option<&str> {
+pub(crate) fn paused(cluster: &DynamicObject) -> Option<&str> {
     let conditions = cluster.data["status"]["conditions"].as_array()?;
     conditions.iter().find(|condition| condition["type"] == "Paused")?["status"].as_str()
 }
 
-async fn until(
+pub(crate) async fn until(
     managers: &mut Managers,
     clusters: &Api<DynamicObject>,
     what: &str,

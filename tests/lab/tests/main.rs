@@ -3,6 +3,8 @@
 //! One binary, a file per topic.
 
 #[cfg(test)]
+mod backups;
+#[cfg(test)]
 mod controllers;
 #[cfg(test)]
 mod faults;

@@ -1,7 +1,7 @@
 //! The command lines of the servers, and their files.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -33,9 +33,14 @@ fn program(path: &Path) -> Command {
     command
 }
 
+/// Where etcd keeps its data.
+pub(super) fn data_dir(dir: &Path) -> PathBuf {
+    dir.join("etcd")
+}
+
 pub(super) fn etcd(binaries: &ServerBinaries, dir: &Path, url: &str) -> Command {
     let mut command = program(&binaries.etcd);
-    command.arg(format!("--data-dir={}", dir.join("etcd").display())).args([
+    command.arg(format!("--data-dir={}", data_dir(dir).display())).args([
         format!("--listen-client-urls={url}"),
         format!("--advertise-client-urls={url}"),
         // Never used: there is one member. Port 0 cannot collide.

@@ -47,7 +47,7 @@ impl Server {
         self.wait_for_kinds(&read(crds)?).await
     }
 
-    async fn wait_for_kinds(&self, crds: &[CustomResourceDefinition]) -> Result<()> {
+    pub(super) async fn wait_for_kinds(&self, crds: &[CustomResourceDefinition]) -> Result<()> {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let start = Instant::now();
         for crd in crds {

@@ -4,6 +4,7 @@
 //! namespace that is being deleted. So tests use the real one. It runs just the two controllers that delete: the garbage
 //! collector and the namespace controller; nothing schedules, nothing runs pods.
 
+mod backup;
 mod commands;
 mod controllers;
 mod crds;
@@ -15,6 +16,7 @@ mod objects;
 mod start;
 mod stored;
 
+pub use backup::{Backup, Revision};
 pub use crds::Crds;
 pub(crate) use dump::selects;
 pub use dump::{Dump, normalise};
@@ -66,6 +68,7 @@ impl Pair {
 pub struct Server {
     name: String,
     url: String,
+    port: u16,
     etcd_url: String,
     client: Client,
     kubeconfig: PathBuf,
@@ -130,6 +133,11 @@ impl Server {
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Where etcd keeps its data.
+    fn data_dir(&self) -> PathBuf {
+        commands::data_dir(self.dir.path())
     }
 
     fn write_kubeconfig(&self, file: &str, identity: &Identity) -> Result<PathBuf> {

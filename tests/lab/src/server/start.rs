@@ -1,5 +1,6 @@
 //! Starts a server.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -76,23 +77,18 @@ impl Server {
         commands::write_files(path, &authority)?;
 
         let etcd_url = format!("http://127.0.0.1:{etcd_port}");
-        let mut etcd =
-            Process::spawn("etcd", &commands::etcd(binaries, path, &etcd_url), path.join("etcd.log")).await?;
+        let programs = Programs { binaries, dir: path, etcd_url: &etcd_url, port };
+        let mut etcd = programs.start_etcd().await?;
         if !entries.is_empty() {
             etcd.until("ready", START_LIMIT, async || stored::is_ready(&etcd_url).await).await?;
             stored::write(&etcd_url, entries).await.context("write CRDs into etcd")?;
         }
-        let command = commands::apiserver(binaries, path, &etcd_url, port);
-        let mut apiserver =
-            Process::spawn("kube-apiserver", &command, path.join("kube-apiserver.log")).await?;
         let client = kubeconfig::client(&kubeconfig).await?;
-        let waited = apiserver.until("ready", START_LIMIT, async || is_ready(&client).await).await;
-        // The API server only reports that it cannot reach etcd; the reason is in the other log.
-        etcd.still_runs()?;
-        waited?;
+        let apiserver = programs.start_apiserver(&client, &mut etcd).await?;
         Ok(Self {
             name: name.to_owned(),
             url,
+            port,
             etcd_url,
             client,
             kubeconfig,
@@ -103,6 +99,45 @@ impl Server {
             etcd,
             dir,
         })
+    }
+
+    /// Starts etcd and the API server again, where they were: `prepare` is called with the address of etcd in between.
+    pub(super) async fn start_again(&mut self, prepare: impl AsyncFnOnce(&str) -> Result<()>) -> Result<()> {
+        let Self { binaries, dir, etcd_url, port, client, .. } = &*self;
+        let programs = Programs { binaries, dir: dir.path(), etcd_url, port: *port };
+        let mut etcd = programs.start_etcd().await?;
+        etcd.until("ready", START_LIMIT, async || stored::is_ready(etcd_url).await).await?;
+        prepare(etcd_url).await?;
+        let apiserver = programs.start_apiserver(client, &mut etcd).await?;
+        (self.etcd, self.apiserver) = (etcd, apiserver);
+        Ok(())
+    }
+}
+
+/// The programs of a server, by what their command lines need.
+struct Programs<'a> {
+    binaries: &'a ServerBinaries,
+    dir: &'a Path,
+    etcd_url: &'a str,
+    port: u16,
+}
+
+impl Programs<'_> {
+    async fn start_etcd(&self) -> Result<Process> {
+        let command = commands::etcd(self.binaries, self.dir, self.etcd_url);
+        Process::spawn("etcd", &command, self.dir.join("etcd.log")).await
+    }
+
+    /// Starts the API server, and waits until it is ready.
+    async fn start_apiserver(&self, client: &Client, etcd: &mut Process) -> Result<Process> {
+        let command = commands::apiserver(self.binaries, self.dir, self.etcd_url, self.port);
+        let log = self.dir.join("kube-apiserver.log");
+        let mut apiserver = Process::spawn("kube-apiserver", &command, log).await?;
+        let waited = apiserver.until("ready", START_LIMIT, async || is_ready(client).await).await;
+        // The API server only reports that it cannot reach etcd; the reason is in the other log.
+        etcd.still_runs()?;
+        waited?;
+        Ok(apiserver)
     }
 }
 

@@ -57,11 +57,13 @@ pub(super) async fn is_ready(etcd: &str) -> bool {
     get().await.is_ok()
 }
 
-fn connect(etcd: &str) -> Result<Client> {
+/// A client for etcd's JSON gateway.
+pub(super) fn connect(etcd: &str) -> Result<Client> {
     Ok(Client::try_from(Config::new(etcd.parse().context("read the address of etcd")?))?)
 }
 
-async fn ask(client: &Client, path: &str, question: &Value) -> Result<Value> {
+/// Asks etcd's JSON gateway.
+pub(super) async fn ask(client: &Client, path: &str, question: &Value) -> Result<Value> {
     let request = Request::post(path).body(serde_json::to_vec(question)?)?;
     Ok(client.request(request).await?)
 }
