@@ -35,6 +35,8 @@ mod protected;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod restored;
+#[cfg(test)]
 mod rights;
 #[cfg(test)]
 mod roles;

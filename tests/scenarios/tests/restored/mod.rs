@@ -1,0 +1,268 @@
+//! A management cluster that is restored from a backup of before its move had ended, with its records.
+//!
+//! Many moves share a pair of servers. Each is somewhere when the backup is made, goes on, and is judged after the restore: by what
+//! `status` says, by commands that must refuse and write nothing, and by the command that makes sense then.
+
+mod source;
+mod target;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use futures::{StreamExt, stream};
+use pivot_lab::observer::Side;
+use pivot_lab::proxy::Moment;
+use pivot_lab::{Dump, Revision, Server, say};
+use pivot_scenarios::host::{AGENT, Ended, Host};
+use pivot_scenarios::point::Point;
+use pivot_scenarios::{sampling, shape};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, all, same};
+
+/// Moves that run at the same time. They wait most of the time: for leases of the dead.
+const AT_ONCE: usize = 10;
+
+/// The source's record says Paused.
+const PAUSED: Point = Point::of_source("PATCH", "/clusters/c", 1, Moment::After);
+/// Some of the copies exist.
+const PART_COPIED: Point = Point::of_target("POST", "/secrets?", 2, Moment::After);
+/// All copies exist, and the target has no record.
+const COPIED: Point = Point::of_target("POST", "/configmaps?", 1, Moment::Instead);
+/// The target's record says Live, and the source's Copied.
+const HALF_COMMITTED: Point = Point::of_source("PATCH", "/configmaps/", 2, Moment::Instead);
+/// The source's record says Committed.
+const COMMITTED: Point = Point::of_source("PATCH", "/configmaps/", 2, Moment::After);
+/// The move is committed, and nothing runs in the target.
+const BEFORE_UNPAUSE: Point = Point::of_target("PATCH", "/clusters/c", 1, Moment::Instead);
+/// Some objects are deleted from the source.
+const PART_DELETED: Point = Point::of_source("DELETE", "/machinesets/", 1, Moment::After);
+
+const HALF_COPIED: &str =
+    "the source is authoritative: complete, paused; the target holds a partial copy, paused";
+const COMPLETE: &str =
+    "the target has everything and is taking over; the source is complete, and paused by this move";
+
+/// What a command does to a move.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// Begins or continues it, and dies at this point.
+    Die(Point),
+    /// Begins or continues it, until the target has taken over and the source is whole.
+    StopBeforeRelease,
+    /// Begins or continues it to its end.
+    End,
+    /// Rolls it back.
+    RollBack,
+    /// Continues it to its end without the source.
+    EndWithoutSource,
+}
+
+/// A move, and how it is judged after the restore.
+struct Scene {
+    /// The namespace that moves.
+    namespace: &'static str,
+    /// The last step before the backup.
+    before: Option<Step>,
+    /// The step that the restored side loses.
+    lost: Option<Step>,
+    /// What `status` says of the state of both sides; nothing if it knows of no move.
+    state: &'static str,
+    /// What the commands say that refuse, if they refuse.
+    refusal: Option<&'static str>,
+    /// The command that makes sense then.
+    then: Option<Step>,
+}
+
+fn moving(namespace: &str) -> Vec<&str> {
+    [&["move", "-n", namespace][..], &shape::WITHOUT_PLUGIN].concat()
+}
+
+/// A cluster whose identity both sides can show.
+fn cluster(namespace: &str) -> Vec<Value> {
+    let mut objects = shape::cluster(namespace, 0);
+    for object in objects.iter_mut().filter(|object| object["metadata"]["name"] == "c-ca") {
+        object["data"] = json!({ "tls.crt": "Y2E=", "tls.key": "a2V5" });
+    }
+    objects
+}
+
+/// Moves between two servers, by their namespaces.
+struct Moves<'a> {
+    scenes: &'a [Scene],
+    stage: Stage,
+    ids: BTreeMap<String, String>,
+    before: BTreeMap<&'static str, Dump>,
+}
+
+impl<'a> Moves<'a> {
+    async fn start(scenes: &'a [Scene]) -> Self {
+        let stage = Stage::start().await;
+        let objects = scenes.iter().flat_map(|scene| cluster(scene.namespace)).collect();
+        stage.pair.source.apply_values(objects).await.unwrap();
+        let mut before = BTreeMap::new();
+        for Scene { namespace, .. } in scenes {
+            before.insert(*namespace, all(&stage.pair.source, &[namespace]).await);
+        }
+        Self { scenes, stage, ids: BTreeMap::new(), before }
+    }
+
+    /// Takes a step of each scene that has one.
+    async fn take(&mut self, step: impl Fn(&Scene) -> Option<Step>) {
+        let steps = self.scenes.iter().filter_map(|scene| Some((scene.namespace, step(scene)?)));
+        let work = steps.map(|(namespace, step)| self.take_one(namespace, step));
+        stream::iter(work).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+        self.ids.extend(find_moves(&self.stage.host).await);
+    }
+
+    async fn take_one(&self, namespace: &str, step: Step) {
+        let resume = |id| vec!["resume", "--move", id, "--take-over"];
+        let go_on = self.ids.get(namespace).map_or_else(|| moving(namespace), |id| resume(id));
+        match step {
+            Step::Die(point) => {
+                let wired = self.stage.wired().await;
+                let faults = match point.side {
+                    Side::Source => wired.source.faults(),
+                    Side::Target => wired.target.faults(),
+                };
+                point.kill(&wired.host, &go_on, faults).await.unwrap();
+            }
+            Step::StopBeforeRelease => {
+                let words = [&go_on[..], &["--stop-before", "release"]].concat();
+                self.stage.host.run(&words).await.unwrap().ends_with(5).unwrap();
+            }
+            Step::End => drop(self.stage.host.run(&go_on).await.unwrap().done().unwrap()),
+            Step::RollBack => {
+                let words = ["rollback", "--move", &self.ids[namespace], "--take-over"];
+                self.stage.host.run(&words).await.unwrap().ends_with(0).unwrap();
+            }
+            Step::EndWithoutSource => {
+                let words = ["resume", "--source-gone", "--move", &self.ids[namespace], "--take-over"];
+                let host = Host::into_server(self.stage.pair.target.kubeconfig());
+                host.run(&words).await.unwrap().ends_with(0).unwrap();
+            }
+        }
+    }
+
+    /// Compares what each scene expects with what `status` and the commands say, then takes its last step.
+    async fn judge(&mut self) {
+        let status = self.stage.host.run_as_text(&["status"]).await.unwrap().ends_with(0).unwrap().stdout;
+        say(format_args!("{status}"));
+        self.ids.extend(find_moves(&self.stage.host).await);
+        for Scene { namespace, state, .. } in self.scenes {
+            let shown = self.ids.get(*namespace).and_then(|id| find_state(&status, id));
+            assert_eq!(shown.unwrap_or_default(), *state, "{namespace}: {status}");
+        }
+        self.ensure_refusals(&self.stage.host).await;
+        self.take(|scene| scene.then).await;
+        for Scene { namespace, then, .. } in self.scenes {
+            let before = self.before[namespace].clone();
+            let [source, target] = self.contents(namespace).await;
+            match then {
+                Some(Step::RollBack) => {
+                    same(before, source);
+                    assert!(target.is_empty(), "{namespace}: {:?}", target.keys());
+                }
+                Some(Step::End | Step::EndWithoutSource) => {
+                    same(before, target);
+                    assert!(source.is_empty(), "{namespace}: {:?}", source.keys());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    async fn contents(&self, namespace: &str) -> [Dump; 2] {
+        let (source, target, namespaces) = (&self.stage.pair.source, &self.stage.pair.target, [namespace]);
+        <[Dump; 2]>::from(tokio::join!(all(source, &namespaces), all(target, &namespaces)))
+    }
+
+    /// Nothing is written by commands that refuse, and none says what only a move may do.
+    async fn ensure_refusals(&self, host: &Host) {
+        let servers = [&self.stage.pair.source, &self.stage.pair.target];
+        let mut marks = Vec::new();
+        for server in servers {
+            marks.push(server.audit_mark().await.unwrap());
+        }
+        let refusing = self.scenes.iter().filter_map(|scene| Some((scene.namespace, scene.refusal?)));
+        let work = refusing.map(async |(namespace, expected)| {
+            let mut commands = vec![[&moving(namespace)[..], &["--take-over"]].concat()];
+            if let Some(id) = self.ids.get(namespace) {
+                commands
+                    .extend(["resume", "rollback"].map(|command| vec![command, "--move", id, "--take-over"]));
+            }
+            for words in commands {
+                let ended = host.run(&words).await.unwrap();
+                ensure_refusal(namespace, &ended, expected);
+            }
+        });
+        stream::iter(work).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+        for (server, mark) in servers.into_iter().zip(marks) {
+            ensure_no_writes(server, mark).await;
+        }
+    }
+}
+
+async fn ensure_no_writes(server: &Server, mark: pivot_lab::audit::Mark) {
+    let requests = server.audit_since(mark).await.unwrap().of(AGENT);
+    let asks = |resource: &str| resource.ends_with(".authorization.k8s.io");
+    let writes =
+        requests.only(|request| request.is_mutating() && !request.is_lease() && !asks(&request.resource));
+    assert_eq!(writes.requests, [], "on the {}", server.name());
+}
+
+fn ensure_refusal(namespace: &str, ended: &Ended, expected: &str) {
+    let Ended { words, code, stderr, .. } = ended;
+    say(format_args!("{namespace}: {words}: {stderr}"));
+    assert_eq!(*code, Some(3), "{namespace}: {words}: {stderr}");
+    let document = ended.document().unwrap();
+    let said = format!("{} {} {}", document["message"], document["refusals"], document["state"]);
+    assert!(said.contains(expected), "{namespace}: {words}: {said}");
+    for word in ["delete them", "finalizers", "un-pause", "unpause"] {
+        assert!(!said.contains(word), "{namespace}: {words}: {said}");
+    }
+}
+
+/// The moves that `status` shows, by namespace.
+async fn find_moves(host: &Host) -> BTreeMap<String, String> {
+    let status = host.run(&["status"]).await.unwrap().done().unwrap();
+    let records = status["moves"].as_array().unwrap().iter().map(|one| &one["record"]);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    records.map(|record| (text(&record["scope"]["namespaces"]["one"]), text(&record["moveId"]))).collect()
+}
+
+/// The state that `status` shows of a move.
+fn find_state<'a>(status: &'a str, id: &str) -> Option<&'a str> {
+    let mut lines = status.lines().skip_while(|line| !line.starts_with(&format!("Move: {id},")));
+    lines.find_map(|line| line.trim_start().strip_prefix("state ")).map(str::trim)
+}
+
+/// Both revisions in the nightly run, one of them in a landing.
+fn revisions(landing: Revision) -> Vec<Revision> {
+    match sampling::is_nightly() {
+        true => vec![Revision::Behind, Revision::Ahead],
+        false => vec![landing],
+    }
+}
+
+/// Plays scenes of which one side goes back.
+async fn play(scenes: &[Scene], side: Side, revision: Revision) -> Stage {
+    let start = Instant::now();
+    let mut moves = Moves::start(scenes).await;
+    moves.take(|scene| scene.before).await;
+    let backup = side_of(&mut moves.stage, side).back_up().await.unwrap();
+    moves.take(|scene| scene.lost).await;
+    say(format_args!("{} moves were made after {:.1} s", scenes.len(), start.elapsed().as_secs_f64()));
+    side_of(&mut moves.stage, side).restore(&backup, revision).await.unwrap();
+    say(format_args!("restored after {:.1} s", start.elapsed().as_secs_f64()));
+    moves.judge().await;
+    say(format_args!("judged after {:.1} s", start.elapsed().as_secs_f64()));
+    moves.stage
+}
+
+fn side_of(stage: &mut Stage, side: Side) -> &mut Server {
+    match side {
+        Side::Source => &mut stage.pair.source,
+        Side::Target => &mut stage.pair.target,
+    }
+}

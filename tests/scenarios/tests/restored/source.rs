@@ -1,0 +1,103 @@
+//! The source goes back.
+
+use pivot_lab::Revision;
+use pivot_lab::observer::Side;
+
+use super::*;
+
+const TAKEN_OVER: &str = "the target has taken over, the source is out of date";
+const RUNS_ON_BOTH: &str = "the target has taken over, the source is out of date, and runs";
+
+const PART_RELEASED: &str =
+    "the target runs; part of the source is deleted, the rest of it is paused by this move";
+
+const SCENES: [Scene; 10] = [
+    Scene {
+        namespace: "row-3",
+        before: Some(Step::StopBeforeRelease),
+        lost: Some(Step::End),
+        state: TAKEN_OVER,
+        refusal: Some("what the source has is out of date"),
+        then: None,
+    },
+    Scene {
+        namespace: "row-4a",
+        before: None,
+        lost: Some(Step::Die(HALF_COMMITTED)),
+        state: "the source is authoritative and was unpaused; the target may hold copies, paused",
+        refusal: None,
+        then: Some(Step::RollBack),
+    },
+    Scene {
+        namespace: "row-5-forward",
+        before: Some(Step::Die(COPIED)),
+        lost: Some(Step::Die(BEFORE_UNPAUSE)),
+        state: HALF_COPIED,
+        refusal: None,
+        then: Some(Step::End),
+    },
+    Scene {
+        namespace: "row-5-back",
+        before: Some(Step::Die(COPIED)),
+        lost: Some(Step::Die(BEFORE_UNPAUSE)),
+        state: HALF_COPIED,
+        refusal: None,
+        then: Some(Step::RollBack),
+    },
+    Scene {
+        namespace: "row-6-unmoved",
+        before: None,
+        lost: Some(Step::StopBeforeRelease),
+        state: RUNS_ON_BOTH,
+        refusal: Some("may be managed twice"),
+        then: None,
+    },
+    Scene {
+        namespace: "row-6-paused",
+        before: Some(Step::Die(PAUSED)),
+        lost: Some(Step::StopBeforeRelease),
+        state: TAKEN_OVER,
+        refusal: Some("what the source has is out of date"),
+        then: None,
+    },
+    Scene {
+        namespace: "row-6-copied",
+        before: Some(Step::Die(PART_COPIED)),
+        lost: Some(Step::Die(PART_DELETED)),
+        state: TAKEN_OVER,
+        refusal: Some("what the source has is out of date"),
+        then: None,
+    },
+    Scene {
+        namespace: "row-6-ended",
+        before: Some(Step::Die(PART_COPIED)),
+        lost: Some(Step::End),
+        state: TAKEN_OVER,
+        refusal: Some("what the source has is out of date"),
+        then: None,
+    },
+    Scene {
+        namespace: "row-6-forgotten",
+        before: None,
+        lost: Some(Step::End),
+        state: "",
+        refusal: Some("it may be managed twice"),
+        then: None,
+    },
+    Scene {
+        namespace: "whole-again",
+        before: Some(Step::Die(COMMITTED)),
+        lost: Some(Step::Die(PART_DELETED)),
+        state: PART_RELEASED,
+        refusal: None,
+        then: Some(Step::End),
+    },
+];
+
+// proves: I14
+#[tokio::test(flavor = "multi_thread")]
+async fn restored_source_costs_no_running_copy() {
+    for revision in revisions(Revision::Ahead) {
+        play(&SCENES, Side::Source, revision).await;
+    }
+}
