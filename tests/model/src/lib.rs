@@ -17,6 +17,7 @@
 //! | [`properties`] | what must always hold, and what must be possible |
 //! | [`files`] | a source that is handed over in files: a model of its own |
 //! | [`linked`] | a move over an agent's link, and a child that finishes alone: a model of its own |
+//! | [`restored`] | a side that is restored from a backup: a model of its own |
 //! | [`rescue`] | the proof that repeating a command finishes from every state |
 //! | [`trace`] | whether what was seen of real runs is a behaviour of this model |
 //!
@@ -33,7 +34,7 @@
 //!   host is held, and released at Settled. A user's edits are explored only before the commit; later the run stops with the
 //!   difference, and a person decides (`rescue`). Users who unpause an object by hand are left out.
 //! - **A side that comes back.** Lost is for good. What was there still counts for the promises, but is out of reach. [`linked`] has
-//!   sides that are given up and come back.
+//!   sides that are given up and come back, [`restored`] one that comes back as it was before.
 //! - **A move that is started over.** When a move has ended, its scope is not moved a second time.
 //!
 //! # Reading a counterexample
@@ -54,6 +55,7 @@ mod phases;
 pub mod process;
 pub mod properties;
 pub mod rescue;
+pub mod restored;
 mod rollback;
 pub mod rules;
 pub mod state;

@@ -8,6 +8,8 @@ mod files;
 mod kept;
 #[cfg(test)]
 mod linked;
+#[cfg(test)]
+mod restored;
 
 use pivot_model::{Action, Faults, State};
 use stateright::Path;
