@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use pivot_core::cluster_identity::{ClusterIdentity, MovedCluster, authority_of};
 use pivot_core::copy_mark::CopyMark;
-use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Record};
+use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, Record};
 use pivot_core::refusal::some_of;
 use pivot_core::release::UidSet;
 use pivot_core::soft::is_cluster;
@@ -123,7 +123,14 @@ impl ClusterSides<'_> {
             if is_paused(source, &cluster)? && !pause::is_ours(&cluster.meta, &record.move_id) {
                 asleep.insert(cluster.key());
             }
-            wanted.push((cluster.key(), read_identity(source, &self.kinds.source, &cluster).await?));
+            let mut identity = read_identity(source, &self.kinds.source, &cluster).await?;
+            // The Secret of the authority may be deleted from the source before its Cluster.
+            if let (Phase::Released, None, Some(copy)) =
+                (record.phase, &identity.authority, copies.get(&cluster.key()))
+            {
+                identity.authority = read_identity(target, &self.kinds.target, copy).await?.authority;
+            }
+            wanted.push((cluster.key(), identity));
         }
         let by_own_name: BTreeMap<Key, &Key> = copies.keys().map(|key| (target.own_name(key), key)).collect();
         for moved in summary.iter().flat_map(|summary| &summary.clusters) {

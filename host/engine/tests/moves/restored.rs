@@ -14,7 +14,7 @@ use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_
 use crate::trouble::half_committed;
 
 /// A stage whose Cluster shows which workload cluster it is of.
-fn stage() -> Stage {
+pub(crate) fn stage() -> Stage {
     let stage = Stage::new();
     let endpoint = json!({"host": "10.0.0.1", "port": 6443});
     stage.source.edit(&cluster(), |body| body["spec"]["controlPlaneEndpoint"] = endpoint.clone()).unwrap();
@@ -24,7 +24,7 @@ fn stage() -> Stage {
     stage
 }
 
-fn cluster() -> pivot_core::Key {
+pub(crate) fn cluster() -> pivot_core::Key {
     key(CLUSTERS, "Cluster", "c")
 }
 
@@ -39,15 +39,15 @@ async fn live() -> Stage {
 
 /// Everything that a server holds.
 #[derive(Clone)]
-struct Backup(Vec<Value>);
+pub(crate) struct Backup(Vec<Value>);
 
 impl Backup {
-    fn take(place: &MemoryPlace) -> Self {
+    pub(crate) fn take(place: &MemoryPlace) -> Self {
         Self(place.keys().iter().filter_map(|key| place.body(key)).collect())
     }
 
     /// As a restored data directory of etcd does: with the UIDs of then.
-    fn restore(&self, place: &MemoryPlace) {
+    pub(crate) fn restore(&self, place: &MemoryPlace) {
         place.keys().iter().for_each(|key| place.remove(key).unwrap());
         self.0.iter().for_each(|body| drop(place.insert(body.clone()).unwrap()));
     }
@@ -75,7 +75,7 @@ fn forget(target: &MemoryPlace) {
 }
 
 /// Nothing tells a person to do what only a move may do.
-fn advises_nothing_by_hand(stop: &Stop) {
+pub(crate) fn advises_nothing_by_hand(stop: &Stop) {
     let words = format!("{stop} {}", stop.state);
     for word in ["delete them", "finalizers", "un-pause", "unpause"] {
         assert!(!words.contains(word), "{words}");
@@ -363,17 +363,36 @@ async fn copies_paused_again_are_not_removed() {
 
 // proves: I14
 #[tokio::test(start_paused = true)]
+async fn deleted_authority_does_not_hide_that_copies_run() {
+    let stage = live().await;
+    let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
+    let backup = Backup::take(&stage.source);
+    run::resume(stage.setup()).await.unwrap();
+    // As the source was when it had begun to delete.
+    backup.restore(&stage.source);
+    stage.source.remove(&key("", "Secret", "c-ca")).unwrap();
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!(one_sided(&stop), &OneSidedMove::LastCopyInSource, "nothing was deleted yet: {stop}");
+    stage.source.edit(&record, says_released).unwrap();
+    for stop in commands(&stage).await {
+        assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+    }
+}
+
+fn says_released(body: &mut Value) {
+    let text = body["data"]["record.json"].as_str().unwrap();
+    body["data"]["record.json"] = json!(text.replace("\"Committed\"", "\"Released\""));
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
 async fn objects_missing_on_both_sides_are_named() {
     for deleting in [false, true] {
         let stage = live().await;
         if deleting {
             // Then it may have been released, and deleted in the target since.
             let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
-            let says = |body: &mut Value| {
-                let text = body["data"]["record.json"].as_str().unwrap();
-                body["data"]["record.json"] = json!(text.replace("\"Committed\"", "\"Released\""));
-            };
-            stage.source.edit(&record, says).unwrap();
+            stage.source.edit(&record, says_released).unwrap();
         }
         let secret = key("", "Secret", "m1-bootstrap");
         for place in [&stage.source, &stage.target] {
