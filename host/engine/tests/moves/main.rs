@@ -81,6 +81,8 @@ mod reports;
 #[cfg(test)]
 mod restored;
 #[cfg(test)]
+mod restores;
+#[cfg(test)]
 mod round_trips;
 #[cfg(test)]
 mod secrets;

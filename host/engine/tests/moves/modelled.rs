@@ -46,7 +46,7 @@ fn active(place: &MemoryPlace, item: Item) -> Option<bool> {
 }
 
 /// What the record on a side says, if there is one, and whether it is sealed.
-fn said(place: &MemoryPlace, side: &str) -> Option<(Phase, bool)> {
+pub(crate) fn said(place: &MemoryPlace, side: &str) -> Option<(Phase, bool)> {
     let record = place.keys().into_iter().find(|key| is_record(key, side))?;
     let body = place.body(&record)?;
     if body["metadata"]["labels"].get(FINISHED).is_some() {

@@ -47,14 +47,18 @@ pub(crate) fn only() -> Option<u64> {
     number(ONE)
 }
 
+/// Whether everything is to be tried.
+pub(crate) fn is_nightly() -> bool {
+    std::env::var_os(NIGHTLY).is_some_and(|value| !value.is_empty())
+}
+
 impl Seeds {
     /// Lists the seeds that this run plays.
     fn list(&self) -> Vec<u64> {
         if let Some(one) = only() {
             return vec![one];
         }
-        let nightly = std::env::var_os(NIGHTLY).is_some_and(|value| !value.is_empty());
-        let usual = if nightly { self.nightly } else { self.landing };
+        let usual = if is_nightly() { self.nightly } else { self.landing };
         let sample = number(MANY).unwrap_or(usual).saturating_sub(self.first);
         let from = first_of_sample();
         (1..=self.first).chain(from..from + sample).collect()
