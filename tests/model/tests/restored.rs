@@ -25,7 +25,7 @@ fn describe(path: Path<Restorable, pivot_model::restored::Happening>) -> String 
     path.into_actions().iter().map(|action| format!("  {action:?}\n")).collect()
 }
 
-// proves: I14
+// proves: I14, T164, T165
 #[test]
 fn restores_at_any_step_cost_no_object() {
     let mut possible: Vec<_> = SEEN.iter().map(|(name, _)| *name).chain([MOVED, ROLLED_BACK]).collect();

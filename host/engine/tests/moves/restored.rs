@@ -82,7 +82,7 @@ pub(crate) fn advises_nothing_by_hand(stop: &Stop) {
     }
 }
 
-// proves: I14
+// proves: I14, T160
 #[tokio::test(start_paused = true)]
 async fn a_source_is_kept_if_its_target_lost_the_move() {
     let stage = Stage::new();
@@ -102,6 +102,7 @@ async fn a_source_is_kept_if_its_target_lost_the_move() {
 }
 
 /// The backup is of after the copy: what it has is complete, and paused.
+// proves: T161
 #[tokio::test(start_paused = true)]
 async fn paused_copies_do_not_make_a_source_stale() {
     let stage = commit(Stage::new()).await;
@@ -111,7 +112,7 @@ async fn paused_copies_do_not_make_a_source_stale() {
     }
 }
 
-// proves: I14
+// proves: I14, T162
 #[tokio::test(start_paused = true)]
 async fn a_source_is_out_of_date_only_with_a_proof() {
     for summary in [true, false] {
@@ -136,7 +137,7 @@ async fn a_source_is_out_of_date_only_with_a_proof() {
     }
 }
 
-// proves: I14
+// proves: I14, T163
 #[tokio::test(start_paused = true)]
 async fn copies_that_may_be_the_last_are_not_removed() {
     let mut stage = commit(Stage::new()).await;
@@ -257,7 +258,7 @@ async fn summaries_stay_as_long_as_their_clusters() {
 }
 
 /// Whatever a backup of the source is of: before the move, or any of its writes up to the commit.
-// proves: I14
+// proves: I14, T166
 #[tokio::test(start_paused = true)]
 async fn source_that_went_back_is_never_touched() {
     let stage = stage();
@@ -384,7 +385,7 @@ fn says_released(body: &mut Value) {
     body["data"]["record.json"] = json!(text.replace("\"Committed\"", "\"Released\""));
 }
 
-// proves: I14
+// proves: I14, T167
 #[tokio::test(start_paused = true)]
 async fn objects_missing_on_both_sides_are_named() {
     for deleting in [false, true] {
@@ -406,7 +407,7 @@ async fn objects_missing_on_both_sides_are_named() {
 }
 
 /// A cluster that was replaced has another identity, and nothing of the move.
-// proves: I14
+// proves: I14, T168
 #[tokio::test(start_paused = true)]
 async fn source_is_kept_if_its_target_was_replaced() {
     let mut stage = commit(stage()).await;

@@ -155,7 +155,7 @@ async fn check(history: &History, stage: &Stage, command: Command, ran: bool, at
 }
 
 /// A landing tries each state that the model tells from others, the nightly run each pair of steps.
-// proves: I14
+// proves: I14, T164, T165
 #[tokio::test(start_paused = true)]
 async fn restores_at_any_step_are_judged_as_in_the_model() {
     let stage = stage();

@@ -94,7 +94,7 @@ const SCENES: [Scene; 10] = [
     },
 ];
 
-// proves: I14
+// proves: I14, T162, T164, T165, T166
 #[tokio::test(flavor = "multi_thread")]
 async fn restored_source_costs_no_running_copy() {
     for revision in revisions(Revision::Ahead) {

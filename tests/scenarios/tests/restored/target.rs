@@ -95,7 +95,7 @@ const SCENES: [Scene; 10] = [
     },
 ];
 
-// proves: I14
+// proves: I14, T160, T161, T163, T164, T165, T167, T168
 #[tokio::test(flavor = "multi_thread")]
 async fn restored_target_costs_no_last_copy() {
     for revision in revisions(Revision::Behind) {
