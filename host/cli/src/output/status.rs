@@ -186,9 +186,11 @@ fn phase(one: &MoveStatus) -> String {
     let MoveStatus { decides, record, one_sided, .. } = one;
     let phase = record.phase;
     match (phase.committed(), decides) {
-        _ if one_sided.is_some() => {
+        _ if matches!(one_sided, Some(OneSidedMove::LastCopyInSource | OneSidedMove::LastCopyInTarget)) => {
             format!("{phase} (by the record in the {decides}; the other side has none)")
         }
+        // The target may have a record, which is further.
+        _ if one_sided.is_some() => format!("{phase} (by the record in the {decides})"),
         (true, Side::Source) => {
             format!("{phase} or later (resume only; the record in the target decides and was not read)")
         }

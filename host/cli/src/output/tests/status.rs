@@ -370,4 +370,19 @@ fn a_status_of_a_restored_side_says_which_copies_to_keep() {
               next     pivot-host resume --source-gone
         "#]],
     );
+    let proof = "the target says that move 1234 is Released".to_owned();
+    check(
+        of(Phase::Paused, Side::Source, OneSidedMove::TakenOver(proof), &[]),
+        &expect![[r#"
+            Move: 1234, from kind-boot to prod
+
+              phase    Paused (by the record in the source)
+              state    the target has taken over, the source is out of date
+              what     namespace ns
+              started  2026-08-21T10:00:00Z by jane@laptop
+              plugins  metal3 0.3.1
+              lease    free
+              note     the target says that move 1234 is Released: the target has taken over, and what the source has is out of date; keep its Clusters paused
+        "#]],
+    );
 }
