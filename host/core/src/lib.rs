@@ -32,6 +32,7 @@
 //! | [`side`] | the two sides of a move, and a pair with one value for each |
 //! | [`refusal`], [`remedy`] | a reason to refuse a move, and what the user can do about it |
 //! | [`mod@describe`] | one Cluster as a tree, with what it says of its state |
+//! | [`network`] | networks, and addresses that are reached only if the operator names them |
 //! | [`grouped`] | findings about many objects in one line |
 //! | [`shell`] | commands that users can paste |
 //! | [`words`] | text from elsewhere, as one bounded line |
@@ -53,6 +54,7 @@ pub mod kind;
 pub mod mapping;
 pub mod merge;
 pub mod names;
+pub mod network;
 pub mod object;
 pub mod part;
 pub mod pause;

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use pivot_core::network::{Network, is_reachable};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -20,7 +21,6 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{self, ClientConfig};
 
 use crate::services::{Answer, Probe, ServiceError, Vantage};
-use crate::trust::{Network, reachable};
 
 pub use endpoint::Endpoint;
 
@@ -77,7 +77,7 @@ async fn connect(endpoint: &Endpoint, named: &[Network]) -> Result<TcpStream, Se
         .await
         .map_err(|error| unreachable("its name does not resolve", &error))?;
     let (fine, special): (Vec<SocketAddr>, Vec<_>) =
-        resolved.partition(|address| reachable(address.ip(), named));
+        resolved.partition(|address| is_reachable(address.ip(), named));
     let mut failed = ServiceError::new("unreachable", "its name has no address");
     if let Some(address) = special.first() {
         let why = format!(

@@ -10,8 +10,8 @@ mod strict;
 
 pub use grants::{Grants, OnFailure, OperatorFile};
 pub(crate) use lock::{Entry, Lock};
-pub(crate) use pattern::reachable;
-pub use pattern::{Network, Pattern};
+pub use pattern::Pattern;
+pub use pivot_core::network::Network;
 
 pub(crate) use gates::{Extent, extent, granted, met, reached, shown, surplus, undeclared};
 pub(crate) use grants::section;
