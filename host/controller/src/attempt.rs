@@ -9,7 +9,7 @@ use pivot_engine::{Exit, Failure, Halt, Halter, Options, Report, Setup, Sides, S
 use pivot_places::{Place, PlaceError};
 use tokio::time::timeout;
 
-use crate::decide::{Act, act, found};
+use crate::decide::{Act, act, foreign_id, found};
 use crate::ends::{self, Ends, EndsError, OPENING};
 use crate::resource::{Pivot, Spec};
 use crate::shared::Shared;
@@ -86,6 +86,8 @@ const UNDOES: &str = "deleted before its move was committed: the move is undone,
 enum Trouble {
     /// A request to the Pivot's own cluster.
     Home(PlaceError),
+    /// A source has a record of a move that isn't this Pivot's.
+    Foreign(String),
     Ends(EndsError),
     /// The target is still being built.
     Unbuilt(String),
@@ -176,6 +178,7 @@ impl Attempt<'_> {
         }
         let options = Options {
             operator: pivot.operator(),
+            asked_by: Some(pivot.meta.uid.clone()),
             record_namespace: shared.settings.record_namespace.clone(),
             ..options
         };
@@ -222,6 +225,13 @@ impl Attempt<'_> {
         // With one side silent, its records may say something else.
         if let Some((side, why)) = status.silent {
             return Err(Trouble::Ends(EndsError::NoAnswer(format!("no answer from the {side}: {why}"))));
+        }
+        let foreign = foreign_id(&status, &pivot.operator(), &pivot.meta.uid);
+        if let Some(id) = foreign.filter(|_| setup.options.confined == Some(Side::Target)) {
+            return Err(Trouble::Foreign(format!(
+                "a record of move {id} names this Pivot as its author, which began no move with such an id: its moves' ids end in {}",
+                pivot.meta.uid
+            )));
         }
         match act(pivot.deleted(), found(&status, &pivot.operator())) {
             Act::Move { recorded } => {
@@ -322,6 +332,7 @@ fn judged(
         Err(Trouble::Spec(why)) => (Verdict::Stalled, None, "Spec", why),
         Err(Trouble::Home(error)) => (Verdict::Retry, None, "NoAnswer", error.to_string()),
         Err(Trouble::Ends(EndsError::NoAnswer(why))) => (Verdict::Retry, Some(false), "NoAnswer", why),
+        Err(Trouble::Foreign(why)) => (Verdict::Stalled, Some(true), "Refused", why),
         Err(Trouble::Unbuilt(why)) => (Verdict::Waits, Some(false), "Waiting", why),
         Err(Trouble::Ends(EndsError::Wrong(why) | EndsError::NoWay { why, .. })) => {
             (Verdict::Stalled, Some(false), "NoCluster", why)

@@ -12,9 +12,9 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::kind::is_kubernetes_group;
 use pivot_core::names::{SECRETS_OF_ONE_CLUSTER, STATE};
-use pivot_core::record::{ENTRY, SUMMARY, move_of_piece, record_name};
+use pivot_core::record::{ENTRY, SUMMARY, is_move_of, move_of_piece, record_name};
 use pivot_core::scope::Namespaces;
-use pivot_core::{Key, Kind, Meta, Object, Side};
+use pivot_core::{Key, Kind, Meta, Object, Side, Uid};
 use pivot_places::{
     Access, Budget, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch,
     Place, PlaceError, Preconditions, Result, ServicePath, Throttled,
@@ -32,6 +32,8 @@ pub(crate) struct Confined {
     pub(crate) record_namespace: String,
     /// The Pivot, as records name it.
     pub(crate) operator: String,
+    /// The Pivot's UID, in which ids of its moves end.
+    pub(crate) uid: Uid,
     /// Bounds what is held of the cluster's answers for this Pivot: whoever writes it may fill its namespace.
     pub(crate) budget: Option<Budget>,
 }
@@ -135,27 +137,21 @@ impl Confined {
             }
     }
 
-    /// Whether it is a record, or a piece of a release list, of a move of this Pivot, or out of its namespace: everybody can know the
-    /// id of another's.
+    /// Whether it is a record, or a piece of a release list, of a move of this Pivot, or out of its namespace. Everybody can know the
+    /// id of another's move, and a source can say that it is this Pivot's: nothing is created for an id that doesn't end in its UID.
     async fn is_own_record(&self, kind: &Arc<Kind>, name: &str, write: Write<'_>) -> Result<bool> {
         let of_record = name.strip_prefix(&record_name(self.side, ""));
         let Some(id) = of_record.or_else(|| move_of_piece(name)) else { return Ok(false) };
         let key = Key::new(kind.group_kind.clone(), Some(&self.record_namespace), record_name(self.side, id));
         Ok(match (self.place.get(kind, &key).await?, write) {
             (Some(record), write) => self.is_own(&record.value().unwrap_or_default(), write),
-            (None, Write::Create(body)) if of_record.is_some() => self.is_own(body, write),
+            (None, Write::Create(body)) if of_record.is_some() => {
+                is_move_of(id, &self.uid) && self.is_own(body, write)
+            }
             (None, _) if of_record.is_some() => true,
             // The commit writes a release list before its record. The list that a source hands over is beside the source's.
-            (None, write) => self.side == Side::Target && self.is_of_no_other(kind, id, write).await?,
+            (None, _) => self.side == Side::Target && is_move_of(id, &self.uid),
         })
-    }
-
-    /// Whether no move of somebody else out of this cluster has the id: the list that it hands over has the same name.
-    async fn is_of_no_other(&self, kind: &Arc<Kind>, id: &str, write: Write<'_>) -> Result<bool> {
-        let name = record_name(Side::Source, id);
-        let key = Key::new(kind.group_kind.clone(), Some(&self.record_namespace), name);
-        let record = self.place.get(kind, &key).await?;
-        Ok(record.is_none_or(|record| self.is_own(&record.value().unwrap_or_default(), write)))
     }
 
     fn is_own(&self, record: &Value, write: Write<'_>) -> bool {
@@ -166,7 +162,10 @@ impl Confined {
             (Some(text), _) => read(text).is_some_and(|record| {
                 let out_of = Namespaces::One(self.namespace.clone());
                 let of_own_namespace = record.scope.is_some_and(|scope| scope.namespaces == out_of);
-                record.by == self.operator || self.side == Side::Source && of_own_namespace
+                match self.side {
+                    Side::Source => of_own_namespace,
+                    Side::Target => record.by == self.operator,
+                }
             }),
             // Each move that ends removes the oldest summaries.
             (None, Some(_)) if matches!(write, Write::Delete) => true,
@@ -340,6 +339,7 @@ mod tests {
             namespace: "shop".into(),
             record_namespace: "kube-system".into(),
             operator: "us".into(),
+            uid: Uid("pivot".into()),
             budget: None,
         }
     }
@@ -422,7 +422,8 @@ mod tests {
         for (group, of, namespace, name, seen) in [
             (CAPI, "Machine", Some("shop"), "m", ALL),
             ("", "Secret", Some("shop"), "s", ALL),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-new", ALL),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-new-pivot", ALL),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-new-pivot-0", ALL),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-target-ours", ALL),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-release-ours-0", ALL),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-target-done", ALL),
@@ -437,6 +438,9 @@ mod tests {
             ("", "ConfigMap", Some("kube-system"), "pivot-host-release-theirs-0", NONE),
             // The list of a source that is handed over in files.
             ("", "ConfigMap", Some("kube-system"), "pivot-host-release-handed-0", NONE),
+            // Another's move that this cluster has no record of yet.
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-chosen", [false, true, true]),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-chosen-0", NONE),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-target-odd", NONE),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-source-ours", NONE),
             (LEASES, "Lease", Some("kube-system"), "pivot-host.ns.shop", NONE),
@@ -453,7 +457,8 @@ mod tests {
             // Nothing is moved into a source.
             (CAPI, "Machine", Some("shop"), "m", [false, true, true]),
             ("", "Secret", Some("shop"), "s", [false, true, true]),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-new", ALL),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-new-pivot", ALL),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-chosen", [false, true, true]),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-source-ours", ALL),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-source-admins", ALL),
             (LEASES, "Lease", Some("kube-system"), "pivot-host.ns.shop", ALL),

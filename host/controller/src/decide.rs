@@ -1,6 +1,7 @@
 //! What to do about a Pivot, from what the two sides' records say of its move. Pure; the whole policy is this one function.
 
-use pivot_core::record::Phase;
+use pivot_core::Uid;
+use pivot_core::record::{Phase, is_move_of};
 use pivot_engine::Status;
 
 /// The move of a Pivot, as the records know it.
@@ -40,6 +41,13 @@ pub(crate) fn found(status: &Status, operator: &str) -> Found {
         Some(one) => Found::Ended { move_id: one.move_id.clone(), moved: one.moved, kept: one.kept },
         None => Found::Nothing,
     }
+}
+
+/// The id of a move whose record names this operator, and which the Pivot with this UID did not begin. Who controls a source could
+/// have another's move resumed, or recorded, in the Pivot's name.
+pub(crate) fn foreign_id<'a>(status: &'a Status, operator: &str, uid: &Uid) -> Option<&'a str> {
+    let own = status.moves.iter().map(|one| &one.record).filter(|record| record.by == operator);
+    own.map(|record| &*record.move_id).find(|id| !is_move_of(id, uid))
 }
 
 /// What to do about a Pivot that was deleted, or not. Once committed there is no way but forward, whatever its user wants.

@@ -148,8 +148,9 @@ async fn open_both(
     let own = |side| {
         let (place, namespace) = (home.place.clone(), pivot.namespace().to_owned());
         let (record_namespace, operator) = (record_namespace.to_owned(), pivot.operator());
-        let budget = opener.budget();
-        Arc::new(Confined { place, side, namespace, record_namespace, operator, budget }) as Arc<dyn Place>
+        let (uid, budget) = (pivot.meta.uid.clone(), opener.budget());
+        Arc::new(Confined { place, side, namespace, record_namespace, operator, uid, budget })
+            as Arc<dyn Place>
     };
     let source = match (&spec.from.kubeconfig, &spec.from.agent) {
         (Some(secret), _) => by(secret).await?,

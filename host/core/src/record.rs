@@ -377,6 +377,18 @@ pub fn is_move_id(id: &str) -> bool {
     !id.is_empty() && id.len() <= 64 && id.chars().all(plain)
 }
 
+/// Returns the id of a move that an object of a cluster asks for. The cluster chose the UID in which it ends, so that no other move has
+/// such an id.
+pub fn move_id_for(asked_by: &Uid, random: &str) -> String {
+    format!("{random}-{asked_by}")
+}
+
+/// Whether a move with that id is one that the object asks for.
+pub fn is_move_of(move_id: &str, asked_by: &Uid) -> bool {
+    let random = move_id.strip_suffix(&*asked_by.0).and_then(|rest| rest.strip_suffix('-'));
+    random.is_some_and(|random| !random.is_empty() && !asked_by.0.is_empty())
+}
+
 /// How many Clusters a summary names.
 pub const MOST_MOVED_CLUSTERS: usize = 500;
 

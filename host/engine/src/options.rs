@@ -7,7 +7,7 @@ use std::time::Duration;
 use pivot_core::addition::Addition;
 use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::scope::Scope;
-use pivot_core::{GroupKind, Key, Side};
+use pivot_core::{GroupKind, Key, Side, Uid};
 
 /// How much of a run is a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Options {
     pub which: Option<String>,
     /// Who runs this, for the record.
     pub operator: String,
+    /// The object that asks for the move, in a cluster: ids of new moves end in its UID, which its author can't choose.
+    pub asked_by: Option<Uid>,
     /// Where lease and record are kept, on both sides.
     pub record_namespace: String,
     /// How much of the run is a dry run.
@@ -89,6 +91,7 @@ impl Options {
             approved: None,
             which: None,
             operator: String::new(),
+            asked_by: None,
             record_namespace: "kube-system".into(),
             dry_run: DryRun::Off,
             pause_timeout: Duration::from_secs(300),

@@ -129,6 +129,12 @@ fn cluster(namespace: &str) -> Vec<Value> {
 
 impl Stage {
     /// With a Cluster in each namespace.
+/// Adds a namespace with a Cluster.
+pub(crate) fn add_cluster(place: &MemoryPlace, namespace: &str) {
+    place.add_namespace(namespace);
+    cluster(namespace).into_iter().for_each(|object| drop(place.insert(object).unwrap()));
+}
+
     pub(crate) fn new(namespaces: &[&str]) -> Self {
         let (home, target) = (MemoryPlace::new("home"), MemoryPlace::new("target"));
         let discover = KindLabels { discover: true, ..KindLabels::default() };
@@ -140,10 +146,7 @@ impl Stage {
         home.add_kind(pivots());
         home.add_kind(kind("", "Event", "events", "v1", KindLabels::default()));
         home.add_namespace(OWN);
-        for namespace in namespaces {
-            home.add_namespace(namespace);
-            cluster(namespace).into_iter().for_each(|object| drop(home.insert(object).unwrap()));
-        }
+        namespaces.iter().for_each(|namespace| add_cluster(&home, namespace));
         Self { home, target, metrics: Arc::default(), carry: BTreeSet::new(), started: AtomicUsize::new(0) }
     }
 

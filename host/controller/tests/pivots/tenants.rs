@@ -7,11 +7,17 @@ use std::time::Duration;
 use pivot_core::copy_mark::CopyMark;
 use pivot_core::{GroupKind, Key, Uid, names};
 use pivot_places::memory::Fault;
-use pivot_places::{Identity, MemoryPlace, Place, PlaceError};
+use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::life::held_at;
-use crate::stage::{Stage, object};
+use crate::stage::{Stage, add_cluster, object};
+
+/// By which records name a cluster.
+fn uid(place: &MemoryPlace) -> Value {
+    let key = Key::new(GroupKind::new("", "Namespace"), None, "kube-system");
+    place.body(&key).unwrap()["metadata"]["uid"].clone()
+}
 
 /// A target of one's own can have a record of a move that never was.
 // proves: T47
@@ -24,11 +30,7 @@ async fn what_a_foreign_target_says_of_a_move_has_nothing_carried_along() {
     let pivot = stage.pivot("a").unwrap();
     let by = format!("Pivot a/pivot (UID {})", pivot["metadata"]["uid"].as_str().unwrap());
     stage.target.add_namespace("kube-system");
-    let uid = async |place: &MemoryPlace| match place.identify().await.unwrap() {
-        Identity::Cluster(uid) => json!(uid),
-        _ => Value::Null,
-    };
-    let (source, target) = (uid(&stage.home).await, uid(&stage.target).await);
+    let (source, target) = (uid(&stage.home), uid(&stage.target));
     let carry =
         json!([{"kind": {"group": "", "kind": "Secret"}, "object": {"namespace": "bank", "name": "db"}}]);
     let scope = json!({"namespaces": {"one": "other"}, "carry": carry});
@@ -116,10 +118,6 @@ async fn foreign_target_undoes_nothing_in_another_namespace() {
     let running = stage.start();
     let checked = |stage: &Stage| stage.pivot("desk").unwrap()["status"]["phase"] == "Checked";
     stage.until("refused", |stage| checked(stage) && stage.condition("desk", "Succeeded").is_some()).await;
-    let uid = |place: &MemoryPlace| {
-        let key = Key::new(GroupKind::new("", "Namespace"), None, "kube-system");
-        place.body(&key).unwrap()["metadata"]["uid"].clone()
-    };
     let pivot = stage.pivot("desk").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
     let record = json!({
         "by": format!("Pivot desk/pivot (UID {pivot})"), "moveId": "theirs", "phase": "Paused",
@@ -140,6 +138,40 @@ async fn foreign_target_undoes_nothing_in_another_namespace() {
     stage.delete("desk").await;
     stage.until("let go", |stage| stage.pivot("desk").is_none()).await;
     assert_eq!(stage.home.body(&cluster("bank")), before);
+    running.stop().await;
+}
+
+/// Everybody can know the id of another's move, and a source of one's own can have a record with it. As soon as the controller's
+/// cluster had one too, that move couldn't come in any more.
+// proves: T150
+#[tokio::test(start_paused = true)]
+async fn sources_choose_no_record_names_in_the_target() {
+    let stage = Stage::new(&[]);
+    stage.home.add_namespace("desk");
+    add_cluster(&stage.target, "desk");
+    stage.secret("desk", "way", "target");
+    let spec = json!({"from": {"kubeconfig": {"name": "way"}}, "to": {}, "options": {"noWait": true}});
+    stage.ask_for("desk", spec);
+    let pivot = stage.pivot("desk").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
+    let record = json!({
+        "by": format!("Pivot desk/pivot (UID {pivot})"), "moveId": "theirs", "phase": "Paused",
+        "scope": {"namespaces": {"one": "desk"}}, "source": uid(&stage.target), "target": uid(&stage.home),
+        "started": "", "namespaces": [], "plugins": [], "touched": ["desk"], "releaseChunks": 0,
+        "kinds": [{"group": "cluster.x-k8s.io", "kind": "Cluster"}],
+    });
+    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"record.json": record.to_string()},
+        "metadata": {"name": "pivot-host-source-theirs", "namespace": "kube-system",
+            "labels": {names::RECORD: "source"}}});
+    stage.target.insert(body).unwrap();
+    let running = stage.start();
+    let ended = |stage: &Stage| stage.is("desk", "Stalled") || stage.is("desk", "Succeeded");
+    stage.until("ended", ended).await;
+    let of_theirs: Vec<Key> =
+        stage.home.keys().into_iter().filter(|key| key.name.contains("theirs")).collect();
+    assert_eq!(of_theirs, [], "{}", stage.pivot("desk").unwrap()["status"]);
+    let stalled = stage.condition("desk", "Stalled").unwrap();
+    assert!(stalled["message"].as_str().unwrap().contains("a record of move theirs"), "{stalled}");
+    stage.is_only_in(&stage.target, "desk");
     running.stop().await;
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pivot_core::copy_mark::CopyMark;
-use pivot_core::record::{Handover, Phase, Pin, Record, Seal, record_name};
+use pivot_core::record::{Handover, Phase, Pin, Record, Seal, move_id_for, record_name};
 use pivot_core::{Both, Side, words};
 use tokio::time::Instant;
 
@@ -25,12 +25,19 @@ const AUTHOR: usize = 200;
 /// The UUID namespace for ids of moves between places that keep no record.
 const IDS: uuid::Uuid = uuid::Uuid::from_u128(0x4c1d_60e7_52b9_4f6e_9a44_0d8b_73c5_e2f1);
 
+/// How many digits of chance an id has beside a UID: an object asks for a few moves at most.
+const RANDOM: usize = 12;
+
 /// The id of a new move. A move that isn't recorded anywhere gets the same id each time it is begun, so that the same command
 /// continues where the last one stopped.
 pub(crate) fn new_id(setup: &Setup, opened: &Opened) -> String {
     let written_down = opened.records.source.is_some() || opened.records.target.is_some();
     if written_down {
-        return uuid::Uuid::new_v4().to_string();
+        let random = uuid::Uuid::new_v4();
+        return match &setup.options.asked_by {
+            Some(asked_by) => move_id_for(asked_by, &random.simple().to_string()[..RANDOM]),
+            None => random.to_string(),
+        };
     }
     let scope = serde_json::to_string(&setup.options.scope).unwrap_or_default();
     uuid::Uuid::new_v5(&IDS, format!("{} {scope}", opened.anonymous).as_bytes()).to_string()
