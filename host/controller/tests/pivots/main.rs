@@ -7,6 +7,8 @@ mod distant;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
+mod lies;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod tenants;
