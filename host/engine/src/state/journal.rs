@@ -94,6 +94,10 @@ impl Journal {
 
     async fn write(&mut self, side: Side, record: &Record, list: Option<String>) -> Result<(), Failure> {
         let Some(records) = self.records.of(side) else { return Err(no_record()) };
+        // What is noted adds to what was read, which the other side may have written. As long as a record can't be read, no move of that
+        // cluster goes on.
+        let believable = record.believable();
+        believable.map_err(|what| Failure::Declined(format!("the {what} of this move can't be right")))?;
         let written = match self.at.of(side) {
             Some(stored) if stored.record == *record && list.is_none() => return Ok(()),
             Some(stored) => records.update(stored, record, list).await?,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pivot_core::record::Phase;
-use pivot_core::{Key, names};
+use pivot_core::{Key, Side, names};
 use pivot_engine::{Exit, Stop, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
@@ -94,6 +94,37 @@ fn changed(place: &MemoryPlace, side: &str, fields: &[(&str, Value)]) {
         body["data"]["record.json"] = json!(record.to_string());
     };
     place.edit(&key, change).unwrap();
+}
+
+/// A record that its own move makes unreadable would stop every other move of the cluster that has it: what a foreign source says
+/// of its move goes into the target's record.
+// proves: T152
+#[tokio::test(start_paused = true)]
+async fn records_stay_readable_whatever_a_source_notes() {
+    let copying = async || {
+        for n in 1.. {
+            let mut stage = Stage::new();
+            // So that it doesn't lock each of the namespaces.
+            stage.options.confined = Some(Side::Source);
+            die_at(&stage, n, true);
+            run::start(stage.setup()).await.unwrap_err();
+            revive(&stage);
+            if under_way(stage.setup()).await.is_some_and(|one| one.record.phase == Phase::Copied) {
+                return stage;
+            }
+        }
+        unreachable!()
+    };
+    let stage = copying().await;
+    // As many as may be; the move's own is not among them.
+    let names: Vec<String> = (0..50_000).map(|n| format!("n{n}")).collect();
+    changed(&stage.source, "source", &[("touched", json!(names))]);
+    assert!(under_way(stage.setup()).await.is_some(), "it can be read");
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(stop.to_string().contains("the number of namespaces of this move can't be right"), "{stop}");
+    let records = stage.target.keys().into_iter().filter(|key| is_record(key, "target"));
+    assert_eq!(records.collect::<Vec<_>>(), []);
+    assert!(under_way(stage.setup()).await.is_some(), "it can still be read");
 }
 
 /// Whoever has a source of their own can write a record there with the id that another's copies have as a mark.
