@@ -3,15 +3,36 @@
 use serde_json::{Map, Value, json};
 
 use crate::resource::{
-    GROUP, NO_AGENT, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, OWN_TARGET, SAME_CLUSTER, VERSION,
+    GROUP, NO_AGENT, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, OWN_TARGET, REQUEST, SAME_CLUSTER, VERSION,
 };
+use crate::status::LONGEST_MESSAGE;
 
 /// The longest name of an object.
-const NAME: u32 = 253;
-/// The most entries of a list, and the longest of them: an API server estimates what comparing them costs.
-const ENTRIES: u32 = 100;
-const ENTRY: u32 = 400;
+const NAME: usize = 253;
+/// Characters of names, of one byte each.
+const NAME_CHARACTERS: &str = "^[-._a-zA-Z0-9]+$";
+/// Characters of what is typed for options. As text in JSON, each has one byte, too.
+const TYPED_CHARACTERS: &str = r"^[ !#-\[\]-~]+$";
+/// The most fields of an object that keeps those that its schema doesn't have.
+const FIELDS: usize = 32;
+/// The longest text that a controller shows, except messages and the value with which an attempt was asked for.
+const SHOWN: usize = 64;
+/// The most conditions. A controller shows fewer.
+const CONDITIONS: usize = 16;
 const HOUR: u32 = 3_600;
+
+/// The most entries of a list, and the longest of them. An API server estimates by them what it costs to compare two Pivots, and a
+/// controller reads nothing larger than all lists together.
+#[derive(Clone, Copy)]
+struct Most {
+    entries: usize,
+    length: usize,
+}
+
+/// Each Cluster's name is the value of a label, too.
+const CLUSTERS: Most = Most { entries: 100, length: 63 };
+const KINDS: Most = Most { entries: 24, length: 200 };
+const PARTS: Most = Most { entries: 32, length: 400 };
 /// Makes a server keep the fields that a schema doesn't have. Otherwise it drops them without a word, and a Pivot whose `clusters`
 /// is mistyped would move all of them; so they reach the controller, which refuses the Pivot.
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
@@ -28,7 +49,8 @@ const CHANGEABLE: [&str; 9] = [
     "verifyTimeoutSeconds",
 ];
 /// How parts of what moves are written.
-const PARTS: &str = "KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
+const FORMS_OF_PARTS: &str =
+    "KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
 
 /// The definition.
 pub fn definition() -> Value {
@@ -105,12 +127,16 @@ fn what_moves_is_unchanged() -> String {
 }
 
 fn name(description: &str) -> Value {
-    json!({"type": "string", "description": description, "minLength": 1, "maxLength": NAME})
+    json!({
+        "type": "string", "description": description, "minLength": 1, "maxLength": NAME,
+        "pattern": NAME_CHARACTERS,
+    })
 }
 
-fn list(description: &str) -> Value {
-    let items = json!({"type": "string", "minLength": 1, "maxLength": ENTRY});
-    json!({"type": "array", "description": description, "maxItems": ENTRIES, "items": items})
+fn list(description: &str, most: Most) -> Value {
+    let items =
+        json!({"type": "string", "minLength": 1, "maxLength": most.length, "pattern": TYPED_CHARACTERS});
+    json!({"type": "array", "description": description, "maxItems": most.entries, "items": items})
 }
 
 fn flag(description: &str) -> Value {
@@ -136,6 +162,7 @@ fn spec_object(description: &str, required: &[&str], properties: &[(&str, Value)
     let mut schema = object(description, required, properties);
     if let Some(schema) = schema.as_object_mut() {
         schema.insert(KEEPS_UNKNOWN.to_owned(), json!(true));
+        schema.insert("maxProperties".to_owned(), json!(FIELDS));
     }
     schema
 }
@@ -178,7 +205,10 @@ fn spec() -> Value {
             ("to", to),
             (
                 "clusters",
-                list("Only these Clusters and what they need; if none is named, all of the namespace."),
+                list(
+                    "Only these Clusters and what they need; if none is named, all of the namespace.",
+                    CLUSTERS,
+                ),
             ),
             (
                 "whenAway",
@@ -230,19 +260,28 @@ fn options() -> Value {
         "Options of the move, each by the name of the flag of pivot-host move.",
         &[],
         &[
-            ("exclude", list(&format!("What stays: {PARTS}."))),
+            ("exclude", list(&format!("What stays: {FORMS_OF_PARTS}."), PARTS)),
             (
                 "carry",
-                list(&format!(
-                    "What is copied and stays too: {PARTS}. Of this cluster, what is in the Pivot's namespace."
-                )),
+                list(
+                    &format!(
+                        "What is copied and stays too: {FORMS_OF_PARTS}. Of this cluster, what is in the Pivot's namespace."
+                    ),
+                    PARTS,
+                ),
             ),
-            ("dropOwner", list("Kinds to which references may be dropped if the owner doesn't move.")),
-            ("acceptLoss", list("Kinds of which objects may be garbage-collected in the source.")),
-            ("withoutPluginFor", list("Kinds that are dangerous to move and may move without a plugin.")),
-            ("acceptShared", list("Kinds of pools that may give out addresses on both sides.")),
-            ("acceptOldNamespace", list("Kinds that may have the old name of a mapped namespace somewhere.")),
-            ("acceptUnverified", list("Kinds whose controllers in the target are not waited for.")),
+            ("dropOwner", list("Kinds to which references may be dropped if the owner doesn't move.", KINDS)),
+            ("acceptLoss", list("Kinds of which objects may be garbage-collected in the source.", KINDS)),
+            (
+                "withoutPluginFor",
+                list("Kinds that are dangerous to move and may move without a plugin.", KINDS),
+            ),
+            ("acceptShared", list("Kinds of pools that may give out addresses on both sides.", KINDS)),
+            (
+                "acceptOldNamespace",
+                list("Kinds that may have the old name of a mapped namespace somewhere.", KINDS),
+            ),
+            ("acceptUnverified", list("Kinds whose controllers in the target are not waited for.", KINDS)),
             ("movePaused", flag("Clusters that somebody paused may move; they stay paused.")),
             ("acceptUnprovisioned", flag("Clusters and Machines that are still being built may move.")),
             (
@@ -279,17 +318,20 @@ fn options() -> Value {
 }
 
 fn status() -> Value {
-    let (text, number) = (json!({"type": "string"}), json!({"type": "integer", "format": "int64"}));
+    let text = |most: usize| json!({"type": "string", "maxLength": most});
+    let (word, number) = (text(SHOWN), json!({"type": "integer", "format": "int64"}));
+    let message = text(LONGEST_MESSAGE);
+    let time = json!({"type": "string", "format": "date-time", "maxLength": SHOWN});
     let condition = object(
         "One condition.",
         &["type", "status", "reason", "lastTransitionTime"],
         &[
-            ("type", text.clone()),
+            ("type", word.clone()),
             ("status", json!({"type": "string", "enum": ["True", "False", "Unknown"]})),
-            ("reason", text.clone()),
-            ("message", text.clone()),
+            ("reason", word.clone()),
+            ("message", message.clone()),
             ("observedGeneration", number.clone()),
-            ("lastTransitionTime", json!({"type": "string", "format": "date-time"})),
+            ("lastTransitionTime", time.clone()),
         ],
     );
     object(
@@ -297,8 +339,8 @@ fn status() -> Value {
         &[],
         &[
             ("observedGeneration", number.clone()),
-            ("phase", text.clone()),
-            ("moveId", text.clone()),
+            ("phase", word.clone()),
+            ("moveId", word.clone()),
             (
                 "objects",
                 object(
@@ -307,15 +349,15 @@ fn status() -> Value {
                     &[("planned", number.clone()), ("copied", number.clone()), ("deleted", number.clone())],
                 ),
             ),
-            ("progress", text.clone()),
-            ("message", text.clone()),
+            ("progress", word),
+            ("message", message),
             ("failures", number),
-            ("nextAttempt", json!({"type": "string", "format": "date-time"})),
-            ("lastHandledRequest", text),
+            ("nextAttempt", time),
+            ("lastHandledRequest", text(REQUEST)),
             (
                 "conditions",
                 json!({
-                    "type": "array", "items": condition,
+                    "type": "array", "items": condition, "maxItems": CONDITIONS,
                     "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
                 }),
             ),
@@ -325,7 +367,10 @@ fn status() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use crate::resource::{From, KubeconfigSecret, MoveOptions, Spec, To, WhenAway};
+    use pivot_core::record::move_id_for;
+    use pivot_core::{Object, Uid};
+
+    use crate::resource::{From, KubeconfigSecret, MoveOptions, Pivot, Spec, To, WhenAway};
     use crate::status::{About, Status};
 
     use super::*;
@@ -371,6 +416,76 @@ mod tests {
         for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
             collect_dropping(schema, &format!("{path}.{name}"), into);
         }
+    }
+
+    /// Texts, lists and maps without a maximum, by their paths.
+    fn collect_unbounded(schema: &Value, path: &str, into: &mut Vec<String>) {
+        let properties = || schema["properties"].as_object().into_iter().flatten();
+        let bounds: &[&str] = match schema["type"].as_str().unwrap() {
+            "string" => &["maxLength", "enum"],
+            "array" => &["maxItems"],
+            "object" if properties().count() == 0 || schema[KEEPS_UNKNOWN] == true => &["maxProperties"],
+            "object" if !schema["additionalProperties"].is_null() => &["maxProperties"],
+            "object" | "integer" | "boolean" => &[],
+            other => panic!("{path}: {other}"),
+        };
+        if !bounds.is_empty() && bounds.iter().all(|bound| schema[bound].is_null()) {
+            into.push(path.to_owned());
+        }
+        properties().for_each(|(name, schema)| collect_unbounded(schema, &format!("{path}.{name}"), into));
+        if schema["type"] == "array" {
+            collect_unbounded(&schema["items"], &format!("{path}[]"), into);
+        }
+    }
+
+    // proves: T147
+    #[test]
+    fn texts_lists_and_maps_have_maxima() {
+        let mut unbounded = Vec::new();
+        collect_unbounded(&schema(), "", &mut unbounded);
+        // An API server checks these itself, and allows no maximum of a Pivot's own fields.
+        assert_eq!(unbounded, ["", ".apiVersion", ".kind", ".metadata"]);
+    }
+
+    /// The largest value that a schema allows.
+    fn largest(schema: &Value) -> Value {
+        let most = |bound: &str| usize::try_from(schema[bound].as_u64().unwrap()).unwrap();
+        match schema["type"].as_str().unwrap() {
+            "string" if !schema["enum"].is_null() => {
+                let values = schema["enum"].as_array().unwrap().iter();
+                values.max_by_key(|value| value.to_string().len()).unwrap().clone()
+            }
+            "string" => json!("~".repeat(most("maxLength"))),
+            "array" => Value::Array(vec![largest(&schema["items"]); most("maxItems")]),
+            "integer" => schema["maximum"].clone(),
+            "boolean" => json!(false),
+            "object" => {
+                let properties = schema["properties"].as_object().unwrap().iter();
+                properties.map(|(name, schema)| (name.clone(), largest(schema))).collect()
+            }
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn largest_allowed_spec_is_read() {
+        let body = json!({"metadata": {"name": "p", "namespace": "a"}, "spec": largest(&spec())});
+        let object = Object::from_value(crate::resource::kind(), &body).unwrap();
+        Pivot::of(&object).spec.unwrap();
+    }
+
+    #[test]
+    fn whatever_is_shown_fits_the_definition() {
+        let long = "ä".repeat(100_000);
+        let mut shown = Status::default();
+        shown.say(&long);
+        shown.set(About::Connected, true, "Answered", &long);
+        let most = |schema: &Value| usize::try_from(schema["maxLength"].as_u64().unwrap()).unwrap();
+        let message = &status()["properties"]["message"];
+        assert_eq!(shown.message.unwrap().chars().count(), most(message));
+        assert_eq!(shown.conditions[0].message.chars().count(), most(message));
+        let id = move_id_for(&Uid("0d6a9c1e-4a4c-4d0c-9c53-1b2f0c9c8f11".into()), "0123456789ab");
+        assert!(id.len() <= most(&status()["properties"]["moveId"]));
     }
 
     #[test]

@@ -180,9 +180,10 @@ pub struct MoveOptions {
     pub settle_concurrency: Option<u16>,
 }
 
-/// The largest spec of which anything is kept, and the longest annotation.
-const SPEC: usize = 32 << 10;
-const ANNOTATION: usize = 1 << 10;
+/// The largest spec of which anything is kept. The largest that the definition allows is smaller.
+const SPEC: usize = 64 << 10;
+/// The longest value with which an attempt can be asked for.
+pub(crate) const REQUEST: usize = 1 << 10;
 
 /// A Pivot as it was last seen.
 #[derive(Clone, Debug)]
@@ -215,7 +216,7 @@ impl Pivot {
         meta.labels.clear();
         meta.owner_references.clear();
         meta.finalizers.retain(|name| name == FINALIZER);
-        meta.annotations.retain(|name, value| name.starts_with(OURS) && value.len() <= ANNOTATION);
+        meta.annotations.retain(|name, value| name.starts_with(OURS) && value.len() <= REQUEST);
         let part = |name: &str| body.get(name).cloned().unwrap_or_default();
         let unknown =
             body.as_object().into_iter().flat_map(Map::keys).find(|name| !FIELDS.contains(&name.as_str()));

@@ -101,8 +101,9 @@ impl About {
     }
 }
 
-/// The longest message that is shown; an API server takes 32 KiB in a condition.
+/// The most characters of a message that are shown, and of that with what shows that there were more.
 const LONGEST: usize = 2_000;
+pub(crate) const LONGEST_MESSAGE: usize = LONGEST + 1;
 /// The phases before the first of the engine's, and after the last.
 const PENDING: &str = "Pending";
 const ROLLING_BACK: &str = "RollingBack";

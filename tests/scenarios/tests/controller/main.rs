@@ -13,6 +13,8 @@ mod children;
 #[cfg(test)]
 mod deaths;
 #[cfg(test)]
+mod definition;
+#[cfg(test)]
 mod enrolment;
 #[cfg(test)]
 mod killed;
