@@ -112,7 +112,11 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
     };
     let controller = Controller {
         home,
-        opener: Arc::new(KubeOpener { agents: agents.clone(), answers: Some(answers) }),
+        opener: Arc::new(KubeOpener {
+            agents: agents.clone(),
+            answers: Some(answers),
+            special_networks: typed.allow_special_network.clone(),
+        }),
         plugins: Arc::new(move || plugins.called(|_| {})),
         settings: Settings {
             namespace: typed.namespace.clone(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pivot_core::names::GROUP_CLUSTER;
+use pivot_core::network::Network;
 use pivot_core::soft::kubeconfig_of;
 use pivot_core::{GroupKind, Key, Object, Side};
 use pivot_engine::Sides;
@@ -43,12 +44,18 @@ pub struct KubeOpener {
     pub agents: Option<Arc<Agents>>,
     /// Bytes of each API server's answers that may be held at once; without a number, as many as there are.
     pub answers: Option<usize>,
+    /// Networks of special addresses in which API servers of kubeconfigs in Secrets may be.
+    pub special_networks: Vec<Network>,
 }
 
 #[async_trait]
 impl Opener for KubeOpener {
     async fn open(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String> {
-        let options = ConnectOptions { budget: self.answers.map(Budget::new), ..ConnectOptions::default() };
+        let options = ConnectOptions {
+            budget: self.answers.map(Budget::new),
+            foreign: Some(self.special_networks.clone()),
+            ..ConnectOptions::default()
+        };
         match KubePlace::connect_by_secret(secret, entry, options).await {
             Ok(place) => Ok(Arc::new(place)),
             Err(error) => Err(error.to_string()),

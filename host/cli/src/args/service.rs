@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use pivot_core::network::Network;
 use pivot_core::part::Part;
 use pivot_core::typed;
 use pivot_link::check_address;
@@ -41,6 +42,11 @@ pub(crate) struct Controlled {
     /// in its own namespace; this is for the rest: credentials, classes and policies that each cluster needs. They stay where they are.
     #[arg(long, value_name = "PART", value_parser = typed::part)]
     pub(crate) carry: Vec<Part>,
+    /// Let kubeconfigs in Secrets lead to this network of special addresses (127.0.0.0/8); can be repeated
+    ///
+    /// Otherwise no kubeconfig in a Secret leads to addresses of the controller's own machine, its link or its cloud's metadata service.
+    #[arg(long, value_name = "NETWORK")]
+    pub(crate) allow_special_network: Vec<Network>,
     /// Serve /metrics, /healthz and /readyz here (127.0.0.1:8080)
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,

@@ -18,11 +18,13 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
 use pem::Pem;
 use pivot_core::Object;
+use pivot_core::network::Network;
 use tower::{BoxError, ServiceBuilder};
 
 use super::caught::{Unsendable, sendable};
 use super::error::ConnectError;
 use super::kubeconfig::{self, Loaded};
+use super::resolver::{self, Resolver};
 use super::transport::{Described, chain};
 use super::{KubePlace, certificate, inline, proxy};
 use crate::budget::Budget;
@@ -55,6 +57,9 @@ pub struct ConnectOptions {
     pub label: Option<String>,
     /// Bounds what is held of its answers.
     pub budget: Option<Budget>,
+    /// That somebody wrote the kubeconfig who may not connect from here: the server may have a special address
+    /// ([`pivot_core::network`]) only in one of these networks, and errors don't tell why there is no connection.
+    pub foreign: Option<Vec<Network>>,
 }
 
 impl KubePlace {
@@ -88,6 +93,7 @@ impl KubePlace {
             impersonate_groups,
             label,
             budget,
+            foreign,
         } = options;
         let chosen = KubeConfigOptions { context, cluster, user };
         // This reads files, including those that the kubeconfig names: not on a thread that other tasks need.
@@ -106,6 +112,9 @@ impl KubePlace {
             ConnectError::Context { file, context, reason, source }
         };
 
+        if let Some(why) = foreign.as_deref().and_then(|named| resolver::refuse(&config.cluster_url, named)) {
+            return Err(broken(why, None));
+        }
         if let Some(end) = end.filter(|end| *end < Timestamp::now()) {
             return Err(ConnectError::Expired { file, context, end });
         }
@@ -128,7 +137,8 @@ impl KubePlace {
             None => named_in.clone(),
         };
         // A credential plugin runs here, and may ask the user to log in: not on a thread that other tasks need.
-        let client = tokio::task::spawn_blocking(move || sendable(|| client(config)))
+        let (is_foreign, resolver) = (foreign.is_some(), Resolver::new(foreign));
+        let client = tokio::task::spawn_blocking(move || sendable(|| client(config, resolver)))
             .await
             // The error's own text quotes the panic, which may quote the configuration.
             .map_err(|_| broken("the task that makes the client panicked".to_owned(), None))?
@@ -147,7 +157,8 @@ impl KubePlace {
                 ),
                 _ => broken(chain(&error), Some(error.into())),
             })?;
-        let place = Self::new(client, label, named_in, Described { credentials, server }, budget);
+        let described = Described { credentials, server, is_foreign };
+        let place = Self::new(client, label, named_in, described, budget);
         Ok(Self { context: path.map(|kubeconfig| KubeContext { kubeconfig, name: context }), ..place })
     }
 }
@@ -265,11 +276,11 @@ fn in_cluster() -> Result<(String, String, Config), ConnectError> {
 }
 
 /// A client that keeps every connection open, so that parallel requests don't dial again.
-fn client(config: Config) -> Result<::kube::Client, ::kube::Error> {
+fn client(config: Config, resolver: Resolver) -> Result<::kube::Client, ::kube::Error> {
     if config.proxy_url.is_some() {
         return Ok(ClientBuilder::try_from(config)?.build());
     }
-    let mut tcp = HttpConnector::new();
+    let mut tcp = HttpConnector::new_with_resolver(resolver);
     tcp.enforce_http(false);
     tcp.set_connect_timeout(Some(CONNECT));
     tcp.set_keepalive(Some(KEEPALIVE));

@@ -13,6 +13,7 @@ mod kinds;
 mod kubeconfig;
 mod list;
 mod proxy;
+mod resolver;
 mod status;
 mod transport;
 mod url;

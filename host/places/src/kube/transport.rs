@@ -35,6 +35,12 @@ const WARNINGS_LIMIT: usize = 100;
 /// How many bytes of a credential plugin's message to people are passed on.
 const STDERR_LIMIT: usize = 500;
 
+/// Tells of a foreign server that there is no connection, whatever the reason.
+const NO_CONNECTION: &str = "no connection to its server; the log of pivot-host says why";
+/// The same of a server that does speak TLS, where one doesn't trust the other.
+const DISTRUSTED_SERVER: &str = "invalid peer certificate";
+const DISTRUSTED_CLIENT: &str = "the server doesn't accept the client's certificate";
+
 pub(super) const JSON: &str = "application/json";
 pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
 /// Metadata only, or whole objects if the server doesn't support that.
@@ -120,6 +126,8 @@ pub(super) struct Described {
     pub(super) credentials: String,
     /// Added to the error if the server's certificate is not trusted.
     pub(super) server: String,
+    /// That whoever wrote the kubeconfig may not connect from here, nor learn what can be connected to.
+    pub(super) is_foreign: bool,
 }
 
 /// Connections to one API server.
@@ -136,6 +144,31 @@ pub(super) struct Transport {
 }
 
 impl Described {
+    /// A failure below HTTP. Of a foreign server nothing is told but whether one is there that speaks TLS.
+    pub(super) fn unreached(&self, error: &::kube::Error, about: &str) -> PlaceError {
+        let error = unreached(error, about);
+        if !self.is_foreign {
+            return self.add_to(error);
+        }
+        tracing::info!(%error, server = self.server, "there is no connection");
+        match error {
+            PlaceError::Untrusted(_) => {
+                self.add_to(PlaceError::Untrusted(format!("{about}: {DISTRUSTED_SERVER}")))
+            }
+            PlaceError::Unauthorized(_) => {
+                self.add_to(PlaceError::Unauthorized(format!("{about}: {DISTRUSTED_CLIENT}")))
+            }
+            _ => PlaceError::Unavailable(format!("{about}: {NO_CONNECTION}")),
+        }
+    }
+
+    fn silent(&self, about: &str) -> PlaceError {
+        match self.is_foreign {
+            true => PlaceError::Unavailable(format!("{about}: {NO_CONNECTION}")),
+            false => silent(about),
+        }
+    }
+
     /// Adds to an error what a user has to look at.
     pub(super) fn add_to(&self, mut error: PlaceError) -> PlaceError {
         let (text, what) = match &mut error {
@@ -199,8 +232,8 @@ impl Transport {
             .body(Body::from(body))
             .map_err(|error| PlaceError::Invalid(format!("{about}: not a request: {error}")))?;
         let response = match tokio::time::timeout(SILENCE, self.client.send(request)).await {
-            Err(_) => return Err(silent(&about).into()),
-            Ok(Err(error)) => return Err(self.described.add_to(unreached(&error, &about)).into()),
+            Err(_) => return Err(self.described.silent(&about).into()),
+            Ok(Err(error)) => return Err(self.described.unreached(&error, &about).into()),
             Ok(Ok(response)) => response,
         };
         // Metadata lists cover every kind, including deprecated ones, which nobody chose.
@@ -226,8 +259,8 @@ impl Transport {
             .body(Body::empty())
             .map_err(|error| PlaceError::Invalid(format!("{about}: not a request: {error}")))?;
         let response = match tokio::time::timeout(SILENCE, self.client.send(request)).await {
-            Err(_) => return Err(silent(about)),
-            Ok(Err(error)) => return Err(unreached(&error, about)),
+            Err(_) => return Err(self.described.silent(about)),
+            Ok(Err(error)) => return Err(self.described.unreached(&error, about)),
             Ok(Ok(response)) => response,
         };
         let code = response.status().as_u16();
@@ -368,6 +401,24 @@ mod tests {
     use hyper::body::Frame;
 
     use super::*;
+
+    // proves: T151
+    #[test]
+    fn all_lost_connections_of_foreign_servers_read_alike() {
+        let told = |cause: &str| {
+            let described = Described { is_foreign: true, ..Described::default() };
+            described.unreached(&::kube::Error::Service(cause.into()), "list").to_string()
+        };
+        let refused = told("tcp connect error: Connection refused (os error 111)");
+        for other in ["tcp connect error: deadline has elapsed", "dns error", "received corrupt message"] {
+            assert_eq!(told(other), refused);
+        }
+        assert!(refused.contains("no connection") && !refused.contains("refused"), "{refused}");
+        assert_eq!(
+            told("invalid peer certificate: UnknownIssuer"),
+            told("invalid peer certificate: Expired")
+        );
+    }
 
     #[test]
     fn failure_of_trust_names_the_side_that_is_not_trusted() {

@@ -5,7 +5,7 @@ use pivot_lab::{FaultProxy, Observer, Rules, say};
 use pivot_scenarios::host::{AGENT, Host, Run};
 
 use crate::barrier::Barrier;
-use crate::stage::{Stage, same};
+use crate::stage::{LOOPBACK, Stage, same};
 
 /// A request of the controller to its cluster.
 struct Point {
@@ -47,7 +47,8 @@ impl Point {
 }
 
 async fn controller(source: &FaultProxy) -> Run {
-    Host::out_of(source.kubeconfig()).start(&["controller"]).await.unwrap()
+    let words = ["controller", "--allow-special-network", LOOPBACK];
+    Host::out_of(source.kubeconfig()).start(&words).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,7 +15,7 @@ use pivot_scenarios::pivots::condition;
 use pivot_scenarios::shape;
 use serde_json::{Value, json};
 
-use crate::stage::{ACCOUNT, Stage, is, same};
+use crate::stage::{ACCOUNT, LOOPBACK, Stage, is, same};
 
 /// Longer than anything takes that is waited for here.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,7 +26,8 @@ async fn controller(stage: &Stage) -> Run {
 
 async fn controller_with(stage: &Stage, more: &[&str]) -> Run {
     let host = Host::out_of(&stage.account());
-    let mut run = host.start(&[&["controller", "--listen", "127.0.0.1:0"], more].concat()).await.unwrap();
+    let words = ["controller", "--listen", "127.0.0.1:0", "--allow-special-network", LOOPBACK];
+    let mut run = host.start(&[&words[..], more].concat()).await.unwrap();
     run.until_it_says("metrics and health: ").await.unwrap();
     run
 }

@@ -10,6 +10,8 @@ use pivot_scenarios::pivots::{Pivots, condition};
 use pivot_scenarios::{shape, state};
 use serde_json::{Value, json};
 
+/// Where all servers are.
+pub(crate) const LOOPBACK: &str = "127.0.0.0/8";
 pub(crate) const ACCOUNT: &str = "system:serviceaccount:pivot-host-system:pivot-host";
 
 pub(crate) struct Stage {

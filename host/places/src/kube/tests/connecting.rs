@@ -134,8 +134,11 @@ fn untrusted_server_is_not_the_users_fault() {
         let cause = std::io::Error::other(why.to_owned());
         transport::unreached(&::kube::Error::Service(cause.into()), "asking for the kinds")
     };
-    let described =
-        Described { credentials: "user".to_owned(), server: "https://k of kubeconfig a".to_owned() };
+    let described = Described {
+        credentials: "user".to_owned(),
+        server: "https://k of kubeconfig a".to_owned(),
+        is_foreign: false,
+    };
     assert_eq!(
         described.add_to(failed("invalid peer certificate: UnknownIssuer")).to_string(),
         "the server's certificate is not trusted: asking for the kinds: invalid peer certificate: UnknownIssuer; https://k of \
