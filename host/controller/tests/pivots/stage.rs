@@ -29,6 +29,8 @@ pub(crate) struct Stage {
     pub(crate) metrics: Arc<Metrics>,
     /// What the controllers carry along.
     pub(crate) carry: BTreeSet<Part>,
+    /// Bytes of what home answers that a move may hold.
+    pub(crate) budget: Option<usize>,
     started: AtomicUsize,
 }
 
@@ -52,7 +54,7 @@ impl Running {
 }
 
 /// The Secret's entry is the name of the cluster.
-struct ByName(Vec<(&'static str, MemoryPlace)>);
+struct ByName(Vec<(&'static str, MemoryPlace)>, Option<usize>);
 
 #[async_trait]
 impl Opener for ByName {
@@ -76,7 +78,7 @@ impl Opener for ByName {
     }
 
     fn budget(&self) -> Option<Budget> {
-        None
+        self.1.map(Budget::new)
     }
 }
 
@@ -127,14 +129,14 @@ fn cluster(namespace: &str) -> Vec<Value> {
     [cluster, secret].into_iter().chain(machines).collect()
 }
 
-impl Stage {
-    /// With a Cluster in each namespace.
 /// Adds a namespace with a Cluster.
 pub(crate) fn add_cluster(place: &MemoryPlace, namespace: &str) {
     place.add_namespace(namespace);
     cluster(namespace).into_iter().for_each(|object| drop(place.insert(object).unwrap()));
 }
 
+impl Stage {
+    /// With a Cluster in each namespace.
     pub(crate) fn new(namespaces: &[&str]) -> Self {
         let (home, target) = (MemoryPlace::new("home"), MemoryPlace::new("target"));
         let discover = KindLabels { discover: true, ..KindLabels::default() };
@@ -147,7 +149,8 @@ pub(crate) fn add_cluster(place: &MemoryPlace, namespace: &str) {
         home.add_kind(kind("", "Event", "events", "v1", KindLabels::default()));
         home.add_namespace(OWN);
         namespaces.iter().for_each(|namespace| add_cluster(&home, namespace));
-        Self { home, target, metrics: Arc::default(), carry: BTreeSet::new(), started: AtomicUsize::new(0) }
+        let (metrics, carry, started) = (Arc::default(), BTreeSet::new(), AtomicUsize::new(0));
+        Self { home, target, metrics, carry, budget: None, started }
     }
 
     /// A controller begins.
@@ -161,7 +164,10 @@ pub(crate) fn add_cluster(place: &MemoryPlace, namespace: &str) {
         let halter = Halter::default();
         let controller = Controller {
             home: Arc::new(Distant(self.home.clone())),
-            opener: Arc::new(ByName(vec![("home", self.home.clone()), ("target", self.target.clone())])),
+            opener: Arc::new(ByName(
+                vec![("home", self.home.clone()), ("target", self.target.clone())],
+                self.budget,
+            )),
             plugins: Arc::new(Plugins::default),
             settings: Settings {
                 namespace: OWN.into(),
