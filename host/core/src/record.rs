@@ -147,6 +147,9 @@ pub struct Record {
     pub kinds: BTreeSet<GroupKind>,
     /// The namespaces of the objects that are copied.
     pub touched: BTreeSet<String>,
+    /// Whether nothing of the source is changed outside of the scope: from other namespaces objects are copied, and no more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confined: bool,
     /// The saved plan that it carries out, by its checksum: until the commit it goes on only with that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,

@@ -143,7 +143,7 @@ const FULL: &str = r#"{"format":5,"writtenBy":"0.1.0","by":"jane@laptop","moveId
     {"kind":{"group":"","kind":"Secret"},"object":{"namespace":"a","name":"s"}}],"added":[{"object":{"group":"","kind":"ConfigMap",
     "namespace":"a","name":"bom"},"uid":"added-1"}],"namespaceMap":{"a":"b"},"movePaused":true},"source":"u","target":"v",
     "intoDirectory":false,"started":"2026-11-25T00:00:00Z","namespaces":["b"],"plugins":[{"name":"p","version":"1","digest":"d",
-    "vouchedBy":["k"],"granted":["hook hold"]}],"kinds":[{"group":"g","kind":"K"}],"touched":["a"],"plan":"sha256","seal":"Set",
+    "vouchedBy":["k"],"granted":["hook hold"]}],"kinds":[{"group":"g","kind":"K"}],"touched":["a"],"confined":true,"plan":"sha256","seal":"Set",
     "releaseUids":{"count":1,"digest":"d"},"releaseChunks":2,"handover":{"contents":"directory-0","to":"a directory","at":"t","imports":["m"],"withdrawn":true}}"#;
 
 #[test]

@@ -90,6 +90,7 @@ pub(crate) fn begin(
             plugins: plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect(),
             kinds: Default::default(),
             touched: Default::default(),
+            confined: options.confined == Some(Side::Source),
             plan: options.approved.as_ref().map(|plan| plan.checksum().to_owned()),
             seal: options.seal.then_some(Seal::Wanted),
             release_chunks: 0,

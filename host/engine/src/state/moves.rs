@@ -153,7 +153,7 @@ impl Moves {
             let meet = match (&scope.namespaces, &record.scope.namespaces) {
                 (Namespaces::All, _) | (_, Namespaces::All) => true,
                 (Namespaces::One(ours), Namespaces::One(theirs)) => {
-                    ours == theirs || record.touched.contains(ours)
+                    ours == theirs || !record.confined && record.touched.contains(ours)
                 }
             };
             meet && record.move_id != move_id

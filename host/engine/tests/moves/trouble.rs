@@ -7,7 +7,7 @@ use std::time::Duration;
 use pivot_core::names;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{KindLabels, Side};
-use pivot_engine::{Exit, Failure, Next, run};
+use pivot_engine::{Exit, Failure, Next, Options, run};
 use pivot_places::memory::Fault;
 use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
 use serde_json::{Value, json};
@@ -203,6 +203,22 @@ async fn confined_moves_pause_nothing_elsewhere() {
     assert_eq!(stage.source.body(&one), before);
     let copy = stage.target.body(&one).unwrap().to_string();
     assert!(!copy.contains(names::PAUSED) && !copy.contains(names::UNDO), "{copy}");
+}
+
+/// What a move copies from another namespace is in its record, and its author may have it wait for as long as they like.
+// proves: T143
+#[tokio::test(start_paused = true)]
+async fn confined_moves_keep_no_other_namespace_waiting() {
+    for confined in [None, Some(Side::Source)] {
+        let mut stage = with_a_shared_class();
+        stage.options.confined = confined;
+        let mut stage = half_committed(stage).await;
+        stage.options = Options::new(Scope::new(Namespaces::One("shared".into())));
+        let moved = run::start(stage.setup()).await;
+        let told = moved.map(|report| report.move_id).unwrap_or_else(|stop| stop.to_string());
+        let waits = told.contains("is under way, with another scope");
+        assert_eq!(waits, confined.is_none(), "{confined:?}: {told}");
+    }
 }
 
 /// Identities of the whole cluster, with the credentials below them: what the namespace doesn't use is not its tenants' to move.

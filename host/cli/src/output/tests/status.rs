@@ -28,6 +28,7 @@ fn record(phase: Phase) -> Record {
         }],
         kinds: Default::default(),
         touched: Default::default(),
+        confined: false,
         into_directory: false,
         handover: None,
         plan: None,
