@@ -220,3 +220,30 @@ async fn exists(source: &dyn Place, cluster: &Key) -> Result<bool, EndsError> {
     };
     Ok(source.get(&kind, cluster).await?.is_some())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A kubeconfig of `https://127.0.0.1:1`, as a Secret has it.
+    const OWN_MACHINE: &str = "\
+        eyJhcGlWZXJzaW9uIjoidjEiLCJraW5kIjoiQ29uZmlnIiwiY3VycmVudC1jb250ZXh0IjoiYSIsImNvbnRleHRzIjpbeyJuYW1lIjoiYSIsIm\
+        NvbnRleHQiOnsiY2x1c3RlciI6ImEiLCJ1c2VyIjoiYSJ9fV0sImNsdXN0ZXJzIjpbeyJuYW1lIjoiYSIsImNsdXN0ZXIiOnsic2VydmVyIjoi\
+        aHR0cHM6Ly8xMjcuMC4wLjE6MSJ9fV0sInVzZXJzIjpbeyJuYW1lIjoiYSIsInVzZXIiOnsidG9rZW4iOiJ0In19XX0=";
+
+    // proves: T151
+    #[tokio::test]
+    async fn secrets_lead_to_allowed_special_addresses_alone() {
+        let kind = builtin("", "Secret").unwrap();
+        let body = json!({"metadata": {"name": "way", "namespace": "shop"}, "data": {"value": OWN_MACHINE}});
+        let open = async |special_networks| {
+            let opener = KubeOpener { special_networks, ..KubeOpener::default() };
+            opener.open(Object::from_value(kind.clone(), &body).unwrap(), "value").await.map(drop)
+        };
+        let refused = open(Vec::new()).await.unwrap_err();
+        assert!(refused.contains("127.0.0.1 has a special address"), "{refused}");
+        open(vec!["127.0.0.0/8".parse().unwrap()]).await.unwrap();
+    }
+}
