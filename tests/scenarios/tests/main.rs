@@ -12,6 +12,8 @@ mod budget;
 #[cfg(test)]
 mod clusters;
 #[cfg(test)]
+mod connections;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod describe;

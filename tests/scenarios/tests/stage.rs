@@ -1,10 +1,12 @@
 //! Two servers that serve the example's kinds, and the program between them.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use pivot_lab::{Crds, Dump, FaultProxy, Observer, Pair, Rules, Server};
+use pivot_lab::{Crds, Dump, FaultProxy, Observer, Pair, Relay, Rules, Server};
 use pivot_scenarios::host::Host;
 use pivot_scenarios::{shape, state};
+use tempfile::TempDir;
 
 /// Two servers.
 pub(crate) struct Stage {
@@ -17,6 +19,14 @@ pub(crate) struct Wired {
     pub(crate) source: FaultProxy,
     pub(crate) target: FaultProxy,
     pub(crate) host: Host,
+}
+
+/// Two servers at the end of wires, which carry their TLS unread.
+pub(crate) struct Relayed {
+    pub(crate) source: Relay,
+    pub(crate) target: Relay,
+    pub(crate) host: Host,
+    _dir: TempDir,
 }
 
 impl Stage {
@@ -38,6 +48,15 @@ impl Stage {
                 .unwrap();
         let host = Host::between(source.kubeconfig(), target.kubeconfig());
         Wired { source, target, host }
+    }
+
+    pub(crate) async fn relayed(&self) -> Relayed {
+        let dir = tempfile::tempdir().unwrap();
+        let ((source, from), (target, to)) = tokio::join!(
+            relay(&self.pair.source, dir.path().join("source")),
+            relay(&self.pair.target, dir.path().join("target"))
+        );
+        Relayed { source, target, host: Host::between(&from, &to), _dir: dir }
     }
 
     /// Fills the source with a cluster of that many machines; returns the state.
@@ -63,6 +82,23 @@ impl Stage {
             let dump = server.dump(namespaces).await.unwrap();
             assert_eq!(state::dangling(&dump), Vec::<String>::new(), "on the {}", server.name());
         }
+    }
+}
+
+/// A wire to a server, and a kubeconfig that leads through it.
+async fn relay(server: &Server, file: PathBuf) -> (Relay, PathBuf) {
+    let address = server.url().trim_start_matches("https://").replace("localhost", "127.0.0.1");
+    let relay = Relay::start(address.parse().unwrap()).await.unwrap();
+    let text = std::fs::read_to_string(server.kubeconfig()).unwrap();
+    std::fs::write(&file, text.replace(server.url(), &format!("https://{}", relay.address()))).unwrap();
+    (relay, file)
+}
+
+impl Relayed {
+    /// Every round trip to either server takes this much longer.
+    pub(crate) fn delay(&self, round_trip: Duration) {
+        self.source.delay(round_trip);
+        self.target.delay(round_trip);
     }
 }
 

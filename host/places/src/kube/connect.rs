@@ -7,19 +7,24 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::kube::client::{Body, ClientBuilder, ConfigExt};
+use ::kube::client::{Body, ConfigExt, RustlsTlsError};
 use ::kube::config::{
     AuthInfo, Cluster, Config, Context, ExecAuthCluster, KubeConfigOptions, KubeconfigError,
 };
-use http::HeaderValue;
 use http::header::USER_AGENT;
-use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use http::{HeaderValue, Uri};
+use hyper::rt::{Read, Write};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
 use pem::Pem;
 use pivot_core::Object;
 use pivot_core::network::Network;
-use tower::{BoxError, ServiceBuilder};
+use tower::{BoxError, Service, ServiceBuilder};
 
 use super::caught::{Unsendable, sendable};
 use super::error::ConnectError;
@@ -34,6 +39,11 @@ use crate::place::KubeContext;
 const CONNECT: Duration = Duration::from_secs(10);
 /// A connection is probed after being idle for this long, so that a watch notices a server that vanished.
 const KEEPALIVE: Duration = Duration::from_secs(15);
+/// Bytes of one HTTP/2 answer that a server may send before they are read: less than is buffered of an HTTP/1.1 answer.
+const STREAM_WINDOW: u32 = 256 << 10;
+/// The same for a connection. More than its streams together, so that an answer that nobody reads for a while doesn't hold up the
+/// renewal of a lease.
+const CONNECTION_WINDOW: u32 = 1 << 30;
 
 /// The TLS library's word for a certificate of X.509 version 1.
 const OLD_CERTIFICATE: &str = "UnsupportedCertVersion";
@@ -275,11 +285,11 @@ fn in_cluster() -> Result<(String, String, Config), ConnectError> {
     }
 }
 
-/// A client that keeps every connection open, so that parallel requests don't dial again.
+/// Returns a client. Over TLS it offers HTTP/2, as kubectl does, and requests share a connection; otherwise every connection is kept
+/// open, so that parallel requests don't dial again.
 fn client(config: Config, resolver: Resolver) -> Result<::kube::Client, ::kube::Error> {
-    if config.proxy_url.is_some() {
-        return Ok(ClientBuilder::try_from(config)?.build());
-    }
+    // Whoever runs pivot-host chose the proxy, which looks up the server's address itself.
+    let resolver = if config.proxy_url.is_some() { Resolver::new(None) } else { resolver };
     let mut tcp = HttpConnector::new_with_resolver(resolver);
     tcp.enforce_http(false);
     tcp.set_connect_timeout(Some(CONNECT));
@@ -288,17 +298,56 @@ fn client(config: Config, resolver: Resolver) -> Result<::kube::Client, ::kube::
     tcp.set_keepalive_retries(Some(3));
     // kube's own connector leaves Nagle's algorithm enabled, which delays the tail of a body by up to 40 ms.
     tcp.set_nodelay(true);
-    let https = config.rustls_https_connector_with_connector(tcp)?;
+    let Some(proxy) = config.proxy_url.clone() else { return client_over(&config, tcp) };
+    match proxy.scheme_str() {
+        Some("socks5") => client_over(&config, SocksV5::new(proxy, tcp)),
+        Some("https") => {
+            let tls = config.rustls_https_connector_with_connector(tcp)?;
+            client_over(&config, tunnel(&proxy, tls))
+        }
+        _ => client_over(&config, tunnel(&proxy, tcp)),
+    }
+}
+
+/// Returns a connector that asks a proxy for a tunnel, with the credentials in the proxy's URL.
+fn tunnel<C>(proxy: &Uri, connector: C) -> Tunnel<C> {
+    let tunnel = Tunnel::new(proxy.clone(), connector);
+    let described = Matcher::builder().all(proxy.to_string()).build().intercept(proxy);
+    match described.as_ref().and_then(Intercept::basic_auth) {
+        Some(credentials) => tunnel.with_auth(credentials.clone()),
+        None => tunnel,
+    }
+}
+
+fn client_over<C>(config: &Config, connector: C) -> Result<::kube::Client, ::kube::Error>
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError>,
+{
+    let mut tls =
+        HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+    if let Some(name) = &config.tls_server_name {
+        let name = name.clone().try_into().map_err(RustlsTlsError::InvalidServerName);
+        tls = tls
+            .with_server_name_resolver(FixedServerNameResolver::new(name.map_err(::kube::Error::RustlsTls)?));
+    }
     let http: Client<_, Body> = Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(Duration::from_secs(60))
         .pool_max_idle_per_host(usize::MAX)
-        .build(https);
+        .http2_initial_stream_window_size(STREAM_WINDOW)
+        .http2_initial_connection_window_size(CONNECTION_WINDOW)
+        .http2_keep_alive_interval(KEEPALIVE)
+        .http2_keep_alive_timeout(KEEPALIVE)
+        .build(tls.enable_all_versions().wrap_connector(connector));
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(http);
-    Ok(::kube::Client::new(service, config.default_namespace))
+    Ok(::kube::Client::new(service, config.default_namespace.clone()))
 }

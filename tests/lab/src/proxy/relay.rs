@@ -49,6 +49,7 @@ struct Wire {
     round_trip: AtomicU64,
     /// Bytes a second; none: no limit.
     bandwidth: AtomicU64,
+    connections: AtomicU64,
     records: AtomicU64,
     armed: Mutex<Option<(u64, Break)>>,
     now: watch::Sender<Now>,
@@ -89,6 +90,12 @@ impl Relay {
     /// So many bytes a second pass in each direction of each connection.
     pub fn bandwidth(&self, bytes: u64) {
         self.wire.bandwidth.store(bytes, Ordering::Relaxed);
+    }
+
+    /// How many connections were made to it.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.wire.connections.load(Ordering::SeqCst)
     }
 
     /// How many TLS records have arrived, in both directions.
@@ -157,6 +164,7 @@ async fn accept(listener: TcpListener, to: SocketAddr, wire: Arc<Wire>) {
         // An error here is the caller's: it disconnected before it was served.
         let Ok((stream, _)) = listener.accept().await else { continue };
         while connections.try_join_next().is_some() {}
+        wire.connections.fetch_add(1, Ordering::SeqCst);
         connections.spawn(between(Connection::new(stream), to, wire.clone()));
     }
 }
