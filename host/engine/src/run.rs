@@ -14,7 +14,7 @@ use pivot_core::{Both, Side};
 use tracing::{Instrument, Span, field, info_span};
 
 use crate::checks::before_pause::{self, TargetState};
-use crate::checks::rights::Rights;
+use crate::checks::rights::{self, Rights};
 use crate::checks::{added, approved};
 use crate::discovery::first_reading::FirstReading;
 use crate::discovery::{nothing, planning};
@@ -38,7 +38,7 @@ use crate::status;
 /// What would move, and any problems that prevent it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
-        let (_, mut snapshot, target) = look(setup).await?;
+        let (_, mut snapshot, target) = look(setup.clone()).await?;
         let TargetState { mut in_target, mut changes, .. } = target;
         for step in &mut snapshot.plan.steps {
             step.in_target = in_target.remove(&step.key);
@@ -46,16 +46,22 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
         }
         Ok(snapshot.plan)
     };
-    result.await.map_err(unknown)
+    match result.await {
+        Ok(plan) => Ok(plan),
+        Err(failure) => Err(rights::name_missing(&setup, unknown(failure)).await),
+    }
 }
 
 /// The permissions that the move needs on one side. Changes nothing.
 pub async fn rights(setup: Setup, side: Side) -> Result<Rights, Stop> {
     let result = async {
-        let (active, snapshot, target) = look(setup).await?;
+        let (active, snapshot, target) = look(setup.clone()).await?;
         Rights::of(&active.job, &snapshot, &target.carried, side)
     };
-    result.await.map_err(unknown)
+    match result.await {
+        Ok(rights) => Ok(rights),
+        Err(failure) => Err(rights::name_missing(&setup, unknown(failure)).await),
+    }
 }
 
 /// Reads both sides, and makes and checks a plan.
@@ -82,9 +88,10 @@ async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failu
 
 /// Moves. If a move with the same scope between the same clusters was begun, it is resumed where it stopped.
 pub async fn start(setup: Setup) -> Result<Report, Stop> {
-    match locked(setup, Command::Start).await? {
-        (active, Outcome::Moved(done)) => Ok(report(&active, done)),
-        (_, Outcome::RolledBack(_) | Outcome::FinishedAlone) => Err(unexpected()),
+    match locked(setup.clone(), Command::Start).await {
+        Ok((active, Outcome::Moved(done))) => Ok(report(&active, done)),
+        Ok((_, Outcome::RolledBack(_) | Outcome::FinishedAlone)) => Err(unexpected()),
+        Err(stop) => Err(rights::name_missing(&setup, stop).await),
     }
 }
 

@@ -186,15 +186,19 @@ pub struct Access {
     pub namespace: Option<String>,
 }
 
+impl Access {
+    /// The resource with its group and subresource: `machines.cluster.x-k8s.io/status`.
+    pub fn full_resource(&self) -> String {
+        let parts = [(".", self.group.as_str()), ("/", &self.subresource)].into_iter();
+        let parts =
+            parts.filter(|(_, part)| !part.is_empty()).map(|(before, part)| format!("{before}{part}"));
+        [self.resource.clone()].into_iter().chain(parts).collect()
+    }
+}
+
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.verb, self.resource)?;
-        if !self.group.is_empty() {
-            write!(f, ".{}", self.group)?;
-        }
-        if !self.subresource.is_empty() {
-            write!(f, "/{}", self.subresource)?;
-        }
+        write!(f, "{} {}", self.verb, self.full_resource())?;
         match &self.namespace {
             Some(namespace) => write!(f, " in namespace {namespace}"),
             None => write!(f, " in the whole cluster"),

@@ -382,7 +382,7 @@ pub(crate) fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::refused(Refusal {
-        code: "definitions-unreadable",
+        code: rights::DEFINITIONS_UNREADABLE,
         side: Side::Source,
         object: None,
         others: Vec::new(),

@@ -1,6 +1,6 @@
 //! The permissions that the users of both sides need: checked before a run does anything, and listed for those who grant them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::hooks::Hook;
 use pivot_core::plan::Fate;
@@ -9,14 +9,27 @@ use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
 use pivot_core::scope::Namespaces;
 use pivot_core::{Both, Kind, Side, names};
-use pivot_places::Access;
+use pivot_places::{Access, PlaceError};
 use serde_json::Value;
 
+use crate::discovery::kinds::Kinds;
 use crate::discovery::planning;
 use crate::job::Job;
-use crate::outcome::failure::Failure;
+use crate::outcome::failure::{Exit, Failure};
+use crate::outcome::stop::Stop;
 use crate::phases::namespaces::Carried;
+use crate::requests::side::Handle;
+use crate::setup::Setup;
 use crate::snapshot::Snapshot;
+
+/// The code of the refusal.
+const CODE: &str = "rights-missing";
+/// The code of the refusal of a source whose definitions the user can't read.
+pub(crate) const DEFINITIONS_UNREADABLE: &str = "definitions-unreadable";
+/// How many verbs or resources are named together.
+const MOST_NAMED: usize = 30;
+/// Patch and delete are for a rollback, and for un-pausing.
+const IN_TARGET: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
 
 /// The permissions that a move needs on one side, in that side's names.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -94,30 +107,39 @@ fn needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Fail
             (Err(_), Some(_)) => {}
             (Err(failure), None) => return Err(failure),
         }
-        // Patch and delete are for a rollback, and for un-pausing.
-        target.extend(["get", "list", "watch", "create", "patch", "delete"].map(|verb| access(verb, here)));
+        target.extend(IN_TARGET.map(|verb| access(verb, here)));
         if job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, &step.key.group_kind)) {
             target.insert(Access { subresource: "status".into(), ..access("patch", here) });
         }
     }
+    let Both { source: of_source, target: of_target } =
+        for_records(&job.options.record_namespace, job.options.seal);
+    source.extend(of_source);
+    target.extend(of_target);
+    Ok(needed)
+}
+
+/// What records and leases need.
+fn for_records(namespace: &str, seals: bool) -> Both<BTreeSet<Access>> {
     let leases = "coordination.k8s.io";
     // Whoever finishes alone keeps others out, too.
-    let alone = job.options.seal.then_some((Side::Target, leases, "leases"));
+    let alone = seals.then_some((Side::Target, leases, "leases"));
     let ours = [
         (Side::Source, leases, "leases"),
         (Side::Source, "", "configmaps"),
         (Side::Target, "", "configmaps"),
     ];
+    let mut needed: Both<BTreeSet<Access>> = Both::default();
     for (side, group, resource) in ours.into_iter().chain(alone) {
         needed.of_mut(side).extend(["get", "list", "create", "patch", "delete"].map(|verb| Access {
             verb: verb.into(),
             group: group.into(),
             resource: resource.into(),
             subresource: "".into(),
-            namespace: Some(job.options.record_namespace.clone()),
+            namespace: Some(namespace.to_owned()),
         }));
     }
-    Ok(needed)
+    needed
 }
 
 /// What plugins may read, in the source's names.
@@ -175,7 +197,15 @@ fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
 }
 
 async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option<Refusal>, Failure> {
-    let handle = job.handle(side);
+    refusal(job.handle(side), &job.options.record_namespace, asked).await
+}
+
+/// Asks an API server about permissions; the refusal names those that are missing.
+async fn refusal(
+    handle: &Handle,
+    record_namespace: &str,
+    asked: BTreeSet<Access>,
+) -> Result<Option<Refusal>, Failure> {
     if !handle.can().judges {
         return Ok(None);
     }
@@ -184,12 +214,109 @@ async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option
     if denied.is_empty() {
         return Ok(None);
     }
+    let side = handle.side;
+    let in_record_namespace = |access: &Access| access.namespace.as_deref() == Some(record_namespace);
+    let elsewhere = denied.iter().any(in_record_namespace).then_some(Remedy::NameRecordNamespace);
+    let remedies = [Remedy::GrantRights { side }].into_iter().chain(elsewhere);
     Ok(Some(Refusal {
-        code: "rights-missing",
+        code: CODE,
         side,
         object: None,
         others: Vec::new(),
-        message: format!("the user is not allowed to {}", some_of(&denied, 6)),
-        remedies: vec![Remedy::GrantRights { side }, Remedy::NameOtherUser { side }],
+        message: format!("the user is not allowed to {}", in_words(&denied)),
+        remedies: remedies.chain([Remedy::NameOtherUser { side }]).collect(),
     }))
+}
+
+/// Permissions in a line: resources with the same verbs in the same namespace together.
+fn in_words(denied: &[Access]) -> String {
+    let mut verbs: BTreeMap<(Option<&str>, String), BTreeSet<&str>> = BTreeMap::new();
+    for access in denied {
+        let of = (access.namespace.as_deref(), access.full_resource());
+        verbs.entry(of).or_default().insert(&access.verb);
+    }
+    let mut resources: BTreeMap<(Option<&str>, BTreeSet<&str>), Vec<String>> = BTreeMap::new();
+    for ((namespace, resource), verbs) in verbs {
+        resources.entry((namespace, verbs)).or_default().push(resource);
+    }
+    let parts = resources.into_iter().map(|((namespace, verbs), resources)| {
+        let within = match namespace {
+            Some(namespace) => format!("in namespace {namespace}"),
+            None => "in the whole cluster".to_owned(),
+        };
+        let verbs: Vec<&str> = verbs.into_iter().collect();
+        format!("{} {} {within}", some_of(&verbs, MOST_NAMED), some_of(&resources, MOST_NAMED))
+    });
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Names everything at once that the users lack, if a run was denied something before its plan was made. What moves is not known
+/// then, but only what can.
+pub(crate) async fn name_missing(setup: &Setup, stop: Stop) -> Stop {
+    let denied = match &stop.failure {
+        Failure::Place { side, error: PlaceError::Forbidden(_), .. } => Some(*side),
+        Failure::Refused(refusals) => match refusals.as_slice() {
+            // The others are of a plan, and name everything.
+            [Refusal { code: CODE, object: Some(_), side, .. }]
+            | [Refusal { code: DEFINITIONS_UNREADABLE, side, .. }] => Some(*side),
+            _ => None,
+        },
+        _ => None,
+    };
+    // An agent says itself which of its rules it is.
+    let is_denied = denied.is_some_and(|side| setup.sides.of(side).vouches_for_kinds());
+    if !is_denied || stop.exit != Exit::Refused || stop.phase.is_some() {
+        return stop;
+    }
+    match missing_for_any_plan(setup).await {
+        Ok(refusals) if !refusals.is_empty() => Stop { failure: Failure::Refused(refusals), ..stop },
+        Ok(_) => stop,
+        Err(failure) => {
+            tracing::debug!(%failure, "the missing permissions are not known");
+            stop
+        }
+    }
+}
+
+async fn missing_for_any_plan(setup: &Setup) -> Result<Vec<Refusal>, Failure> {
+    let (options, sides) = (&setup.options, &setup.sides);
+    let handle = |side, place| Handle::new(side, place, setup.halter.clone(), setup.watcher.clone());
+    let source = handle(Side::Source, sides.source.clone());
+    let target = handle(Side::Target, sides.target.clone()).mapped(&options.scope.namespace_map);
+    let kinds = Kinds::ask(&source, &target, options.confined).await?;
+    let wishes = planning::wishes(&setup.loaded().await?);
+    let deletes = source.can().deletes && (target.can().has_controllers || options.handover);
+    let mut needed = for_records(&options.record_namespace, options.seal);
+    needed.source.insert(Access {
+        verb: "list".into(),
+        group: "apiextensions.k8s.io".into(),
+        resource: "customresourcedefinitions".into(),
+        subresource: "".into(),
+        namespace: None,
+    });
+    let scope = match &options.scope.namespaces {
+        Namespaces::All => None,
+        Namespaces::One(one) => Some(one.clone()),
+    };
+    for (kind, there) in &kinds.source {
+        let can_move = is_read(there, &wishes)
+            || (there.labels.unread
+                && kind.group.ends_with(names::GROUP_CLUSTER)
+                && kind.group != names::GROUP_CLUSTERCTL);
+        // Users of one namespace can do without what is outside of any.
+        let is_in_scope = there.namespaced || scope.is_none();
+        let Some(here) = kinds.target.get(kind).filter(|_| can_move && is_in_scope) else { continue };
+        let namespace = scope.clone().filter(|_| there.namespaced);
+        let access = |verb: &'static str, kind: &Kind| access(verb, kind, namespace.clone());
+        let delete = deletes.then_some("delete");
+        let verbs = ["get", "list", "watch", "patch"].into_iter().chain(delete);
+        needed.source.extend(verbs.map(|verb| access(verb, there)));
+        needed.target.extend(IN_TARGET.map(|verb| access(verb, here)));
+    }
+    let Both { source: from, target: to } = needed;
+    let (there, here) = tokio::try_join!(
+        refusal(&source, &options.record_namespace, from),
+        refusal(&target, &options.record_namespace, to)
+    )?;
+    Ok(there.into_iter().chain(here).collect())
 }
