@@ -12,7 +12,9 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::kind::is_kubernetes_group;
 use pivot_core::names::{SECRETS_OF_ONE_CLUSTER, STATE};
-use pivot_core::record::{ENTRY, SUMMARY, is_move_of, move_of_piece, record_name};
+use pivot_core::record::{
+    ENTRY, ROLLBACK_SUMMARY, SUMMARY, is_move_of, move_of_piece, record_name,
+};
 use pivot_core::scope::Namespaces;
 use pivot_core::{Key, Kind, Meta, Object, Side, Uid};
 use pivot_places::{
@@ -157,7 +159,7 @@ impl Confined {
     fn is_own(&self, record: &Value, write: Write<'_>) -> bool {
         let text = |entry| record.get("data").and_then(|data| data.get(entry)).and_then(Value::as_str);
         let read = |text| serde_json::from_str::<Authored>(text).ok();
-        match (text(ENTRY), text(SUMMARY)) {
+        match (text(ENTRY), text(SUMMARY).or_else(|| text(ROLLBACK_SUMMARY))) {
             // What can't be read may be anybody's.
             (Some(text), _) => read(text).is_some_and(|record| {
                 let out_of = Namespaces::One(self.namespace.clone());
@@ -167,7 +169,7 @@ impl Confined {
                     Side::Target => record.by == self.operator,
                 }
             }),
-            // Each move that ends removes the oldest summaries.
+            // Each move that ends, or is rolled back, removes the oldest summaries.
             (None, Some(_)) if matches!(write, Write::Delete) => true,
             (None, Some(text)) => read(text).is_some_and(|summary| summary.by == self.operator),
             (None, None) => false,
@@ -360,6 +362,7 @@ mod tests {
             ("odd", ENTRY, "no record".to_owned()),
             ("ended", SUMMARY, json!({"by": "them"}).to_string()),
             ("done", SUMMARY, json!({"by": "us"}).to_string()),
+            ("undone", ROLLBACK_SUMMARY, json!({"by": "them"}).to_string()),
         ] {
             let sides: &[Side] = if id == "handed" { &[Side::Source] } else { &[Side::Source, Side::Target] };
             for &side in sides {
@@ -429,6 +432,7 @@ mod tests {
             ("", "ConfigMap", Some("kube-system"), "pivot-host-target-done", ALL),
             // The oldest summaries are removed.
             ("", "ConfigMap", Some("kube-system"), "pivot-host-target-ended", [false, false, true]),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-undone", [false, false, true]),
             (CAPI, "Machine", Some("bank"), "m", NONE),
             ("", "Secret", Some("bank"), "s", NONE),
             ("", "Secret", Some("kube-system"), "pivot-host-target-ours", NONE),
@@ -461,6 +465,7 @@ mod tests {
             ("", "ConfigMap", Some("kube-system"), "pivot-host-source-chosen", [false, true, true]),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-source-ours", ALL),
             ("", "ConfigMap", Some("kube-system"), "pivot-host-source-admins", ALL),
+            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-undone", [false, false, true]),
             (LEASES, "Lease", Some("kube-system"), "pivot-host.ns.shop", ALL),
             (LEASES, "Lease", Some("kube-system"), "pivot-host-probe-1", ALL),
             (LEASES, "Lease", Some("kube-system"), "pivot-host.ns.bank", NONE),

@@ -29,6 +29,8 @@ pub const UNDO: &str = "pivot-host.io/undo";
 pub const RECORD: &str = "pivot-host.io/record";
 /// Label of the summary that an ended move leaves instead.
 pub const FINISHED: &str = "pivot-host.io/finished";
+/// Label of the summary that a move leaves instead if it was rolled back. Nothing may take it for a move that ended.
+pub const ROLLED_BACK: &str = "pivot-host.io/rolled-back";
 /// Label of the Leases that are locks of moves.
 pub const LOCK: &str = "pivot-host.io/lock";
 /// Types of Secrets that are credentials of one cluster, or say what is installed in it.

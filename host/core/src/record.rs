@@ -352,6 +352,8 @@ impl Record {
 pub const ENTRY: &str = "record.json";
 /// The same of the summary of a move that has ended.
 pub const SUMMARY: &str = "finished.json";
+/// The same of the summary of a move that was rolled back.
+pub const ROLLBACK_SUMMARY: &str = "rolled-back.json";
 
 /// The name of the record that a side keeps of a move.
 pub fn record_name(side: Side, move_id: &str) -> String {
@@ -440,6 +442,31 @@ pub struct Finished {
     pub plugins: Vec<Pin>,
     /// The dangers that were accepted, as the options that accept them.
     pub accepted: Vec<String>,
+}
+
+/// The summary that a move leaves behind if it was rolled back: only for people, and kept for the last few.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RolledBackMove {
+    /// The version of this format.
+    #[serde(default)]
+    pub format: Format<1>,
+    /// The move's id.
+    pub move_id: String,
+    /// Who started it.
+    pub by: String,
+    /// When it started.
+    pub started: String,
+    /// When it was rolled back.
+    pub ended: String,
+    /// How far it had come.
+    pub phase: Phase,
+    /// What the user asked for.
+    pub scope: Scope,
+    /// The source.
+    pub from: String,
+    /// The target.
+    pub to: String,
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
         missing: None,
         waiting_copies: Vec::new(),
         finished: opened.finished().await?,
+        rolled_back: opened.rolled_back().await?,
         left,
     })
 }
@@ -87,6 +88,7 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
         missing: Some(missing),
         waiting_copies,
         finished: opened.finished().await?,
+        rolled_back: opened.rolled_back().await?,
         left: None,
     })
 }

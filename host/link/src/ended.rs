@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::names::{FINISHED, LOCK, RECORD};
+use pivot_core::names::{FINISHED, LOCK, RECORD, ROLLED_BACK};
 use pivot_core::{Kind, Object};
 use pivot_places::{Place, PlaceError, Result, builtin_kinds};
 use tokio::sync::{Mutex, watch};
@@ -176,7 +176,7 @@ fn still(ask: &Ask, namespace: &str) -> bool {
     match ask {
         Ask::Hello { .. } | Ask::Identify | Ask::Kinds | Ask::Learn { .. } | Ask::Denied { .. } => true,
         Ask::ListLabelled { label, .. } => match ours(ask, namespace) {
-            Some(Ours::Record) => label == RECORD || label == FINISHED,
+            Some(Ours::Record) => [RECORD, FINISHED, ROLLED_BACK].contains(&label.as_str()),
             Some(Ours::Lock) => label == LOCK,
             None => false,
         },
@@ -239,6 +239,7 @@ mod tests {
             Ask::Denied { asked: Vec::new() },
             labelled("ConfigMap", ns, RECORD),
             labelled("ConfigMap", ns, FINISHED),
+            labelled("ConfigMap", ns, ROLLED_BACK),
             labelled("Lease", ns, LOCK),
             get("ConfigMap", ns, "pivot-host-target-1"),
             get("Lease", ns, "pivot-host.ns.shop"),

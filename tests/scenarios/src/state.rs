@@ -15,8 +15,8 @@ use crate::secrets::ensure_no_secret;
 
 /// By which a move knows its copies.
 const MARKS: [&str; 2] = ["pivot-host.io/move", "pivot-host.io/copy-of"];
-/// On what remains of a finished move: a summary, for `status`.
-const FINISHED: &str = "pivot-host.io/finished";
+/// On what remains of a move that ended or was rolled back: a summary, for `status`.
+pub const SUMMARIES: [&str; 2] = ["pivot-host.io/finished", "pivot-host.io/rolled-back"];
 
 /// What must be identical at both ends of a move: everything but status, the marks, and what two servers never have in common.
 /// Owners are named; a missing one is marked as such. If records are kept beside the moved objects, the move's summary is left
@@ -25,7 +25,8 @@ const FINISHED: &str = "pivot-host.io/finished";
 pub fn carried(dump: Dump) -> Dump {
     let mut dump = normalise(dump);
     let is_summary = |object: &Value| {
-        object.pointer("/metadata/labels").is_some_and(|labels| labels.get(FINISHED).is_some())
+        let labels = object.pointer("/metadata/labels");
+        labels.is_some_and(|labels| SUMMARIES.iter().any(|label| labels.get(label).is_some()))
     };
     dump.retain(|_, object| !is_summary(object));
     for object in dump.values_mut() {
@@ -101,7 +102,7 @@ pub async fn belongings(server: &Server) -> Result<Vec<String>> {
     let leases = Api::<Lease>::all(server.client()).list(&all).await?;
     let maps = maps
         .iter()
-        .filter(|map| !map.labels().contains_key(FINISHED))
+        .filter(|map| !SUMMARIES.iter().any(|label| map.labels().contains_key(*label)))
         .map(|map| format!("ConfigMap {}/{}", map.namespace().unwrap_or_default(), map.name_any()));
     let leases = leases
         .iter()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pivot_core::hooks::Finding;
 use pivot_core::plan::{Note, Plan, Stay, Step};
-use pivot_core::record::{Finished, Phase, Record};
+use pivot_core::record::{Finished, Phase, Record, RolledBackMove};
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
 use pivot_core::scope::Scope;
@@ -252,6 +252,8 @@ pub(crate) struct StatusDocument<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     waiting_copies: &'a [WaitingCopies],
     finished: &'a [Finished],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    rolled_back: &'a [RolledBackMove],
     /// What would be lost if the source were deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<&'a Leftover>,
@@ -287,7 +289,7 @@ impl<'a> StatusDocument<'a> {
         (source, target): (&'a str, &'a str),
         next: &'a [Vec<String>],
     ) -> Document<Self> {
-        let Status { moves, locks, silent, missing, waiting_copies, finished, left } = status;
+        let Status { moves, locks, silent, missing, waiting_copies, finished, rolled_back, left } = status;
         let moves = moves.iter().zip(next).map(MoveDocument::from);
         let content = Self {
             source: Some(source).filter(|_| *missing != Some(Side::Source)),
@@ -299,6 +301,7 @@ impl<'a> StatusDocument<'a> {
             silent_because: silent.as_ref().map(|(_, why)| why.as_str()),
             waiting_copies,
             finished,
+            rolled_back,
             left: left.as_ref(),
         };
         Document::new("Status", content)

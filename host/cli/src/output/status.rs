@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pivot_core::grouped::{counted, thousands};
-use pivot_core::record::{Finished, Handover, Phase, Record, Seal};
+use pivot_core::record::{Finished, Handover, Phase, Record, RolledBackMove, Seal};
 use pivot_core::refusal::some_of;
 use pivot_core::{GroupKind, Key, Side, words};
 use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Situation, Status, WaitingCopies};
@@ -28,6 +28,7 @@ pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Ve
         text.append(of_move(status, one, (source, target), next));
     }
     text.append(last_moves(&status.finished));
+    text.append(last_rollbacks(&status.rolled_back));
     if let Some(left) = &status.left {
         text.gap();
         text.append(leftover(left, source));
@@ -383,5 +384,31 @@ fn last_moves(finished: &[Finished]) -> Text {
     if let Some(more @ 1..) = finished.len().checked_sub(LAST_MOVES) {
         text.line(format!("and {more} before them (`status -o json` has all)"));
     }
+    text
+}
+
+fn last_rollbacks(rolled_back: &[RolledBackMove]) -> Text {
+    let mut text = Text::default();
+    if rolled_back.is_empty() {
+        return text;
+    }
+    let row = |one: &RolledBackMove| {
+        let RolledBackMove { ended, by, phase, scope, from, to, move_id, .. } = one;
+        let by = if by.is_empty() { "-" } else { by };
+        vec![
+            ended.clone(),
+            phase.to_string(),
+            by.to_owned(),
+            scope.to_string(),
+            from.clone(),
+            to.clone(),
+            move_id.clone(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = rolled_back.iter().take(LAST_MOVES).map(row).collect();
+    text.gap();
+    text.line("The last moves that were rolled back:");
+    text.gap();
+    text.append(lines::columns(&["ENDED", "PHASE", "BY", "SCOPE", "FROM", "TO", "MOVE"], &rows));
     text
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pivot_core::record::{Finished, Phase};
+use pivot_core::record::{Finished, Phase, RolledBackMove};
 use pivot_core::{Key, Side};
 
 use serde::Serialize;
@@ -38,6 +38,8 @@ pub struct Status {
     pub waiting_copies: Vec<WaitingCopies>,
     /// The last moves that ended, as far as the two sides still have them, the latest first.
     pub finished: Vec<Finished>,
+    /// The last moves that were rolled back, as far as the two sides still have them, the latest first.
+    pub rolled_back: Vec<RolledBackMove>,
     /// What is left in the source, if both sides answer and no move is under way.
     pub left: Option<Leftover>,
 }

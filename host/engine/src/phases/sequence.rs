@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pivot_core::hooks::Point;
 use pivot_core::plan::{Fate as PlanFate, Step};
-use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase};
+use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, RolledBackMove};
 use pivot_core::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Uid};
 use pivot_places::{Begun, Closing, PlaceError};
@@ -333,7 +333,18 @@ impl ActiveMove {
         if let Err(trouble) = self.abandon().await {
             tracing::warn!(%trouble, "the target still says that a move is writing it");
         }
-        self.journal.forget().await?;
+        let summary = RolledBackMove {
+            format: Default::default(),
+            move_id: record.move_id,
+            by: record.by,
+            started: record.started,
+            ended: now(),
+            phase: record.phase,
+            scope: record.scope,
+            from: job.source.place.label().to_owned(),
+            to: job.target.place.label().to_owned(),
+        };
+        self.journal.forget(&summary).await?;
         Ok(taken)
     }
 

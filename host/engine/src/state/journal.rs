@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::record::{Finished, Handover, Phase, Record, Seal, is_move_id};
+use pivot_core::record::{Finished, Handover, Phase, Record, RolledBackMove, Seal, is_move_id};
 use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::{Both, GroupKind, Key, Side, Uid};
 use pivot_places::PlaceError;
@@ -367,17 +367,29 @@ impl Journal {
         Ok(())
     }
 
-    /// Forgets a move that was rolled back.
-    pub(crate) async fn forget(&mut self) -> Result<(), Failure> {
+    /// Forgets a move that was rolled back, except for a summary where its record was that counted.
+    pub(crate) async fn forget(&mut self, summary: &RolledBackMove) -> Result<(), Failure> {
         if let (Some(target), Some(_)) = (&self.records.target, &self.at.target) {
             target.remove_lists(&self.record.move_id).await?;
         }
-        remove(&self.records.target, &self.at.target).await?;
+        self.forget_record(Side::Target, summary).await?;
         self.remove_handed_over().await?;
-        remove(&self.records.source, &self.at.source).await?;
+        self.forget_record(Side::Source, summary).await?;
         self.at = Both::default();
         self.entered = None;
         Ok(())
+    }
+
+    async fn forget_record(&self, side: Side, summary: &RolledBackMove) -> Result<(), Failure> {
+        let (Some(records), Some(stored)) = (self.records.of(side), self.at.of(side)) else { return Ok(()) };
+        if self.first() != Some(side) {
+            return records.remove(stored).await;
+        }
+        // A failure costs nothing: the next rollback tries again.
+        if let Err(failure) = records.forget_old_rollbacks().await {
+            tracing::debug!(%failure, "what old rollbacks left behind was not removed");
+        }
+        records.finish_rollback(stored, summary).await
     }
 
     /// Removes the list that a handover stored beside the source's record. Without that record there is none of this move.

@@ -1,7 +1,7 @@
 //! Opening both sides: the kinds they serve, the check that they are two, and the moves in their records.
 
 use pivot_core::names::FILES;
-use pivot_core::record::Finished;
+use pivot_core::record::{Finished, RolledBackMove};
 use pivot_core::{Both, GroupKind, Side, Uid};
 use pivot_places::{Identity, PlaceError};
 
@@ -120,7 +120,23 @@ impl Opened {
         Ok(all)
     }
 
-    /// The same for a plan: users without permission to read records can still make one.
+    /// The same of the last moves that were rolled back.
+    pub(crate) async fn rolled_back(&self) -> Result<Vec<RolledBackMove>, Failure> {
+        let read = async |records: &Option<Records>| {
+            let Some(records) = records else { return Ok(Vec::new()) };
+            match records.rolled_back().await {
+                // The state of moves is worth reporting without it.
+                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),
+                read => read,
+            }
+        };
+        let (mut all, target) = tokio::try_join!(read(&self.records.source), read(&self.records.target))?;
+        all.extend(target);
+        all.sort_by(|a, b| b.ended.cmp(&a.ended));
+        Ok(all)
+    }
+
+    /// The moves under way, for a plan: users without permission to read records can still make one.
     pub(crate) async fn moves_that_may_be_read(&self) -> Result<Moves, Failure> {
         let lenient = async |records: &Records| match records.all().await {
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),

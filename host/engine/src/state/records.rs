@@ -10,13 +10,17 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use pivot_core::names::{FINISHED, RECORD as LABEL, STATE};
-use pivot_core::record::{ENTRY, Finished, Record, SUMMARY, piece_name, pieces_prefix, record_name};
+use pivot_core::names::{FINISHED, RECORD as LABEL, ROLLED_BACK, STATE};
+use pivot_core::record::{
+    ENTRY, Finished, ROLLBACK_SUMMARY, Record, RolledBackMove, SUMMARY, piece_name, pieces_prefix,
+    record_name,
+};
 use pivot_core::release::ReleaseList;
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
 use pivot_places::{Change, PlaceError, Preconditions};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::outcome::failure::Failure;
@@ -61,6 +65,15 @@ impl Stored {
         let Meta { name, resource_version, creation_timestamp, .. } = meta;
         Self { record, name, resource_version, created: creation_timestamp, list }
     }
+}
+
+/// Whether a summary has replaced a record.
+enum Replaced {
+    Yes,
+    /// No object has its name any more, and why the write failed.
+    Gone(String),
+    /// Another run has changed it, and why the write failed.
+    Changed(String),
 }
 
 #[derive(Deserialize)]
@@ -318,22 +331,53 @@ impl Records {
 
     /// Turns a move's record into its summary in one write: at no moment do both exist, or neither.
     pub(crate) async fn finish(&self, stored: &Stored, finished: &Finished) -> Result<(), Failure> {
+        match self.replace(stored, FINISHED, SUMMARY, finished).await? {
+            Replaced::Yes => Ok(()),
+            // A rollback unaware of this run is removing the copies.
+            Replaced::Gone(why) | Replaced::Changed(why) => Err(self.changed(&why)),
+        }
+    }
+
+    /// Turns the record of a move that was rolled back into its summary. Like [`Self::remove`], but only in the state last seen.
+    pub(crate) async fn finish_rollback(
+        &self,
+        stored: &Stored,
+        summary: &RolledBackMove,
+    ) -> Result<(), Failure> {
+        match self.replace(stored, ROLLED_BACK, ROLLBACK_SUMMARY, summary).await {
+            Ok(Replaced::Yes | Replaced::Gone(_)) => Ok(()),
+            Ok(Replaced::Changed(why)) => Err(self.changed(&why)),
+            // Without the summary it is rolled back all the same.
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => self.remove(stored).await,
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn replace(
+        &self,
+        stored: &Stored,
+        label: &str,
+        entry: &str,
+        summary: &impl Serialize,
+    ) -> Result<Replaced, Failure> {
         let key = self.key(&stored.name);
-        let summary = serde_json::to_string_pretty(finished).map_err(|error| unwritable(&error))?;
+        let summary = serde_json::to_string_pretty(summary).map_err(|error| unwritable(&error))?;
         let patch = json!({
             "metadata": {
                 "resourceVersion": stored.resource_version,
-                "labels": {LABEL: null, FINISHED: self.role()},
+                "labels": {LABEL: null, label: self.role()},
             },
-            "data": {ENTRY: null, LIST: null, SUMMARY: summary},
+            "data": {ENTRY: null, LIST: null, entry: summary},
         });
         match self.handle.patch(&self.kind, &key, &patch).await {
-            Ok(_) => Ok(()),
-            // Our own write, whose answer got lost; or a rollback unaware of this run is removing the copies.
+            Ok(_) => Ok(Replaced::Yes),
             Err(PlaceError::Conflict(why) | PlaceError::NotFound(why)) => {
-                let there = self.handle.get(&self.kind, &key).await?;
-                let finished = there.is_some_and(|there| there.meta.labelled(FINISHED));
-                if finished { Ok(()) } else { Err(self.changed(&why)) }
+                Ok(match self.handle.get(&self.kind, &key).await? {
+                    // Our own write, whose answer got lost.
+                    Some(there) if there.meta.labelled(label) => Replaced::Yes,
+                    Some(_) => Replaced::Changed(why),
+                    None => Replaced::Gone(why),
+                })
             }
             Err(error) => Err(self.handle.failed("closing", Some(&key), error)),
         }
@@ -356,16 +400,42 @@ impl Records {
     }
 
     async fn finished_by_name(&self) -> Result<Vec<(Finished, String)>, Failure> {
-        let listing = self.handle.list_labelled(&self.kind, &self.namespace, FINISHED).await?;
+        let mut all: Vec<(Finished, String)> = self.summaries(FINISHED, SUMMARY).await?;
+        all.sort_by(|(a, _), (b, _)| b.ended.cmp(&a.ended).then_with(|| a.move_id.cmp(&b.move_id)));
+        Ok(all)
+    }
+
+    /// The summaries of the last moves that were rolled back, the latest first.
+    pub(crate) async fn rolled_back(&self) -> Result<Vec<RolledBackMove>, Failure> {
+        Ok(self.rolled_back_by_name().await?.into_iter().map(|(summary, _)| summary).collect())
+    }
+
+    async fn rolled_back_by_name(&self) -> Result<Vec<(RolledBackMove, String)>, Failure> {
+        let mut all: Vec<(RolledBackMove, String)> = self.summaries(ROLLED_BACK, ROLLBACK_SUMMARY).await?;
+        all.sort_by(|(a, _), (b, _)| b.ended.cmp(&a.ended).then_with(|| a.move_id.cmp(&b.move_id)));
+        Ok(all)
+    }
+
+    /// Summaries, with the names of their ConfigMaps.
+    async fn summaries<T: DeserializeOwned>(
+        &self,
+        label: &str,
+        entry: &str,
+    ) -> Result<Vec<(T, String)>, Failure> {
+        let listing = self.handle.list_labelled(&self.kind, &self.namespace, label).await?;
         let read = |object: &Object| {
-            let text = self.text(object, SUMMARY).ok()?;
+            let text = self.text(object, entry).ok()?;
             // A newer release may have written one that is unreadable here. Without it an import is not found, and what is refused
             // for that is refused before anything is changed.
             Some((serde_json::from_str(&text).ok()?, object.meta.name.clone()))
         };
-        let mut all: Vec<(Finished, String)> = listing.objects.iter().filter_map(read).collect();
-        all.sort_by(|(a, _), (b, _)| b.ended.cmp(&a.ended).then_with(|| a.move_id.cmp(&b.move_id)));
-        Ok(all)
+        Ok(listing.objects.iter().filter_map(read).collect())
+    }
+
+    /// Removes the summaries of the oldest moves that were rolled back, to make room for one more.
+    pub(crate) async fn forget_old_rollbacks(&self) -> Result<(), Failure> {
+        let old = self.rolled_back_by_name().await?.into_iter().skip(KEPT - 1);
+        try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
 
     /// Removes the oldest moves' summaries, to make room for one more. As long as a Cluster has a move's mark, that move's summary may

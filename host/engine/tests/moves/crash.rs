@@ -11,7 +11,7 @@ use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, Place, PlaceError, Preconditions};
 use serde_json::json;
 
-use crate::stage::{CLUSTERS, Stage, key, kinds, picture, under_way};
+use crate::stage::{CLUSTERS, Stage, is_summary, key, kinds, picture, under_way};
 
 /// From the n-th writing call on, counted over both servers, nothing gets through any more.
 pub(crate) fn die_at(stage: &Stage, n: usize, acted: bool) -> Arc<AtomicUsize> {
@@ -83,8 +83,7 @@ pub(crate) async fn at_every_write<T>(
 pub(crate) fn nothing_of_ours(place: &MemoryPlace) -> bool {
     place.keys().iter().all(|key| {
         let body = place.body(key).unwrap();
-        let left_behind = body["metadata"]["labels"].get("pivot-host.io/finished").is_some();
-        let ours = key.namespace.as_deref() == Some("kube-system") && !left_behind;
+        let ours = key.namespace.as_deref() == Some("kube-system") && !is_summary(&body);
         !body.to_string().contains("pivot-host.io/undo") && !ours
     })
 }

@@ -13,7 +13,7 @@ use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, revive};
-use crate::stage::{CLUSTERS, Stage, is_record, key, picture, under_way};
+use crate::stage::{CLUSTERS, Stage, is_record, is_summary, key, picture, under_way};
 
 /// Has nothing more to change. A move writes down that it settles only where something does.
 struct Settles(Description);
@@ -122,12 +122,11 @@ fn restore(place: &MemoryPlace, left: &Value) {
     }
 }
 
-/// Nothing of a move but what is left of one that finished, and Leases that nobody holds.
+/// Nothing of a move but what is left of one that finished or was rolled back, and Leases that nobody holds.
 fn nothing_left(place: &MemoryPlace) -> bool {
     place.keys().iter().filter(|key| key.namespace.as_deref() == Some("kube-system")).all(|key| {
         let body = place.body(key).unwrap();
-        body["metadata"]["labels"].get("pivot-host.io/finished").is_some()
-            || (key.group_kind.kind == "Lease" && body["spec"]["holderIdentity"] == "")
+        is_summary(&body) || (key.group_kind.kind == "Lease" && body["spec"]["holderIdentity"] == "")
     })
 }
 

@@ -83,6 +83,8 @@ mod restored;
 #[cfg(test)]
 mod restores;
 #[cfg(test)]
+mod rolled_back;
+#[cfg(test)]
 mod round_trips;
 #[cfg(test)]
 mod secrets;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pivot_core::Key;
-use pivot_core::names::FINISHED;
+use pivot_core::names::{FINISHED, ROLLED_BACK};
 use pivot_engine::{Exit, Setup, Sides, run};
 use pivot_link::Role;
 use pivot_model::linked::trace::{Picture, Seen};
@@ -49,6 +49,9 @@ fn active(place: &MemoryPlace, item: Item) -> Option<bool> {
 pub(crate) fn said(place: &MemoryPlace, side: &str) -> Option<(Phase, bool)> {
     let record = place.keys().into_iter().find(|key| is_record(key, side))?;
     let body = place.body(&record)?;
+    if body["metadata"]["labels"].get(ROLLED_BACK).is_some() {
+        return None;
+    }
     if body["metadata"]["labels"].get(FINISHED).is_some() {
         return Some((Phase::Finished, false));
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
+use pivot_core::names::{FINISHED, ROLLED_BACK};
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::Setup;
@@ -177,8 +178,7 @@ pub(crate) fn picture(place: &MemoryPlace) -> BTreeMap<String, Value> {
     for key in keys {
         let mut body = place.body(&key).unwrap();
         // Locks and what moves leave behind are judged apart.
-        let finished = body["metadata"]["labels"].get("pivot-host.io/finished").is_some();
-        if key.group_kind.is("", "Namespace") || key.group_kind.kind == "Lease" || finished {
+        if key.group_kind.is("", "Namespace") || key.group_kind.kind == "Lease" || is_summary(&body) {
             continue;
         }
         let metadata = body["metadata"].as_object_mut().unwrap();
@@ -207,6 +207,11 @@ pub(crate) fn picture(place: &MemoryPlace) -> BTreeMap<String, Value> {
 /// Whether an object is the record that a side keeps of a move.
 pub(crate) fn is_record(key: &Key, side: &str) -> bool {
     key.group_kind.is("", "ConfigMap") && key.name.starts_with(&format!("pivot-host-{side}"))
+}
+
+/// Whether an object is what a move left behind that ended or was rolled back.
+pub(crate) fn is_summary(body: &Value) -> bool {
+    [FINISHED, ROLLED_BACK].iter().any(|label| body["metadata"]["labels"].get(label).is_some())
 }
 
 /// The moves that claim a lock of a server.

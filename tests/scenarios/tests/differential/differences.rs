@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use pivot_lab::{Dump, ObjectKey, normalise};
+use pivot_scenarios::state::SUMMARIES;
 use serde_json::{Value, json};
 
 use super::kinds::is_global;
 
 const MARKS: [&str; 2] = ["pivot-host.io/move", "pivot-host.io/copy-of"];
-const FINISHED: &str = "pivot-host.io/finished";
 const PAUSED: &str = "/metadata/annotations/cluster.x-k8s.io~1paused";
 
 const MANAGERS: &str = "/metadata/managers";
@@ -187,7 +187,8 @@ impl fmt::Display for Found<'_> {
 /// A server's state without what two servers never have in common, and what clusterctl does at random: the order of owners.
 pub(crate) fn comparable(mut dump: Dump) -> Dump {
     dump.retain(|key, object| {
-        !key.namespace.starts_with("kube-") && object["metadata"]["labels"].get(FINISHED).is_none()
+        !key.namespace.starts_with("kube-")
+            && SUMMARIES.iter().all(|label| object["metadata"]["labels"].get(label).is_none())
     });
     let managers: Vec<(ObjectKey, Value, Value)> =
         dump.iter().map(|(key, object)| (key.clone(), applied(object), managers(object))).collect();

@@ -1,7 +1,7 @@
 //! Golden texts: the state of moves.
 
 use pivot_core::Uid;
-use pivot_core::record::{Finished, Handover, Pin, Record, Seal};
+use pivot_core::record::{Finished, Handover, Pin, Record, RolledBackMove, Seal};
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Status, WaitingCopies};
 
@@ -170,6 +170,38 @@ fn a_status_shows_the_last_moves_and_counts_the_others() {
     let text = crate::output::status(&status, SIDES, &[Vec::new()]).to_string();
     assert_eq!(text.matches("2026-08-20T10:00:09Z").count(), 10, "{text}");
     assert!(text.contains("and 2 before them"), "{text}");
+}
+
+#[test]
+fn a_status_lists_the_last_rollbacks() {
+    let scope = Scope::new(Namespaces::One("team-a".into()));
+    let one = RolledBackMove {
+        format: Default::default(),
+        move_id: "1232".into(),
+        by: "jane@laptop".into(),
+        started: "2026-08-20T09:00:00Z".into(),
+        ended: "2026-08-20T09:00:09Z".into(),
+        phase: Phase::Copied,
+        scope,
+        from: "kind-boot".into(),
+        to: "prod".into(),
+    };
+    let status = Status { rolled_back: vec![one], ..Status::default() };
+    check(
+        crate::output::status(&status, SIDES, &[]),
+        &expect![[r#"
+            No move is under way from kind-boot to prod.
+
+            The last moves that were rolled back:
+
+              ENDED                 PHASE   BY           SCOPE             FROM       TO    MOVE
+              2026-08-20T09:00:09Z  Copied  jane@laptop  namespace team-a  kind-boot  prod  1232
+        "#]],
+    );
+    let document = StatusDocument::new(&status, SIDES, &[]);
+    let document = serde_json::to_value(document).unwrap();
+    schemas::check(&document);
+    assert_eq!(document["rolledBack"][0]["phase"], "Copied");
 }
 
 /// A source that waits, paused, for the import of its files.

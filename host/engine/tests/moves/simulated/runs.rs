@@ -17,7 +17,7 @@ use super::network::{End, Line, Luck, Meanwhile};
 use super::paused;
 use super::sabotage::Sabotage;
 use super::world::{Bustle, MOST_REQUESTS, Reader, Shape, World};
-use crate::stage::{Stage, picture};
+use crate::stage::{Stage, is_summary, picture};
 use pivot_worlds::Dice;
 
 /// How often an undisturbed run may stop, for which a human is asked, before that counts as no end.
@@ -323,8 +323,7 @@ impl Game {
         for place in [&self.world.source, &self.world.target] {
             let ours = place.keys().into_iter().find(|key| {
                 let body = place.body(key).unwrap();
-                let finished = body["metadata"]["labels"].get("pivot-host.io/finished").is_some();
-                key.namespace.as_deref() == Some("kube-system") && !finished
+                key.namespace.as_deref() == Some("kube-system") && !is_summary(&body)
             });
             if let Some(key) = ours {
                 return Err(format!("invariant 10: {key} is left behind: {:?}", place.body(&key)));
