@@ -177,6 +177,8 @@ pub enum Seal {
     Wanted,
     /// It is: written into the target's record after the source's said so, and before any copy is resumed.
     Set,
+    /// The target did: its copies run, and what is left to do is in the source.
+    Finished,
 }
 
 /// A source that is handed over in files.

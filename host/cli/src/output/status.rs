@@ -197,7 +197,12 @@ fn phase(one: &MoveStatus) -> String {
         }
         (true, Side::Target) if record.seal == Some(Seal::Set) && phase < Phase::Settled => {
             format!(
-                "{phase} (resume only; sealed: while its source is away, an agent may finish it in the target, or has finished it: the agent's log says which)"
+                "{phase} (resume only; sealed: while its source is away, an agent may finish it in the target)"
+            )
+        }
+        (true, Side::Target) if record.seal == Some(Seal::Finished) && phase < Phase::Settled => {
+            format!(
+                "{phase} (resume only; an agent finished it in the target while its source was away: the copies run, and the source's objects are left to be deleted)"
             )
         }
         (true, Side::Target) => format!("{phase} (resume only; the record in the target decides)"),

@@ -1,7 +1,7 @@
 //! Finishing a committed move in the target while its source is away.
 //!
-//! Nothing is released, and nothing recorded: the source's run that returns finds the record where it was, sees that the copies run
-//! already, and goes on from there. So this may be begun, given up and begun again, by whoever is beside the target; what it must
+//! Nothing is released, and nothing recorded but that it is done: the source's run that returns finds the phase where it was, sees that
+//! the copies run already, and goes on from there. So this may be begun, given up and begun again, by whoever is beside the target; what it must
 //! never do is run while the source's run still acts, which its caller sees to.
 
 use std::sync::Arc;
@@ -21,11 +21,15 @@ impl ActiveMove {
     /// what they should report only the source knows.
     pub(crate) async fn finish_alone(&mut self) -> Result<(), Failure> {
         let (job, record) = (self.job.clone(), &self.journal.record);
-        if record.seal != Some(Seal::Set) {
-            return Err(Failure::Declined(format!(
-                "move {} is not sealed: the target alone can't know whether it is committed",
-                record.move_id
-            )));
+        match record.seal {
+            Some(Seal::Set) => {}
+            Some(Seal::Finished) => return Ok(()),
+            Some(Seal::Wanted) | None => {
+                return Err(Failure::Declined(format!(
+                    "move {} is not sealed: the target alone can't know whether it is committed",
+                    record.move_id
+                )));
+            }
         }
         let phase = record.phase;
         // The list goes before the record, once nothing is left to do.
@@ -43,6 +47,6 @@ impl ActiveMove {
             settle::all(&job, &list).await?;
             self.record_time(Phase::Settled);
         }
-        Ok(())
+        self.journal.note_finished_alone().await
     }
 }

@@ -223,6 +223,14 @@ impl Journal {
         Ok(())
     }
 
+    /// Says in the target's record that the target has finished without its source.
+    pub(crate) async fn note_finished_alone(&mut self) -> Result<(), Failure> {
+        let record = Record { seal: Some(Seal::Finished), ..self.record.clone() };
+        self.write(Side::Target, &record, None).await?;
+        self.record = record;
+        Ok(())
+    }
+
     /// A failure of the write that commits, which was sent: it is unknown whether the server acted, and so which record decides. In
     /// most cases the lease is lost while the run waits for the answer.
     fn undecided(&self, side: Side, failure: Failure) -> Failure {

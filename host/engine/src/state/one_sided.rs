@@ -71,7 +71,7 @@ fn moved_on(record: &Record) -> Option<String> {
     let Record { move_id, phase, seal, .. } = record;
     let says = match seal {
         _ if *phase > Phase::Live => format!("that move {move_id} is {phase}"),
-        Some(Seal::Set) => format!("that move {move_id} was committed"),
+        Some(Seal::Set | Seal::Finished) => format!("that move {move_id} was committed"),
         _ => return None,
     };
     Some(format!("the target says {says}"))

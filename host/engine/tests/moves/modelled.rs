@@ -65,7 +65,15 @@ pub(crate) fn said(place: &MemoryPlace, side: &str) -> Option<(Phase, bool)> {
         "Settled" => Phase::Settled,
         other => panic!("a record says {other}"),
     };
-    Some((phase, text["seal"] == "Set"))
+    Some((phase, text["seal"] == "Set" || text["seal"] == "Finished"))
+}
+
+/// What a target's record says of its seal.
+fn seal(target: &MemoryPlace) -> Value {
+    let record = target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
+    let record = target.body(&record).unwrap();
+    let record: Value = serde_json::from_str(record["data"]["record.json"].as_str().unwrap()).unwrap();
+    record["seal"].clone()
 }
 
 fn picture(source: &MemoryPlace, target: &MemoryPlace) -> Picture {
@@ -273,6 +281,9 @@ async fn with_its_source_away_the_target_takes_the_steps_of_the_model_alone() {
                 finished += 1;
                 // A move that has ended runs, too, and what never began has nothing to run.
                 assert_eq!(target.copies, Pair(Some(true), Some(true)), "write {n}, acted {acted}");
+                if let Some((Phase::Live | Phase::Released, _)) = target.at_target {
+                    assert_eq!(seal(&stage.target), json!("Finished"), "write {n}, acted {acted}");
+                }
             }
             Err(stop) => {
                 refused += 1;

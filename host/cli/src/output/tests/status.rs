@@ -359,11 +359,17 @@ fn a_plan_says_which_moves_are_under_way() {
 #[test]
 fn a_sealed_move_says_that_it_may_be_finished_without_its_source() {
     let mut sealed = one(Phase::Live, Side::Target);
-    for (seal, says) in [(None, false), (Some(Seal::Wanted), false), (Some(Seal::Set), true)] {
+    for (seal, may, has) in [
+        (None, false, false),
+        (Some(Seal::Wanted), false, false),
+        (Some(Seal::Set), true, false),
+        (Some(Seal::Finished), false, true),
+    ] {
         sealed.record.seal = seal;
         let status = Status { moves: vec![sealed.clone()], ..Status::default() };
         let text = crate::output::status(&status, ("a", "b"), &[vec![]]).message().to_owned();
-        assert_eq!(text.contains("an agent may finish it"), says, "{text}");
+        assert_eq!(text.contains("an agent may finish it"), may, "{text}");
+        assert_eq!(text.contains("an agent finished it"), has, "{text}");
     }
 }
 
