@@ -10,6 +10,7 @@ mod roles;
 mod schemas;
 mod size;
 mod status;
+mod texts;
 
 use expect_test::{Expect, expect};
 use pivot_core::hooks::Severity;
