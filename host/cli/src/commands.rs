@@ -340,7 +340,7 @@ impl<'a> Command<'a> {
 
     pub(crate) async fn roll_back(&self) -> u8 {
         let options = self.choices.options(None);
-        let plugins = Loading::none();
+        let plugins = Loading::begin(&self.choices.with);
         let opened = match self.unless_halted(self.opened(&plugins, None)).await {
             Ok(opened) => opened,
             Err(code) => return code,
@@ -351,6 +351,9 @@ impl<'a> Command<'a> {
         let result = run::rollback(self.setup(&opened, options, &progress, &plugins)).await;
         let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         progress.end();
+        if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
+            return code;
+        }
         match result {
             Ok(rolled_back) => {
                 let document =
@@ -359,7 +362,7 @@ impl<'a> Command<'a> {
                 self.output.result(|| output::rolled_back(&rolled_back, labels), &document);
                 exit::DONE
             }
-            Err(stop) => self.stopped(&stop, AlreadyShown::Nothing, &[]),
+            Err(stop) => self.stopped(&stop, AlreadyShown::Nothing, &plugins.disabled()),
         }
     }
 

@@ -12,9 +12,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::kind::is_kubernetes_group;
 use pivot_core::names::{SECRETS_OF_ONE_CLUSTER, STATE};
-use pivot_core::record::{
-    ENTRY, ROLLBACK_SUMMARY, SUMMARY, is_move_of, move_of_piece, record_name,
-};
+use pivot_core::record::{ENTRY, ROLLBACK_SUMMARY, SUMMARY, is_move_of, move_of_piece, record_name};
 use pivot_core::scope::Namespaces;
 use pivot_core::{Key, Kind, Meta, Object, Side, Uid};
 use pivot_places::{

@@ -20,12 +20,18 @@ pub struct CopyMark {
     move_id: String,
     /// None for moves that an older release began, or that keep no record.
     key: Option<String>,
+    /// Keys of earlier attempts.
+    earlier: Vec<String>,
 }
 
 impl CopyMark {
     /// The mark of the move that a record is of.
     pub fn from_record(record: &Record) -> Self {
-        Self { move_id: record.move_id.clone(), key: record.copy_key.clone() }
+        Self {
+            move_id: record.move_id.clone(),
+            key: record.copy_key.clone(),
+            earlier: record.earlier_copy_keys.clone(),
+        }
     }
 
     /// The annotations of the copy of an object. `key` is the object's name in the source.
@@ -35,14 +41,22 @@ impl CopyMark {
         std::iter::once(mark).chain(proof.map(|proof| (COPY_OF, proof))).collect()
     }
 
-    /// Whether the move made an object of the target. `key` is the name that its original has in the source.
+    /// Whether the last attempt of the move made an object of the target. `key` is the name that its original has in the source.
     pub fn is_on(&self, key: &Key, meta: &Meta) -> bool {
-        let proves = |secret: &String| {
-            let named = meta.annotations.get(COPY_OF).and_then(|value| value.split_once(' '));
-            named.is_some_and(|(uid, proof)| prove(secret, key, &Uid(uid.to_owned())) == proof)
-        };
-        meta.marked(&self.move_id) && self.key.as_ref().is_none_or(proves)
+        meta.marked(&self.move_id) && self.key.as_ref().is_none_or(|secret| proves(secret, key, meta))
     }
+
+    /// Whether any attempt of the move made an object of the target.
+    pub fn is_of_any_attempt(&self, key: &Key, meta: &Meta) -> bool {
+        let earlier = || self.earlier.iter().any(|secret| proves(secret, key, meta));
+        self.is_on(key, meta) || (meta.marked(&self.move_id) && earlier())
+    }
+}
+
+/// Whether an object has a proof that was made with a key.
+fn proves(secret: &str, key: &Key, meta: &Meta) -> bool {
+    let named = meta.annotations.get(COPY_OF).and_then(|value| value.split_once(' '));
+    named.is_some_and(|(uid, proof)| prove(secret, key, &Uid(uid.to_owned())) == proof)
 }
 
 /// Half a hash, of which the key is the beginning: from half of its state, no hash can be continued.
@@ -63,6 +77,11 @@ mod tests {
         Key::new(GroupKind::new("", "Secret"), Some("ns"), name)
     }
 
+    fn mark(move_id: &str, key: Option<&str>, earlier: &[&str]) -> CopyMark {
+        let earlier = earlier.iter().map(|key| (*key).to_owned()).collect();
+        CopyMark { move_id: move_id.into(), key: key.map(str::to_owned), earlier }
+    }
+
     fn annotated(annotations: Vec<(&'static str, String)>) -> Meta {
         let annotations = annotations.into_iter().map(|(name, value)| (name.to_owned(), value));
         Meta { annotations: annotations.collect(), ..Meta::default() }
@@ -71,7 +90,7 @@ mod tests {
     // proves: I7
     #[test]
     fn mark_counts_only_with_its_proof() {
-        let mark = CopyMark { move_id: "m".into(), key: Some("k".into()) };
+        let mark = mark("m", Some("k"), &[]);
         let copy = annotated(mark.annotations(&secret("a"), &Uid("u".into())));
         assert!(mark.is_on(&secret("a"), &copy));
         assert!(!mark.is_on(&secret("b"), &copy), "the annotations were put on another object");
@@ -81,14 +100,29 @@ mod tests {
             assert!(!mark.is_on(&secret("a"), &forged), "{forged:?}");
         }
         for other in [("other", "k"), ("m", "other")] {
-            let other = CopyMark { move_id: other.0.into(), key: Some(other.1.into()) };
+            let other = super::tests::mark(other.0, Some(other.1), &[]);
             assert!(!other.is_on(&secret("a"), &copy), "{other:?}");
         }
     }
 
+    // proves: I14
+    #[test]
+    fn copies_of_earlier_attempts_are_told_apart() {
+        let first = annotated(mark("m", Some("k"), &[]).annotations(&secret("a"), &Uid("u".into())));
+        let second = mark("m", Some("l"), &["k"]);
+        assert!(!second.is_on(&secret("a"), &first));
+        assert!(second.is_of_any_attempt(&secret("a"), &first));
+        assert!(
+            !second.is_of_any_attempt(&secret("b"), &first),
+            "the annotations were put on another object"
+        );
+        let forged = annotated(vec![(MARK, "m".into()), (COPY_OF, "u v".into())]);
+        assert!(!second.is_of_any_attempt(&secret("a"), &forged));
+    }
+
     #[test]
     fn moves_without_a_key_count_by_mark() {
-        let mark = CopyMark { move_id: "m".into(), key: None };
+        let mark = mark("m", None, &[]);
         let annotations = mark.annotations(&secret("a"), &Uid("u".into()));
         assert_eq!(annotations, [(MARK, "m".to_owned())]);
         assert!(mark.is_on(&secret("a"), &annotated(annotations)));

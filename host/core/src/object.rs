@@ -199,6 +199,12 @@ impl Meta {
         })
     }
 
+    /// Returns when this program last wrote to the object, by the server's clock. A server that doesn't say so gives none.
+    pub fn written_by_us(&self) -> Option<&str> {
+        let ours = self.managed_fields.iter().filter(|m| m.manager == names::FIELD_MANAGER);
+        ours.filter_map(|m| m.time.as_deref()).max()
+    }
+
     /// Whether the object carries the given move's mark.
     pub fn marked(&self, move_id: &str) -> bool {
         self.annotations.get(names::MARK).is_some_and(|id| id == move_id)

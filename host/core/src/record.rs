@@ -91,6 +91,8 @@ const MOST_NAMESPACES: usize = 50_000;
 const MOST_KINDS: usize = 10_000;
 /// The most list requests: each kind in each namespace.
 const MOST_LISTS: usize = 5_000_000;
+/// The most attempts before the last one.
+const MOST_ATTEMPTS: usize = 100;
 /// The most plugins that take part.
 const MOST_PLUGINS: usize = 100;
 /// The most claims about one plugin: 16 signatures on each of 64 lines.
@@ -126,6 +128,10 @@ pub struct Record {
     /// not. None if the move was begun in an earlier format, or keeps no record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_key: Option<String>,
+    /// The keys of earlier attempts, whose target lost the move after the commit: by these their copies are known again. None but the
+    /// copies of the last attempt count as the move's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier_copy_keys: Vec<String>,
     /// The phase it has reached.
     pub phase: Phase,
     /// What the user asked for.
@@ -215,6 +221,12 @@ impl Record {
     /// The files in which the source was handed over, until it is released or rolled back.
     pub fn handed_over(&self) -> Option<&Uid> {
         self.handover.as_ref()?.contents.as_ref().filter(|_| !self.phase.committed())
+    }
+
+    /// Whether the source was made authoritative again after the commit. What its machines have been through since is unknown, so
+    /// each Cluster stays paused until it is named.
+    pub fn is_recovered(&self) -> bool {
+        !self.earlier_copy_keys.is_empty()
     }
 
     /// Whether it can no longer be imported: a rollback has begun to resume the source.
@@ -315,9 +327,14 @@ impl Record {
         let own = || [&self.written_by, &self.by, &self.started].into_iter().chain(digests());
         let texts = || own().chain(pins());
         let mut claims = plugins.iter().flat_map(|pin| [&pin.vouched_by, &pin.granted]);
-        let checks: [(bool, &'static str); 22] = [
+        let checks: [(bool, &'static str); 23] = [
             (is_move_id(&self.move_id), "moveId"),
             (self.copy_key.as_ref().is_none_or(|key| is_move_id(key)), "copyKey"),
+            (
+                self.earlier_copy_keys.len() <= MOST_ATTEMPTS
+                    && self.earlier_copy_keys.iter().all(|key| is_move_id(key)),
+                "earlierCopyKeys",
+            ),
             (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
             (
                 namespaces.len().max(touched.len()).max(scope.namespace_map.pairs().count())

@@ -138,6 +138,17 @@ pub enum Remedy {
     UseExisting,
     /// End the move, and leave the source as it is.
     ResumeWithoutSource,
+    /// Restore a target that lost a committed move from a later backup.
+    RestoreTarget,
+    /// If there is no such backup, and each Cluster was compared: make the source authoritative again.
+    RecoverSource,
+    /// If a copy only lost its undo annotation, and each Cluster was compared: roll back.
+    RollBackLostUndo,
+    /// Compare a Cluster's machines, then let it be unpaused.
+    NameComparedCluster {
+        /// The first of those that stay paused.
+        cluster: Key,
+    },
     /// Declare that the files of a handover were imported nowhere, or that what came of them is gone.
     NotImported,
     /// Accept that copies of a kind have changed, or gone, since the files of a handover were imported.

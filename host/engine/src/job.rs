@@ -6,6 +6,7 @@ use pivot_core::copy_mark::CopyMark;
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
+use pivot_core::scope::ClusterName;
 use pivot_core::shell::Kubectl;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
 
@@ -55,6 +56,12 @@ impl Job {
             Side::Source => &self.source,
             Side::Target => &self.target,
         }
+    }
+
+    /// Whether the user named a Cluster that may be unpaused in a recovered move, by its key in the source.
+    pub(crate) fn is_named_to_unpause(&self, cluster: &Key) -> bool {
+        let namespace = cluster.namespace.as_deref().unwrap_or_default();
+        self.options.unpause.contains(&ClusterName::new(namespace, &cluster.name))
     }
 
     /// A kind as a side serves it. That both sides serve it was checked before the pause, but definitions come and go.

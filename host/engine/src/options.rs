@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pivot_core::addition::Addition;
 use pivot_core::saved_plan::{Decisions, SavedPlan};
-use pivot_core::scope::Scope;
+use pivot_core::scope::{ClusterName, Scope};
 use pivot_core::{GroupKind, Key, Side, Uid};
 
 /// How much of a run is a dry run.
@@ -68,6 +68,10 @@ pub struct Options {
     pub found_by: Option<Key>,
     /// The target is unreachable for good: a rollback un-pauses the source all the same.
     pub target_gone: bool,
+    /// The target lost a committed move for good: the source, which must be complete and paused, becomes authoritative again.
+    pub world_changed: bool,
+    /// After that: the Clusters that may be unpaused, by their names in the source.
+    pub unpause: BTreeSet<ClusterName>,
     /// Of a copy into a directory: leave the source paused, to be taken over from the files.
     pub handover: bool,
     /// The files of a handover were imported into the target.
@@ -108,6 +112,8 @@ impl Options {
             source_gone: false,
             found_by: None,
             target_gone: false,
+            world_changed: false,
+            unpause: BTreeSet::new(),
             handover: false,
             imported: false,
             accept_changed: BTreeSet::new(),

@@ -14,6 +14,7 @@ pub(crate) mod new_dependents;
 pub(crate) mod pausing;
 pub(crate) mod read_only_source;
 pub(crate) mod readings;
+pub(crate) mod recovery;
 pub(crate) mod release;
 pub(crate) mod requeue;
 pub(crate) mod retired;

@@ -26,7 +26,7 @@ use crate::outcome::stop::Stop;
 use crate::outcome::stopping::{stopped, unknown, unread};
 use crate::phases::rollback::RolledBack;
 use crate::phases::sequence::{ActiveMove, Done};
-use crate::phases::{handover, readings};
+use crate::phases::{handover, readings, recovery};
 use crate::setup::Setup;
 use crate::snapshot::Snapshot;
 use crate::state::begin::{begin, new_id};
@@ -227,9 +227,22 @@ impl Command {
     }
 
     async fn work(self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
-        if let Some(one_sided) = active.one_sided.clone() {
+        if active.recovers {
+            match self {
+                Self::Rollback => same_plugins(
+                    active,
+                    "name those: without them nothing shows that the source is complete",
+                )?,
+                _ => check_may_continue(active)?,
+            }
+            if self != Self::Rollback {
+                recovery::check_may_copy_again(active)?;
+            }
+            recovery::recover(active).await?;
+        } else if let Some(one_sided) = active.one_sided.clone() {
             return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
         }
+        recovery::check_options(active)?;
         if self == Self::Rollback {
             check_may_resume_source(active).await?;
             let record = &active.journal.record;
@@ -400,6 +413,9 @@ async fn ready(
             moves = opened.moves().await?;
             found = command.choose(&setup, &moves)?;
         }
+    }
+    if let Some(found) = &found {
+        recovery::report_since(found, &opened, &setup).await?;
     }
     let begun = found.as_ref().and_then(FoundMove::record).map(|record| record.move_id.clone());
     let overlapping = moves.overlapping(&setup.options.scope, begun.as_ref().unwrap_or(&id));

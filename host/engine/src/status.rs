@@ -148,7 +148,7 @@ fn move_status(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
     let asked = found.at.source.as_ref().map(|source| source.record.scope.clone());
     let one_sided = found.one_sided.clone();
     // Documents and events are read by more people than the records are.
-    let record = Record { copy_key: None, ..record.clone() };
+    let record = Record { copy_key: None, earlier_copy_keys: Vec::new(), ..record.clone() };
     Some(MoveStatus { decides, record, elsewhere, orphaned, asked, one_sided, missing })
 }
 

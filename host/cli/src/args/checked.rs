@@ -11,11 +11,11 @@ use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{DryRun, Options};
 
 use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
-use super::clusters::{Cluster, Namespace, clusters};
+use super::clusters::{Cluster, Namespace, clusters, full_names};
 use super::describe::{Description, description};
 use super::flags::{
     Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OutputFormat, PlanVerb, Planned, Rbac,
-    Resume, Rollback, Shell, StopStep, Taking, Verb, Waits, Which,
+    Recovering, Resume, Rollback, Shell, StopStep, Taking, Verb, Waits, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
@@ -193,7 +193,17 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Status(connection) => Task::Status(about_a_move(*connection, false, None)?),
         Verb::Resume(typed) => Task::Resume(resuming(*typed)?),
         Verb::Rollback(typed) => {
-            let Rollback { connection, which, taking, target_gone, not_imported, source_gone, kept } = *typed;
+            let Rollback {
+                connection,
+                which,
+                taking,
+                target_gone,
+                not_imported,
+                source_gone,
+                recovering,
+                with,
+                kept,
+            } = *typed;
             let (Which { which }, Taking { take_over }) = (which, taking);
             // What was imported nowhere has no target, unless one is named to be asked.
             let target_gone = target_gone || (not_imported && !names_target(&connection));
@@ -201,7 +211,8 @@ fn task(verb: Verb) -> Result<Task> {
             let choices = about_a_move(connection, true, gone)?;
             let options =
                 Options { which, take_over, target_gone, not_imported, source_gone, ..choices.options };
-            Task::Rollback(Choices { options, report: reported(kept)?, ..choices })
+            let options = recovered(options, recovering)?;
+            Task::Rollback(Choices { options, report: reported(kept)?, with, ..choices })
         }
         Verb::Describe(Describe::Cluster(typed)) => Task::Describe(description(*typed)?),
         Verb::Rbac(typed) => rbac(*typed)?,
@@ -385,6 +396,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
         with,
         accept_plugin_change,
         source_gone,
+        recovering,
         kept,
     } = typed;
     let Which { which } = which;
@@ -406,7 +418,13 @@ fn resuming(typed: Resume) -> Result<Choices> {
         ..choices.options
     };
     let report = reported(kept)?;
-    Ok(Choices { options: waiting(options, &waits)?, add, plan, with, report, ..choices })
+    let options = recovered(waiting(options, &waits)?, recovering)?;
+    Ok(Choices { options, add, plan, with, report, ..choices })
+}
+
+fn recovered(options: Options, typed: Recovering) -> Result<Options> {
+    let Recovering { world_changed, unpause } = typed;
+    Ok(Options { world_changed, unpause: full_names("--unpause", &unpause)?, ..options })
 }
 
 /// The choices for commands about a move under way: its record has the rest.

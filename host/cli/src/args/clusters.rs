@@ -1,5 +1,7 @@
 //! Which namespace moves, and which Clusters in it.
 
+use std::collections::BTreeSet;
+
 use pivot_core::scope::{ClusterName, Namespaces};
 use pivot_core::usable::odd_name;
 
@@ -37,6 +39,17 @@ impl Cluster {
         };
         Some(ClusterName::new(self.namespace.as_ref().or(one)?, &self.name))
     }
+}
+
+/// Clusters that are named with their namespaces.
+pub(super) fn full_names(flag: &str, typed: &[String]) -> Result<BTreeSet<ClusterName>> {
+    let parse = |typed: &String| match typed.split_once('/') {
+        Some((namespace, name)) if odd_name(namespace).or_else(|| odd_name(name)).is_none() => {
+            Ok(ClusterName::new(namespace, name))
+        }
+        _ => usage(format!("{flag} {typed:?}: write NAMESPACE/NAME")),
+    };
+    typed.iter().map(parse).collect()
 }
 
 /// The Clusters, and the namespace that moves: unless one was given, it is theirs.

@@ -478,7 +478,22 @@ pub(crate) struct Resume {
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) source_gone: bool,
     #[command(flatten)]
+    pub(crate) recovering: Recovering,
+    #[command(flatten)]
     pub(crate) kept: Kept,
+}
+
+/// A committed move that its target lost.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Dangers accepted by name")]
+pub(crate) struct Recovering {
+    /// After the point of no return: go back to the source, which has to be complete and paused, because the target was restored from
+    /// a backup of before, or replaced; with the plugins of the move
+    #[arg(long, conflicts_with = "source_gone")]
+    pub(crate) world_changed: bool,
+    /// After --world-changed: unpause this Cluster, whose machines you have compared; can be repeated
+    #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append)]
+    pub(crate) unpause: Vec<String>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -498,6 +513,10 @@ pub(crate) struct Rollback {
     /// Remove what came from a directory that can no longer be read
     #[arg(long, conflicts_with_all = ["target_gone", "not_imported"], help_heading = "Another run, other plugins")]
     pub(crate) source_gone: bool,
+    #[command(flatten)]
+    pub(crate) recovering: Recovering,
+    #[command(flatten)]
+    pub(crate) with: With,
     #[command(flatten)]
     pub(crate) kept: Kept,
 }

@@ -4,7 +4,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 
 /// The flags that accept a risk, or leave out what would show one.
-pub(super) const RISKY_FLAGS: [&str; 21] = [
+pub(super) const RISKY_FLAGS: [&str; 23] = [
     "accept-changed",
     "accept-loss",
     "accept-old-namespace",
@@ -24,8 +24,10 @@ pub(super) const RISKY_FLAGS: [&str; 21] = [
     "take-over",
     "target-gone",
     "unlocked",
+    "unpause",
     "use-existing",
     "without-plugin-for",
+    "world-changed",
 ];
 
 /// Flags by which other programs ask nothing any more.

@@ -331,6 +331,23 @@ fn a_rollback_does_not_need_a_target_that_is_gone() {
 }
 
 #[test]
+fn unpaused_clusters_are_named_in_full() {
+    for verb in ["resume", "rollback"] {
+        let line = format!("pivot-host {verb} --kubeconfig a --to-kubeconfig b --world-changed");
+        let options = choices(&format!("{line} --plugins p --unpause ns/c --unpause other/d")).options(None);
+        let named: Vec<String> = options.unpause.iter().map(ToString::to_string).collect();
+        assert!(options.world_changed && named == ["ns/c", "other/d"], "{verb}: {named:?}");
+        refused(&format!("{line} --unpause c"), &expect![[r#"--unpause "c": write NAMESPACE/NAME"#]]);
+        refused(
+            &format!("{line} --unpause ns/../c"),
+            &expect![[r#"--unpause "ns/../c": write NAMESPACE/NAME"#]],
+        );
+        assert!(parsed(&format!("{line} --source-gone")).is_err(), "{verb}");
+    }
+    assert!(parsed("pivot-host move --to-kubeconfig b --world-changed").is_err());
+}
+
+#[test]
 fn a_handover_ends_with_the_cluster_that_imported_it_or_with_none() {
     let options = |line: &str| choices(line).options(None);
     assert!(options("pivot-host move --kubeconfig a --to-directory d --handover").handover);

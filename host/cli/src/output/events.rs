@@ -283,6 +283,10 @@ pub(super) fn accepted(danger: Danger) -> (&'static str, &'static str) {
         }
         Danger::SourceGone => ("--source-gone", "the move is finished without its source"),
         Danger::TargetGone => ("--target-gone", "the move is rolled back without its target"),
+        Danger::WorldChanged => (
+            "--world-changed",
+            "the source becomes authoritative again: the target lost the move, and may have changed machines before that",
+        ),
         Danger::CopiesChanged => {
             ("--accept-changed", "copies of these kinds may have changed, or gone, since they were imported")
         }

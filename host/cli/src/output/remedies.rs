@@ -115,6 +115,27 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::ResumeWithoutSource => {
             format!("end the move and leave the source as it is: resume with {}", flag(Danger::SourceGone))
         }
+        Remedy::RestoreTarget => {
+            "restore the target from a backup of after the commit, then resume".to_owned()
+        }
+        Remedy::RecoverSource => format!(
+            "only if there is no such backup: make sure that no other management cluster runs these Clusters, and compare the machines \
+             of each with the cloud or the rack; then resume with {flag}, which copies again, or rollback with {flag}, which keeps the \
+             source. Each Cluster stays paused until it is named",
+            flag = flag(Danger::WorldChanged)
+        ),
+        Remedy::RollBackLostUndo => format!(
+            "find out what happened to that copy. Only if it lost the annotation, and no Cluster has run in the target, rollback with \
+             {}; each Cluster stays paused until it is named",
+            flag(Danger::WorldChanged)
+        ),
+        Remedy::NameComparedCluster { cluster } => {
+            let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
+            format!(
+                "compare the machines of each with the cloud or the rack; those that are as their Cluster says, name: --unpause {}",
+                quoted(&name.to_string())
+            )
+        }
         Remedy::NotImported => format!(
             "if that was not done anywhere, or what came of it is gone, say it: rollback with {}",
             flag(Danger::NotImported)
@@ -421,6 +442,10 @@ mod tests {
             Remedy::LeaveOutCarry { parts: parts.clone() },
             Remedy::ExcludeInstead { parts },
             Remedy::AddPlugin { kind: GroupKind::new("metal3.io", "BareMetalHost") },
+            Remedy::RestoreTarget,
+            Remedy::RecoverSource,
+            Remedy::NameComparedCluster { cluster: object },
+            Remedy::RollBackLostUndo,
         ]
     }
 
@@ -473,6 +498,10 @@ mod tests {
             Remedy::LeaveOutCarry { .. } => 43,
             Remedy::ExcludeInstead { .. } => 44,
             Remedy::AddPlugin { .. } => 45,
+            Remedy::RestoreTarget => 46,
+            Remedy::RecoverSource => 47,
+            Remedy::NameComparedCluster { .. } => 48,
+            Remedy::RollBackLostUndo => 49,
         }
     }
 
@@ -501,13 +530,20 @@ mod tests {
                     ) => {
                         vec!["x".to_owned()]
                     }
+                    (None, "--unpause") => vec!["ns/x".to_owned()],
                     (None, "--plugins") => vec!["x".to_owned()],
                     (None, "--cluster") => vec!["ns/x".to_owned()],
                     (None, "--map-namespace") => vec!["ns=x".to_owned()],
                     _ => Vec::new(),
                 };
-                let resumes =
-                    ["--accept-plugin-change", "--source-gone", "--accept-changed"].contains(&flag.as_str());
+                let resumes = [
+                    "--accept-plugin-change",
+                    "--source-gone",
+                    "--accept-changed",
+                    "--world-changed",
+                    "--unpause",
+                ]
+                .contains(&flag.as_str());
                 let verb = match flag.as_str() {
                     "--not-imported" => "rollback",
                     _ if resumes => "resume",

@@ -338,7 +338,9 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
 fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
     let shown = lost.describe(move_id);
     match lost {
-        OneSidedMove::TakenOver(_) | OneSidedMove::SourceWentBack { .. } => shown,
+        OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) | OneSidedMove::SourceWentBack { .. } => {
+            shown
+        }
         OneSidedMove::LastCopyInSource => {
             format!(
                 "{shown}; keep it, paused as it is, and restore the target from a backup of after the commit"

@@ -31,7 +31,7 @@ fn a_record_of_the_first_release_is_read_and_one_of_the_future_is_not() {
 fn a_record_that_no_move_wrote_is_not_believed() {
     let good = json!({"moveId": "m", "phase": "Copied", "scope": {"namespaces": {"one": "a"}, "exclude": [], "added": []}, "source": "u",
         "target": null, "started": "t", "namespaces": [], "plugins": [], "kinds": [], "touched": ["a"],
-        "copyKey": "k", "releaseUids": {"count": 1, "digest": "d"}, "releaseChunks": 500, "seal": "Set", "handover": {"contents": format!("{}0", names::FILES), "imports": ["m"]}});
+        "copyKey": "k", "earlierCopyKeys": ["j"], "releaseUids": {"count": 1, "digest": "d"}, "releaseChunks": 500, "seal": "Set", "handover": {"contents": format!("{}0", names::FILES), "imports": ["m"]}});
     assert!(Record::parse(&good.to_string()).is_ok());
     let long = "x".repeat(1_000_000);
     let names: Vec<String> = (0..50_001).map(|n| format!("n{n}")).collect();
@@ -48,6 +48,9 @@ fn a_record_that_no_move_wrote_is_not_believed() {
         ("/copyKey", json!("")),
         ("/copyKey", json!("k\nu")),
         ("/copyKey", json!(long)),
+        ("/earlierCopyKeys", json!([""])),
+        ("/earlierCopyKeys", json!(["k\nu"])),
+        ("/earlierCopyKeys", json!(vec!["k"; 101])),
         ("/releaseUids", json!({"count": -1, "digest": "d"})),
         ("/releaseUids", json!({"count": 1, "digest": long})),
         ("/releaseUids", json!({"count": 1, "digest": "d", "more": 1})),
@@ -138,7 +141,7 @@ fn the_target_decides_from_committed_on() {
 }
 
 /// A record with whatever a record can have.
-const FULL: &str = r#"{"format":5,"writtenBy":"0.1.0","by":"jane@laptop","moveId":"01J-a","copyKey":"k","phase":"Committed","scope":{"format":1,
+const FULL: &str = r#"{"format":5,"writtenBy":"0.1.0","by":"jane@laptop","moveId":"01J-a","copyKey":"k","earlierCopyKeys":["j"],"phase":"Committed","scope":{"format":1,
     "namespaces":{"one":"a"},"clusters":[{"namespace":"a","name":"c"}],"exclude":[{"kind":{"group":"g","kind":"K"}}],"carry":[
     {"kind":{"group":"","kind":"Secret"},"object":{"namespace":"a","name":"s"}}],"added":[{"object":{"group":"","kind":"ConfigMap",
     "namespace":"a","name":"bom"},"uid":"added-1"}],"namespaceMap":{"a":"b"},"movePaused":true},"source":"u","target":"v",

@@ -47,6 +47,7 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
         (Danger::PluginsChanged, options.accept_plugin_change),
         (Danger::SourceGone, options.source_gone),
         (Danger::TargetGone, options.target_gone),
+        (Danger::WorldChanged, options.world_changed),
         (Danger::NotImported, options.not_imported),
     ];
     let event = |danger, kinds: &BTreeSet<GroupKind>| Event::Accepted {

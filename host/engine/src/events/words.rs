@@ -64,6 +64,8 @@ pub enum Danger {
     SourceGone,
     /// The move is rolled back without its target.
     TargetGone,
+    /// The target lost a committed move, and its source becomes authoritative again: nothing shows what the target did meanwhile.
+    WorldChanged,
     /// A source that was handed over in files is deleted although copies of these kinds have changed, or gone, since the import.
     CopiesChanged,
     /// A source that was handed over in files is resumed, and nothing shows that they were imported nowhere.

@@ -80,6 +80,8 @@ pub enum Why<'a> {
     NotImportedThere,
     /// A run stopped.
     Stopped,
+    /// Clusters stay paused on a side until they are named.
+    LeftPaused(Side),
     /// A run lost its lease to another.
     LeaseLost,
     /// Nobody knows whether the commit was written.
@@ -145,6 +147,12 @@ impl<'a> Situation<'a> {
             Why::LeaseLost if *phase == Phase::Copied => {
                 format!("the commit was not sent; unless another run has continued, {state}")
             }
+            Why::LeftPaused(Side::Source) => {
+                "the source is authoritative and complete, and part of it stays paused; nothing is in the target".to_owned()
+            }
+            Why::LeftPaused(Side::Target) => {
+                "the target has everything, and part of it stays paused; the source is complete, and paused by this move".to_owned()
+            }
             Why::Undone => "the source was paused and is un-paused again; nothing is in the target".to_owned(),
             Why::NotUndone(trouble) => format!(
                 "the source is complete, and part of it is still paused: un-pausing it failed too ({trouble}); nothing is in the target"
@@ -166,6 +174,8 @@ impl<'a> Situation<'a> {
         }
         match self.why {
             Why::Undone => &[],
+            Why::LeftPaused(Side::Source) => &[Next::Rollback],
+            Why::LeftPaused(Side::Target) => &[Next::Resume],
             Why::NotUndone(_) => &[Next::Rollback, Next::Resume],
             _ if self.record.handed_over().is_some() => self.after_handover(),
             // A run that has the lease now may have gone on.
@@ -240,6 +250,9 @@ pub(crate) fn without_move(failure: &Failure) -> (String, &'static [Next]) {
 /// The state of both sides if no move was begun.
 pub(crate) const UNTOUCHED: &str = "nothing is changed on either side";
 
+/// The state of a source that was not made authoritative again.
+pub(crate) const NOT_RECOVERED: &str = "the source may be the last copy: keep it, paused as it is";
+
 /// The state between places without records: only the target shows what was written, and the same command continues from there.
 pub(crate) const UNRECORDED: &str = "the source is as it was; the target holds a partial copy: run the same command again to continue, or delete it";
 
@@ -247,12 +260,13 @@ pub(crate) const UNRECORDED: &str = "the source is as it was; the target holds a
 fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
     match one_sided {
         OneRecord::Lost(OneSidedMove::TakenOver(_)) => "the target has taken over, the source is out of date",
+        OneRecord::Lost(OneSidedMove::PausedAgain(_)) => {
+            "both sides are paused, and one of them is out of date: keep both, paused as they are"
+        }
         OneRecord::Lost(OneSidedMove::SourceWentBack { .. }) => {
             "the target has taken over, the source is out of date, and runs"
         }
-        OneRecord::Lost(OneSidedMove::LastCopyInSource) => {
-            "the source may be the last copy: keep it, paused as it is"
-        }
+        OneRecord::Lost(OneSidedMove::LastCopyInSource) => NOT_RECOVERED,
         OneRecord::Lost(OneSidedMove::LastCopyInTarget) => {
             "the target's copies may be the last: keep them, paused as they are"
         }

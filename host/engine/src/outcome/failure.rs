@@ -167,6 +167,13 @@ pub enum Failure {
     NotTakenOver(Vec<Awaited>),
     /// The run was to stop before anything is deleted from the source, and the target has taken over.
     StoppedBeforeRelease,
+    /// The source was recovered, and these Clusters stay paused until they are named.
+    LeftPaused {
+        /// On which side.
+        side: Side,
+        /// The Clusters, by their names in the source.
+        clusters: Vec<Key>,
+    },
     /// Some objects could not be released; everything else is done.
     Unsettled(Vec<Held>),
     /// An internal error: a bug in pivot-host.
@@ -223,6 +230,12 @@ impl Failure {
                 let head = "nothing is deleted, because the target's controllers have not taken over:";
                 listed(head, Awaited::lines(what, names), most)
             }
+            Self::LeftPaused { side, clusters } => {
+                let head = format!(
+                    "these Clusters stay paused in the {side}, as the target may have changed their machines:"
+                );
+                listed(&head, clusters.iter().map(ToString::to_string).collect(), most)
+            }
             Self::Gate(findings) => listed("a check says stop:", found(findings, names), most),
             Self::Undecided(why) => {
                 let mut found = why.lines(all);
@@ -270,6 +283,7 @@ impl fmt::Display for Failure {
             | Self::TimedOut(_)
             | Self::NotTakenOver(_)
             | Self::Gate(_)
+            | Self::LeftPaused { .. }
             | Self::Undecided(_)
             | Self::Unsettled(_) => f.write_str(&self.first_lines()),
             Self::Empty(why) => write!(f, "nothing to move: {why}"),

@@ -10,6 +10,8 @@ use pivot_core::refusal::some_of;
 pub enum OneSidedMove {
     /// The target took over, so that what its source has is out of date; with the proof.
     TakenOver(String),
+    /// A copy was unpaused and paused again, or lost its undo annotation: in the first case, the target took over. With a description.
+    PausedAgain(String),
     /// The target went on, with the proof, and the source is back in a state of before its commit: these of its Clusters run.
     SourceWentBack {
         /// What shows that the target went on.
@@ -29,6 +31,9 @@ impl OneSidedMove {
         match self {
             Self::TakenOver(proof) => format!(
                 "{proof}: the target has taken over, and what the source has is out of date; keep its Clusters paused"
+            ),
+            Self::PausedAgain(what) => format!(
+                "{what}: in the first case the target has taken over, and what the source has is out of date; keep both, paused as they are"
             ),
             Self::SourceWentBack { proof, awake } => format!(
                 "{proof}, and the source is in a state of before that, as after a restore from a backup: {} may be managed twice; \

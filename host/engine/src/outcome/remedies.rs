@@ -7,6 +7,7 @@ use pivot_core::hooks::Hook;
 use pivot_core::remedy::Remedy;
 
 use crate::outcome::failure::{Exit, Failure};
+use crate::outcome::one_sided::OneSidedMove;
 
 /// What to do about a stop caused by plugins.
 pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
@@ -18,6 +19,17 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
             vec![Remedy::ResolveThenResume, Remedy::SwitchOffThenAcceptChange { plugins }]
         }
         (Failure::NotTakenOver(_), _) => vec![Remedy::ResumeAgain, Remedy::ResumeUnverified],
+        (Failure::OneSidedMove { one_sided: OneSidedMove::LastCopyInSource, .. }, _) => {
+            vec![Remedy::RestoreTarget, Remedy::RecoverSource]
+        }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::PausedAgain(_), .. }, _) => {
+            vec![Remedy::RollBackLostUndo]
+        }
+        (Failure::LeftPaused { clusters, .. }, _) => clusters
+            .first()
+            .map(|cluster| Remedy::NameComparedCluster { cluster: cluster.clone() })
+            .into_iter()
+            .collect(),
         (Failure::MayBeImported { .. }, _) => vec![Remedy::NotImported],
         (Failure::Unreachable { .. }, _) => vec![Remedy::ReachServer],
         (Failure::Unsettled(_), _) => {

@@ -94,6 +94,11 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
     if !active.journal.is_written() {
         return unwritten(failure, phase);
     }
+    // Nothing is recorded of that yet.
+    if active.recovers {
+        let exit = exit_untouched(&failure);
+        return stop_with(failure, None, exit, advice::NOT_RECOVERED, &[Next::Status]);
+    }
     // One side knows nothing of what happened on the other.
     if matches!(failure, Failure::OneSidedMove { .. } | Failure::Orphan(_)) {
         return unknown(failure);
@@ -134,6 +139,7 @@ fn reason(failure: &Failure) -> Why<'static> {
     match failure {
         Failure::Halted(Halt::LeaseLost(_)) => Why::LeaseLost,
         Failure::Undecided(_) => Why::Undecided,
+        Failure::LeftPaused { side, .. } => Why::LeftPaused(*side),
         Failure::MayBeImported { .. } => Why::MayBeImported,
         Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == NOT_FOUND) => {
             Why::NotImportedThere

@@ -45,7 +45,7 @@ impl ActiveMove {
             if !job.options.source_gone {
                 self.journal.seal().await?;
             }
-            live::resume(&job, &list, copied).await?;
+            live::resume(&job, &self.journal.record, &list, copied).await?;
             calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
             evidence::wait(&job, &list, known, Some(self.journal.committed_at()?)).await?;
             job.safe_point()?;

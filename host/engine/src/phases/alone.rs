@@ -37,7 +37,7 @@ impl ActiveMove {
         let objects = list.entries.len();
         if phase <= Phase::Live {
             job.report(Event::PhaseBegun { phase: Phase::Live, objects });
-            live::resume(&job, &list, None).await?;
+            live::resume(&job, &self.journal.record, &list, None).await?;
             calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
             self.record_time(Phase::Live);
         }

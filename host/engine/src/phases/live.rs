@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
 use pivot_core::names;
-use pivot_core::record::Phase;
+use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid};
+use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid, pause};
 
 use crate::checks::existing;
 use crate::events::{Event, Verb};
@@ -42,8 +42,22 @@ impl KnownObjects {
 
 /// Un-pauses the copies, classes first: a Cluster can't be reconciled without its class, and Cluster API's webhook delays each
 /// write to a Cluster by up to two seconds while its class is not reconciled yet. `copied` saves reading them.
-pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>) -> Result<(), Failure> {
-    let paused = || list.entries.iter().filter(|entry| entry.pausing == Pausing::Paused && !entry.used);
+///
+/// # Errors
+///
+/// In a recovered move, a Cluster stays paused until it is named. If any does, so does everything else but classes and named Clusters.
+pub(crate) async fn resume(
+    job: &Job,
+    record: &Record,
+    list: &ReleaseList,
+    copied: Option<&Known>,
+) -> Result<(), Failure> {
+    let left_paused = if record.is_recovered() { find_unnamed(job, list).await? } else { Vec::new() };
+    let may_run = |key: &Key| is_cluster_class(&key.group_kind) || job.is_named_to_unpause(key);
+    let paused = || {
+        let all = list.entries.iter().filter(|entry| entry.pausing == Pausing::Paused && !entry.used);
+        all.filter(|entry| left_paused.is_empty() || may_run(&entry.key))
+    };
     for classes in [true, false] {
         let wave = paused().filter(|entry| is_cluster_class(&entry.key.group_kind) == classes);
         let work = wave.map(|entry: &Entry| -> Work<'_, ()> {
@@ -60,7 +74,29 @@ pub(crate) async fn resume(job: &Job, list: &ReleaseList, copied: Option<&Known>
         });
         side_by_side::written(OBJECTS, work.collect()).await?;
     }
-    Ok(())
+    match left_paused.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::LeftPaused { side: Side::Target, clusters: left_paused }),
+    }
+}
+
+/// The Clusters whose copies are still as the move paused them, and that the user didn't name.
+async fn find_unnamed(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure> {
+    let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind) && !entry.used);
+    let unnamed = clusters.filter(|entry| !job.is_named_to_unpause(&entry.key));
+    let looks = unnamed.map(|entry: &Entry| -> Work<'_, Option<Key>> {
+        async move {
+            let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+            let copy = job.target.get(kind, &entry.key).await?;
+            let waits = copy.is_some_and(|copy| pause::is_ours(&copy.meta, &job.move_id));
+            Ok(waits.then(|| entry.key.clone()))
+        }
+        .boxed()
+    });
+    let mut unnamed: Vec<Key> =
+        side_by_side::all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
+    unnamed.sort_unstable();
+    Ok(unnamed)
 }
 
 /// Makes sure, before anything is deleted, that every copy still exists, with one of these marks, but for those that the target's

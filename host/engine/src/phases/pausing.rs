@@ -325,8 +325,10 @@ async fn report_forgotten_pauses(job: &Job, record: &Record) -> Result<(), Failu
 type Named = (Arc<Kind>, Key);
 
 /// Undoes everything this move did in the source: on every object with its undo annotation, of the kinds and in the namespaces
-/// that it touched. A failure does not keep the rest from being un-paused.
-pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<usize, Failure> {
+/// that it touched. A failure does not keep the rest from being un-paused. Of a recovered source, a Cluster stays paused until it is
+/// named, and until all are, everything but classes does, which machines don't depend on. Returns how many were un-paused, and the
+/// Clusters that were not.
+pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<(usize, Vec<Key>), Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
     let lists = listing::collections(kinds, &record.touched).into_iter().map(
         |(kind, namespace)| -> Work<'_, Vec<Named>> {
@@ -345,6 +347,21 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<usize, Failur
         match result {
             Ok(keys) => ours.extend(keys),
             Err(failure) => drop(first_failure.get_or_insert(failure)),
+        }
+    }
+    let mut left_paused: Vec<Key> = Vec::new();
+    if record.is_recovered() {
+        // A list that is missing may have Clusters.
+        first_failure = match first_failure {
+            Some(failure) => return Err(failure),
+            none => none,
+        };
+        let is_named = |(kind, key): &Named| is_cluster(&kind.group_kind) && job.is_named_to_unpause(key);
+        let unnamed = ours.iter().filter(|one| is_cluster(&one.0.group_kind) && !is_named(one));
+        left_paused.extend(unnamed.map(|(_, key)| key.clone()));
+        left_paused.sort_unstable();
+        if !left_paused.is_empty() {
+            ours.retain(|one| is_cluster_class(&one.0.group_kind) || is_named(one));
         }
     }
     // Plugins' holds before the Cluster whose controllers would act on them, and classes before Clusters: see `live::resume`.
@@ -369,7 +386,7 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<usize, Failur
         }
     }
     match first_failure {
-        None => report_forgotten_pauses(job, record).await.map(|()| count),
+        None => report_forgotten_pauses(job, record).await.map(|()| (count, left_paused)),
         Some(failure) => Err(failure),
     }
 }

@@ -12,7 +12,6 @@ use pivot_places::{PlaceError, Preconditions};
 use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::outcome::one_sided::OneSidedMove;
 use crate::phases::commit;
 use crate::phases::pausing;
 use crate::requests::side_by_side::{EMPTY_LISTS, LISTS};
@@ -31,7 +30,9 @@ pub struct RolledBack {
 
 /// Removes what the move created in the target, then un-pauses the source. A source without a record of the move has nothing left
 /// that it paused: the record is removed last of all. What the target's record names there may be others'.
-pub(crate) async fn all(job: &Arc<Job>, journal: &Journal) -> Result<RolledBack, Failure> {
+///
+/// Also returns the Clusters that stay paused, because the source was recovered and nobody named them. The record stays, too, then.
+pub(crate) async fn all(job: &Arc<Job>, journal: &Journal) -> Result<(RolledBack, Vec<Key>), Failure> {
     let record = &journal.record;
     let there = record.phase >= Phase::Copied && !job.options.target_gone;
     let removed = if there { clear_target(job, record).await? } else { 0 };
@@ -45,7 +46,7 @@ pub(crate) async fn all(job: &Arc<Job>, journal: &Journal) -> Result<RolledBack,
     }
     let paused = job.source.can().has_controllers && !job.options.source_gone;
     let paused = paused && !journal.source_record_is_gone();
-    let resumed = if paused { pausing::undo_all(job, record).await? } else { 0 };
+    let (resumed, left_paused) = if paused { pausing::undo_all(job, record).await? } else { (0, Vec::new()) };
     if record.phase < Phase::Copied && !job.options.target_gone {
         // Created while the phase was being recorded; empty namespaces keep nothing in the source paused.
         if let Err(failure) = clear_namespaces(job, record).await {
@@ -53,7 +54,7 @@ pub(crate) async fn all(job: &Arc<Job>, journal: &Journal) -> Result<RolledBack,
             job.report(Event::warning("namespaces-left", text));
         }
     }
-    Ok(RolledBack { removed, resumed })
+    Ok((RolledBack { removed, resumed }, left_paused))
 }
 
 /// Refuses if a Cluster of the copy runs: then someone finished the move without this source (`--source-gone`), and the source is
@@ -64,15 +65,16 @@ pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Fai
     }
     let sides = Both::new(job.source.clone(), job.target.clone());
     match (ClusterSides { sides: &sides, kinds: &job.kinds }).find_running(record).await? {
-        Some(proof) => {
-            let one_sided = OneSidedMove::TakenOver(proof);
-            Err(Failure::OneSidedMove { move_id: job.move_id.clone(), one_sided })
+        Some(running) => {
+            let (move_id, one_sided) = (job.move_id.clone(), running.into());
+            Err(Failure::OneSidedMove { move_id, one_sided })
         }
         None => Ok(()),
     }
 }
 
-async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {
+/// Removes every object in the target that any attempt of the move made.
+pub(crate) async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {
     let copies = Arc::new(find_copies(job, record).await?);
     let added: Arc<BTreeSet<Key>> =
         Arc::new(record.scope.added.iter().map(|added| added.object.clone()).collect());
@@ -113,7 +115,7 @@ async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every object in the target that this move made.
+/// Every object in the target that any attempt of this move made.
 async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
     // The namespaces of a cluster are removed once they are empty.
     let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.can().judges;
@@ -122,7 +124,7 @@ async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Fai
     let mut found = Vec::new();
     for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
         let all = listed.required()?.into_iter().map(|meta| (listing::key(&kind, &meta), meta));
-        found.extend(all.filter(|(key, meta)| job.copy_mark.is_on(key, meta)));
+        found.extend(all.filter(|(key, meta)| job.copy_mark.is_of_any_attempt(key, meta)));
     }
     Ok(found)
 }
@@ -160,7 +162,7 @@ async fn inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> 
     for ((kind, _), listed) in listing::metas(&job.target, EMPTY_LISTS, wanted).await? {
         let other = |meta: &&Meta| {
             !always.contains(&(kind.group_kind.kind.as_str(), meta.name.as_str()))
-                && !job.copy_mark.is_on(&listing::key(&kind, meta), meta)
+                && !job.copy_mark.is_of_any_attempt(&listing::key(&kind, meta), meta)
         };
         if let Some(meta) = listed.required()?.iter().find(other) {
             return Ok(Some(listing::key(&kind, meta)));

@@ -9,7 +9,7 @@ use pivot_core::hooks::Point;
 use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, RolledBackMove};
 use pivot_core::release::ReleaseList;
-use pivot_core::{GroupKind, Key, Uid};
+use pivot_core::{GroupKind, Key, Side, Uid};
 use pivot_places::{Begun, Closing, PlaceError};
 use tokio::time::Instant;
 
@@ -19,6 +19,7 @@ use crate::clock::now;
 use crate::discovery::first_reading::FirstReading;
 use crate::events::{self, Awaited, Event};
 use crate::job::Job;
+use crate::options::Options;
 use crate::outcome::failure::Failure;
 use crate::outcome::one_sided::OneSidedMove;
 use crate::phases::commit::{self, Comparison};
@@ -45,6 +46,8 @@ pub(crate) struct ActiveMove {
     pub(crate) orphaned: bool,
     /// See [`crate::state::moves::FoundMove::one_sided`].
     pub(crate) one_sided: Option<OneSidedMove>,
+    /// Whether the source has yet to become authoritative again ([`crate::phases::recovery`]); its stored record says Committed.
+    pub(crate) recovers: bool,
     /// See [`crate::state::moves::FoundMove::other_files`].
     pub(crate) other_files: bool,
     /// What was read of the source before the state of the move was known.
@@ -329,7 +332,10 @@ impl ActiveMove {
             rollback::copies_at_rest(&job, &record).await?;
             self.journal.forget_target().await?;
         }
-        let taken = rollback::all(&self.job, &self.journal).await?;
+        let (taken, left_paused) = rollback::all(&self.job, &self.journal).await?;
+        if !left_paused.is_empty() {
+            return Err(Failure::LeftPaused { side: Side::Source, clusters: left_paused });
+        }
         if let Err(trouble) = self.abandon().await {
             tracing::warn!(%trouble, "the target still says that a move is writing it");
         }
@@ -379,6 +385,9 @@ impl ActiveMove {
             Vec::new()
         });
         let record = &self.journal.record;
+        // By an earlier run, if not by this one.
+        let world_changed = job.options.world_changed || record.is_recovered();
+        let accepted = Options { world_changed, ..job.options.clone() };
         let finished = Finished {
             format: Default::default(),
             move_id: record.move_id.clone(),
@@ -396,7 +405,7 @@ impl ActiveMove {
             moved: done.moved.values().sum(),
             kept: done.kept.values().sum(),
             plugins: record.plugins.clone(),
-            accepted: events::accepted_in_words(&job.options),
+            accepted: events::accepted_in_words(&accepted),
         };
         // The locks are released beside the last write, which is bound to the record as this run wrote it, and needs no lock.
         let unlock = async {

@@ -11,6 +11,7 @@ use crate::clock::now;
 use crate::discovery::kinds::Kinds;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::phases::recovery;
 use crate::phases::sequence::ActiveMove;
 use crate::plugins::hooks::Hooks;
 use crate::plugins::services::PluginServices;
@@ -65,19 +66,26 @@ pub(crate) fn begin(
     }
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();
     let one_sided = found.as_ref().and_then(|found| found.one_sided.clone());
+    let recovers = found.as_ref().is_some_and(|found| recovery::applies(found, &options));
     let mut record = match found.as_ref().and_then(|found| Some((found, found.record()?))) {
         Some((found, record)) => {
-            fits(found, record, into_directory, options.target_gone)?;
             // The first run's options apply to runs that resume.
             options.scope = record.scope.clone();
-            record.clone()
+            match recovers {
+                true => recovery::next_attempt(record, identities.target)?,
+                false => {
+                    fits(found, record, into_directory, options.target_gone)?;
+                    record.clone()
+                }
+            }
         }
         None => Record {
             format: Default::default(),
             written_by: String::new(),
             by: options.operator.clone(),
             move_id: new_id,
-            copy_key: keeps_record.then(|| uuid::Uuid::new_v4().to_string()),
+            copy_key: keeps_record.then(recovery::new_key),
+            earlier_copy_keys: Vec::new(),
             phase: Phase::Checked,
             scope: options.scope.clone(),
             source: identities.source,
@@ -124,6 +132,7 @@ pub(crate) fn begin(
         journal,
         orphaned,
         one_sided,
+        recovers,
         other_files,
         first: None,
         times: Vec::new(),

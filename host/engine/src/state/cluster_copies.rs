@@ -13,6 +13,7 @@ use pivot_core::soft::is_cluster;
 use pivot_core::{Both, GroupKind, Key, Kind, Meta, Object, Uid, pause};
 
 use crate::outcome::failure::Failure;
+use crate::outcome::one_sided::OneSidedMove;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS};
 
@@ -24,6 +25,23 @@ pub(crate) type KindsOfSide = BTreeMap<GroupKind, Arc<Kind>>;
 pub(crate) struct ClusterSides<'a> {
     pub(crate) sides: &'a Both<Handle>,
     pub(crate) kinds: &'a Both<KindsOfSide>,
+}
+
+/// What shows that a copy runs, or may have run.
+pub(crate) enum Running {
+    /// A copy is not paused.
+    Now(String),
+    /// A copy is paused, but not by the move any more.
+    PausedAgain(String),
+}
+
+impl From<Running> for OneSidedMove {
+    fn from(running: Running) -> Self {
+        match running {
+            Running::Now(proof) => Self::TakenOver(proof),
+            Running::PausedAgain(what) => Self::PausedAgain(what),
+        }
+    }
 }
 
 /// Whether a Cluster is paused.
@@ -41,25 +59,26 @@ async fn list(side: &Handle, kinds: &KindsOfSide, record: &Record) -> Result<Vec
     Ok(listed.into_iter().flat_map(|listing| listing.objects).collect())
 }
 
-/// Whether an object of the target is a copy of a move, or of an import of its files.
+/// Whether an object of the target is a copy of any attempt of a move, or of an import of its files.
 fn is_copy(record: &Record, cluster: &Object) -> bool {
     let imports = || record.handover.iter().flat_map(|handover| &handover.imports);
     let is_import = |meta: &Meta| imports().any(|id| meta.marked(id));
-    CopyMark::from_record(record).is_on(&cluster.key(), &cluster.meta) || is_import(&cluster.meta)
+    let mark = CopyMark::from_record(record);
+    mark.is_of_any_attempt(&cluster.key(), &cluster.meta) || is_import(&cluster.meta)
 }
 
 impl ClusterSides<'_> {
     /// The source's Clusters that a move takes.
-    async fn originals(self, record: &Record) -> Result<Vec<Object>, Failure> {
+    pub(crate) async fn originals(self, record: &Record) -> Result<Vec<Object>, Failure> {
         let mut all = list(&self.sides.source, &self.kinds.source, record).await?;
         let takes = |key: &Key| record.scope.includes(key.namespace.as_deref()) && record.scope.names(key);
         all.retain(|cluster| takes(&cluster.key()));
         Ok(all)
     }
 
-    /// Describes a Cluster of the copy that runs, or has run, by its name in the target. A copy that this move paused has the annotation that
-    /// undoes it until it is unpaused: one that has lost it and is paused was paused again.
-    pub(crate) async fn find_running(self, record: &Record) -> Result<Option<String>, Failure> {
+    /// Finds a Cluster of the copy that runs, or may have run. A copy that this move paused has the annotation that undoes it until it is
+    /// unpaused: one that is paused without it was paused again, or lost it.
+    pub(crate) async fn find_running(self, record: &Record) -> Result<Option<Running>, Failure> {
         let (target, id) = (&self.sides.target, &record.move_id);
         let mut paused = Vec::new();
         for cluster in list(target, &self.kinds.target, record).await? {
@@ -67,7 +86,7 @@ impl ClusterSides<'_> {
                 continue;
             }
             if !is_paused(target, &cluster)? {
-                return Ok(Some(describe_running(&target.own_name(&cluster.key()), id)));
+                return Ok(Some(Running::Now(describe_running(&target.own_name(&cluster.key()), id))));
             }
             paused.push(cluster);
         }
@@ -86,8 +105,21 @@ impl ClusterSides<'_> {
         let again = paused.into_iter().map(|copy| copy.key()).find(|key| !asleep.contains(key));
         Ok(again.map(|key| {
             let copy = target.own_name(&key);
-            format!("{copy}, a copy of move {id}, was unpaused in the target and paused again, or lost the annotation that unpauses it")
+            Running::PausedAgain(format!(
+                "{copy}, a copy of move {id}, was unpaused in the target and paused again, or lost the annotation that unpauses it"
+            ))
         }))
+    }
+
+    /// Describes a Cluster of the copy that runs now, by its name in the target.
+    pub(crate) async fn find_unpaused(self, record: &Record) -> Result<Option<String>, Failure> {
+        let target = &self.sides.target;
+        for cluster in list(target, &self.kinds.target, record).await? {
+            if is_copy(record, &cluster) && !is_paused(target, &cluster)? {
+                return Ok(Some(describe_running(&target.own_name(&cluster.key()), &record.move_id)));
+            }
+        }
+        Ok(None)
     }
 
     /// The source's Clusters that nothing pauses.

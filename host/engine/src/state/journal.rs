@@ -308,6 +308,18 @@ impl Journal {
         stored.is_some_and(|record| record.phase < Phase::Released && record.release_uids.is_some())
     }
 
+    /// The source's record as it is stored.
+    pub(crate) fn stored_in_source(&self) -> Result<&Record, Failure> {
+        self.at.source.as_ref().map(|stored| &stored.record).ok_or_else(no_record)
+    }
+
+    /// Returns when the move ended, if the target has its summary.
+    pub(crate) async fn ended_in_target(&self) -> Result<Option<String>, Failure> {
+        let Some(target) = &self.records.target else { return Err(no_record()) };
+        let ended = target.finished().await?.into_iter().find(|one| one.move_id == self.record.move_id);
+        Ok(ended.map(|ended| ended.ended))
+    }
+
     /// Whether the source keeps records and has none of this move.
     pub(crate) fn source_record_is_gone(&self) -> bool {
         self.records.source.is_some() && self.at.source.is_none()
@@ -373,6 +385,17 @@ impl Journal {
             target.remove_lists(&self.record.move_id).await?;
         }
         Ok(())
+    }
+
+    /// Removes the record and the list that an earlier attempt, or a commit that did not complete, left in the target.
+    pub(crate) async fn forget_attempts(&mut self) -> Result<(), Failure> {
+        let Some(target) = &self.records.target else { return Err(no_record()) };
+        let left = target.all().await?.into_iter().find(|left| left.record.move_id == self.record.move_id);
+        if let Some(left) = left {
+            target.remove(&left).await?;
+        }
+        self.at.target = None;
+        target.remove_lists(&self.record.move_id).await
     }
 
     /// Forgets a move that was rolled back, except for a summary where its record was that counted.

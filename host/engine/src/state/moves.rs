@@ -186,6 +186,11 @@ fn of_committed(source: &Record, target: &Record) -> Record {
     }
 }
 
+/// Whether a target's record is of an attempt before the source's: that target was restored from a backup of then.
+pub(crate) fn is_of_earlier_attempt(source: &Record, target: &Record) -> bool {
+    source.is_recovered() && source.copy_key != target.copy_key
+}
+
 fn found_move(
     mut at: Both<Option<Stored>>,
     identities: &Both<Option<Uid>>,
@@ -194,7 +199,11 @@ fn found_move(
     if let (Some(source), Some(target)) = (&at.source, &mut at.target)
         && source.record.phase.committed()
     {
-        target.record = of_committed(&source.record, &target.record);
+        match is_of_earlier_attempt(&source.record, &target.record) {
+            // Of the attempt that the source committed last, the target has nothing.
+            true => at.target = None,
+            false => target.record = of_committed(&source.record, &target.record),
+        }
     }
     let mut found = FoundMove {
         at,

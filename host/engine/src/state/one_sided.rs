@@ -15,8 +15,8 @@ use crate::outcome::one_sided::OneSidedMove;
 use crate::requests::listing;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
-use crate::state::cluster_copies::{ClusterSides, KindsOfSide};
-use crate::state::moves::FoundMove;
+use crate::state::cluster_copies::{ClusterSides, KindsOfSide, Running};
+use crate::state::moves::{FoundMove, is_of_earlier_attempt};
 use crate::state::records::{Records, Stored};
 
 /// Judges a move by the objects of both sides, if their records don't fit each other or one of them is missing. `target` has the
@@ -39,6 +39,10 @@ pub(crate) async fn judge(
         }
         Both { source: Some(source), target: at_target } if !source.record.phase.committed() => {
             let proof = match at_target {
+                Some(stored) if is_of_earlier_attempt(&source.record, &stored.record) => Some(format!(
+                    "the target has a record of an earlier attempt of move {}, which says that it is {}",
+                    source.record.move_id, stored.record.phase
+                )),
                 Some(stored) => moved_on(&stored.record),
                 None => find_summary(target, &source.record).await?.map(|summary| describe_ended(&summary)),
             };
@@ -83,15 +87,17 @@ async fn is_left_behind(
     record: &Record,
     proof: Option<String>,
 ) -> Result<Option<OneSidedMove>, Failure> {
-    let proof = match proof {
-        Some(proof) => Some(proof),
+    let running = match proof {
+        Some(proof) => Some(Running::Now(proof)),
         None => clusters.find_running(record).await?,
     };
-    let Some(proof) = proof else { return Ok(None) };
+    let Some(running) = running else { return Ok(None) };
     let awake = clusters.find_awake(record).await?;
-    Ok(Some(match awake.is_empty() {
-        true => OneSidedMove::TakenOver(proof),
-        false => OneSidedMove::SourceWentBack { proof, awake },
+    Ok(Some(match (awake.is_empty(), running) {
+        (true, running) => running.into(),
+        (false, Running::Now(proof) | Running::PausedAgain(proof)) => {
+            OneSidedMove::SourceWentBack { proof, awake }
+        }
     }))
 }
 

@@ -56,14 +56,17 @@ pub(crate) struct Stored {
     resource_version: String,
     /// When it was created, by the server's clock.
     pub(crate) created: Option<String>,
+    /// When this program wrote it last, by the server's clock.
+    pub(crate) written: Option<String>,
     /// The release list, if it is stored in the record itself.
     pub(crate) list: Option<String>,
 }
 
 impl Stored {
     pub(crate) fn new(record: Record, list: Option<String>, meta: Meta) -> Self {
+        let written = meta.written_by_us().map(str::to_owned);
         let Meta { name, resource_version, creation_timestamp, .. } = meta;
-        Self { record, name, resource_version, created: creation_timestamp, list }
+        Self { record, name, resource_version, created: creation_timestamp, written, list }
     }
 }
 

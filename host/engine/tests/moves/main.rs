@@ -73,6 +73,8 @@ mod plugins;
 #[cfg(test)]
 mod reaching;
 #[cfg(test)]
+mod recovered;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod replaced;

@@ -4,13 +4,17 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
+use pivot_core::names::UNDO;
 use pivot_core::remedy::Remedy;
+use pivot_core::scope::ClusterName;
 use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Exit, run};
+use pivot_engine::{Exit, Failure, Setup, run};
 use serde_json::{Value, json};
 
-use crate::stage::{INFRA, Stage, body, key, picture};
+use crate::committed::commit;
+use crate::restored::Backup;
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
 
 const PAUSE: &str = "hosts.example.org/paused";
 const SEEN: &str = "hosts.pivot-host.io/state";
@@ -255,4 +259,52 @@ async fn a_move_is_not_resumed_with_other_plugins() {
     run::rollback(stage.setup()).await.unwrap();
     let host = stage.source.body(&key(INFRA, "Host", "h0")).unwrap();
     assert!(host["metadata"].get("annotations").is_none_or(|a| a.as_object().unwrap().is_empty()), "{host}");
+}
+
+/// Which objects move, and which are held, is the plugins' to say: without them, nothing shows that a source is complete and at rest.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn recovery_needs_the_moves_plugins() {
+    let keeper = Arc::new(HostKeeper::new());
+    let stage = stage(&keeper);
+    let untouched = picture(&stage.source);
+    let before = Backup::take(&stage.target);
+    let mut stage = commit(stage).await;
+    before.restore(&stage.target);
+    let recovering = |stage: &Stage| {
+        let mut setup = stage.setup();
+        setup.options.world_changed = true;
+        setup
+    };
+    let committed = Backup::take(&stage.source);
+    let plugins = std::mem::take(&mut stage.plugins);
+    let paused = picture(&stage.source);
+    let stop = run::rollback(recovering(&stage)).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::Plugins { .. }), "{stop}");
+    assert_eq!(picture(&stage.source), paused);
+
+    stage.plugins = plugins;
+    let host = key(INFRA, "Host", "h0");
+    let wake = |body: &mut Value| {
+        let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
+        [PAUSE, SEEN, UNDO].into_iter().for_each(|name| drop(annotations.remove(name)));
+    };
+    stage.source.edit(&host, wake).unwrap();
+    let stop = run::rollback(recovering(&stage)).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    assert_eq!((refusals[0].code, refusals[0].object.as_ref()), ("pause-undone", Some(&host)), "{stop}");
+
+    committed.restore(&stage.source);
+    let stop = run::rollback(recovering(&stage)).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::LeftPaused { .. }), "{stop}");
+    let held = stage.source.body(&host).unwrap();
+    assert!(held["metadata"]["annotations"].get(PAUSE).is_some(), "its Cluster is paused: {held}");
+
+    // From here on it is a rollback as any other, which needs none.
+    stage.plugins.clear();
+    let mut named: Setup = stage.setup();
+    let cluster = key(CLUSTERS, "Cluster", "c");
+    named.options.unpause = [ClusterName::new("ns", cluster.name)].into();
+    run::rollback(named).await.unwrap();
+    assert_eq!(picture(&stage.source), untouched);
 }

@@ -61,7 +61,7 @@ async fn commands(stage: &Stage) -> [Stop; 3] {
     ]
 }
 
-fn one_sided(stop: &Stop) -> &OneSidedMove {
+pub(crate) fn one_sided(stop: &Stop) -> &OneSidedMove {
     match &stop.failure {
         Failure::OneSidedMove { one_sided, .. } => one_sided,
         other => panic!("{other:?}"),
@@ -69,7 +69,7 @@ fn one_sided(stop: &Stop) -> &OneSidedMove {
 }
 
 /// Removes the target's record of a move, or its summary.
-fn forget(target: &MemoryPlace) {
+pub(crate) fn forget(target: &MemoryPlace) {
     let record = target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
     target.remove(&record).unwrap();
 }
@@ -357,7 +357,7 @@ async fn copies_paused_again_are_not_removed() {
     stage.target.edit(&cluster(), undo).unwrap();
     let before = (picture(&stage.source), picture(&stage.target));
     for stop in commands(&stage).await {
-        assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+        assert!(matches!(one_sided(&stop), OneSidedMove::PausedAgain(_)), "{stop}");
     }
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }

@@ -39,6 +39,8 @@ fn no_tip_proposes_a_risk() {
         "target-gon",
         "hand-over",
         "unlock",
+        "world-change",
+        "unpaus",
     ];
     for verb in ["", "plan", "move", "resume", "rollback", "status"] {
         for flag in mistyped {

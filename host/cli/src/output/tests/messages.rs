@@ -74,7 +74,9 @@ fn reasons() -> Vec<Why<'static>> {
             Why::WrongCommand => Why::MayBeImported,
             Why::MayBeImported => Why::NotImportedThere,
             Why::NotImportedThere => Why::Stopped,
-            Why::Stopped => Why::LeaseLost,
+            Why::Stopped => Why::LeftPaused(Side::Source),
+            Why::LeftPaused(Side::Source) => Why::LeftPaused(Side::Target),
+            Why::LeftPaused(Side::Target) => Why::LeaseLost,
             Why::LeaseLost => Why::Undecided,
             Why::Undecided => Why::Undone,
             Why::Undone => Why::NotUndone("forbidden: no"),
@@ -139,11 +141,12 @@ fn words(next: &[Next]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-fn lost() -> [OneSidedMove; 4] {
+fn lost() -> [OneSidedMove; 5] {
     let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
     // Doesn't compile if there is another.
     match taken_over {
         OneSidedMove::TakenOver(_)
+        | OneSidedMove::PausedAgain(_)
         | OneSidedMove::SourceWentBack { .. }
         | OneSidedMove::LastCopyInSource
         | OneSidedMove::LastCopyInTarget => {}
@@ -152,7 +155,10 @@ fn lost() -> [OneSidedMove; 4] {
         proof: "the target says that move 1234 ended at noon".into(),
         awake: vec![capi("Cluster", "edge")],
     };
-    [taken_over, went_back, OneSidedMove::LastCopyInSource, OneSidedMove::LastCopyInTarget]
+    let paused_again = OneSidedMove::PausedAgain(
+        "Cluster edge, a copy of move 1234, was unpaused and paused again, or not".into(),
+    );
+    [taken_over, paused_again, went_back, OneSidedMove::LastCopyInSource, OneSidedMove::LastCopyInTarget]
 }
 
 fn one_records() -> String {
@@ -254,6 +260,7 @@ fn failures() -> String {
         },
         Failure::NotTakenOver(vec![awaited()]),
         Failure::StoppedBeforeRelease,
+        Failure::LeftPaused { side: Side::Source, clusters: vec![capi("Cluster", "edge")] },
         Failure::Unsettled(vec![Held { object: machine(), why: "it keeps changing".into() }]),
         Failure::Bug("no step 7".into()),
     ]
@@ -312,6 +319,7 @@ fn name(failure: &Failure) -> &'static str {
         Failure::Plugins { .. } => "Plugins",
         Failure::NotTakenOver(_) => "NotTakenOver",
         Failure::StoppedBeforeRelease => "StoppedBeforeRelease",
+        Failure::LeftPaused { .. } => "LeftPaused",
         Failure::Unsettled(_) => "Unsettled",
         Failure::Bug(_) => "Bug",
     }
@@ -369,7 +377,11 @@ fn remedies() -> String {
             Remedy::MoveUnprovisioned => Some(Remedy::SourceIsOff),
             Remedy::SourceIsOff => Some(Remedy::UseExisting),
             Remedy::UseExisting => Some(Remedy::ResumeWithoutSource),
-            Remedy::ResumeWithoutSource => Some(Remedy::NotImported),
+            Remedy::ResumeWithoutSource => Some(Remedy::RestoreTarget),
+            Remedy::RestoreTarget => Some(Remedy::RecoverSource),
+            Remedy::RecoverSource => Some(Remedy::RollBackLostUndo),
+            Remedy::RollBackLostUndo => Some(Remedy::NameComparedCluster { cluster: cluster() }),
+            Remedy::NameComparedCluster { .. } => Some(Remedy::NotImported),
             Remedy::NotImported => Some(Remedy::AcceptChanged { kind: kind() }),
             Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnverified),
             Remedy::ResumeUnverified => Some(Remedy::ResumeAgain),
@@ -418,7 +430,8 @@ fn dangers() -> String {
             Danger::LeaseTakenOver => Some(Danger::PluginsChanged),
             Danger::PluginsChanged => Some(Danger::SourceGone),
             Danger::SourceGone => Some(Danger::TargetGone),
-            Danger::TargetGone => Some(Danger::CopiesChanged),
+            Danger::TargetGone => Some(Danger::WorldChanged),
+            Danger::WorldChanged => Some(Danger::CopiesChanged),
             Danger::CopiesChanged => Some(Danger::NotImported),
             Danger::NotImported => None,
         };

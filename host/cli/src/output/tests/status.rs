@@ -35,6 +35,7 @@ fn record(phase: Phase) -> Record {
         seal: None,
         release_digest: None,
         copy_key: None,
+        earlier_copy_keys: Vec::new(),
         release_uids: None,
         release_chunks: 0,
     }

@@ -1,0 +1,253 @@
+//! A committed move whose target lost it: restored from a backup of before the commit, or replaced.
+//!
+//! The source is made authoritative again, as a new attempt of the same move: its record goes back to Copied. What the target did with
+//! the machines meanwhile is unknown, so that users have to accept that, and each Cluster stays paused until it is named. The attempt
+//! has a key of its own for the proofs of its copies: should the first target return, what it has doesn't count as copies of this
+//! attempt, and is known as those of an earlier one.
+//!
+//! The same goes for a move that is not committed, if a copy has lost its undo annotation: that may be all, or the target took over and
+//! paused it again. Such a move can only be rolled back.
+//!
+//! A run that dies before it has written the source's record leaves a move that can be recovered in the same way.
+
+use pivot_core::plan::Step;
+use pivot_core::record::{Phase, Record, Seal};
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::release::UidSet;
+use pivot_core::scope::ClusterName;
+use pivot_core::soft::is_cluster;
+use pivot_core::{Both, Key, Side, Uid, pause};
+
+use crate::events::Event;
+use crate::job::Job;
+use crate::options::Options;
+use crate::outcome::failure::Failure;
+use crate::outcome::one_sided::OneSidedMove;
+use crate::phases::sequence::ActiveMove;
+use crate::phases::{pausing, readings, rollback};
+use crate::setup::Setup;
+use crate::snapshot::Snapshot;
+use crate::state::cluster_copies::ClusterSides;
+use crate::state::moves::FoundMove;
+use crate::state::open::Opened;
+
+/// How many Clusters a note names.
+const MOST_NAMED_CLUSTERS: usize = 20;
+
+/// A key for the proofs of one attempt's copies.
+pub(crate) fn new_key() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+/// Whether the target lost this move after its commit: it has no record and no complete copy of it, or is another cluster.
+fn is_lost_by_target(found: &FoundMove) -> bool {
+    let Both { source: Some(source), target: None } = &found.at else { return false };
+    let lost = found.elsewhere || found.one_sided == Some(OneSidedMove::LastCopyInSource);
+    source.record.phase.committed() && lost
+}
+
+/// Whether a run makes the source authoritative again.
+pub(crate) fn applies(found: &FoundMove, options: &Options) -> bool {
+    let asked = options.world_changed && !options.source_gone && !options.target_gone;
+    asked && (is_lost_by_target(found) || matches!(found.one_sided, Some(OneSidedMove::PausedAgain(_))))
+}
+
+/// The record of the next attempt, to the target that was given.
+pub(crate) fn next_attempt(lost: &Record, target: Option<Uid>) -> Result<Record, Failure> {
+    let refused = |why: &str| Failure::Declined(format!("move {} can't be recovered: {why}", lost.move_id));
+    if lost.phase >= Phase::Released {
+        return Err(refused("its source's record says that deleting from the source has begun"));
+    }
+    if lost.handover.is_some() {
+        return Err(refused("its source was handed over in files, which can be imported again"));
+    }
+    // Before the commit nothing is deleted from the source.
+    let provable = lost.release_uids.is_some() || !lost.phase.committed();
+    let Some(key) = lost.copy_key.as_ref().filter(|_| provable) else {
+        return Err(refused(
+            "an older pivot-host wrote it, and nothing shows whether its source is complete",
+        ));
+    };
+    if target.is_none() {
+        return Err(refused(
+            "the target can't be identified, because its namespace kube-system can't be read",
+        ));
+    }
+    let mut earlier_copy_keys = lost.earlier_copy_keys.clone();
+    earlier_copy_keys.push(key.clone());
+    Ok(Record {
+        phase: Phase::Copied,
+        copy_key: Some(new_key()),
+        earlier_copy_keys,
+        target,
+        seal: lost.seal.map(|_| Seal::Wanted),
+        release_digest: None,
+        release_uids: None,
+        release_chunks: 0,
+        ..lost.clone()
+    })
+}
+
+/// Reports since when the target may have run the Clusters of a move that it lost.
+pub(crate) async fn report_since(found: &FoundMove, opened: &Opened, setup: &Setup) -> Result<(), Failure> {
+    let Some(source) = found.at.source.as_ref().filter(|_| is_lost_by_target(found)) else { return Ok(()) };
+    // That a target is another may be a mistake of the command's.
+    if found.elsewhere && !applies(found, &setup.options) {
+        return Ok(());
+    }
+    let clusters = ClusterSides { sides: &opened.sides, kinds: &opened.kinds };
+    let clusters: Vec<Key> =
+        clusters.originals(&source.record).await?.iter().map(|cluster| cluster.key()).collect();
+    let since = source.written.as_ref().map_or_else(
+        || "its commit, whenever that was".to_owned(),
+        |written| format!("{written} by the source's clock, when it was committed"),
+    );
+    let text = format!(
+        "the target may have run {} of move {}, and changed their machines, at any time since {since}",
+        some_of(&clusters, MOST_NAMED_CLUSTERS),
+        source.record.move_id
+    );
+    setup.watcher.event(Event::note("target-may-have-run", text));
+    Ok(())
+}
+
+/// Makes the source authoritative again, if it is complete and still paused, and nothing of the move runs in the target.
+pub(crate) async fn recover(active: &mut ActiveMove) -> Result<(), Failure> {
+    let job = active.job.clone();
+    let lost = active.journal.stored_in_source()?.clone();
+    let at_rest = check_target(active);
+    let complete = async {
+        let snapshot = readings::again(&job).await?;
+        check_complete(&snapshot, &lost)?;
+        check_paused(&job, &snapshot).await?;
+        check_names(&job, snapshot.plan.steps.iter().map(|step| &step.key))
+    };
+    tokio::try_join!(at_rest, complete)?;
+    job.safe_point()?;
+    // The target's record first, which may decide.
+    active.journal.forget_attempts().await?;
+    // The copies would be strangers to the next attempt. Where they are what makes this a recovery, that is recorded before they go.
+    if lost.phase.committed() {
+        rollback::clear_target(&job, &active.journal.record).await?;
+    }
+    active.journal.enter(Phase::Copied).await?;
+    if !lost.phase.committed() {
+        rollback::clear_target(&job, &active.journal.record).await?;
+    }
+    active.recovers = false;
+    Ok(())
+}
+
+/// Refuses if the target shows that it went on with the move: by a summary, or by a copy that runs.
+async fn check_target(active: &ActiveMove) -> Result<(), Failure> {
+    let (job, record) = (&active.job, &active.journal.record);
+    let sides = Both::new(job.source.clone(), job.target.clone());
+    let clusters = ClusterSides { sides: &sides, kinds: &job.kinds };
+    let (ended, running) =
+        tokio::try_join!(active.journal.ended_in_target(), clusters.find_unpaused(record))?;
+    let ended = ended.map(|ended| format!("the target says that move {} ended at {ended}", record.move_id));
+    match ended.or(running) {
+        Some(proof) => {
+            let one_sided = OneSidedMove::TakenOver(proof);
+            Err(Failure::OneSidedMove { move_id: record.move_id.clone(), one_sided })
+        }
+        None => Ok(()),
+    }
+}
+
+/// The steps that are copies of the source's objects.
+fn originals(snapshot: &Snapshot) -> impl Iterator<Item = &Step> {
+    snapshot.plan.steps.iter().filter(|step| step.added_from().is_none())
+}
+
+fn refuse(code: &'static str, objects: &[Key], message: String, remedy: &str) -> Failure {
+    Failure::refused(Refusal {
+        code,
+        side: Side::Source,
+        object: objects.first().cloned(),
+        others: objects.iter().skip(1).cloned().collect(),
+        message,
+        remedies: vec![remedy.into()],
+    })
+}
+
+/// Refuses if the source hasn't exactly the objects that were committed.
+fn check_complete(snapshot: &Snapshot, lost: &Record) -> Result<(), Failure> {
+    let mut deleting = Vec::new();
+    for step in originals(snapshot) {
+        if snapshot.object(step)?.meta.deleting() {
+            deleting.push(step.key.clone());
+        }
+    }
+    let now: UidSet = originals(snapshot).map(|step| &step.uid).collect();
+    let committed = lost.release_uids.as_ref();
+    let same = committed == Some(&now) || !lost.phase.committed();
+    if deleting.is_empty() && same {
+        return Ok(());
+    }
+    let message = match deleting.is_empty() {
+        false => format!("{} are being deleted: the source is not complete", some_of(&deleting, 5)),
+        true => format!(
+            "the {} objects that would move now are not the {} that were committed: nothing shows that the source is complete",
+            now.count,
+            committed.map_or(0, |committed| committed.count)
+        ),
+    };
+    let remedy = "keep the source, paused; find out what was added to it or deleted since the commit, and restore the target from a \
+                  backup of after the commit";
+    Err(refuse("source-incomplete", &deleting, message, remedy))
+}
+
+/// Refuses if something that the move paused or held is not at rest any more.
+async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
+    let mut awake = Vec::new();
+    for step in originals(snapshot) {
+        let object = snapshot.object(step)?;
+        let ours = pause::is_ours(&object.meta, &job.move_id);
+        let lost_undo = is_cluster(&step.key.group_kind) && !ours && !job.options.scope.move_paused;
+        if lost_undo || pausing::change(job, object, pausing::pauses(job, step)).await?.is_some() {
+            awake.push(step.key.clone());
+        }
+    }
+    if awake.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{} are not as the move paused them: they may be in service", some_of(&awake, 5));
+    let remedy = "find out who unpaused them, and whether the source's controllers or the target's worked on their machines since";
+    Err(refuse("pause-undone", &awake, message, remedy))
+}
+
+/// Refuses names of Clusters that don't move.
+fn check_names<'a>(job: &Job, moving: impl Iterator<Item = &'a Key>) -> Result<(), Failure> {
+    let there: Vec<Key> = moving.filter(|key| is_cluster(&key.group_kind)).cloned().collect();
+    let is_there = |name: &&ClusterName| {
+        there.iter().any(|key| key.namespace.as_ref() == Some(&name.namespace) && key.name == name.name)
+    };
+    match job.options.unpause.iter().find(|name| !is_there(name)) {
+        Some(unknown) => Err(Failure::NoCluster { named: unknown.to_string(), there }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses options of a recovery for a move that needs none.
+pub(crate) fn check_options(active: &ActiveMove) -> Result<(), Failure> {
+    let (options, record) = (&active.job.options, &active.journal.record);
+    let has_none = !options.world_changed && options.unpause.is_empty();
+    if record.is_recovered() || has_none {
+        return Ok(());
+    }
+    Err(Failure::Declined(format!(
+        "nothing shows that the target lost move {} ({}): it is resumed or rolled back as any other",
+        record.move_id, record.phase
+    )))
+}
+
+/// Refuses to copy a move again that was not committed: its copies may have run, and are to be removed first.
+pub(crate) fn check_may_copy_again(active: &ActiveMove) -> Result<(), Failure> {
+    match &active.one_sided {
+        Some(one_sided @ OneSidedMove::PausedAgain(_)) => {
+            Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided: one_sided.clone() })
+        }
+        _ => Ok(()),
+    }
+}

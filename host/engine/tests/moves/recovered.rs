@@ -1,0 +1,487 @@
+//! A source that becomes authoritative again, after the target lost a committed move.
+
+use std::sync::{Arc, Mutex};
+
+use pivot_core::names;
+use pivot_core::record::Phase;
+use pivot_core::remedy::Remedy;
+use pivot_core::scope::ClusterName;
+use pivot_core::{Key, Side};
+use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Setup, Stop, Watcher, run};
+use pivot_places::MemoryPlace;
+use serde_json::{Value, json};
+
+use crate::committed::commit;
+use crate::crash::{at_every_write, nothing_of_ours};
+use crate::restored::{Backup, cluster, forget, one_sided, stage};
+use crate::stage::{CLUSTERS, Stage, body, is_record, key, picture, under_way};
+use crate::trouble::half_committed;
+
+fn other() -> Key {
+    key(CLUSTERS, "Cluster", "d")
+}
+
+/// A stage with a second Cluster.
+fn two_clusters() -> Stage {
+    let stage = stage();
+    let mut other = body(CLUSTERS, "Cluster", "d", None);
+    other["spec"] = json!({"paused": false, "controlPlaneEndpoint": {"host": "10.0.0.2", "port": 6443}});
+    other["status"] = json!({"initialization": {"infrastructureProvisioned": true},
+        "conditions": [{"type": "ControlPlaneInitialized", "status": "True"}]});
+    stage.source.insert(other).unwrap();
+    stage
+}
+
+/// A target that lost a committed move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lost {
+    BeforeCopy,
+    BeforeCommit,
+    Replaced,
+}
+
+const LOST: [Lost; 3] = [Lost::BeforeCopy, Lost::BeforeCommit, Lost::Replaced];
+
+async fn lose(lost: Lost) -> Stage {
+    let stage = two_clusters();
+    let before = Backup::take(&stage.target);
+    let mut stage = commit(stage).await;
+    match lost {
+        Lost::BeforeCopy => before.restore(&stage.target),
+        Lost::BeforeCommit => forget(&stage.target),
+        Lost::Replaced => stage.target = Stage::empty().target,
+    }
+    stage
+}
+
+/// A command that accepts the danger, and names Clusters.
+fn recovering(stage: &Stage, named: &[&Key]) -> Setup {
+    let mut setup = stage.setup();
+    setup.options.world_changed = true;
+    name(&mut setup, named);
+    setup
+}
+
+fn name(setup: &mut Setup, named: &[&Key]) {
+    setup.options.unpause = named.iter().map(|key| ClusterName::new("ns", &key.name)).collect();
+}
+
+fn is_paused(place: &MemoryPlace, cluster: &Key) -> bool {
+    place.body(cluster).unwrap()["spec"]["paused"] == true
+}
+
+fn left_paused(stop: &Stop) -> (Side, Vec<Key>) {
+    match &stop.failure {
+        Failure::LeftPaused { side, clusters } => (*side, clusters.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Watcher for Notes {
+    fn event(&self, event: Event) {
+        if let Event::Note { text, .. } = event {
+            self.0.lock().unwrap().push(text);
+        }
+    }
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn rollback_recovers_sources_of_lost_moves() {
+    let untouched = picture(&two_clusters().source);
+    for lost in LOST {
+        let stage = lose(lost).await;
+        let before = (picture(&stage.source), picture(&stage.target));
+        let stop = run::rollback(stage.setup()).await.unwrap_err();
+        assert_eq!(stop.exit, Exit::Refused, "{lost:?}: {stop}");
+        if lost != Lost::Replaced {
+            assert_eq!(stop.remedies(), [Remedy::RestoreTarget, Remedy::RecoverSource], "{stop}");
+        }
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before, "{lost:?}");
+
+        let stop = run::rollback(recovering(&stage, &[])).await.unwrap_err();
+        assert_eq!(left_paused(&stop), (Side::Source, vec![cluster(), other()]), "{lost:?}: {stop}");
+        assert_eq!((stop.exit, stop.next.as_slice()), (Exit::PartWay, [Next::Rollback].as_slice()));
+        assert!(is_paused(&stage.source, &cluster()) && is_paused(&stage.source, &other()), "{lost:?}");
+        assert!(picture(&stage.target).is_empty(), "{lost:?}");
+
+        // From here on it is a move that was not committed, but nothing is unpaused that was not named.
+        let mut setup = stage.setup();
+        name(&mut setup, &[&other()]);
+        let stop = run::rollback(setup).await.unwrap_err();
+        assert_eq!(left_paused(&stop), (Side::Source, vec![cluster()]), "{lost:?}: {stop}");
+        assert!(is_paused(&stage.source, &cluster()) && !is_paused(&stage.source, &other()), "{lost:?}");
+        let pool = stage.source.body(&key(crate::stage::INFRA, "Pool", "p")).unwrap();
+        assert!(pool.to_string().contains(names::UNDO), "it may serve any Cluster: {pool}");
+
+        let mut setup = stage.setup();
+        name(&mut setup, &[&cluster()]);
+        run::rollback(setup).await.unwrap();
+        assert_eq!(picture(&stage.source), untouched, "{lost:?}");
+        assert!(picture(&stage.target).is_empty() && under_way(stage.setup()).await.is_none(), "{lost:?}");
+        assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{lost:?}");
+    }
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn resume_copies_lost_moves_again() {
+    let whole = two_clusters();
+    run::start(whole.setup()).await.unwrap();
+    for lost in LOST {
+        let stage = lose(lost).await;
+        let first = under_way(stage.setup()).await.unwrap().record.move_id;
+        run::resume(stage.setup()).await.unwrap_err();
+        let stop = run::resume(recovering(&stage, &[&other()])).await.unwrap_err();
+        assert_eq!(left_paused(&stop), (Side::Target, vec![cluster()]), "{lost:?}: {stop}");
+        assert_eq!((stop.exit, stop.phase), (Exit::PastCommit, Some(Phase::Live)), "{lost:?}: {stop}");
+        assert_eq!(stop.next, [Next::Resume], "{lost:?}");
+        assert!(is_paused(&stage.target, &cluster()) && !is_paused(&stage.target, &other()), "{lost:?}");
+        assert!(is_paused(&stage.source, &cluster()) && is_paused(&stage.source, &other()), "{lost:?}");
+        assert_eq!(under_way(stage.setup()).await.unwrap().record.move_id, first, "{lost:?}");
+
+        // Nothing is deleted from the source before each Cluster is named.
+        let stop = run::resume(stage.setup()).await.unwrap_err();
+        assert_eq!(left_paused(&stop), (Side::Target, vec![cluster()]), "{lost:?}: {stop}");
+        let stop = run::rollback(stage.setup()).await.unwrap_err();
+        assert!(stop.to_string().contains("past the point of no return"), "{lost:?}: {stop}");
+        let mut setup = stage.setup();
+        name(&mut setup, &[&cluster()]);
+        run::resume(setup).await.unwrap();
+        let summary = run::status(stage.setup()).await.unwrap().finished.remove(0);
+        assert!(summary.accepted.contains(&"world-changed".to_owned()), "{summary:?}");
+        assert_eq!(picture(&stage.target), picture(&whole.target), "{lost:?}");
+        assert_eq!(picture(&stage.source), picture(&whole.source), "{lost:?}");
+        assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{lost:?}");
+    }
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn recovery_needs_a_complete_paused_source() {
+    type Change = fn(&Stage);
+    let changes: [(&str, Change); 7] = [
+        ("source-incomplete", |stage| drop(stage.source.remove(&key(CLUSTERS, "Machine", "m1")))),
+        ("source-incomplete", |stage| {
+            let machine = body(CLUSTERS, "Machine", "m2", Some((CLUSTERS, "Cluster", "c")));
+            drop(stage.source.insert(machine));
+        }),
+        ("source-incomplete", |stage| {
+            let again = |body: &mut Value| body["metadata"]["uid"] = json!("another");
+            drop(stage.source.edit(&key(CLUSTERS, "Machine", "m1"), again));
+        }),
+        ("source-incomplete", |stage| {
+            let deleting =
+                |body: &mut Value| body["metadata"]["deletionTimestamp"] = json!("2026-11-25T00:00:00Z");
+            drop(stage.source.edit(&key(CLUSTERS, "Machine", "m1"), deleting));
+        }),
+        ("pause-undone", |stage| {
+            let undo = |body: &mut Value| {
+                body["spec"]["paused"] = json!(false);
+                body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
+            };
+            drop(stage.source.edit(&cluster(), undo));
+        }),
+        ("pause-undone", |stage| {
+            let undo = |body: &mut Value| {
+                drop(body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO));
+            };
+            drop(stage.source.edit(&cluster(), undo));
+        }),
+        ("pause-undone", |stage| {
+            let undo = |body: &mut Value| {
+                let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
+                annotations.remove(names::PAUSED);
+                annotations.remove(names::UNDO);
+            };
+            drop(stage.source.edit(&key(crate::stage::INFRA, "Pool", "p"), undo));
+        }),
+    ];
+    for (number, (code, change)) in changes.into_iter().enumerate() {
+        let stage = lose(Lost::BeforeCommit).await;
+        change(&stage);
+        let before = (picture(&stage.source), picture(&stage.target));
+        for stop in [
+            run::resume(recovering(&stage, &[&cluster(), &other()])).await.unwrap_err(),
+            run::rollback(recovering(&stage, &[&cluster(), &other()])).await.unwrap_err(),
+        ] {
+            let Failure::Refused(refusals) = &stop.failure else { panic!("{number}: {stop}") };
+            assert_eq!(refusals[0].code, code, "{number}: {stop}");
+            assert_eq!(
+                (stop.exit, stop.next.as_slice()),
+                (Exit::Refused, [Next::Status].as_slice()),
+                "{stop}"
+            );
+            assert!(stop.state.contains("keep it, paused"), "{number}: {}", stop.state);
+        }
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before, "{number}");
+    }
+}
+
+fn edit_record(stage: &Stage, change: impl Fn(&mut Value)) {
+    let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
+    let says = |body: &mut Value| {
+        let mut record: Value = serde_json::from_str(body["data"]["record.json"].as_str().unwrap()).unwrap();
+        change(&mut record);
+        body["data"]["record.json"] = json!(record.to_string());
+    };
+    stage.source.edit(&record, says).unwrap();
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn recovery_is_refused_once_deleting_has_begun() {
+    for field in ["phase", "releaseUids"] {
+        let stage = lose(Lost::BeforeCopy).await;
+        edit_record(&stage, |record| {
+            let value = if field == "phase" { json!("Released") } else { Value::Null };
+            record[field] = value;
+        });
+        let before = picture(&stage.source);
+        for stop in [
+            run::resume(recovering(&stage, &[])).await.unwrap_err(),
+            run::rollback(recovering(&stage, &[])).await.unwrap_err(),
+        ] {
+            assert!(stop.to_string().contains("can't be recovered"), "{field}: {stop}");
+            assert_eq!(stop.exit, Exit::Refused, "{stop}");
+        }
+        assert_eq!(picture(&stage.source), before, "{field}");
+    }
+}
+
+// proves: I14, T103
+#[tokio::test(start_paused = true)]
+async fn recovery_is_refused_beside_running_copies() {
+    let stage = lose(Lost::BeforeCommit).await;
+    // One of two: that is no complete copy, but in service.
+    stage.target.edit(&cluster(), |body| body["spec"]["paused"] = json!(false)).unwrap();
+    let before = (picture(&stage.source), picture(&stage.target));
+    assert_eq!(one_sided(&run::resume(stage.setup()).await.unwrap_err()), &OneSidedMove::LastCopyInSource);
+    for stop in [
+        run::resume(recovering(&stage, &[])).await.unwrap_err(),
+        run::rollback(recovering(&stage, &[])).await.unwrap_err(),
+    ] {
+        assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+    }
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
+
+/// The target has the move's summary, but not what moved: then the source is the side that went back.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn recovery_is_refused_after_the_moves_end() {
+    let stage = commit(two_clusters()).await;
+    let backup = Backup::take(&stage.source);
+    run::resume(stage.setup()).await.unwrap();
+    backup.restore(&stage.source);
+    for name in [cluster(), other()] {
+        stage.target.remove(&name).unwrap();
+    }
+    let before = (picture(&stage.source), picture(&stage.target));
+    for stop in [
+        run::resume(recovering(&stage, &[])).await.unwrap_err(),
+        run::rollback(recovering(&stage, &[])).await.unwrap_err(),
+    ] {
+        assert!(
+            stop.to_string().contains("says that move") && stop.to_string().contains("ended at"),
+            "{stop}"
+        );
+    }
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn recovery_is_refused_where_nothing_was_lost() {
+    let stage = commit(two_clusters()).await;
+    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+    assert!(stop.to_string().contains("nothing shows that the target lost"), "{stop}");
+    let mut named = stage.setup();
+    name(&mut named, &[&cluster()]);
+    let stop = run::resume(named).await.unwrap_err();
+    assert!(stop.to_string().contains("nothing shows that the target lost"), "{stop}");
+
+    let stage = lose(Lost::BeforeCopy).await;
+    let stop = run::rollback(recovering(&stage, &[&key(CLUSTERS, "Cluster", "e")])).await.unwrap_err();
+    assert!(matches!(&stop.failure, Failure::NoCluster { there, .. } if there.len() == 2), "{stop}");
+    assert!(matches!(
+        one_sided(&run::resume(stage.setup()).await.unwrap_err()),
+        OneSidedMove::LastCopyInSource
+    ));
+}
+
+/// The server's time of the last write of the source's record.
+#[tokio::test(start_paused = true)]
+async fn time_of_the_commit_is_reported() {
+    let stage = lose(Lost::BeforeCopy).await;
+    let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
+    let fields = json!([{"manager": "pivot-host", "operation": "Update", "time": "2026-11-25T10:00:00Z"},
+        {"manager": "kubectl", "operation": "Update", "time": "2026-11-26T10:00:00Z"}]);
+    stage.source.edit(&record, |body| body["metadata"]["managedFields"] = fields.clone()).unwrap();
+    for accepted in [false, true] {
+        let notes = Arc::new(Notes::default());
+        let setup = if accepted { recovering(&stage, &[]) } else { stage.setup() };
+        run::rollback(Setup { watcher: notes.clone(), ..setup }).await.unwrap_err();
+        let told = notes.0.lock().unwrap().join("\n");
+        let expected = "the target may have run Cluster ns/c and Cluster ns/d of move ";
+        assert!(told.contains(expected) && told.contains("since 2026-11-25T10:00:00Z"), "{told}");
+    }
+}
+
+// proves: I10, I14
+#[tokio::test(start_paused = true)]
+async fn killed_recovering_rollbacks_end_the_same() {
+    let untouched = picture(&two_clusters().source);
+    for lost in [Lost::BeforeCopy, Lost::BeforeCommit] {
+        let deaths = at_every_write(
+            async || (lose(lost).await, ()),
+            async |stage, ()| drop(run::rollback(recovering(stage, &[&other()])).await),
+            async |stage, (), at| {
+                assert!(is_paused(&stage.source, &cluster()), "{lost:?}: {at}");
+                let stop = run::rollback(recovering(stage, &[&other()])).await.unwrap_err();
+                assert_eq!(left_paused(&stop), (Side::Source, vec![cluster()]), "{lost:?}: {at}: {stop}");
+                assert!(!is_paused(&stage.source, &other()), "{lost:?}: {at}");
+                run::rollback(recovering(stage, &[&cluster()])).await.unwrap();
+                assert_eq!(picture(&stage.source), untouched, "{lost:?}: {at}");
+                assert!(picture(&stage.target).is_empty(), "{lost:?}: {at}");
+                assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{lost:?}: {at}");
+            },
+        )
+        .await;
+        assert!(deaths > 8, "{lost:?}: {deaths}");
+    }
+}
+
+// proves: I10, I14
+#[tokio::test(start_paused = true)]
+async fn killed_recovering_resumes_end_the_same() {
+    let whole = two_clusters();
+    run::start(whole.setup()).await.unwrap();
+    let (source, target) = (picture(&whole.source), picture(&whole.target));
+    for lost in [Lost::BeforeCopy, Lost::BeforeCommit] {
+        let deaths = at_every_write(
+            async || (lose(lost).await, ()),
+            async |stage, ()| drop(run::resume(recovering(stage, &[&other()])).await),
+            async |stage, (), at| {
+                assert!(is_paused(&stage.source, &cluster()) && is_paused(&stage.source, &other()), "{at}");
+                let stop = run::resume(recovering(stage, &[&other()])).await.unwrap_err();
+                assert_eq!(left_paused(&stop), (Side::Target, vec![cluster()]), "{lost:?}: {at}: {stop}");
+                run::resume(recovering(stage, &[&cluster()])).await.unwrap();
+                assert_eq!(picture(&stage.target), target, "{lost:?}: {at}");
+                assert_eq!(picture(&stage.source), source, "{lost:?}: {at}");
+                assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{lost:?}: {at}");
+            },
+        )
+        .await;
+        assert!(deaths > 40, "{lost:?}: {deaths}");
+    }
+}
+
+/// The first target comes back as it was when it ran: its copies are none of the second attempt.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn returned_first_targets_are_recognised() {
+    let stage = two_clusters();
+    let before = Backup::take(&stage.target);
+    let stage = commit(stage).await;
+    let paused = Backup::take(&stage.target);
+    for name in [cluster(), other()] {
+        let undo = |body: &mut Value| {
+            body["spec"]["paused"] = json!(false);
+            body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
+        };
+        stage.target.edit(&name, undo).unwrap();
+    }
+    let running = Backup::take(&stage.target);
+    before.restore(&stage.target);
+    let committed = Backup::take(&stage.source);
+    run::rollback(recovering(&stage, &[])).await.unwrap_err();
+    let rolled_back = Backup::take(&stage.source);
+    committed.restore(&stage.source);
+    run::resume(recovering(&stage, &[])).await.unwrap_err();
+    let again = Backup::take(&stage.source);
+    for (number, source) in [&rolled_back, &again].into_iter().enumerate() {
+        for with_record in [true, false] {
+            running.restore(&stage.target);
+            source.restore(&stage.source);
+            if !with_record {
+                forget(&stage.target);
+            }
+            let pictures = (picture(&stage.source), picture(&stage.target));
+            for stop in [
+                run::resume(recovering(&stage, &[&cluster(), &other()])).await.unwrap_err(),
+                run::rollback(recovering(&stage, &[&cluster(), &other()])).await.unwrap_err(),
+                run::start(stage.setup()).await.unwrap_err(),
+            ] {
+                assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{number}: {stop}");
+            }
+            assert_eq!((picture(&stage.source), picture(&stage.target)), pictures, "{number}");
+        }
+    }
+
+    // As it was before anything ran, it has lost the second attempt.
+    paused.restore(&stage.target);
+    again.restore(&stage.source);
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!(one_sided(&stop), &OneSidedMove::LastCopyInSource, "{stop}");
+    let untouched = picture(&two_clusters().source);
+    run::rollback(recovering(&stage, &[&cluster(), &other()])).await.unwrap();
+    assert_eq!(picture(&stage.source), untouched);
+    assert!(picture(&stage.target).is_empty());
+}
+
+/// A tool that knows nothing of the annotation may have removed it.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn copies_that_lost_their_undo_are_rolled_back() {
+    let untouched = picture(&two_clusters().source);
+    let lose_undo = async || {
+        let stage = half_committed(two_clusters()).await;
+        let undo = |body: &mut Value| {
+            drop(body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO));
+        };
+        stage.target.edit(&cluster(), undo).unwrap();
+        (stage, ())
+    };
+    let (stage, ()) = lose_undo().await;
+    let before = (picture(&stage.source), picture(&stage.target));
+    for stop in [
+        run::rollback(stage.setup()).await.unwrap_err(),
+        run::resume(recovering(&stage, &[&cluster(), &other()])).await.unwrap_err(),
+    ] {
+        assert!(matches!(one_sided(&stop), OneSidedMove::PausedAgain(_)), "{stop}");
+        assert_eq!(stop.remedies(), [Remedy::RollBackLostUndo], "{stop}");
+    }
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+    let deaths = at_every_write(
+        lose_undo,
+        async |stage, ()| drop(run::rollback(recovering(stage, &[&other()])).await),
+        async |stage, (), at| {
+            assert!(is_paused(&stage.source, &cluster()), "{at}");
+            let stop = run::rollback(recovering(stage, &[&other()])).await.unwrap_err();
+            assert_eq!(left_paused(&stop), (Side::Source, vec![cluster()]), "{at}: {stop}");
+            run::rollback(recovering(stage, &[&cluster()])).await.unwrap();
+            assert_eq!(picture(&stage.source), untouched, "{at}");
+            assert!(picture(&stage.target).is_empty(), "{at}");
+        },
+    )
+    .await;
+    assert!(deaths > 20, "{deaths}");
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn lost_undo_is_no_excuse_for_running_copies() {
+    let stage = half_committed(two_clusters()).await;
+    let undo = |body: &mut Value| {
+        drop(body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO));
+    };
+    stage.target.edit(&cluster(), undo).unwrap();
+    stage.target.edit(&other(), |body| body["spec"]["paused"] = json!(false)).unwrap();
+    let before = (picture(&stage.source), picture(&stage.target));
+    let stop = run::rollback(recovering(&stage, &[])).await.unwrap_err();
+    assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
