@@ -142,6 +142,8 @@ pub enum Remedy {
     RestoreTarget,
     /// If there is no such backup, and each Cluster was compared: make the source authoritative again.
     RecoverSource,
+    /// Pause the Clusters of a source that went back, which run on both sides.
+    PauseSource,
     /// If a copy only lost its undo annotation, and each Cluster was compared: roll back.
     RollBackLostUndo,
     /// Compare a Cluster's machines, then let it be unpaused.

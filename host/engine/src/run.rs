@@ -240,6 +240,9 @@ impl Command {
             }
             recovery::recover(active).await?;
         } else if let Some(one_sided) = active.one_sided.clone() {
+            if self == Self::Resume && active.job.options.world_changed {
+                recovery::pause_source(&active.job, &one_sided).await?;
+            }
             return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
         }
         recovery::check_options(active)?;

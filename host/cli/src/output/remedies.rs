@@ -124,6 +124,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
              source. Each Cluster stays paused until it is named",
             flag = flag(Danger::WorldChanged)
         ),
+        Remedy::PauseSource => format!("pause all of them: resume with {}, which does nothing else then", flag(Danger::WorldChanged)),
         Remedy::RollBackLostUndo => format!(
             "find out what happened to that copy. Only if it lost the annotation, and no Cluster has run in the target, rollback with \
              {}; each Cluster stays paused until it is named",
@@ -446,6 +447,7 @@ mod tests {
             Remedy::RecoverSource,
             Remedy::NameComparedCluster { cluster: object },
             Remedy::RollBackLostUndo,
+            Remedy::PauseSource,
         ]
     }
 
@@ -502,6 +504,7 @@ mod tests {
             Remedy::RecoverSource => 47,
             Remedy::NameComparedCluster { .. } => 48,
             Remedy::RollBackLostUndo => 49,
+            Remedy::PauseSource => 50,
         }
     }
 

@@ -256,6 +256,16 @@ pub(crate) const NOT_RECOVERED: &str = "the source may be the last copy: keep it
 /// The state between places without records: only the target shows what was written, and the same command continues from there.
 pub(crate) const UNRECORDED: &str = "the source is as it was; the target holds a partial copy: run the same command again to continue, or delete it";
 
+/// The state of both sides of a move that went back on one of them, after a command that could do nothing more about it.
+pub(crate) fn of_one_sided(one_sided: &OneSidedMove, failure: &Failure) -> &'static str {
+    match failure {
+        Failure::SourcePaused { .. } => {
+            "the target has taken over, the source is out of date, and its Clusters are paused"
+        }
+        _ => state_of_one_record(&OneRecord::Lost(one_sided)),
+    }
+}
+
 /// The state of both sides of a move that only one has a record of, as far as what they have shows it.
 fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
     match one_sided {

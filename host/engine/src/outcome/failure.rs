@@ -7,7 +7,7 @@ use std::fmt;
 
 use pivot_core::grouped::{Group, NAMES, groups};
 use pivot_core::hooks::{Finding, Hook};
-use pivot_core::refusal::Refusal;
+use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
 use pivot_core::{Key, ObjectError, Side};
 use pivot_places::PlaceError;
@@ -167,6 +167,13 @@ pub enum Failure {
     NotTakenOver(Vec<Awaited>),
     /// The run was to stop before anything is deleted from the source, and the target has taken over.
     StoppedBeforeRelease,
+    /// The source went back to before the commit, and these of its Clusters, which ran, were paused.
+    SourcePaused {
+        /// What shows that the target went on.
+        proof: String,
+        /// The Clusters.
+        clusters: Vec<Key>,
+    },
     /// The source was recovered, and these Clusters stay paused until they are named.
     LeftPaused {
         /// On which side.
@@ -348,6 +355,12 @@ impl fmt::Display for Failure {
             Self::Plugins { move_id, begun, remedy: _ } => write!(
                 f,
                 "move {move_id} was begun with {begun}, and this run has others (or others of the same name)"
+            ),
+            Self::SourcePaused { proof, clusters } => write!(
+                f,
+                "{proof}: the target has taken over, and what the source has is out of date; {} ran in the source, too, and {} paused now",
+                some_of(clusters, NAMES),
+                if clusters.len() == 1 { "is" } else { "are" }
             ),
             Self::Bug(what) => write!(f, "unexpected: {what}; please report it"),
         }

@@ -22,6 +22,9 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
         (Failure::OneSidedMove { one_sided: OneSidedMove::LastCopyInSource, .. }, _) => {
             vec![Remedy::RestoreTarget, Remedy::RecoverSource]
         }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::SourceWentBack { .. }, .. }, _) => {
+            vec![Remedy::PauseSource]
+        }
         (Failure::OneSidedMove { one_sided: OneSidedMove::PausedAgain(_), .. }, _) => {
             vec![Remedy::RollBackLostUndo]
         }

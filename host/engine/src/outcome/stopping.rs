@@ -103,6 +103,13 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
     if matches!(failure, Failure::OneSidedMove { .. } | Failure::Orphan(_)) {
         return unknown(failure);
     }
+    // Nothing of it may be undone.
+    if let Some(one_sided) = &active.one_sided {
+        let paused = matches!(failure, Failure::SourcePaused { .. });
+        let exit = if paused { Exit::PastCommit } else { exit_untouched(&failure) };
+        let state = advice::of_one_sided(one_sided, &failure);
+        return stop_with(failure, None, exit, state, &[Next::Status]);
+    }
     let why = reason(&failure);
     match why {
         Why::Undecided => stop_of(active, phase, failure, why, Exit::PastCommit),

@@ -10,6 +10,7 @@
 //!
 //! A run that dies before it has written the source's record leaves a move that can be recovered in the same way.
 
+use futures::FutureExt;
 use pivot_core::plan::Step;
 use pivot_core::record::{Phase, Record, Seal};
 use pivot_core::refusal::{Refusal, some_of};
@@ -25,6 +26,7 @@ use crate::outcome::failure::Failure;
 use crate::outcome::one_sided::OneSidedMove;
 use crate::phases::sequence::ActiveMove;
 use crate::phases::{pausing, readings, rollback};
+use crate::requests::side_by_side::{self, OBJECTS, Work};
 use crate::setup::Setup;
 use crate::snapshot::Snapshot;
 use crate::state::cluster_copies::ClusterSides;
@@ -134,7 +136,7 @@ pub(crate) async fn recover(active: &mut ActiveMove) -> Result<(), Failure> {
     if !lost.phase.committed() {
         rollback::clear_target(&job, &active.journal.record).await?;
     }
-    active.recovers = false;
+    (active.recovers, active.one_sided) = (false, None);
     Ok(())
 }
 
@@ -215,6 +217,15 @@ async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     let message = format!("{} are not as the move paused them: they may be in service", some_of(&awake, 5));
     let remedy = "find out who unpaused them, and whether the source's controllers or the target's worked on their machines since";
     Err(refuse("pause-undone", &awake, message, remedy))
+}
+
+/// Pauses the Clusters of a source that went back to before the commit, as its user would. They are out of date, so that this move has no
+/// way to undo that. Nothing else can be done about such a move.
+pub(crate) async fn pause_source(job: &Job, one_sided: &OneSidedMove) -> Result<(), Failure> {
+    let OneSidedMove::SourceWentBack { proof, awake } = one_sided else { return Ok(()) };
+    let pauses = awake.iter().map(|key: &Key| -> Work<'_, ()> { pausing::pause_for_good(job, key).boxed() });
+    side_by_side::written(OBJECTS, pauses.collect()).await?;
+    Err(Failure::SourcePaused { proof: proof.clone(), clusters: awake.clone() })
 }
 
 /// Refuses names of Clusters that don't move.

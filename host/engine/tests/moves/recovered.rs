@@ -8,7 +8,8 @@ use pivot_core::remedy::Remedy;
 use pivot_core::scope::ClusterName;
 use pivot_core::{Key, Side};
 use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Setup, Stop, Watcher, run};
-use pivot_places::MemoryPlace;
+use pivot_places::memory::Fault;
+use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::committed::commit;
@@ -483,5 +484,72 @@ async fn lost_undo_is_no_excuse_for_running_copies() {
     let before = (picture(&stage.source), picture(&stage.target));
     let stop = run::rollback(recovering(&stage, &[])).await.unwrap_err();
     assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
+
+/// The source is as it was before the commit, with one Cluster that ran then; the move has ended.
+async fn went_back() -> Stage {
+    let stage = half_committed(two_clusters()).await;
+    let backup = Backup::take(&stage.source);
+    run::resume(stage.setup()).await.unwrap();
+    backup.restore(&stage.source);
+    let wake = |body: &mut Value| {
+        body["spec"]["paused"] = json!(false);
+        body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
+    };
+    stage.source.edit(&cluster(), wake).unwrap();
+    stage
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn sources_that_went_back_are_paused() {
+    let stage = went_back().await;
+    let (source, target) = (picture(&stage.source), picture(&stage.target));
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.remedies(), [Remedy::PauseSource], "{stop}");
+    let stop = run::rollback(recovering(&stage, &[])).await.unwrap_err();
+    assert!(matches!(one_sided(&stop), OneSidedMove::SourceWentBack { .. }), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), (source.clone(), target.clone()));
+
+    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+    let Failure::SourcePaused { clusters, .. } = &stop.failure else { panic!("{stop}") };
+    assert_eq!((clusters, stop.exit), (&vec![cluster()], Exit::PastCommit), "{stop}");
+    assert!(stop.state.contains("its Clusters are paused"), "{}", stop.state);
+    assert!(is_paused(&stage.source, &cluster()));
+    stage.source.edit(&cluster(), |body| body["spec"]["paused"] = json!(false)).unwrap();
+    assert_eq!(
+        (picture(&stage.source), picture(&stage.target)),
+        (source, target),
+        "nothing else was changed"
+    );
+
+    run::resume(recovering(&stage, &[])).await.unwrap_err();
+    for stop in [
+        run::resume(recovering(&stage, &[])).await.unwrap_err(),
+        run::rollback(recovering(&stage, &[])).await.unwrap_err(),
+    ] {
+        assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+    }
+}
+
+/// A run that can't pause the source must not undo what the move did in it either.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn failed_pauses_undo_nothing() {
+    let stage = went_back().await;
+    let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
+    let says = |body: &mut Value| {
+        let text = body["data"]["record.json"].as_str().unwrap();
+        body["data"]["record.json"] = json!(text.replace("\"Copied\"", "\"Paused\""));
+    };
+    stage.source.edit(&record, says).unwrap();
+    let before = (picture(&stage.source), picture(&stage.target));
+    stage.source.on_call(|verb, key| {
+        let pauses = verb == "patch" && key.group_kind.kind == "Cluster";
+        pauses.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+    assert!(stop.state.contains("out of date, and runs"), "{}", stop.state);
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }

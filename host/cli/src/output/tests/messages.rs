@@ -260,6 +260,10 @@ fn failures() -> String {
         },
         Failure::NotTakenOver(vec![awaited()]),
         Failure::StoppedBeforeRelease,
+        Failure::SourcePaused {
+            proof: "the target says that move 1234 ended at noon".into(),
+            clusters: vec![capi("Cluster", "edge")],
+        },
         Failure::LeftPaused { side: Side::Source, clusters: vec![capi("Cluster", "edge")] },
         Failure::Unsettled(vec![Held { object: machine(), why: "it keeps changing".into() }]),
         Failure::Bug("no step 7".into()),
@@ -320,6 +324,7 @@ fn name(failure: &Failure) -> &'static str {
         Failure::NotTakenOver(_) => "NotTakenOver",
         Failure::StoppedBeforeRelease => "StoppedBeforeRelease",
         Failure::LeftPaused { .. } => "LeftPaused",
+        Failure::SourcePaused { .. } => "SourcePaused",
         Failure::Unsettled(_) => "Unsettled",
         Failure::Bug(_) => "Bug",
     }
@@ -380,7 +385,8 @@ fn remedies() -> String {
             Remedy::ResumeWithoutSource => Some(Remedy::RestoreTarget),
             Remedy::RestoreTarget => Some(Remedy::RecoverSource),
             Remedy::RecoverSource => Some(Remedy::RollBackLostUndo),
-            Remedy::RollBackLostUndo => Some(Remedy::NameComparedCluster { cluster: cluster() }),
+            Remedy::RollBackLostUndo => Some(Remedy::PauseSource),
+            Remedy::PauseSource => Some(Remedy::NameComparedCluster { cluster: cluster() }),
             Remedy::NameComparedCluster { .. } => Some(Remedy::NotImported),
             Remedy::NotImported => Some(Remedy::AcceptChanged { kind: kind() }),
             Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnverified),
