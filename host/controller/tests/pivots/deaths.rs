@@ -116,11 +116,14 @@ async fn come_to(nth: usize, dies: Option<Dies>) -> (Stage, Running) {
     panic!("no move comes to write {nth}");
 }
 
-/// Of a move that has ended its summary is left.
+/// Of a move that has ended, or was rolled back, its summary is left.
 fn nothing_of_ours(stage: &Stage, place: &MemoryPlace) {
     let ours = place.keys().into_iter().filter(|key| {
-        let ended = || !place.body(key).unwrap()["metadata"]["labels"]["pivot-host.io/finished"].is_null();
-        key.namespace.as_deref() == Some("kube-system") && !ended()
+        let labels = || place.body(key).unwrap()["metadata"]["labels"].clone();
+        let is_left = || {
+            ["finished", "rolled-back"].iter().any(|of| !labels()[format!("pivot-host.io/{of}")].is_null())
+        };
+        key.namespace.as_deref() == Some("kube-system") && !is_left()
     });
     assert_eq!(ours.collect::<Vec<_>>(), [], "in {}", place.label());
     assert_eq!(stage.ways(), []);
