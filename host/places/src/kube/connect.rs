@@ -39,11 +39,11 @@ use crate::place::KubeContext;
 const CONNECT: Duration = Duration::from_secs(10);
 /// A connection is probed after being idle for this long, so that a watch notices a server that vanished.
 const KEEPALIVE: Duration = Duration::from_secs(15);
-/// Bytes of one HTTP/2 answer that a server may send before they are read: less than is buffered of an HTTP/1.1 answer.
-const STREAM_WINDOW: u32 = 256 << 10;
-/// The same for a connection. More than its streams together, so that an answer that nobody reads for a while doesn't hold up the
-/// renewal of a lease.
-const CONNECTION_WINDOW: u32 = 1 << 30;
+/// Bytes of one HTTP/2 answer that a server may send before they are read. A list of 500 objects takes three round trips.
+const STREAM_WINDOW: u32 = 1 << 20;
+/// The same for a connection: bounds what a server can make of it, and is enough for many answers that nobody reads for a while, so
+/// that they don't hold up the renewal of a lease.
+const CONNECTION_WINDOW: u32 = 64 << 20;
 
 /// The TLS library's word for a certificate of X.509 version 1.
 const OLD_CERTIFICATE: &str = "UnsupportedCertVersion";
