@@ -1,10 +1,16 @@
 //! The connections of a run: few, and not missed if they break.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use pivot_lab::proxy::Break;
 use pivot_lab::{Observer, Rules, say};
+use pivot_scenarios::host::Host;
 use pivot_scenarios::shape;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::stage::{Stage, all, clean, same};
 
@@ -35,6 +41,56 @@ async fn a_plan_opens_few_connections() {
         assert_eq!(plan["steps"].as_array().map(Vec::len), Some(129), "{plan:#}");
         assert!(source <= 8 && target <= 8, "{source} connections to the source, {target} to the target");
     }
+}
+
+/// A proxy that asks for a password; counts the tunnels that it makes.
+async fn proxy(tunnels: Arc<AtomicUsize>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut near, _) = listener.accept().await.unwrap();
+            let tunnels = tunnels.clone();
+            tokio::spawn(async move {
+                let mut head = String::new();
+                while !head.ends_with("\r\n\r\n") {
+                    head.push(char::from(near.read_u8().await.unwrap()));
+                }
+                let server = head.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next());
+                if !head.to_lowercase().contains("proxy-authorization: basic dtpwqa==\r\n") {
+                    return near
+                        .write_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+                        .await
+                        .unwrap();
+                }
+                let mut far = TcpStream::connect(server.unwrap()).await.unwrap();
+                tunnels.fetch_add(1, Ordering::SeqCst);
+                near.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+                // How a connection ends is for its two ends.
+                let _ = copy_bidirectional(&mut near, &mut far).await;
+            });
+        }
+    });
+    format!("http://u:p%40@{address}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_opens_few_tunnels_through_a_proxy() {
+    let stage = filled().await;
+    let (tunnels, dir) = (Arc::new(AtomicUsize::new(0)), tempfile::tempdir().unwrap());
+    let url = proxy(tunnels.clone()).await;
+    let [from, to] = [&stage.pair.source, &stage.pair.target].map(|server| {
+        let text = std::fs::read_to_string(server.kubeconfig()).unwrap();
+        let mut kubeconfig: Value = serde_json::from_str(&text).unwrap();
+        kubeconfig["clusters"][0]["cluster"]["proxy-url"] = json!(url);
+        let file = dir.path().join(server.name());
+        std::fs::write(&file, kubeconfig.to_string()).unwrap();
+        file
+    });
+    let words = [&["plan", "-A"][..], &shape::WITHOUT_PLUGIN].concat();
+    Host::between(&from, &to).run(&words).await.unwrap().done().unwrap();
+    let tunnels = tunnels.load(Ordering::SeqCst);
+    assert!((2..=16).contains(&tunnels), "{tunnels}");
 }
 
 /// Everything that is under way on a connection fails with it.
