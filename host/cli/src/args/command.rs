@@ -41,7 +41,8 @@ const USUAL: [&str; 24] = [
     "finish-alone-after",
 ];
 /// Flags of every command that `-h` hides.
-const RARE: [&str; 4] = ["log-format", "color", "hide-api-warnings", "lease-identity"];
+const RARE: [&str; 5] =
+    ["log-format", "color", "hide-api-warnings", "lease-identity", "allow-special-network"];
 /// The longest line of an example.
 const WIDTH: usize = 76;
 /// More than any log level that users mean.
