@@ -1,10 +1,10 @@
 //! Metadata lists of many kinds in many namespaces, where some failures don't stop a move.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::{Key, Kind, Meta};
+use pivot_core::{GroupKind, Key, Kind, Meta};
 use pivot_places::PlaceError;
 
 use crate::outcome::failure::Failure;
@@ -84,34 +84,90 @@ enum Detail {
     Identity,
 }
 
+/// Namespaces of a kind that are listed one by one. More are read with one list of all namespaces: a management cluster may have
+/// hundreds of them, each with some fifty kinds to list.
+const MAX_SEPARATE_LISTS: usize = 8;
+
 async fn request(
     handle: &Handle,
     limit: usize,
     wanted: Vec<Collection>,
     detail: Detail,
 ) -> Result<Vec<(Collection, Listed)>, Failure> {
-    let work = wanted.into_iter().map(|collection| {
+    let mut by_kind: BTreeMap<(GroupKind, String), Vec<Collection>> = BTreeMap::new();
+    for collection in wanted {
+        let kind = &collection.0;
+        by_kind.entry((kind.group_kind.clone(), kind.version.clone())).or_default().push(collection);
+    }
+    let (together, separate): (Vec<_>, Vec<_>) =
+        by_kind.into_values().partition(|of_kind| of_kind.len() > MAX_SEPARATE_LISTS);
+    let work = together.into_iter().map(|of_kind| list_together(handle, of_kind, detail).boxed());
+    let mut found = Vec::new();
+    let mut separate: Vec<Collection> = separate.into_iter().flatten().collect();
+    for lists in side_by_side::all(limit, work.collect()).await? {
+        match lists {
+            Ok(lists) => found.extend(lists),
+            Err(forbidden) => separate.extend(forbidden),
+        }
+    }
+    let work = separate.into_iter().map(|collection| {
         async move {
-            let (kind, namespace) = (&collection.0, collection.1.as_deref());
-            let metas = match detail {
-                Detail::All => handle.list_meta(kind, namespace).await,
-                Detail::Identity => handle.list_identities(kind, namespace).await,
-            };
-            let listed = match metas {
-                Ok(metas) => Listed::There(metas),
-                Err(Failure::Place {
-                    error: PlaceError::NotFound(_) | PlaceError::Unsupported(..), ..
-                }) => Listed::Absent,
-                Err(failure @ Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
-                    Listed::Forbidden(failure)
-                }
-                Err(failure) => return Err(failure),
-            };
+            let listed = list(handle, &collection.0, collection.1.as_deref(), detail).await?;
             Ok((collection, listed))
         }
         .boxed()
     });
-    side_by_side::all(limit, work.collect()).await
+    found.extend(side_by_side::all(limit, work.collect()).await?);
+    Ok(found)
+}
+
+/// Reads the lists of one kind with one request. Returns `wanted` as an error if the user has permission in some namespaces only.
+async fn list_together(
+    handle: &Handle,
+    wanted: Vec<Collection>,
+    detail: Detail,
+) -> Result<Result<Vec<(Collection, Listed)>, Vec<Collection>>, Failure> {
+    let Some((kind, _)) = wanted.first() else { return Ok(Ok(Vec::new())) };
+    Ok(match list(handle, kind, None, detail).await? {
+        Listed::There(metas) => Ok(split(wanted, metas)),
+        Listed::Absent => Ok(wanted.into_iter().map(|collection| (collection, Listed::Absent)).collect()),
+        Listed::Forbidden(_) => Err(wanted),
+    })
+}
+
+/// Distributes the objects of all namespaces to the lists that were wanted.
+fn split(wanted: Vec<Collection>, metas: Vec<Meta>) -> Vec<(Collection, Listed)> {
+    let mut by_namespace: BTreeMap<Option<String>, Vec<Meta>> = BTreeMap::new();
+    for meta in metas {
+        by_namespace.entry(meta.namespace.clone()).or_default().push(meta);
+    }
+    let listed = |collection: Collection| {
+        let metas = by_namespace.remove(&collection.1).unwrap_or_default();
+        (collection, Listed::There(metas))
+    };
+    wanted.into_iter().map(listed).collect()
+}
+
+async fn list(
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    namespace: Option<&str>,
+    detail: Detail,
+) -> Result<Listed, Failure> {
+    let metas = match detail {
+        Detail::All => handle.list_meta(kind, namespace).await,
+        Detail::Identity => handle.list_identities(kind, namespace).await,
+    };
+    match metas {
+        Ok(metas) => Ok(Listed::There(metas)),
+        Err(Failure::Place { error: PlaceError::NotFound(_) | PlaceError::Unsupported(..), .. }) => {
+            Ok(Listed::Absent)
+        }
+        Err(failure @ Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
+            Ok(Listed::Forbidden(failure))
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The key of a listed object.

@@ -89,6 +89,8 @@ mod rolled_back;
 #[cfg(test)]
 mod round_trips;
 #[cfg(test)]
+mod scale;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod seeds;
