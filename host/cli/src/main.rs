@@ -9,6 +9,7 @@ mod controller;
 mod describe;
 mod ends;
 mod exit;
+mod explain;
 mod logging;
 mod missing_side;
 mod next;

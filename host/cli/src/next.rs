@@ -49,6 +49,10 @@ impl<'a> About<'a> {
     }
 }
 
+const NO_FLAGS: &[&str] = &[];
+/// Flags of a rollback after a handover that was imported nowhere.
+const NOT_IMPORTED: &[&str] = &["--accept", "maybe-imported"];
+
 impl Commands {
     /// `again` is what the user typed after the program's name.
     pub(crate) fn new(program: &str, choices: &Choices, again: &[String]) -> Self {
@@ -115,26 +119,28 @@ impl Commands {
             return goes_on.then(|| self.words(self.again.iter().map(String::as_str)));
         }
         let (verb, gone) = match (next, self.gone) {
-            (Next::Status, _) => ("status", None),
+            (Next::Status, _) => ("status", NO_FLAGS),
             // Its flags declare the source gone, if it is.
-            (Next::Resume, _) => ("resume", None),
-            (Next::ResumeWithoutSource, Some(Side::Source)) => ("resume", None),
-            (Next::ResumeWithoutSource, _) => ("resume", Some("--source-gone")),
-            (Next::ResumeImported, _) => ("resume", Some("--imported")),
-            (Next::RollbackNotImported, _) => ("rollback", Some("--not-imported")),
-            (Next::Rollback, Some(Side::Target)) if self.not_imported => ("rollback", Some("--not-imported")),
+            (Next::Resume, _) => ("resume", NO_FLAGS),
+            (Next::ResumeWithoutSource, Some(Side::Source)) => ("resume", NO_FLAGS),
+            (Next::ResumeWithoutSource, _) => ("resume", &["--source-gone"][..]),
+            (Next::ResumeImported, _) => ("resume", &["--imported"][..]),
+            (Next::RollbackNotImported, _) => ("rollback", NOT_IMPORTED),
+            (Next::Rollback, Some(Side::Target)) if self.not_imported => ("rollback", NOT_IMPORTED),
             (Next::Rollback, Some(Side::Target)) | (Next::RollbackWithoutTarget, _) => {
-                ("rollback", Some("--target-gone"))
+                ("rollback", &["--target-gone"][..])
             }
-            (Next::Rollback, Some(Side::Source)) => ("rollback", Some("--source-gone")),
-            (Next::Rollback, None) => ("rollback", None),
+            (Next::Rollback, Some(Side::Source)) => ("rollback", &["--source-gone"][..]),
+            (Next::Rollback, None) => ("rollback", NO_FLAGS),
         };
         let typable = match (next, self.target) {
             (Next::Status, _) => true,
             // The source has the workload cluster's kubeconfig.
             (Next::ResumeWithoutSource, target) => target == Some(false) && self.workload.is_none(),
             (Next::ResumeImported, target) => target == Some(false),
-            (_, target) => target.is_some() || matches!(gone, Some("--target-gone" | "--not-imported")),
+            (_, target) => {
+                target.is_some() || ["--target-gone", "--accept"].iter().any(|flag| gone.contains(flag))
+            }
         };
         if !typable {
             return None;
@@ -144,7 +150,11 @@ impl Commands {
         let which = about.move_id.filter(|_| next != Next::Status).into_iter().flat_map(|id| ["--move", id]);
         let workload = self.workload.as_ref().map(|workload| ["--to-workload", workload.name()]);
         let both = self.both.iter().map(String::as_str).chain(workload.into_iter().flatten());
-        Some(self.words([verb].into_iter().chain(gone).chain(both).chain(going_on).chain(which)))
+        Some(
+            self.words(
+                [verb].into_iter().chain(gone.iter().copied()).chain(both).chain(going_on).chain(which),
+            ),
+        )
     }
 
     fn words<'a>(&self, words: impl Iterator<Item = &'a str>) -> String {
@@ -229,6 +239,7 @@ fn flag(name: &str, value: &str) -> Vec<String> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use pivot_core::risk::Risk;
     use std::process::Command;
 
     use super::*;
@@ -336,8 +347,29 @@ pub(crate) mod tests {
             "--record-namespace",
             "moves",
         ],
-        &["move", "--to-kubeconfig", "b", "--use-existing", "--assume-paused", "--no-wait", "--plugins=-p"],
-        &["move", "--to-kubeconfig", "b", "--drop-owner", "A.g", "--accept-loss", "B.g", "--move-paused"],
+        &[
+            "move",
+            "--to-kubeconfig",
+            "b",
+            "--accept",
+            "existing-differs",
+            "--accept",
+            "pause-unchecked",
+            "--accept",
+            "takeover-unchecked",
+            "--plugins=-p",
+        ],
+        &[
+            "move",
+            "--to-kubeconfig",
+            "b",
+            "--accept",
+            "owner-dropped=A.g",
+            "--accept",
+            "dependents-lost=B.g",
+            "--accept",
+            "already-paused",
+        ],
         &["move", "--kubeconfig", "a", "--to-directory", "d"],
         &["move", "--from-directory", "it's", "--to-directory", "d", "-n", "ns", "--allow-empty"],
         &["move", "--dry-run=server", "--to-kubeconfig", "b"],
@@ -345,12 +377,22 @@ pub(crate) mod tests {
         &["status", "--kubeconfig", "a"],
         &["status", "--to-kubeconfig", "b"],
         &["status", "--kubeconfig", "a", "--to-kubeconfig", "b"],
-        &["resume", "--kubeconfig", "a", "--to-kubeconfig", "b", "--accept-plugin-change", "--move", "m"],
-        &["resume", "--source-gone", "--to-kubeconfig", "b", "--no-wait"],
+        &[
+            "resume",
+            "--kubeconfig",
+            "a",
+            "--to-kubeconfig",
+            "b",
+            "--accept",
+            "plugins-changed",
+            "--move",
+            "m",
+        ],
+        &["resume", "--source-gone", "--to-kubeconfig", "b", "--accept", "takeover-unchecked"],
         &["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b"],
         &["rollback", "--target-gone", "--kubeconfig", "a", "--to-as", "j"],
         &["rollback", "--source-gone", "--to-kubeconfig", "b"],
-        &["move", "--from-directory", "d", "--to-kubeconfig", "b", "--source-is-off"],
+        &["move", "--from-directory", "d", "--to-kubeconfig", "b", "--accept", "source-may-run"],
         &["status", "--from-directory", "d", "--to-kubeconfig", "b"],
         &["move", "--kubeconfig", "a", "--to-workload", "ns/c", "--to-as", "j", "-A"],
         &["plan", "--to-workload", "c", "-A"],
@@ -358,12 +400,22 @@ pub(crate) mod tests {
         &["rollback", "--target-gone", "--to-workload", "ns/c"],
         &["move", "--kubeconfig", "a", "--to-directory", "d", "--encrypt-to", "it's"],
         &["resume", "--to-directory", "d", "--encrypt-to=-r"],
-        &["move", "--from-directory", "d", "--identity", "k y", "--to-kubeconfig", "b", "--source-is-off"],
+        &[
+            "move",
+            "--from-directory",
+            "d",
+            "--identity",
+            "k y",
+            "--to-kubeconfig",
+            "b",
+            "--accept",
+            "source-may-run",
+        ],
         &["rollback", "--source-gone", "--from-directory", "d", "--identity", "k", "--to-kubeconfig", "b"],
         &["move", "--kubeconfig", "a", "--to-directory", "d", "--handover"],
         &["resume", "--kubeconfig", "a", "--to-kubeconfig", "b", "--imported", "--plugins", "p"],
-        &["rollback", "--kubeconfig", "a", "--not-imported"],
-        &["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b", "--not-imported"],
+        &["rollback", "--kubeconfig", "a", "--accept", "maybe-imported"],
+        &["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b", "--accept", "maybe-imported"],
         &["move", "--kubeconfig", "a", "--to-kubeconfig", "b", "--report", "r.html"],
     ];
 
@@ -389,7 +441,9 @@ pub(crate) mod tests {
                         (Task::Resume(_), Next::ResumeWithoutSource) => after.options(None).source_gone,
                         (Task::Rollback(_), Next::RollbackWithoutTarget) => after.options(None).target_gone,
                         (Task::Resume(_), Next::ResumeImported) => after.options(None).imported,
-                        (Task::Rollback(_), Next::RollbackNotImported) => after.options(None).not_imported,
+                        (Task::Rollback(_), Next::RollbackNotImported) => {
+                            after.options(None).accept.contains(Risk::MaybeImported)
+                        }
                         (Task::Move(_) | Task::Plan(_), Next::Resume) => commands.no_records || same,
                         _ => false,
                     };
@@ -401,11 +455,9 @@ pub(crate) mod tests {
                     assert_eq!(there.record_namespace, here.record_namespace, "{line}");
                     if matches!(task, Task::Resume(_)) {
                         assert_eq!((&after.with, &after.add), (&before.with, &before.add), "{line}");
-                        assert_eq!(
-                            (here.no_wait, here.use_existing),
-                            (there.no_wait, there.use_existing),
-                            "{line}"
-                        );
+                        let mut usable = there.accept;
+                        usable.remove(Risk::MaybeImported);
+                        assert_eq!(here.accept, usable, "{line}");
                         assert_eq!(here.which.as_deref(), move_id, "{line}");
                     }
                 }
@@ -422,7 +474,10 @@ pub(crate) mod tests {
         assert_eq!(lines(&["plan", "--to-directory", "d"]), [true, true, true, false, true, false, true]);
         assert_eq!(lines(&["plan", "--to-kubeconfig", "b"]), [true; 7]);
         assert_eq!(lines(&["rollback", "--target-gone"]), [true, false, true, false, true, false, true]);
-        assert_eq!(lines(&["rollback", "--not-imported"]), [true, false, true, false, true, false, true]);
+        assert_eq!(
+            lines(&["rollback", "--accept", "maybe-imported"]),
+            [true, false, true, false, true, false, true]
+        );
         let from_files = [false, true, false, false, false, false, false];
         assert_eq!(lines(&["plan", "--from-directory", "d"]), from_files);
         let workload = [true, true, true, false, true, true, true];
@@ -490,10 +545,20 @@ pub(crate) mod tests {
         let committed = About { committed: true, ..About::default() };
         let line = commands(&run).0.line(Next::Resume, committed).unwrap();
         assert_eq!(line, "pivot-host resume --to-kubeconfig b");
-        let run = ["move", "--to-kubeconfig", "b", "--plugins", "./plugins", "--unlocked", "--no-wait"];
+        let run = [
+            "move",
+            "--to-kubeconfig",
+            "b",
+            "--plugins",
+            "./plugins",
+            "--unlocked",
+            "--accept",
+            "takeover-unchecked",
+        ];
         let (next, _) = commands(&run);
         let line = |command, id| next.line(command, id).unwrap();
-        let resume = "pivot-host resume --to-kubeconfig b --plugins ./plugins --unlocked --no-wait";
+        let resume =
+            "pivot-host resume --to-kubeconfig b --plugins ./plugins --unlocked --accept takeover-unchecked";
         assert_eq!(line(Next::Resume, About::default()), resume);
         assert_eq!(line(Next::Status, OF_ONE), "pivot-host status --to-kubeconfig b");
         assert_eq!(line(Next::Rollback, OF_ONE), "pivot-host rollback --to-kubeconfig b --move 1234");
@@ -501,8 +566,7 @@ pub(crate) mod tests {
             line(Next::RollbackWithoutTarget, About::default()),
             "pivot-host rollback --target-gone --to-kubeconfig b"
         );
-        let without =
-            "pivot-host resume --source-gone --to-kubeconfig b --plugins ./plugins --unlocked --no-wait";
+        let without = "pivot-host resume --source-gone --to-kubeconfig b --plugins ./plugins --unlocked --accept takeover-unchecked";
         assert_eq!(line(Next::ResumeWithoutSource, About::default()), without);
     }
 }

@@ -17,7 +17,7 @@ use crate::commands::{Command, MoveOrResume};
 use crate::next::Commands;
 use crate::output::{Document, Output, OutputSettings};
 use crate::signals::{self, Interrupted};
-use crate::{agent, controller, describe, exit, logging, plugins, protection, saved, verify};
+use crate::{agent, controller, describe, exit, explain, logging, plugins, protection, saved, verify};
 
 /// Runs the program.
 pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
@@ -55,9 +55,6 @@ fn run_typed(typed: &[OsString]) -> u8 {
     };
     let output = output_for(look.color, settings);
     logging::start(&look, &output);
-    if !cli.risks_from_environment.is_empty() {
-        output.warn(format!("accepted, from the environment: {}", cli.risks_from_environment.join(", ")));
-    }
     match args::check(cli) {
         Ok(task) => dispatch(&task, typed, &output),
         Err(args::UsageError(text)) => {
@@ -124,6 +121,7 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             return runtime.block_on(verify::run(directory, output));
         }
         Task::SavedPlan(verb) => return saved::run(verb, output),
+        Task::Explain(risk) => return explain::run(*risk, output),
         Task::Controller(typed) => {
             let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
             let code = runtime.block_on(controller::run(typed, output));
@@ -213,6 +211,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             Task::Rbac(_, roles) => command.rbac(roles).await,
             Task::SavedPlan(_)
             | Task::Describe(_)
+            | Task::Explain(_)
             | Task::Verify(_)
             | Task::Plugin(_)
             | Task::Controller(_)

@@ -157,13 +157,13 @@ mod example {
         let output = host(&line);
         assert_eq!(code(&output), 3);
         assert!(out(&output).contains("Problems (1):"), "{}", out(&output));
-        assert!(out(&output).contains("--move-paused"), "{}", out(&output));
+        assert!(out(&output).contains("--accept already-paused"), "{}", out(&output));
         assert!(err(&output).contains("state: nothing is changed on either side"), "{}", err(&output));
         let output = host(&[&line[..], &["-o", "json"]].concat());
         let document = json(&output);
         assert_eq!(code(&output), 3);
         assert_eq!((&document["kind"], document["refusals"].as_array().unwrap().len()), (&"Plan".into(), 1));
-        assert_eq!(code(&host(&[&line[..], &["--move-paused"]].concat())), 0);
+        assert_eq!(code(&host(&[&line[..], &["--accept", "already-paused"]].concat())), 0);
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod example {
         assert_eq!(json(&again)["summary"]["objects"], 121);
 
         // Nothing in it is overwritten.
-        for flags in [&["--to-directory", to][..], &["--to-directory", to, "--accept-unprovisioned"]] {
+        for flags in [&["--to-directory", to][..], &["--to-directory", to, "--accept", "unprovisioned"]] {
             let second = of_example("move", flags);
             assert_eq!(code(&second), 3);
             assert!(err(&second).contains("belongs to move"), "{}", err(&second));
@@ -336,7 +336,7 @@ mod example {
         );
 
         // Another move, into what is now this one's.
-        let stopped = of_example("move", &[flags.as_slice(), &["--accept-unprovisioned"]].concat());
+        let stopped = of_example("move", &[flags.as_slice(), &["--accept", "unprovisioned"]].concat());
         assert_eq!(code(&stopped), 3);
         let last: Value = serde_json::from_str(err(&stopped).lines().last().unwrap()).unwrap();
         assert_eq!((&last["event"], &last["level"]), (&"message".into(), &"info".into()), "{last}");
@@ -497,9 +497,7 @@ mod example {
     fn the_environment_stands_in_for_flags() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
         command.env_clear().arg("plan").env("PIVOT_HOST_FROM_DIRECTORY", example());
-        command
-            .env("PIVOT_HOST_WITHOUT_PLUGIN_FOR", "BareMetalHost.metal3.io")
-            .env("PIVOT_HOST_OUTPUT", "yaml");
+        command.env("PIVOT_HOST_OUTPUT", "yaml");
         let output = command.output().unwrap();
         assert_eq!(code(&output), 0, "{}", err(&output));
         assert!(
@@ -509,31 +507,20 @@ mod example {
         );
     }
 
-    /// A variable may be left over from another command: nobody typed that risk.
+    /// A variable may be left over from another command.
     #[test]
-    fn risks_from_the_environment_are_named() {
+    fn no_variable_accepts_a_risk() {
         let run = |variables: &[(&str, &str)], arguments: &[&str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
             command.env_clear().args(arguments).arg("--from-directory").arg(example());
-            err(&command.envs(variables.iter().copied()).output().unwrap())
+            let output = command.envs(variables.iter().copied()).output().unwrap();
+            out(&output) + &err(&output)
         };
-        let risks = [
-            ("PIVOT_HOST_NO_WAIT", "1"),
-            ("PIVOT_HOST_MOVE_PAUSED", "false"),
-            ("PIVOT_HOST_ACCEPT_LOSS", "Secret"),
-        ];
-        for arguments in [&["plan", "-q"], &["plan", "-v"]] {
-            let said = run(&risks, arguments);
-            let named = "accepted, from the environment: PIVOT_HOST_ACCEPT_LOSS, PIVOT_HOST_NO_WAIT\n";
-            assert!(said.contains(named), "{said}");
-        }
-        let typed = run(&[], &["plan", "--no-wait"]);
-        assert!(!typed.contains("from the environment"), "{typed}");
-
-        let odd = run(&[("PIVOT_HOST_NO_WAIT", "banana")], &["plan"]);
-        assert!(odd.contains("invalid value 'banana' for 'PIVOT_HOST_NO_WAIT'"), "{odd}");
-        let excluded = run(&risks, &["move", "--plan", "p.json", "--to-kubeconfig", "b"]);
-        assert!(excluded.contains("PIVOT_HOST_NO_WAIT") && !excluded.contains("--no-wait"), "{excluded}");
+        let risks = [("PIVOT_HOST_ACCEPT", "takeover-unchecked"), ("PIVOT_HOST_TAKE_OVER", "true")];
+        let said = run(&risks, &["plan", "-v"]);
+        assert!(!said.contains("accepted"), "{said}");
+        let typed = run(&[], &["plan", "-v", "--accept", "takeover-unchecked"]);
+        assert!(typed.contains("accepted") && typed.contains("(takeover-unchecked)"), "{typed}");
     }
 
     #[test]

@@ -146,13 +146,13 @@ mod reading {
             assert!(output.status.success(), "{arguments:?}: {err}");
             String::from_utf8(output.stdout).unwrap()
         };
-        let plan = run(&with(&PLAN, &["--add", "bom.yaml", "--accept-unprovisioned"]));
+        let plan = run(&with(&PLAN, &["--add", "bom.yaml", "--accept", "unprovisioned"]));
         assert!(plan.contains("2 objects (1 Cluster), 1 of them added, from "), "{plan}");
         assert!(plan.contains("Added in the target (1):\n  ConfigMap a/bom: from bom.yaml\n"), "{plan}");
         assert!(!plan.contains("kept"), "{plan}");
-        let plan = run(&with(&PLAN, &["--add", "bom.yaml", "--accept-unprovisioned", "--tree"]));
+        let plan = run(&with(&PLAN, &["--add", "bom.yaml", "--accept", "unprovisioned", "--tree"]));
         assert!(plan.contains("ConfigMap a/bom  (added from bom.yaml)"), "{plan}");
-        let copied = run(&with(&MOVE, &["--add", "bom.yaml", "--accept-unprovisioned"]));
+        let copied = run(&with(&MOVE, &["--add", "bom.yaml", "--accept", "unprovisioned"]));
         assert!(copied.starts_with("Copied: 1 object, 1 added, from "), "{copied}");
         let written = fs::read_dir(dir.path().join("target")).unwrap().map(|file| file.unwrap().path());
         let written: Vec<String> = written.filter_map(|file| fs::read_to_string(file).ok()).collect();

@@ -138,7 +138,10 @@ mod foreign {
         ("a time", |_, words| {
             typed(&["move", "--from-directory", ".", "--to-directory", "c", "--timeout"], words)
         }),
-        ("a kind that was typed", |_, words| typed(&["plan", "--accept-loss"], words)),
+        ("a risk that was typed", |_, words| typed(&["plan", "--accept"], words)),
+        ("a kind that was typed", |_, words| {
+            typed(&["plan", "--accept"], &format!("dependents-lost={words}"))
+        }),
         ("a hook that was typed", |_, words| {
             typed(&["plugin", "run", "a", "--objects", "b", "--hook"], words)
         }),

@@ -1,9 +1,10 @@
 //! The CustomResourceDefinition of Pivots. Its fields are those of [`Spec`](crate::resource::Spec); a test compares them.
 
+use pivot_core::risk::Risk;
 use serde_json::{Map, Value, json};
 
 use crate::resource::{
-    GROUP, NO_AGENT, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, OWN_TARGET, REQUEST, SAME_CLUSTER, VERSION,
+    GROUP, NO_AGENT, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, OWN_TARGET, REQUEST, RISKS, SAME_CLUSTER, VERSION,
 };
 use crate::status::LONGEST_MESSAGE;
 
@@ -31,23 +32,14 @@ struct Most {
 
 /// Each Cluster's name is the value of a label, too.
 const CLUSTERS: Most = Most { entries: 100, length: 63 };
-const KINDS: Most = Most { entries: 24, length: 200 };
+const KINDS: Most = Most { entries: 16, length: 128 };
 const PARTS: Most = Most { entries: 32, length: 400 };
 /// Makes a server keep the fields that a schema doesn't have. Otherwise it drops them without a word, and a Pivot whose `clusters`
 /// is mistyped would move all of them; so they reach the controller, which refuses the Pivot.
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 /// Options that may change while the move is under way: those that a move is resumed with at a terminal.
-const CHANGEABLE: [&str; 9] = [
-    "acceptPluginChange",
-    "acceptUnverified",
-    "assumePaused",
-    "gateTimeoutSeconds",
-    "noWait",
-    "pauseTimeoutSeconds",
-    "settleConcurrency",
-    "useExisting",
-    "verifyTimeoutSeconds",
-];
+const CHANGEABLE: [&str; 4] =
+    ["gateTimeoutSeconds", "pauseTimeoutSeconds", "settleConcurrency", "verifyTimeoutSeconds"];
 /// How parts of what moves are written.
 const FORMS_OF_PARTS: &str =
     "KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
@@ -96,9 +88,10 @@ fn schema() -> Value {
                 what_moves_is_unchanged()
             ),
             "message": format!(
-                "the move is under way or has ended, and only these options can be changed: {}; for anything else delete this \
-                 Pivot, which undoes the move if it is not committed, and make another",
-                CHANGEABLE.join(", ")
+                "the move is under way or has ended, and only these options can be changed: {}, and of accept {}; for anything \
+                 else delete this Pivot, which undoes the move if it is not committed, and make another",
+                CHANGEABLE.join(", "),
+                changeable_risks().join(", ")
             ),
         }],
     })
@@ -118,12 +111,24 @@ fn what_moves_is_unchanged() -> String {
         let field = format!("spec.{name}");
         unchanged(&|of| format!("has({of}.{field})"), &field)
     });
-    let options =
-        names(&options).into_iter().filter(|name| !CHANGEABLE.contains(&name.as_str())).map(|name| {
-            let field = format!("spec.options.{name}");
-            unchanged(&|of| format!("(has({of}.spec.options) && has({of}.{field}))"), &field)
-        });
-    fields.chain(options).collect::<Vec<_>>().join(" && ")
+    let fixed = |name: &String| name != "accept" && !CHANGEABLE.contains(&name.as_str());
+    let options = names(&options).into_iter().filter(fixed).map(|name| {
+        let field = format!("spec.options.{name}");
+        unchanged(&|of| format!("(has({of}.spec.options) && has({of}.{field}))"), &field)
+    });
+    fields.chain(options).chain([fixed_risks_are_unchanged()]).collect::<Vec<_>>().join(" && ")
+}
+
+/// A rule that the risks of the choice of objects are as they were.
+fn fixed_risks_are_unchanged() -> String {
+    let codes = changeable_risks().iter().map(|code| format!("'{code}'")).collect::<Vec<_>>().join(", ");
+    let fixed = |of: &str| {
+        let accept = format!("{of}.spec.options.accept");
+        format!(
+            "(has({of}.spec.options) && has({accept}) ? {accept}.filter(risk, !(risk.code in [{codes}])) : [])"
+        )
+    };
+    format!("{} == {}", fixed("self"), fixed("oldSelf"))
 }
 
 fn name(description: &str) -> Value {
@@ -137,10 +142,6 @@ fn list(description: &str, most: Most) -> Value {
     let items =
         json!({"type": "string", "minLength": 1, "maxLength": most.length, "pattern": TYPED_CHARACTERS});
     json!({"type": "array", "description": description, "maxItems": most.entries, "items": items})
-}
-
-fn flag(description: &str) -> Value {
-    json!({"type": "boolean", "description": description})
 }
 
 fn seconds(description: &str) -> Value {
@@ -270,30 +271,7 @@ fn options() -> Value {
                     PARTS,
                 ),
             ),
-            ("dropOwner", list("Kinds to which references may be dropped if the owner doesn't move.", KINDS)),
-            ("acceptLoss", list("Kinds of which objects may be garbage-collected in the source.", KINDS)),
-            (
-                "withoutPluginFor",
-                list("Kinds that are dangerous to move and may move without a plugin.", KINDS),
-            ),
-            ("acceptShared", list("Kinds of pools that may give out addresses on both sides.", KINDS)),
-            (
-                "acceptOldNamespace",
-                list("Kinds that may have the old name of a mapped namespace somewhere.", KINDS),
-            ),
-            ("acceptUnverified", list("Kinds whose controllers in the target are not waited for.", KINDS)),
-            ("movePaused", flag("Clusters that somebody paused may move; they stay paused.")),
-            ("acceptUnprovisioned", flag("Clusters and Machines that are still being built may move.")),
-            (
-                "useExisting",
-                flag("What others need too and is in the target already is used, although it differs."),
-            ),
-            (
-                "acceptPluginChange",
-                flag("A committed move may go on with other plugins than it was begun with."),
-            ),
-            ("assumePaused", flag("The source's controllers are off: they are not waited for.")),
-            ("noWait", flag("The target's controllers are not waited for.")),
+            ("accept", accept()),
             (
                 "pauseTimeoutSeconds",
                 seconds("How long to wait for controllers to acknowledge the pause; by default 300."),
@@ -315,6 +293,23 @@ fn options() -> Value {
             ),
         ],
     )
+}
+
+/// The risks that may be accepted while the move is under way, as well.
+fn changeable_risks() -> Vec<&'static str> {
+    RISKS.iter().filter(|risk| !risk.is_of_scope()).map(|risk| risk.code()).collect()
+}
+
+fn accept() -> Value {
+    let codes = RISKS.map(Risk::code);
+    let code = json!({"type": "string", "description": "Code of the risk, as a refusal prints it.", "maxLength": SHOWN, "enum": codes});
+    let kinds = list("Kinds for which the risk is accepted, if it takes kinds.", KINDS);
+    let risk = spec_object("A risk that the move accepts.", &["code"], &[("code", code), ("kinds", kinds)]);
+    json!({
+        "type": "array", "maxItems": codes.len(), "items": risk,
+        "description": "Risks that the move accepts. pivot-host explain CODE describes a risk.",
+        "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["code"],
+    })
 }
 
 fn status() -> Value {
@@ -370,7 +365,7 @@ mod tests {
     use pivot_core::record::move_id_for;
     use pivot_core::{Object, Uid};
 
-    use crate::resource::{From, KubeconfigSecret, MoveOptions, Pivot, Spec, To, WhenAway};
+    use crate::resource::{From, KubeconfigSecret, MoveOptions, Pivot, PivotRisk, Spec, To, WhenAway};
     use crate::status::{About, Status};
 
     use super::*;
@@ -510,7 +505,10 @@ mod tests {
             },
             clusters: ["c".to_owned()].into(),
             when_away: WhenAway::Finish,
-            options: MoveOptions::default(),
+            options: MoveOptions {
+                accept: vec![PivotRisk { code: "shared".into(), kinds: vec!["A.g".into()] }],
+                ..MoveOptions::default()
+            },
         };
         same_fields(&serde_json::to_value(full).unwrap(), &spec());
     }
@@ -520,7 +518,8 @@ mod tests {
         let (rule, options) = (what_moves_is_unchanged(), options());
         for name in options["properties"].as_object().unwrap().keys() {
             let compared = rule.contains(&format!("self.spec.options.{name} == oldSelf.spec.options.{name}"));
-            assert_ne!(compared, CHANGEABLE.contains(&name.as_str()), "{name}");
+            let is_changeable = CHANGEABLE.contains(&name.as_str()) || name == "accept";
+            assert_ne!(compared, is_changeable, "{name}");
         }
         assert!(
             rule.contains("self.spec.to == oldSelf.spec.to") && rule.contains("oldSelf.spec.clusters"),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::names::OURS;
 use pivot_core::part::Part;
+use pivot_core::risk::{AcceptedRisk, AcceptedRisks, InvalidRisk, Risk};
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::typed;
 use pivot_core::usable::odd_name;
@@ -138,6 +139,17 @@ pub(crate) fn entry() -> String {
     ENTRY.to_owned()
 }
 
+/// A risk that a Pivot accepts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PivotRisk {
+    /// Code of the risk.
+    pub code: String,
+    /// Kinds for which the risk is accepted, if it takes kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<String>,
+}
+
 /// Options of the move, by the names of the flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -146,30 +158,8 @@ pub struct MoveOptions {
     pub exclude: Vec<String>,
     /// What is copied, and stays too. Of the Pivot's own cluster, what is in its namespace.
     pub carry: Vec<String>,
-    /// Kinds to which references may be dropped.
-    pub drop_owner: Vec<String>,
-    /// Kinds of which objects may be garbage-collected.
-    pub accept_loss: Vec<String>,
-    /// Kinds that may move without a plugin.
-    pub without_plugin_for: Vec<String>,
-    /// Kinds of pools that may give out addresses on both sides.
-    pub accept_shared: Vec<String>,
-    /// Kinds that may have the old name of a mapped namespace somewhere.
-    pub accept_old_namespace: Vec<String>,
-    /// Kinds whose controllers in the target are not waited for.
-    pub accept_unverified: Vec<String>,
-    /// Clusters that somebody paused may move.
-    pub move_paused: bool,
-    /// Clusters that are still being built may move.
-    pub accept_unprovisioned: bool,
-    /// What is in the target already is used, although it differs.
-    pub use_existing: bool,
-    /// A committed move may go on with other plugins than it was begun with.
-    pub accept_plugin_change: bool,
-    /// The source's controllers are off.
-    pub assume_paused: bool,
-    /// The target's controllers are not waited for.
-    pub no_wait: bool,
+    /// Risks that the move accepts.
+    pub accept: Vec<PivotRisk>,
     /// How long to wait for the pause.
     pub pause_timeout_seconds: Option<u32>,
     /// How long plugins' checks may make the move wait.
@@ -273,18 +263,7 @@ impl Spec {
         let MoveOptions {
             exclude,
             carry,
-            drop_owner,
-            accept_loss,
-            without_plugin_for,
-            accept_shared,
-            accept_old_namespace,
-            accept_unverified,
-            move_paused,
-            accept_unprovisioned,
-            use_existing,
-            accept_plugin_change,
-            assume_paused,
-            no_wait,
+            accept,
             pause_timeout_seconds,
             gate_timeout_seconds,
             verify_timeout_seconds,
@@ -310,29 +289,20 @@ impl Spec {
         }
         let there = if to.is_own() { own } else { to.namespace.as_deref().unwrap_or(namespace) };
         let pairs = (there != namespace).then(|| (namespace.to_owned(), there.to_owned()));
+        let (of_scope, accept) = accepted_risks(accept)?.split_scope();
         let scope = Scope {
             clusters: clusters.iter().map(|name| ClusterName::new(namespace, name)).collect(),
             exclude: parts("exclude", exclude)?,
             carry: if from.is_own() { within(own, parts("carry", carry)?)? } else { parts("carry", carry)? },
-            drop_owners: kinds("dropOwner", drop_owner)?,
-            accept_loss: kinds("acceptLoss", accept_loss)?,
-            without_plugin_for: kinds("withoutPluginFor", without_plugin_for)?,
-            accept_shared: kinds("acceptShared", accept_shared)?,
             namespace_map: NamespaceMap::new(pairs).map_err(|error| format!("to.namespace: {error}"))?,
-            accept_old_namespace: kinds("acceptOldNamespace", accept_old_namespace)?,
-            move_paused: *move_paused,
-            accept_unprovisioned: *accept_unprovisioned,
+            accept: of_scope,
             ..Scope::new(Namespaces::One(namespace.to_owned()))
         };
         let usual = Options::new(scope);
         let seconds =
             |given: &Option<u32>, usual| given.map_or(usual, |given| Duration::from_secs(given.into()));
         Ok(Options {
-            use_existing: *use_existing,
-            accept_plugin_change: *accept_plugin_change,
-            assume_paused: *assume_paused,
-            no_wait: *no_wait,
-            accept_unverified: kinds("acceptUnverified", accept_unverified)?,
+            accept,
             pause_timeout: seconds(pause_timeout_seconds, usual.pause_timeout),
             gate_timeout: seconds(gate_timeout_seconds, usual.gate_timeout),
             verify_timeout: seconds(verify_timeout_seconds, usual.verify_timeout),
@@ -363,20 +333,36 @@ fn within(own: &str, parts: BTreeSet<Part>) -> Result<BTreeSet<Part>, String> {
 }
 
 fn parts(option: &str, given: &[String]) -> Result<BTreeSet<Part>, String> {
-    each(option, given, typed::part)
+    let part = |text: &String| typed::part(text).map_err(|why| format!("options.{option} {text:?}: {why}"));
+    given.iter().map(part).collect()
 }
 
-fn kinds(option: &str, given: &[String]) -> Result<BTreeSet<GroupKind>, String> {
-    each(option, given, typed::kind)
-}
+/// The risks that a Pivot can accept.
+pub(crate) const RISKS: [Risk; 12] = [
+    Risk::OwnerDropped,
+    Risk::DependentsLost,
+    Risk::NoPlugin,
+    Risk::Shared,
+    Risk::OldNamespace,
+    Risk::AlreadyPaused,
+    Risk::Unprovisioned,
+    Risk::ExistingDiffers,
+    Risk::PauseUnchecked,
+    Risk::Unverified,
+    Risk::TakeoverUnchecked,
+    Risk::PluginsChanged,
+];
 
-fn each<T: Ord>(
-    option: &str,
-    given: &[String],
-    read: impl Fn(&str) -> Result<T, String>,
-) -> Result<BTreeSet<T>, String> {
-    let one = |text: &String| read(text).map_err(|why| format!("options.{option} {text:?}: {why}"));
-    given.iter().map(one).collect()
+fn accepted_risks(accept: &[PivotRisk]) -> Result<AcceptedRisks, String> {
+    let mut risks = Vec::new();
+    for PivotRisk { code, kinds } in accept {
+        let wrong = |why: String| format!("options.accept {code:?}: {why}");
+        let known = code.parse().ok().filter(|risk| RISKS.contains(risk));
+        let risk = known.ok_or_else(|| wrong("not a risk that a Pivot can accept".to_owned()))?;
+        let kind = |text: &String| typed::kind(text).map_err(|why| wrong(format!("{text:?}: {why}")));
+        risks.push(AcceptedRisk { code: risk, kinds: kinds.iter().map(kind).collect::<Result<_, _>>()? });
+    }
+    risks.try_into().map_err(|error: InvalidRisk| format!("options.accept: {error}"))
 }
 
 #[cfg(test)]
@@ -392,9 +378,36 @@ mod tests {
             serde_json::from_value::<Spec>(spec).unwrap().options("a").unwrap()
         };
         let usual = options(json!({}));
-        assert!(!usual.accept_plugin_change && !usual.no_wait);
-        let set = options(json!({"acceptPluginChange": true, "noWait": true, "verifyTimeoutSeconds": 7}));
-        assert!(set.accept_plugin_change && set.no_wait);
+        assert!(usual.accept.is_empty() && usual.scope.accept.is_empty());
+        let accept = json!([
+            {"code": "plugins-changed"}, {"code": "takeover-unchecked"}, {"code": "no-plugin", "kinds": ["Host.metal3.io"]},
+        ]);
+        let set = options(json!({"accept": accept, "verifyTimeoutSeconds": 7}));
+        assert!(set.accept.contains(Risk::PluginsChanged) && set.accept.contains(Risk::TakeoverUnchecked));
+        assert!(set.scope.accept.contains_kind(Risk::NoPlugin, &GroupKind::new("metal3.io", "Host")));
         assert_eq!(set.verify_timeout, Duration::from_secs(7));
+    }
+
+    #[test]
+    fn risks_that_a_pivot_cannot_accept_are_refused() {
+        for (accept, why) in [
+            (
+                json!({"code": "source-may-run"}),
+                "options.accept \"source-may-run\": not a risk that a Pivot can accept",
+            ),
+            (json!({"code": "no-plugin"}), "options.accept: no-plugin is accepted for a kind"),
+            (
+                json!({"code": "unprovisioned", "kinds": ["A.g"]}),
+                "options.accept: unprovisioned takes no kind",
+            ),
+            (
+                json!({"code": "shared", "kinds": ["machine"]}),
+                "options.accept \"shared\": \"machine\": not a kind",
+            ),
+        ] {
+            let spec = json!({"to": {"cluster": "c"}, "options": {"accept": [accept]}});
+            let refused = serde_json::from_value::<Spec>(spec).unwrap().options("a").unwrap_err();
+            assert!(refused.starts_with(why), "{refused}");
+        }
     }
 }

@@ -33,8 +33,8 @@ pub fn describe_stop(why: &str, state: &str) -> String {
 /// Separates the heading of a list from its first item.
 const HEADING_ENDS: &str = ": ";
 
-/// Writes flags of `pivot-host move` as options of a Pivot, which have the same names: `--accept-loss KIND` is
-/// `options.acceptLoss: [KIND]`.
+/// Writes flags of `pivot-host move` as options of a Pivot, which have the same names: `--exclude KIND` is
+/// `options.exclude: [KIND]`, and `--accept CODE=KIND` is `options.accept: [{code: CODE, kinds: [KIND]}]`.
 fn name_options(text: &str) -> String {
     let options = serde_json::to_value(MoveOptions::default()).unwrap_or_default();
     let mut words = text.split(' ').peekable();
@@ -51,14 +51,22 @@ fn name_options(text: &str) -> String {
             Some(Value::Array(_)) if after.is_empty() && words.peek().is_some() => {
                 let value = words.next().unwrap_or_default();
                 let bare = value.trim_end_matches([',', ';', ':', '.', ')', '`']);
-                format!("{before}options.{name}: [{bare}]{}", value.get(bare.len()..).unwrap_or_default())
+                let entry = if flag == "accept" { risk_entry(bare) } else { bare.to_owned() };
+                format!("{before}options.{name}: [{entry}]{}", value.get(bare.len()..).unwrap_or_default())
             }
-            Some(Value::Bool(_)) => format!("{before}options.{name}: true{after}"),
             Some(_) => format!("{before}options.{name}{after}"),
             None => word.to_owned(),
         });
     }
     named.join(" ")
+}
+
+/// Writes `CODE` or `CODE=KIND` as an entry of a list.
+fn risk_entry(value: &str) -> String {
+    match value.split_once('=') {
+        Some((code, kind)) => format!("{{code: {code}, kinds: [{kind}]}}"),
+        None => format!("{{code: {value}}}"),
+    }
 }
 
 fn camel_case(flag: &str) -> String {
@@ -78,12 +86,12 @@ mod tests {
 
     #[test]
     fn stop_is_described_in_one_line() {
-        let refused = "refused, for 2 reasons\n  - source: a is bad\n    fix it, or accept the danger: --without-plugin-for \
-                       Host.metal3.io\n  - target: b is taken";
+        let refused = "refused, for 2 reasons\n  - source: a is bad\n    fix it, or accept the danger: --accept \
+                       no-plugin=Host.metal3.io\n  - target: b is taken";
         assert_eq!(
             describe_stop(refused, "nothing is changed on either side by this command"),
-            "refused, for 2 reasons: source: a is bad; fix it, or accept the danger: options.withoutPluginFor: \
-             [Host.metal3.io]; target: b is taken (nothing is changed on either side by this attempt)"
+            "refused, for 2 reasons: source: a is bad; fix it, or accept the danger: options.accept: \
+             [{code: no-plugin, kinds: [Host.metal3.io]}]; target: b is taken (nothing is changed on either side by this attempt)"
         );
         let waited = "nothing is deleted, because the target's controllers have not taken over:\n  Machine a/m\nfix: wait";
         assert_eq!(
@@ -97,14 +105,14 @@ mod tests {
     fn flags_become_options_of_the_same_name() {
         for (flags, options) in [
             (
-                "resume with --accept-unverified KIND.group for it",
-                "resume with options.acceptUnverified: [KIND.group] for it",
+                "resume with --accept unverified=KIND.group for it",
+                "resume with options.accept: [{code: unverified, kinds: [KIND.group]}] for it",
             ),
+            ("one: --exclude A.b or --exclude C.d", "one: options.exclude: [A.b] or options.exclude: [C.d]"),
             (
-                "one: --accept-loss A.b or --accept-loss C.d",
-                "one: options.acceptLoss: [A.b] or options.acceptLoss: [C.d]",
+                "move it paused: --accept already-paused, or don't",
+                "move it paused: options.accept: [{code: already-paused}], or don't",
             ),
-            ("move it paused: --move-paused, or don't", "move it paused: options.movePaused: true, or don't"),
             ("(--exclude), `--carry Secret`", "(options.exclude), `options.carry: [Secret]`"),
             // A Pivot has no option for it.
             ("add --cluster a/b -- or --exclude", "add --cluster a/b -- or options.exclude"),

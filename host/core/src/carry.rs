@@ -21,6 +21,7 @@ use crate::plan::{CARRIED_NONE, Note};
 use crate::refusal::{Refusal, some_of};
 use crate::relations::{Relations, Said};
 use crate::remedy::Remedy;
+use crate::risk::Risk;
 use crate::scope::{ClusterName, Scope};
 use crate::selection::{Chosen, Selection};
 use crate::{GroupKind, Key, Object, Side};
@@ -252,7 +253,7 @@ impl Carrier<'_> {
     }
 
     fn accepted(&self, kind: &GroupKind) -> bool {
-        self.scope.accept_shared.contains(kind)
+        self.scope.accept.contains_kind(Risk::Shared, kind)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
 use crate::release::{Fate, ReleaseList};
 use crate::remedy::Remedy;
+use crate::risk::Risk;
 use crate::scope::Scope;
 use crate::shell::Kubectl;
 use crate::{GroupKind, Key, Kind, Side, names};
@@ -22,7 +23,7 @@ use crate::{GroupKind, Key, Kind, Side, names};
 /// What would be garbage-collected in the source: one refusal per kind.
 ///
 /// An owner that doesn't exist anywhere does not save its dependent. Dependents of an object that a plugin leaves are left with
-/// it; `--accept-loss` covers the kinds it names and no others.
+/// it; `--accept dependents-lost` covers the kinds it names and no others.
 pub fn collateral(
     plan: &Plan,
     scope: &Scope,
@@ -34,7 +35,9 @@ pub fn collateral(
     let kept = plan.kept().map(|step| (&step.uid, step.key.namespace.as_deref()));
     let left = |bystander: &Bystander<'_>| relations.left(&bystander.meta.uid).is_some();
     let lost = collected(&deleted, kept, bystanders, left);
-    for Lost { object, owner, .. } in lost.into_iter().filter(|lost| matters(lost, &scope.accept_loss)) {
+    for Lost { object, owner, .. } in
+        lost.into_iter().filter(|lost| matters(lost, scope.accept.kinds(Risk::DependentsLost)))
+    {
         let owner = object.meta.owner_references.iter().find(|reference| reference.uid == *owner);
         let owner = owner.map(|owner| Key::new(owner.group_kind(), None, &owner.name));
         let entry = by_kind.entry(&object.kind.group_kind);

@@ -10,6 +10,7 @@ use crate::names::GROUP_ADDONS;
 use crate::plan::Plan;
 use crate::refusal::{Refusal, some_of};
 use crate::remedy::Remedy;
+use crate::risk::Risk;
 use crate::scope::Scope;
 use crate::soft::{TEMPLATE, is_cluster_class};
 
@@ -52,7 +53,7 @@ pub(crate) fn needs_plugin(plan: &Plan, scope: &Scope, handled: &BTreeSet<GroupK
     let mut found: BTreeMap<&GroupKind, Vec<_>> = BTreeMap::new();
     for step in &plan.steps {
         let kind = &step.key.group_kind;
-        if !handled.contains(kind) && !scope.without_plugin_for.contains(kind) {
+        if !handled.contains(kind) && !scope.accept.contains_kind(Risk::NoPlugin, kind) {
             found.entry(kind).or_default().push(step.key.clone());
         }
     }

@@ -69,6 +69,7 @@ pub mod refusal;
 pub mod relations;
 pub mod release;
 pub mod remedy;
+pub mod risk;
 pub mod saved_plan;
 pub mod scope;
 pub mod select;

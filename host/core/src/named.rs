@@ -24,6 +24,7 @@ use crate::mentions::Mentions;
 use crate::names::{GROUP_CLUSTER, LABEL_CLUSTER};
 use crate::plan::Note;
 use crate::reach::is_inside;
+use crate::risk::Risk;
 use crate::scope::{ClusterName, Scope};
 use crate::selection::{Chosen, Named, Selection};
 use crate::soft::{TEMPLATE, cluster_name_of, is_cluster};
@@ -151,7 +152,8 @@ impl Finder<'_> {
 
     /// Whether Clusters on both sides may use it.
     fn is_sharable(&self, object: usize) -> bool {
-        let accepted = |object: &Object| self.scope.accept_shared.contains(&object.kind.group_kind);
+        let accepted =
+            |object: &Object| self.scope.accept.contains_kind(Risk::Shared, &object.kind.group_kind);
         self.is_passive(object) || self.is_acceptable(object) && self.is(object, accepted)
     }
 

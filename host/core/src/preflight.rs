@@ -14,6 +14,7 @@ use crate::pause;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::remedy::Remedy;
+use crate::risk::Risk;
 use crate::scope::Scope;
 use crate::shell::Kubectl;
 use crate::soft::{is_cluster, is_cluster_class};
@@ -47,7 +48,7 @@ fn check(object: &Object, key: &Key, scope: &Scope, ours: Option<&str>) -> Resul
     if is_cluster(kind) || is_cluster_class(kind) {
         refusals.extend(already_paused(object, key, scope, ours)?);
     }
-    if scope.accept_unprovisioned {
+    if scope.accept.contains(Risk::Unprovisioned) {
         return Ok(refusals);
     }
     let missing = if is_cluster(kind) {
@@ -104,7 +105,7 @@ fn already_paused(
             Remedy::EndOtherMove,
         )));
     }
-    if scope.move_paused {
+    if scope.accept.contains(Risk::AlreadyPaused) {
         return Ok(None);
     }
     let refusal = Refusal::source(

@@ -298,13 +298,7 @@ impl Record {
                 && accept_changed.len() <= MOST_KINDS
                 && accept_changed.iter().all(|kind| odd_kind(kind).is_none())
         });
-        let accepted = [
-            &scope.drop_owners,
-            &scope.accept_loss,
-            &scope.without_plugin_for,
-            &scope.accept_shared,
-            &scope.accept_old_namespace,
-        ];
+        let mut accepted = scope.accept.iter().map(|(_, kinds)| kinds).chain([kinds]);
         let asked_for = match &scope.namespaces {
             Namespaces::All => None,
             Namespaces::One(one) => Some(one),
@@ -351,7 +345,7 @@ impl Record {
             (added().all(|key| odd_kind(&key.group_kind).is_none()), "kinds of added objects"),
             (of_added.all(|name| odd_name(name).is_none()), "names of added objects"),
             (scope.added.iter().all(|added| odd_id(&added.uid.0).is_none()), "added objects"),
-            (accepted.into_iter().chain([kinds]).all(|kinds| kinds.len() <= MOST_KINDS), "number of kinds"),
+            (accepted.all(|kinds| kinds.len() <= MOST_KINDS), "number of kinds"),
             (kinds.len().saturating_mul(touched.len()) <= MOST_LISTS, "number of kinds and namespaces"),
             (kinds.iter().all(|kind| odd_kind(kind).is_none()), "kinds"),
             (source.iter().chain(target).all(|uid| odd_id(&uid.0).is_none()), "source or target"),

@@ -4,7 +4,6 @@
 //! resourceVersions: with a digest of secret data, a reader of the file could verify guesses. Reasons are stored in words, because
 //! a file is read by people and compared by what is to be done, not by why.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -14,9 +13,10 @@ use sha2::{Digest, Sha256};
 use crate::format::Format;
 use crate::plan::{Content, Fate, InTarget, Plan, PluginChange, Step};
 use crate::record::Pin;
+use crate::risk::AcceptedRisks;
 use crate::scope::Scope;
 use crate::words;
-use crate::{GroupKind, Key, Side, Uid};
+use crate::{Key, Side, Uid};
 
 mod compare;
 mod content;
@@ -25,7 +25,7 @@ pub use compare::{Aspect, Difference, Found, aspects_between, differences, diffe
 pub use content::content_of;
 
 /// The version of the file's format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 /// The `kind` of the file.
 const KIND: &str = "SavedPlan";
 /// How much is printed of what a parser says.
@@ -105,14 +105,9 @@ impl fmt::Display for Files {
 pub struct Decisions {
     /// What moves, and the dangers that were accepted with it.
     pub scope: Scope,
-    /// Objects of the target that differ may be used.
-    pub use_existing: bool,
-    /// Nobody waits for the source's controllers to acknowledge the pause.
-    pub assume_paused: bool,
-    /// Nobody waits for the target's controllers.
-    pub no_wait: bool,
-    /// Kinds whose controllers in the target nobody waits for.
-    pub accept_unverified: BTreeSet<GroupKind>,
+    /// The risks that a run accepts.
+    #[serde(default, skip_serializing_if = "AcceptedRisks::is_empty")]
+    pub accept: AcceptedRisks,
     /// The source is handed over in files.
     pub handover: bool,
 }
@@ -223,6 +218,12 @@ pub enum SavedPlanError {
         /// That program's version.
         written_by: String,
     },
+    /// An older program wrote it.
+    #[error("an older pivot-host wrote it in format {format}, and this one ({}) knows format {FORMAT}: make the plan again", env!("CARGO_PKG_VERSION"))]
+    Older {
+        /// Its format.
+        format: u64,
+    },
     /// Its checksum doesn't match.
     #[error("it was changed since it was saved: its checksum does not match what it says")]
     Edited,
@@ -289,6 +290,7 @@ impl SavedPlan {
                 let written_by = words::line(word("writtenBy"), SHOWN);
                 return Err(SavedPlanError::Newer { format, written_by });
             }
+            Some(format) if format < u64::from(FORMAT) => return Err(SavedPlanError::Older { format }),
             _ => {}
         }
         let plan: Self = serde_json::from_value(value).map_err(unreadable)?;

@@ -13,6 +13,7 @@ use crate::mapping::NamespaceMap;
 use crate::names::GROUP_CLUSTER;
 use crate::part::Part;
 use crate::refusal::some_of;
+use crate::risk::{AcceptedRisks, Risk};
 use crate::{GroupKind, Key};
 
 /// How many Clusters, or parts, are named in a line.
@@ -59,52 +60,83 @@ impl fmt::Display for ClusterName {
 
 /// What to move, and which risks the user accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", from = "ReadScope")]
 pub struct Scope {
     /// The version of this format.
-    #[serde(default)]
-    pub format: Format<1>,
+    pub format: Format<2>,
     /// Which namespaces.
     pub namespaces: Namespaces,
     /// `--cluster`: in these namespaces, only these Clusters and what they need; if empty, everything.
-    #[serde(default)]
     pub clusters: BTreeSet<ClusterName>,
     /// `--exclude`: objects that stay.
-    #[serde(default)]
     pub exclude: BTreeSet<Part>,
     /// `--carry`: objects that no rule selects, to be copied and kept.
-    #[serde(default)]
     pub carry: BTreeSet<Part>,
     /// `--add`: objects that the target is to have beside the copies, by their names there. Files have the objects themselves.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub added: BTreeSet<Added>,
-    /// `--drop-owner`: references to owners of these kinds may be dropped if the owner does not move.
-    #[serde(default)]
-    pub drop_owners: BTreeSet<GroupKind>,
-    /// `--accept-loss`: objects of these kinds may be garbage-collected in the source.
-    #[serde(default)]
-    pub accept_loss: BTreeSet<GroupKind>,
-    /// `--without-plugin-for`: dangerous kinds that may move although no plugin handles them.
-    #[serde(default)]
-    pub without_plugin_for: BTreeSet<GroupKind>,
-    /// `--accept-shared`: pools of these kinds may give out addresses on both sides.
-    #[serde(default)]
-    pub accept_shared: BTreeSet<GroupKind>,
     /// `--map-namespace`: namespaces that have another name in the target.
-    #[serde(default, skip_serializing_if = "NamespaceMap::is_empty")]
+    #[serde(skip_serializing_if = "NamespaceMap::is_empty")]
     pub namespace_map: NamespaceMap,
-    /// `--accept-old-namespace`: objects of these kinds may have the old name of a mapped namespace somewhere.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub accept_old_namespace: BTreeSet<GroupKind>,
-    /// `--move-paused`: Clusters that a user paused may move; they stay paused.
+    /// `--accept`: risks of the choice of objects.
+    #[serde(skip_serializing_if = "AcceptedRisks::is_empty")]
+    pub accept: AcceptedRisks,
+}
+
+/// A scope in this format or in format 1, which has a field for each risk.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ReadScope {
     #[serde(default)]
-    pub move_paused: bool,
-    /// `--accept-unprovisioned`: Clusters and Machines that are still being built may move.
+    format: Format<2>,
+    namespaces: Namespaces,
     #[serde(default)]
-    pub accept_unprovisioned: bool,
-    /// `--source-is-off`: no management cluster runs the objects that the source's files were copied from any more.
+    clusters: BTreeSet<ClusterName>,
     #[serde(default)]
-    pub source_is_off: bool,
+    exclude: BTreeSet<Part>,
+    #[serde(default)]
+    carry: BTreeSet<Part>,
+    #[serde(default)]
+    added: BTreeSet<Added>,
+    #[serde(default)]
+    namespace_map: NamespaceMap,
+    #[serde(default)]
+    accept: AcceptedRisks,
+    #[serde(default)]
+    drop_owners: BTreeSet<GroupKind>,
+    #[serde(default)]
+    accept_loss: BTreeSet<GroupKind>,
+    #[serde(default)]
+    without_plugin_for: BTreeSet<GroupKind>,
+    #[serde(default)]
+    accept_shared: BTreeSet<GroupKind>,
+    #[serde(default)]
+    accept_old_namespace: BTreeSet<GroupKind>,
+    #[serde(default)]
+    move_paused: bool,
+    #[serde(default)]
+    accept_unprovisioned: bool,
+    #[serde(default)]
+    source_is_off: bool,
+}
+
+impl From<ReadScope> for Scope {
+    fn from(read: ReadScope) -> Self {
+        let mut accept = read.accept;
+        accept.insert_kinds(Risk::OwnerDropped, read.drop_owners);
+        accept.insert_kinds(Risk::DependentsLost, read.accept_loss);
+        accept.insert_kinds(Risk::NoPlugin, read.without_plugin_for);
+        accept.insert_kinds(Risk::Shared, read.accept_shared);
+        accept.insert_kinds(Risk::OldNamespace, read.accept_old_namespace);
+        let plain = [
+            (Risk::AlreadyPaused, read.move_paused),
+            (Risk::Unprovisioned, read.accept_unprovisioned),
+            (Risk::SourceMayRun, read.source_is_off),
+        ];
+        plain.into_iter().filter(|(_, accepted)| *accepted).for_each(|(risk, _)| accept.insert(risk));
+        let ReadScope { format, namespaces, clusters, exclude, carry, added, namespace_map, .. } = read;
+        Self { format, namespaces, clusters, exclude, carry, added, namespace_map, accept }
+    }
 }
 
 impl Scope {
@@ -117,15 +149,8 @@ impl Scope {
             exclude: BTreeSet::new(),
             carry: BTreeSet::new(),
             added: BTreeSet::new(),
-            drop_owners: BTreeSet::new(),
-            accept_loss: BTreeSet::new(),
-            without_plugin_for: BTreeSet::new(),
-            accept_shared: BTreeSet::new(),
             namespace_map: NamespaceMap::default(),
-            accept_old_namespace: BTreeSet::new(),
-            move_paused: false,
-            accept_unprovisioned: false,
-            source_is_off: false,
+            accept: AcceptedRisks::default(),
         }
     }
 
@@ -228,9 +253,27 @@ mod tests {
     }
 
     #[test]
+    fn each_risk_had_a_field_in_format_1() {
+        let kinds = serde_json::json!([{"group": "g", "kind": "K"}]);
+        let old = serde_json::json!({
+            "format": 1, "namespaces": "all", "dropOwners": kinds, "acceptLoss": kinds, "withoutPluginFor": kinds,
+            "acceptShared": kinds, "acceptOldNamespace": kinds, "movePaused": true, "acceptUnprovisioned": true,
+            "sourceIsOff": true,
+        });
+        let read: Scope = serde_json::from_value(old).unwrap();
+        assert!(
+            read.accept
+                .iter()
+                .map(|(risk, _)| risk)
+                .eq(Risk::ALL.into_iter().filter(|risk| risk.is_of_scope()))
+        );
+        assert!(read.accept.iter().all(|(risk, kinds)| kinds.len() == usize::from(risk.takes_kinds())));
+    }
+
+    #[test]
     fn a_scope_reads_back_from_a_record() {
         let mut scope = Scope::new(Namespaces::One("a".into()));
-        scope.drop_owners.insert(GroupKind::new("g", "K"));
+        scope.accept.insert_kind(Risk::OwnerDropped, GroupKind::new("g", "K"));
         scope.clusters.insert(ClusterName::new("a", "c"));
         scope.exclude.insert(Part::one(&crate::testing::key("Secret a/b")));
         scope.carry.insert(Part::one(&crate::testing::key("Identity i")));

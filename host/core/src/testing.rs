@@ -23,6 +23,7 @@ use crate::plan::{Fate, Plan, plan};
 use crate::reach::{Reach, is_looked_for};
 use crate::refusal::Refusal;
 use crate::relations::{Link, Need, Relations, Said};
+use crate::risk::Risk;
 use crate::scope::{ClusterName, Namespaces, Scope};
 use crate::{GroupKind, Key, Kind, KindLabels, Object, Uid};
 
@@ -170,9 +171,9 @@ impl Case {
         self
     }
 
-    /// `--drop-owner`.
+    /// `--accept owner-dropped`.
     pub(crate) fn drop_owner(mut self, name: &str) -> Self {
-        self.scope.drop_owners.insert(kind(name).group_kind.clone());
+        self.scope.accept.insert_kind(Risk::OwnerDropped, kind(name).group_kind.clone());
         self
     }
 
@@ -188,9 +189,9 @@ impl Case {
         self
     }
 
-    /// `--accept-shared`.
+    /// `--accept shared`.
     pub(crate) fn accept_shared(mut self, name: &str) -> Self {
-        self.scope.accept_shared.insert(kind(name).group_kind.clone());
+        self.scope.accept.insert_kind(Risk::Shared, kind(name).group_kind.clone());
         self
     }
 

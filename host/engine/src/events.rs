@@ -10,7 +10,7 @@
 //!   undone, and objects that changed before the commit are paused and copied once more while `Committed` is under way.
 //! - An object is reported once for each change that this run made to it, after the server's answer. Changes by earlier runs are
 //!   not reported again.
-//! - Names of events, verbs and dangers, and the codes of notes and warnings, are stable. Texts are for people and may change.
+//! - Names of events, verbs and risks, and the codes of notes and warnings, are stable. Texts are for people and may change.
 //!
 //! `docs/events.md` has a table of them.
 
@@ -26,6 +26,7 @@ use std::sync::Arc;
 use pivot_core::hooks::{Finding, Severity};
 use pivot_core::plan::Plan;
 use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Side};
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +36,7 @@ pub(crate) use accepted::accepted;
 pub use accepted::accepted_in_words;
 pub use awaited::Awaited;
 pub use summary::Summary;
-pub use words::{Danger, LeaseState, Verb};
+pub use words::{LeaseState, Verb};
 
 /// How many awaited items an event names.
 const AWAITED: usize = 100;
@@ -58,11 +59,11 @@ pub enum Event {
         #[serde(skip)]
         plan: Arc<Plan>,
     },
-    /// The user accepted a danger. Reported at the beginning, whether or not the danger turns out to apply.
+    /// The user accepted a risk. Reported at the beginning, whether or not the risk turns out to apply.
     Accepted {
-        /// Which.
-        danger: Danger,
-        /// For which kinds; empty if the danger has no kinds.
+        /// Code of the risk.
+        code: Risk,
+        /// For which kinds; empty if the risk takes none.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<GroupKind>,
     },

@@ -40,7 +40,7 @@ mod status;
 pub use checks::approved::end_of;
 pub use checks::rights::Rights;
 pub use clock::{Clock, Moment};
-pub use events::{Awaited, Danger, Event, LeaseState, NoWatcher, Summary, Verb, Watcher, accepted_in_words};
+pub use events::{Awaited, Event, LeaseState, NoWatcher, Summary, Verb, Watcher, accepted_in_words};
 pub use leftover::Leftover;
 pub use options::{DryRun, Options};
 pub use outcome::advice::{Files, KnownSides, OneRecord, Situation, Why};

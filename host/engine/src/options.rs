@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::addition::Addition;
+use pivot_core::risk::AcceptedRisks;
 use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::scope::{ClusterName, Scope};
-use pivot_core::{GroupKind, Key, Side, Uid};
+use pivot_core::{Key, Side, Uid};
 
 /// How much of a run is a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub enum DryRun {
 pub struct Options {
     /// What moves.
     pub scope: Scope,
+    /// Risks that this run accepts, apart from those of the scope.
+    pub accept: AcceptedRisks,
     /// What is added beside it; the scope lists it. From the commit on nobody needs it any more.
     pub added: Arc<[Addition]>,
     /// The saved plan to carry out, and nothing else.
@@ -47,20 +50,10 @@ pub struct Options {
     pub verify_timeout: Duration,
     /// The most held objects to release at once, after waves of one, two, four, … succeeded. At least one.
     pub settle_concurrency: usize,
-    /// The source's controllers are off: don't wait for them to acknowledge the pause.
-    pub assume_paused: bool,
-    /// Don't wait for the target's controllers of these kinds.
-    pub accept_unverified: BTreeSet<GroupKind>,
-    /// Don't wait for the target's controllers.
-    pub no_wait: bool,
     /// Stop once the target has taken over, before anything is deleted from the source.
     pub stop_before_release: bool,
     /// Don't wait for another run's lease to expire.
     pub take_over: bool,
-    /// Use objects of the same name in the target that others need too, although they differ.
-    pub use_existing: bool,
-    /// After the point of no return: the plugins may differ from the record's.
-    pub accept_plugin_change: bool,
     /// The source is unreachable for good.
     pub source_gone: bool,
     /// The source's object that this run found the target by. If it moves, it is deleted last of all, so that other runs find the
@@ -68,18 +61,12 @@ pub struct Options {
     pub found_by: Option<Key>,
     /// The target is unreachable for good: a rollback un-pauses the source all the same.
     pub target_gone: bool,
-    /// The target lost a committed move for good: the source, which must be complete and paused, becomes authoritative again.
-    pub world_changed: bool,
     /// After that: the Clusters that may be unpaused, by their names in the source.
     pub unpause: BTreeSet<ClusterName>,
     /// Of a copy into a directory: leave the source paused, to be taken over from the files.
     pub handover: bool,
     /// The files of a handover were imported into the target.
     pub imported: bool,
-    /// The kinds whose copies may have changed, or gone, in the target since they were imported.
-    pub accept_changed: BTreeSet<GroupKind>,
-    /// The files of a handover were imported nowhere, or what came of them is gone.
-    pub not_imported: bool,
     /// The side on which nothing is changed outside of the namespace that moves: who asks for the move has no say there.
     pub confined: Option<Side>,
     /// Once the move is committed, the target may finish it while the source is away ([`crate::run::finish_alone`]).
@@ -91,6 +78,7 @@ impl Options {
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
+            accept: AcceptedRisks::default(),
             added: Arc::default(),
             approved: None,
             which: None,
@@ -102,22 +90,14 @@ impl Options {
             gate_timeout: Duration::from_secs(600),
             verify_timeout: Duration::from_secs(600),
             settle_concurrency: 8,
-            assume_paused: false,
-            accept_unverified: BTreeSet::new(),
-            no_wait: false,
             stop_before_release: false,
             take_over: false,
-            use_existing: false,
-            accept_plugin_change: false,
             source_gone: false,
             found_by: None,
             target_gone: false,
-            world_changed: false,
             unpause: BTreeSet::new(),
             handover: false,
             imported: false,
-            accept_changed: BTreeSet::new(),
-            not_imported: false,
             confined: None,
             seal: false,
         }
@@ -125,14 +105,10 @@ impl Options {
 
     /// The same, as an approved plan has it.
     pub fn approved(mut self, plan: SavedPlan) -> Self {
-        let Decisions { scope, use_existing, assume_paused, no_wait, accept_unverified, handover } =
-            plan.decisions.clone();
+        let Decisions { scope, accept, handover } = plan.decisions.clone();
         self.scope = Scope { added: self.scope.added, ..scope };
         // A run that resumes the move may have decided more.
-        self.use_existing |= use_existing;
-        self.assume_paused |= assume_paused;
-        self.no_wait |= no_wait;
-        self.accept_unverified.extend(accept_unverified);
+        self.accept.extend(accept);
         self.handover |= handover;
         self.approved = Some(Arc::new(plan));
         self
@@ -140,14 +116,7 @@ impl Options {
 
     /// What of these is stored in a plan.
     pub fn decisions(&self) -> Decisions {
-        Decisions {
-            scope: self.scope.clone(),
-            use_existing: self.use_existing,
-            assume_paused: self.assume_paused,
-            no_wait: self.no_wait,
-            accept_unverified: self.accept_unverified.clone(),
-            handover: self.handover,
-        }
+        Decisions { scope: self.scope.clone(), accept: self.accept.clone(), handover: self.handover }
     }
 
     /// Whether the move may change anything there in the source.

@@ -10,6 +10,7 @@ use futures::{FutureExt, future};
 use pivot_core::plan::Plan;
 use pivot_core::record::Record;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::{Both, Side};
 use tracing::{Instrument, Span, field, info_span};
 
@@ -210,7 +211,7 @@ impl Command {
             (None, _) if options.imported && !record.phase.committed() && begun => {
                 format!("move {id} has not finished writing the files: continue that first")
             }
-            (None, _) if (options.imported || !options.accept_changed.is_empty()) && !begun => {
+            (None, _) if (options.imported || options.accept.contains(Risk::CopyChanged)) && !begun => {
                 format!("move {id} hands nothing over in files")
             }
             (None, Self::Start) if options.handover && !begun => {
@@ -240,7 +241,7 @@ impl Command {
             }
             recovery::recover(active).await?;
         } else if let Some(one_sided) = active.one_sided.clone() {
-            if self == Self::Resume && active.job.options.world_changed {
+            if self == Self::Resume && active.job.options.accept.contains(Risk::WorldChanged) {
                 recovery::pause_source(&active.job, &one_sided).await?;
             }
             return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
@@ -284,7 +285,7 @@ async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
         handover::not_imported(job, &active.journal, contents).await?;
     }
     // A cluster that has nothing of them proves nothing: the files may have been imported into another one.
-    match job.options.not_imported || record.is_withdrawn() {
+    match job.options.accept.contains(Risk::MaybeImported) || record.is_withdrawn() {
         true => Ok(()),
         false => Err(Failure::MayBeImported { move_id: record.move_id.clone() }),
     }
@@ -334,7 +335,7 @@ fn same_plugins(active: &ActiveMove, remedy: impl Into<Remedy>) -> Result<(), Fa
     let plugins = active.job.plugins.iter().map(|plugin| plugin.describe());
     let now: BTreeSet<(&str, &str)> =
         plugins.map(|plugin| (plugin.name.as_str(), plugin.digest.as_str())).collect();
-    if begun == now || (record.phase.committed() && options.accept_plugin_change) {
+    if begun == now || (record.phase.committed() && options.accept.contains(Risk::PluginsChanged)) {
         return Ok(());
     }
     let names: Vec<String> =

@@ -56,7 +56,7 @@ fn judge(deployment: &Object, side: Side) -> Option<Finding> {
         let message = format!("provider {provider} of the {place} is scaled to zero");
         return Some(match side {
             Side::Source => Finding::warn("provider-off", message)
-                .remedy("nothing there answers the pause: start it, or move with --assume-paused"),
+                .remedy("nothing there answers the pause: start it, or move with --accept pause-unchecked"),
             Side::Target => Finding::stop("provider-off", message)
                 .remedy(format!("start it: `kubectl -n {namespace} scale deployment {name} --replicas=1`")),
         });

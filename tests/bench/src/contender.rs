@@ -59,7 +59,9 @@ impl Contender {
         let mut command = Command::new(binary);
         command.args(["move", "--namespace", namespace]).args(more);
         // No controllers run in the target, and clusterctl never waits.
-        command.env("PIVOT_HOST_NO_WAIT", "true");
+        if !matches!(self, Self::Clusterctl(_)) {
+            command.args(["--accept", "takeover-unchecked"]);
+        }
         if let Self::WithPlugins { plugins, .. } = self {
             command.arg("--plugins").arg(plugins);
         }

@@ -52,7 +52,7 @@ impl Lab {
     /// From the Pivot to its end.
     async fn moved(&mut self, namespace: &str, to: Value) -> Result<Duration> {
         let pivots = Pivots::of(&self.pair.source);
-        let options = json!({"noWait": true, "acceptUnprovisioned": true, "withoutPluginFor": ["BareMetalHost.metal3.io"]});
+        let options = json!({"accept": [{"code": "takeover-unchecked"}, {"code": "unprovisioned"}, {"code": "no-plugin", "kinds": ["BareMetalHost.metal3.io"]}]});
         let begun = Instant::now();
         pivots.ask(namespace, json!({"to": to, "options": options})).await?;
         loop {

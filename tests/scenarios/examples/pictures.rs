@@ -33,7 +33,7 @@ async fn main() -> Result<()> {
 
     draw(&out, "plan", &run(&dir, &["plan", "-n", "shop"], &WITHOUT_PLUGIN, 0)?)?;
     // In servers without controllers nothing takes over.
-    let accepted = [&WITHOUT_PLUGIN[..], &["--no-wait"]].concat();
+    let accepted = [&WITHOUT_PLUGIN[..], &["--accept", "takeover-unchecked"]].concat();
     draw(&out, "move", &run(&dir, &["move", "-n", "shop"], &accepted, 0)?)?;
     let stopped = [&WITHOUT_PLUGIN[..], &["--timeout", "2s"]].concat();
     draw(&out, "stop", &run(&dir, &["move", "-n", "edge"], &stopped, 5)?)?;

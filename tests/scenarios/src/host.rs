@@ -40,6 +40,7 @@ pub fn binary() -> Result<PathBuf> {
 pub struct Host {
     connection: Vec<String>,
     environment: Vec<(String, String)>,
+    has_controllers: bool,
 }
 
 /// A run under way.
@@ -63,8 +64,10 @@ pub struct Ended {
     pub stderr: String,
 }
 
-/// The environment variable for `--no-wait`.
-const NO_WAIT: &str = "PIVOT_HOST_NO_WAIT";
+/// Commands that can accept that no controllers take over.
+const WAITING: [&str; 4] = ["plan", "move", "resume", "rbac"];
+/// The words that accept it.
+const UNCHECKED: [&str; 2] = ["--accept", "takeover-unchecked"];
 
 impl Host {
     /// Between the servers in these kubeconfigs.
@@ -78,14 +81,22 @@ impl Host {
                 target.display().to_string(),
             ],
             // Most pairs of servers have no controllers that could take over.
-            environment: vec![(NO_WAIT.to_owned(), "true".to_owned())],
+            environment: Vec::new(),
+            has_controllers: false,
         }
     }
 
     /// The same with controllers running in the target: the move waits for them.
     #[must_use]
     pub fn with_controllers(mut self) -> Self {
-        self.environment.retain(|(name, _)| name != NO_WAIT);
+        self.has_controllers = true;
+        self
+    }
+
+    /// The same without controllers in the target: the move doesn't wait for them.
+    #[must_use]
+    pub fn without_controllers(mut self) -> Self {
+        self.has_controllers = false;
         self
     }
 
@@ -98,14 +109,13 @@ impl Host {
     /// Into one server, from wherever flags say.
     #[must_use]
     pub fn into_server(target: &Path) -> Self {
-        let host = Self::alone().with(&["--to-kubeconfig", &target.display().to_string()]);
-        host.with_variable(NO_WAIT, "true")
+        Self::alone().with(&["--to-kubeconfig", &target.display().to_string()]).without_controllers()
     }
 
     /// Without any server: for commands that are not part of a move.
     #[must_use]
     pub fn alone() -> Self {
-        Self { connection: Vec::new(), environment: Vec::new() }
+        Self { connection: Vec::new(), environment: Vec::new(), has_controllers: true }
     }
 
     /// The same with more flags for each command.
@@ -144,6 +154,13 @@ impl Host {
         command.args(["-c", r#"out=$1; shift; exec "$@" >"$out""#, "sh"]);
         command.arg(dir.path().join("stdout")).arg(binary()?);
         command.args(words).args(&self.connection).args(format);
+        let is_waiting = words.first().is_some_and(|verb| WAITING.contains(verb));
+        // A saved plan says which risks it accepts.
+        let has_accepted =
+            words.contains(&UNCHECKED[1]) || (words.contains(&"move") && words.contains(&"--plan"));
+        if !self.has_controllers && is_waiting && !has_accepted {
+            command.args(UNCHECKED);
+        }
         command.current_dir(dir.path()).env("HOME", dir.path()).env_remove("KUBECONFIG");
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("PIVOT_HOST_") {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::secrets::ENCODED;
 
 /// The flags for moving hosts without a plugin.
-pub const WITHOUT_PLUGIN: [&str; 2] = ["--without-plugin-for", "BareMetalHost.metal3.io"];
+pub const WITHOUT_PLUGIN: [&str; 2] = ["--accept", "no-plugin=BareMetalHost.metal3.io"];
 
 /// Objects of a cluster without machines; each machine adds [`EACH`]; see [`cluster`].
 pub const BASE: usize = 16;

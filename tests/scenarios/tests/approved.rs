@@ -24,7 +24,9 @@ fn deciding(stage: &Stage) -> Host {
 
 async fn plan(host: &Host, file: &Path) -> Value {
     let file = file.display().to_string();
-    let words = [&["plan", "-n", NAMESPACE, "--no-wait", "--out", &file][..], &WITHOUT_PLUGIN].concat();
+    let words =
+        [&["plan", "-n", NAMESPACE, "--accept", "takeover-unchecked", "--out", &file][..], &WITHOUT_PLUGIN]
+            .concat();
     host.run(&words).await.unwrap().done().unwrap()
 }
 
@@ -113,7 +115,7 @@ async fn a_saved_plan_is_carried_out_as_it_is_or_not_at_all() {
     for (odd, why) in [
         (good.replacen("\"move\"", "\"keep\"", 1), "its checksum does not match"),
         (good[..good.len() / 2].to_owned(), "not all of one"),
-        (good.replacen("\"format\": 1", "\"format\": 2", 1), "in format 2"),
+        (good.replacen("\"format\": 2", "\"format\": 3", 1), "in format 3"),
     ] {
         std::fs::write(&file, odd).unwrap();
         let refused = host.run(&carry_out).await.unwrap().ends_with(3).unwrap();
@@ -181,16 +183,22 @@ async fn what_changes_after_the_copy_stops_an_approved_move_before_the_commit() 
     let resume = stopped["next"][0].as_str().unwrap();
     assert!(resume.contains(" resume ") && resume.contains(&format!(" --plan {path}")), "{resume}");
     wired.target.faults().remove(rule);
-    let without = host.run(&["resume", "--no-wait"]).await.unwrap().ends_with(3).unwrap();
+    let without =
+        host.run(&["resume", "--accept", "takeover-unchecked"]).await.unwrap().ends_with(3).unwrap();
     assert!(without.stderr.contains("needs its file until it is committed"), "{}", without.stderr);
     patch(&stage, MACHINE, "c-0", label()).await;
-    let again = host.run(&["resume", "--no-wait", "--plan", &path]).await.unwrap().ends_with(4).unwrap();
+    let again = host
+        .run(&["resume", "--accept", "takeover-unchecked", "--plan", &path])
+        .await
+        .unwrap()
+        .ends_with(4)
+        .unwrap();
     assert_eq!(
         messages(&again.document().unwrap()),
         ["Machine shop/c-0 has changed since the plan was made"]
     );
     patch(&stage, MACHINE, "c-0", json!({ "metadata": { "labels": { "lab/changed": null } } })).await;
-    host.run(&["resume", "--no-wait", "--plan", &path]).await.unwrap().done().unwrap();
+    host.run(&["resume", "--accept", "takeover-unchecked", "--plan", &path]).await.unwrap().done().unwrap();
     stage.tidy(&[NAMESPACE]).await;
     assert!(all(&stage.pair.source, &[NAMESPACE]).await.is_empty());
 }

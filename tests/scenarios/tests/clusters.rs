@@ -84,7 +84,7 @@ async fn clusters_of_a_namespace_move_by_name_one_after_another() {
     same(before.clone(), all(source, &[NAMESPACE]).await);
     assert!(all(target, &[NAMESPACE]).await.is_empty());
 
-    let accepted = ["--accept-shared", "IPPool.ipam.metal3.io"];
+    let accepted = ["--accept", "shared=IPPool.ipam.metal3.io"];
     let command = |clusters: &[&'static str]| [&command(clusters)[..], &accepted].concat();
     let report = stage.host.run(&command(&["--cluster", "c"])).await.unwrap().done().unwrap();
     assert_eq!(report["outcome"], "Moved");

@@ -33,7 +33,7 @@ async fn restore(server: &Server, dir: &Path, flags: &[&str]) {
     let host = Host::into_server(server.kubeconfig()).with(&["--from-directory", &path]).with(flags);
     let refused = host.run(&[&["move"][..], &WITHOUT_PLUGIN].concat()).await.unwrap().ends_with(3).unwrap();
     assert_eq!(refused.document().unwrap()["refusals"][0]["code"], "source-may-live-on");
-    let words = [&["move", "--source-is-off"][..], &WITHOUT_PLUGIN].concat();
+    let words = [&["move", "--accept", "source-may-run"][..], &WITHOUT_PLUGIN].concat();
     let report = host.run(&words).await.unwrap().done().unwrap();
     assert_eq!(report["outcome"], "Copied");
     let status = host.run(&["status"]).await.unwrap().done().unwrap();
@@ -66,7 +66,7 @@ fn offered(document: &Value) -> Vec<String> {
 /// Types a command that was offered.
 async fn type_in(line: &str) -> Ended {
     let words: Vec<&str> = line.split(' ').skip(1).collect();
-    Host::alone().with_variable("PIVOT_HOST_NO_WAIT", "true").run(&words).await.unwrap()
+    Host::alone().without_controllers().run(&words).await.unwrap()
 }
 
 /// No network leads from one to the other while the files are carried.
@@ -188,7 +188,7 @@ async fn an_encrypted_backup_is_one_of_the_age_tool_and_is_restored() {
     assert!(verified.stderr.contains("is not as it was written"), "{}", verified.stderr);
 
     let closed = Host::into_server(stage.pair.target.kubeconfig()).with(&["--from-directory", &path]);
-    let words = [&["move", "--source-is-off"][..], &WITHOUT_PLUGIN].concat();
+    let words = [&["move", "--accept", "source-may-run"][..], &WITHOUT_PLUGIN].concat();
     let refused = closed.run(&words).await.unwrap().ends_with(3).unwrap();
     assert!(refused.stderr.contains("--identity"), "{}", refused.stderr);
     restore(&stage.pair.target, dir.path(), &["--identity", &identity]).await;

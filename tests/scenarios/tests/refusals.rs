@@ -69,7 +69,7 @@ async fn wrong_names_and_wrong_keys() {
     };
 
     refuse(&stage.host, &moving("shoop"), EMPTY, &["namespace shoop"]).await;
-    refuse(&stage.host, &["move", "-n", "shop"], REFUSED, &["--without-plugin-for BareMetalHost.metal3.io"])
+    refuse(&stage.host, &["move", "-n", "shop"], REFUSED, &["--accept no-plugin=BareMetalHost.metal3.io"])
         .await;
 
     let missing = Path::new("/nonexistent/kubeconfig");

@@ -71,7 +71,7 @@ async fn the_example_moves_there_and_back() {
     let remedies: Vec<_> =
         refused["refusals"].as_array().unwrap().iter().map(|r| r["remedy"].to_string()).collect();
     for kind in ["FirmwareSchema.metal3.io", "HostFirmwareSettings.metal3.io"] {
-        let remedy = format!("--accept-loss {kind}");
+        let remedy = format!("--accept dependents-lost={kind}");
         assert!(remedies.iter().any(|text| text.contains(&remedy)), "{remedies:?}");
     }
     assert_eq!(remedies.len(), 2);

@@ -28,7 +28,7 @@ async fn fill(stage: &Stage, namespaces: &[&str]) -> Dump {
 
 fn out_of(source: &std::path::Path) -> Host {
     // No controllers run in the target.
-    Host::out_of(source).with_variable("PIVOT_HOST_NO_WAIT", "true")
+    Host::out_of(source).without_controllers()
 }
 
 /// Nothing that it prints is from the kubeconfig: certificates and keys are its only long words.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pivot_core::Side;
+use pivot_core::risk::Risk;
 use pivot_core::saved_plan::Decisions;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{DryRun, Options};
@@ -14,16 +15,17 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters, full_names};
 use super::describe::{Description, description};
 use super::flags::{
-    Accept, Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OutputFormat, PlanVerb, Planned, Rbac,
-    Recovering, Resume, Rollback, Shell, StopStep, Taking, Verb, Waits, Which,
+    Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OutputFormat, PlanVerb, Planned, Rbac, Resume,
+    Rollback, Shell, StopStep, Taking, Verb, Waits, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
 use super::protection::Protection;
+use super::risks::{self, accepted_risks};
 use super::service::{Answering, Controlled};
 use super::side::OneSide;
 use super::usage::{Result, usage};
-use super::values::{duration, kinds, namespace_map};
+use super::values::{duration, namespace_map};
 use super::workload::Within;
 use crate::operator;
 use crate::private_file::has_form;
@@ -39,6 +41,8 @@ pub(crate) enum Task {
     Rollback(Choices),
     Describe(Description),
     Rbac(Choices, Roles),
+    /// The risk to explain; none: all.
+    Explain(Option<Risk>),
     Verify(DirectoryEnd),
     Plugin(PluginVerb),
     Controller(Controlled),
@@ -113,52 +117,32 @@ impl Choices {
 
     /// Whether the user declared that the files of a handover were imported nowhere.
     pub(crate) fn not_imported(&self) -> bool {
-        self.options.not_imported
+        self.options.accept.contains(Risk::MaybeImported)
     }
 
     /// The flags that accept dangers which a plan doesn't have.
     pub(crate) fn beyond(&self, plan: &Decisions) -> Vec<String> {
-        let Decisions { use_existing, assume_paused, no_wait, accept_unverified, handover: _, scope: _ } =
-            plan;
-        let plain = [
-            (self.options.use_existing && !use_existing, "--use-existing"),
-            (self.options.assume_paused && !assume_paused, "--assume-paused"),
-            (self.options.no_wait && !no_wait, "--no-wait"),
-        ];
-        let plain = plain.into_iter().filter(|(beyond, _)| *beyond).map(|(_, flag)| flag.to_owned());
-        let kinds = self.options.accept_unverified.difference(accept_unverified);
-        plain.chain(kinds.map(|kind| format!("--accept-unverified {kind}"))).collect()
+        let beyond = self.options.accept.without(&plan.accept);
+        risks::words(&beyond).chunks(2).map(|words| words.join(" ")).collect()
     }
 
     /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
     pub(crate) fn decided(&self) -> Vec<String> {
-        let Options { use_existing, assume_paused, no_wait, accept_plugin_change, source_gone, .. } =
-            self.options;
-        let plain = [
-            (use_existing, "--use-existing"),
-            (assume_paused, "--assume-paused"),
-            (no_wait, "--no-wait"),
-            (accept_plugin_change, "--accept-plugin-change"),
-            (source_gone, "--source-gone"),
-        ];
-        let plain = plain.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag.to_owned());
-        let at_once = (self.options.settle_concurrency
-            != Options::new(self.options.scope.clone()).settle_concurrency)
+        let gone = self.options.source_gone.then(|| "--source-gone".to_owned());
+        let usual = Options::new(self.options.scope.clone()).settle_concurrency;
+        let at_once = (self.options.settle_concurrency != usual)
             .then(|| ["--settle-concurrency".to_owned(), self.options.settle_concurrency.to_string()]);
-        let plain = plain.chain(at_once.into_iter().flatten());
-        let of_kinds = [
-            ("--accept-unverified", &self.options.accept_unverified),
-            ("--accept-changed", &self.options.accept_changed),
-        ];
-        let kinds = of_kinds.into_iter().flat_map(|(flag, kinds)| kinds.iter().map(move |kind| (flag, kind)));
-        plain.chain(kinds.flat_map(|(flag, kind)| [flag.to_owned(), kind.to_string()])).collect()
+        let mut accepted = self.options.accept.clone();
+        accepted.remove(Risk::MaybeImported);
+        let accepted = risks::words(&accepted);
+        gone.into_iter().chain(at_once.into_iter().flatten()).chain(accepted).collect()
     }
 }
 
 /// Turns flags into a task.
 pub(crate) fn check(typed: Cli) -> Result<Task> {
     // Output flags are read before the rest, so that errors are formatted as asked, too.
-    let Cli { look, verb, risks_from_environment: _ } = typed;
+    let Cli { look, verb } = typed;
     let task = task(verb)?;
     if matches!(look.output, OutputFormat::Picture(_)) && !matches!(task, Task::Plan(_)) {
         return usage("-o dot, mermaid and html draw a plan: they go with `plan` and `move --dry-run`");
@@ -193,29 +177,23 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Status(connection) => Task::Status(about_a_move(*connection, false, None)?),
         Verb::Resume(typed) => Task::Resume(resuming(*typed)?),
         Verb::Rollback(typed) => {
-            let Rollback {
-                connection,
-                which,
-                taking,
-                target_gone,
-                not_imported,
-                source_gone,
-                recovering,
-                with,
-                kept,
-            } = *typed;
+            let Rollback { connection, which, taking, target_gone, accept, source_gone, unpause, with, kept } =
+                *typed;
+            let accept = accepted_risks(&accept, &risks::OF_ROLLBACKS)?;
             let (Which { which }, Taking { take_over }) = (which, taking);
             // What was imported nowhere has no target, unless one is named to be asked.
-            let target_gone = target_gone || (not_imported && !names_target(&connection));
+            let target_gone =
+                target_gone || (accept.contains(Risk::MaybeImported) && !names_target(&connection));
             let gone = target_gone.then_some(Side::Target).or(source_gone.then_some(Side::Source));
             let choices = about_a_move(connection, true, gone)?;
+            let unpause = full_names("--unpause", &unpause)?;
             let options =
-                Options { which, take_over, target_gone, not_imported, source_gone, ..choices.options };
-            let options = recovered(options, recovering)?;
+                Options { which, take_over, target_gone, accept, source_gone, unpause, ..choices.options };
             Task::Rollback(Choices { options, report: reported(kept)?, with, ..choices })
         }
         Verb::Describe(Describe::Cluster(typed)) => Task::Describe(description(*typed)?),
         Verb::Rbac(typed) => rbac(*typed)?,
+        Verb::Explain { code } => Task::Explain(code.as_deref().map(risks::risk).transpose()?),
         Verb::Verify { directory, identity } => {
             Task::Verify(DirectoryEnd { path: directory, keys: identity })
         }
@@ -289,17 +267,6 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         taking,
         with,
     } = typed;
-    let Accept {
-        drop_owner,
-        accept_loss,
-        without_plugin_for,
-        accept_shared,
-        accept_old_namespace,
-        move_paused,
-        accept_unprovisioned,
-        source_is_off,
-        use_existing,
-    } = accept;
     let Taking { take_over } = taking;
     let mut ends = ends(&connection, None)?;
     match (&ends.target, dry_run) {
@@ -336,6 +303,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
             (typed, _) => typed.clone(),
         };
     }
+    let (of_scope, accept) = accepted_risks(&accept, &risks::OF_MOVES)?.split_scope();
     // The namespace is filled in when the kubeconfig is read.
     let scope = Scope {
         format: Default::default(),
@@ -345,20 +313,13 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         carry: parts("--carry", &carry)?,
         // Filled in when the files are read.
         added: Default::default(),
-        drop_owners: kinds("--drop-owner", &drop_owner)?,
-        accept_loss: kinds("--accept-loss", &accept_loss)?,
-        without_plugin_for: kinds("--without-plugin-for", &without_plugin_for)?,
-        accept_shared: kinds("--accept-shared", &accept_shared)?,
         namespace_map: namespace_map(&map_namespace, &connection.record_namespace)?,
-        accept_old_namespace: kinds("--accept-old-namespace", &accept_old_namespace)?,
-        move_paused,
-        accept_unprovisioned,
-        source_is_off,
+        accept: of_scope,
     };
     let options = Options {
         record_namespace: connection.record_namespace.clone(),
         dry_run,
-        use_existing,
+        accept,
         take_over,
         handover,
         ..Options::new(scope)
@@ -389,14 +350,12 @@ fn resuming(typed: Resume) -> Result<Choices> {
         imported,
         add,
         plan,
-        accept_changed,
-        use_existing,
+        accept,
         waits,
         taking,
         with,
-        accept_plugin_change,
         source_gone,
-        recovering,
+        unpause,
         kept,
     } = typed;
     let Which { which } = which;
@@ -407,24 +366,22 @@ fn resuming(typed: Resume) -> Result<Choices> {
             "--imported needs the cluster that imported the directory: --to-kubeconfig or --to-workload",
         );
     }
+    let accept = accepted_risks(&accept, &risks::OF_RESUMES)?;
+    if source_gone && accept.contains(Risk::WorldChanged) {
+        return usage("--accept world-changed goes back to the source, so it excludes --source-gone");
+    }
     let options = Options {
         which,
         imported,
-        accept_changed: kinds("--accept-changed", &accept_changed)?,
-        use_existing,
+        accept,
         take_over,
-        accept_plugin_change,
         source_gone,
+        unpause: full_names("--unpause", &unpause)?,
         ..choices.options
     };
     let report = reported(kept)?;
-    let options = recovered(waiting(options, &waits)?, recovering)?;
+    let options = waiting(options, &waits)?;
     Ok(Choices { options, add, plan, with, report, ..choices })
-}
-
-fn recovered(options: Options, typed: Recovering) -> Result<Options> {
-    let Recovering { world_changed, unpause } = typed;
-    Ok(Options { world_changed, unpause: full_names("--unpause", &unpause)?, ..options })
 }
 
 /// The choices for commands about a move under way: its record has the rest.
@@ -474,24 +431,12 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
 }
 
 fn waiting(options: Options, waits: &Waits) -> Result<Options> {
-    let Waits {
-        pause_timeout,
-        gate_timeout,
-        timeout,
-        settle_concurrency,
-        assume_paused,
-        accept_unverified,
-        no_wait,
-        stop_before,
-    } = waits;
+    let Waits { pause_timeout, gate_timeout, timeout, settle_concurrency, stop_before } = waits;
     Ok(Options {
         pause_timeout: duration("--pause-timeout", pause_timeout)?,
         gate_timeout: duration("--gate-timeout", gate_timeout)?,
         verify_timeout: duration("--timeout", timeout)?,
         settle_concurrency: usize::from(*settle_concurrency),
-        assume_paused: *assume_paused,
-        accept_unverified: kinds("--accept-unverified", accept_unverified)?,
-        no_wait: *no_wait,
         stop_before_release: *stop_before == Some(StopStep::Release),
         ..options
     })

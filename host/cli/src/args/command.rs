@@ -7,11 +7,11 @@ use clap::builder::{BoolishValueParser, StyledStr};
 use clap::{ArgAction, Command, CommandFactory, FromArgMatches};
 
 use super::flags::Cli;
+use super::risks::RISKY_FLAGS;
 use super::{environment, examples, risks};
 
 const MORE: &str = "Use --help for every flag and examples.";
-pub(super) const ENVIRONMENT: &str =
-    "Every flag can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG.";
+pub(super) const ENVIRONMENT: &str = "Flags can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG. Flags that accept a risk can't.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.
 const LONG: [&str; 7] = ["plan", "move", "status", "resume", "rollback", "rbac", "agent"];
 const USUAL: [&str; 24] = [
@@ -56,7 +56,7 @@ pub(crate) fn command(called: Option<&str>) -> Command {
     if host.is_some() { command.bin_name(name) } else { command }
 }
 
-/// The flags alone, each with its environment variable.
+/// The flags alone, with their environment variables.
 pub(super) fn bare() -> Command {
     with_environment(Cli::command())
 }
@@ -113,8 +113,7 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
         .try_get_matches_from_mut(levels_as_flags(typed))
         .map_err(|error| risks::drop_risky_tips(error, || usage_of(&command, typed)))
         .map_err(|error| environment::name_variables(error, typed))?;
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
-    Ok(Cli { risks_from_environment: environment::risks_accepted(&matches), ..cli })
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// The usage of the command that was typed.
@@ -170,11 +169,11 @@ fn host_of(called: &str) -> Option<&'static str> {
     }
 }
 
-/// Gives each flag its environment variable, so that none can be forgotten.
+/// Gives each flag its environment variable, except those that accept a risk.
 fn with_environment(command: Command) -> Command {
     command
         .mut_args(|arg| {
-            let Some(long) = arg.get_long() else { return arg };
+            let Some(long) = arg.get_long().filter(|long| !RISKY_FLAGS.contains(long)) else { return arg };
             let variable = environment::variable_of(long);
             match arg.get_action() {
                 ArgAction::SetTrue => {

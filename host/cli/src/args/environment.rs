@@ -1,34 +1,14 @@
-//! Flags that come from the environment. A variable is easily left over from another command, so the risks that variables accept are
-//! shown by their names, and so are their errors.
+//! Flags that come from the environment. A variable is easily left over from another command: errors name the variable, and no variable
+//! accepts a risk.
 
 use std::env;
 use std::ffi::OsString;
 
-use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue};
-use clap::parser::ValueSource;
-
-use super::risks::RISKY_FLAGS;
 
 /// The variable that stands in for a flag.
 pub(super) fn variable_of(flag: &str) -> String {
     format!("PIVOT_HOST_{}", flag.to_uppercase().replace('-', "_"))
-}
-
-/// The variables by which the command that was typed accepts risks.
-pub(super) fn risks_accepted(matches: &ArgMatches) -> Vec<String> {
-    let mut verb = matches;
-    while let Some((_, below)) = verb.subcommand() {
-        verb = below;
-    }
-    let accepted = |flag: &&str| {
-        let id = flag.replace('-', "_");
-        let is_from_environment = verb.ids().any(|known| known.as_str() == id)
-            && verb.value_source(&id) == Some(ValueSource::EnvVariable);
-        // A variable can also say that a risk is not accepted.
-        is_from_environment && !matches!(verb.try_get_one::<bool>(&id), Ok(Some(false)))
-    };
-    RISKY_FLAGS.into_iter().filter(accepted).map(variable_of).collect()
 }
 
 /// Makes an error name the variable instead of a flag that was not typed.
@@ -61,8 +41,8 @@ fn named_by(argument: &str, value: Option<&str>, typed: &[OsString]) -> String {
     let variable = variable_of(flag);
     let is_from_environment = env::var(&variable).is_ok_and(|text| match value {
         Some(value) => text.split(',').any(|one| one == value),
-        // A flag may also have been typed by its letter; those of risks have none.
-        None => RISKY_FLAGS.contains(&flag),
+        // A flag may also have been typed by its letter.
+        None => false,
     });
     if is_from_environment && !is_typed { variable } else { argument.to_owned() }
 }

@@ -121,7 +121,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             (
                 "Restore a backup whose management cluster is lost",
-                "pivot-host move --from-directory backup --to-kubeconfig prod.kubeconfig --source-is-off",
+                "pivot-host move --from-directory backup --to-kubeconfig prod.kubeconfig --accept source-may-run",
             ),
         ],
         Some("status") => &[
@@ -159,7 +159,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             (
                 "Resume a source that was handed over in a directory, which nobody imported",
-                "pivot-host rollback --not-imported --kubeconfig boot.kubeconfig",
+                "pivot-host rollback --accept maybe-imported --kubeconfig boot.kubeconfig",
             ),
         ],
         Some("describe" | "cluster") => &[

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
+use pivot_core::risk::Risk;
 
 use super::plugins::{PluginVerb, Signing, With};
 use super::protection::Protection;
+use super::risks::{self, RiskParser};
 use super::service::{Answering, Controlled};
 use super::side::OneSide;
 
@@ -19,9 +21,6 @@ pub(crate) struct Cli {
     pub(crate) look: Look,
     #[command(subcommand)]
     pub(crate) verb: Verb,
-    /// The variables by which risks are accepted that nobody typed.
-    #[arg(skip)]
-    pub(crate) risks_from_environment: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -41,6 +40,12 @@ pub(crate) enum Verb {
     Describe(Describe),
     /// Print the roles that a move needs on one side; change nothing
     Rbac(Box<Rbac>),
+    /// Explain a risk: cause, danger and alternatives. Without a code, list all risks; needs no cluster
+    Explain {
+        /// Code of a risk, as refusals print it
+        #[arg(value_name = "CODE", value_parser = RiskParser(&Risk::ALL), hide_possible_values = true)]
+        code: Option<String>,
+    },
     /// Check a directory that a move wrote; needs no cluster
     Verify {
         /// The directory
@@ -162,7 +167,7 @@ pub(crate) struct Connection {
     pub(crate) record_namespace: String,
 }
 
-/// What moves, and which dangers are accepted by name.
+/// What moves, and which risks are accepted.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Move {
     #[command(flatten)]
@@ -200,8 +205,9 @@ pub(crate) struct Move {
     /// Exit 0 if there is nothing to move
     #[arg(long, help_heading = "What moves")]
     pub(crate) allow_empty: bool,
-    #[command(flatten)]
-    pub(crate) accept: Accept,
+    /// Accept a risk by the code that a refusal prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
+    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_MOVES), hide_possible_values = true, help_heading = "Risks")]
+    pub(crate) accept: Vec<String>,
     #[command(flatten)]
     pub(crate) waits: Waits,
     #[command(flatten)]
@@ -273,9 +279,7 @@ pub(crate) struct MoveOrAsk {
         value_name = "FILE",
         help_heading = "What moves",
         conflicts_with_all = [
-            "dry_run", "namespace", "all_namespaces", "handover", "cluster", "map_namespace", "exclude", "carry", "drop_owner",
-            "accept_loss", "without_plugin_for", "accept_shared", "accept_old_namespace", "move_paused", "accept_unprovisioned",
-            "source_is_off", "use_existing", "assume_paused", "accept_unverified", "no_wait",
+            "dry_run", "namespace", "all_namespaces", "handover", "cluster", "map_namespace", "exclude", "carry", "accept",
         ]
     )]
     pub(crate) plan: Option<PathBuf>,
@@ -304,38 +308,6 @@ pub(crate) struct Kept {
 }
 
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Dangers accepted by name")]
-pub(crate) struct Accept {
-    /// Drop references to owners of this kind that don't move; can be repeated
-    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
-    pub(crate) drop_owner: Vec<String>,
-    /// Accept that objects of this kind are garbage-collected in the source; can be repeated
-    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
-    pub(crate) accept_loss: Vec<String>,
-    /// Move this kind although it is dangerous to move without a plugin; can be repeated
-    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
-    pub(crate) without_plugin_for: Vec<String>,
-    /// Allow objects of this kind, such as pools, to be used on both sides, by what moves and what stays; can be repeated
-    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
-    pub(crate) accept_shared: Vec<String>,
-    /// Move objects of this kind although they have the old name of a mapped namespace somewhere; can be repeated
-    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
-    pub(crate) accept_old_namespace: Vec<String>,
-    /// Move Clusters that a user paused; they stay paused
-    #[arg(long)]
-    pub(crate) move_paused: bool,
-    /// Move Clusters and Machines that are still being provisioned
-    #[arg(long)]
-    pub(crate) accept_unprovisioned: bool,
-    /// Confirm that no management cluster still runs the objects in --from-directory
-    #[arg(long)]
-    pub(crate) source_is_off: bool,
-    /// Use shared objects that exist in the target even if they differ
-    #[arg(long)]
-    pub(crate) use_existing: bool,
-}
-
-#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Waiting")]
 pub(crate) struct Waits {
     /// How long to wait for the source's controllers to acknowledge the pause, and for block-move
@@ -351,15 +323,6 @@ pub(crate) struct Waits {
     /// well
     #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) settle_concurrency: u8,
-    /// Don't wait for the pause to be acknowledged: the source's controllers are off
-    #[arg(long)]
-    pub(crate) assume_paused: bool,
-    /// Don't require the target's controllers of this kind to show that they took over; can be repeated
-    #[arg(long, value_name = "KIND.group", action = ArgAction::Append)]
-    pub(crate) accept_unverified: Vec<String>,
-    /// Don't wait for the target's controllers
-    #[arg(long)]
-    pub(crate) no_wait: bool,
     /// Stop once the target has taken over, while the source still has everything: back the target up, then `resume`
     #[arg(long, value_enum, value_name = "STEP")]
     pub(crate) stop_before: Option<StopStep>,
@@ -459,41 +422,23 @@ pub(crate) struct Resume {
     /// The saved plan that the move was begun with; needed before the point of no return, and what it decides counts after it, too
     #[arg(long, value_name = "FILE", help_heading = "Which move")]
     pub(crate) plan: Option<PathBuf>,
-    /// Of a handover: copies of this kind may have changed, or gone, in the target since they were imported; can be repeated
-    #[arg(long, value_name = "KIND.group", action = ArgAction::Append, help_heading = "Dangers accepted by name")]
-    pub(crate) accept_changed: Vec<String>,
-    /// Use shared objects that exist in the target even if they differ
-    #[arg(long, help_heading = "Dangers accepted by name")]
-    pub(crate) use_existing: bool,
+    /// Accept a risk by the code that a stop prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
+    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_RESUMES), hide_possible_values = true, help_heading = "Risks")]
+    pub(crate) accept: Vec<String>,
     #[command(flatten)]
     pub(crate) waits: Waits,
     #[command(flatten)]
     pub(crate) taking: Taking,
     #[command(flatten)]
     pub(crate) with: With,
-    /// After the point of no return: continue with plugins other than those the move began with
-    #[arg(long, help_heading = "Another run, other plugins")]
-    pub(crate) accept_plugin_change: bool,
     /// After the point of no return: finish without the source, which can no longer be reached
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) source_gone: bool,
-    #[command(flatten)]
-    pub(crate) recovering: Recovering,
+    /// With --accept world-changed: unpause this Cluster, whose machines you have compared; can be repeated
+    #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
+    pub(crate) unpause: Vec<String>,
     #[command(flatten)]
     pub(crate) kept: Kept,
-}
-
-/// A committed move that its target lost.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Dangers accepted by name")]
-pub(crate) struct Recovering {
-    /// After the point of no return: go back to the source, which has to be complete and paused, because the target was restored from
-    /// a backup of before, or replaced; with the plugins of the move
-    #[arg(long, conflicts_with = "source_gone")]
-    pub(crate) world_changed: bool,
-    /// After --world-changed: unpause this Cluster, whose machines you have compared; can be repeated
-    #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append)]
-    pub(crate) unpause: Vec<String>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -507,14 +452,15 @@ pub(crate) struct Rollback {
     /// Unpause the source without the target, which can no longer be reached
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) target_gone: bool,
-    /// The directory of a move with --handover was imported nowhere, or what came of it is gone: unpause the source
-    #[arg(long, conflicts_with = "target_gone", help_heading = "Dangers accepted by name")]
-    pub(crate) not_imported: bool,
+    /// Accept a risk by the code that a stop prints; `explain CODE` describes it
+    #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_ROLLBACKS), hide_possible_values = true, conflicts_with = "target_gone", help_heading = "Risks")]
+    pub(crate) accept: Vec<String>,
     /// Remove what came from a directory that can no longer be read
-    #[arg(long, conflicts_with_all = ["target_gone", "not_imported"], help_heading = "Another run, other plugins")]
+    #[arg(long, conflicts_with_all = ["target_gone", "accept"], help_heading = "Another run, other plugins")]
     pub(crate) source_gone: bool,
-    #[command(flatten)]
-    pub(crate) recovering: Recovering,
+    /// With --accept world-changed: unpause this Cluster, whose machines you have compared; can be repeated
+    #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
+    pub(crate) unpause: Vec<String>,
     #[command(flatten)]
     pub(crate) with: With,
     #[command(flatten)]

@@ -1,37 +1,119 @@
-//! Flags that accept a risk: they are typed on purpose. No mistyped flag is answered with one of them.
+//! Risks on the command line: `--accept CODE[=KIND.group]`, and flags that no tip proposes.
 
-use clap::builder::StyledStr;
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, StyledStr, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
+use pivot_core::risk::{AcceptedRisks, Risk};
+use pivot_core::typed;
 
-/// The flags that accept a risk, or leave out what would show one.
-pub(super) const RISKY_FLAGS: [&str; 23] = [
-    "accept-changed",
-    "accept-loss",
-    "accept-old-namespace",
-    "accept-plugin-change",
-    "accept-shared",
-    "accept-unprovisioned",
-    "accept-unverified",
-    "assume-paused",
-    "drop-owner",
-    "handover",
-    "imported",
-    "move-paused",
-    "no-wait",
-    "not-imported",
-    "source-gone",
-    "source-is-off",
-    "take-over",
-    "target-gone",
-    "unlocked",
-    "unpause",
-    "use-existing",
-    "without-plugin-for",
-    "world-changed",
+use super::usage::{Result, usage};
+
+/// The risks that `plan` and `move` accept.
+pub(super) const OF_MOVES: [Risk; 12] = [
+    Risk::OwnerDropped,
+    Risk::DependentsLost,
+    Risk::NoPlugin,
+    Risk::Shared,
+    Risk::OldNamespace,
+    Risk::AlreadyPaused,
+    Risk::Unprovisioned,
+    Risk::SourceMayRun,
+    Risk::ExistingDiffers,
+    Risk::PauseUnchecked,
+    Risk::Unverified,
+    Risk::TakeoverUnchecked,
 ];
+
+/// The risks that `resume` accepts: its move has those of the scope.
+pub(super) const OF_RESUMES: [Risk; 7] = [
+    Risk::ExistingDiffers,
+    Risk::PauseUnchecked,
+    Risk::Unverified,
+    Risk::TakeoverUnchecked,
+    Risk::PluginsChanged,
+    Risk::CopyChanged,
+    Risk::WorldChanged,
+];
+
+/// The risks that `rollback` accepts.
+pub(super) const OF_ROLLBACKS: [Risk; 2] = [Risk::MaybeImported, Risk::WorldChanged];
+
+/// Flags that accept a risk, or leave out what would show one: they are typed on purpose. No mistyped flag is answered with one of
+/// them, and no variable sets one.
+pub(super) const RISKY_FLAGS: [&str; 8] =
+    ["accept", "handover", "imported", "source-gone", "take-over", "target-gone", "unlocked", "unpause"];
 
 /// Flags by which other programs ask nothing any more.
 const UNQUESTIONED: [&str; 2] = ["--force", "--yes"];
+
+/// Reads codes as text, and completes those that a command can use.
+#[derive(Clone)]
+pub(super) struct RiskParser(pub(super) &'static [Risk]);
+
+impl TypedValueParser for RiskParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(|risk| PossibleValue::new(risk.code()))))
+    }
+}
+
+/// Reads `CODE` and `CODE=KIND.group`. A command can use the risks in `usable`.
+pub(super) fn accepted_risks(typed: &[String], usable: &[Risk]) -> Result<AcceptedRisks> {
+    let mut accepted = AcceptedRisks::default();
+    for text in typed {
+        let (code, kind) = match text.split_once('=') {
+            Some((code, kind)) => (code, Some(kind)),
+            None => (text.as_str(), None),
+        };
+        let risk = risk(code)?;
+        if !usable.contains(&risk) {
+            let codes: Vec<&str> = usable.iter().map(|risk| risk.code()).collect();
+            return usage(format!(
+                "--accept {code}: this command can't use it; it can use {}",
+                codes.join(", ")
+            ));
+        }
+        match (risk.takes_kinds(), kind) {
+            (false, None) => accepted.insert(risk),
+            (false, Some(_)) => return usage(format!("--accept {text:?}: {code} takes no kind")),
+            (true, None | Some("*")) => {
+                return usage(format!(
+                    "--accept {text}: write {code}=KIND.group for each kind; the plan, or the refusal, names the kinds"
+                ));
+            }
+            (true, Some(kind)) => match typed::kind(kind) {
+                Ok(kind) => accepted.insert_kind(risk, kind),
+                Err(why) => return usage(format!("--accept {text:?}: {why}")),
+            },
+        }
+    }
+    Ok(accepted)
+}
+
+/// Finds the risk of a code.
+pub(crate) fn risk(code: &str) -> Result<Risk> {
+    code.parse().or_else(|error| usage(format!("{code:?} is {error}; `explain` lists all of them")))
+}
+
+/// Writes accepted risks as they are typed, one word each.
+pub(crate) fn words(accepted: &AcceptedRisks) -> Vec<String> {
+    let values = accepted.iter().flat_map(|(risk, kinds)| match kinds.is_empty() {
+        true => vec![risk.to_string()],
+        false => kinds.iter().map(|kind| format!("{risk}={kind}")).collect(),
+    });
+    values.flat_map(|value| ["--accept".to_owned(), value]).collect()
+}
 
 /// Removes the tips of an error that propose to accept a risk. `usage` is the text without a proposal.
 pub(super) fn drop_risky_tips(mut error: clap::Error, usage: impl FnOnce() -> StyledStr) -> clap::Error {

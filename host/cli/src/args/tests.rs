@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 use expect_test::{Expect, expect};
-use pivot_core::GroupKind;
+use pivot_core::risk::Risk;
 use pivot_core::scope::Namespaces;
 use pivot_engine::DryRun;
 
@@ -58,7 +58,7 @@ fn the_flags_make_a_consistent_command() {
 }
 
 #[test]
-fn every_flag_has_its_variable() {
+fn every_flag_has_its_variable_unless_it_accepts_a_risk() {
     let mut command = command(None);
     command.build();
     let mut flags = 0;
@@ -66,7 +66,8 @@ fn every_flag_has_its_variable() {
         for flag in verb.get_arguments().filter(|arg| !["help", "version"].contains(&arg.get_id().as_str())) {
             let Some(long) = flag.get_long() else { continue };
             let variable = format!("PIVOT_HOST_{}", long.to_uppercase().replace('-', "_"));
-            assert_eq!(flag.get_env().and_then(|name| name.to_str()), Some(variable.as_str()), "--{long}");
+            let variable = (!super::risks::RISKY_FLAGS.contains(&long)).then_some(variable);
+            assert_eq!(flag.get_env().and_then(|name| name.to_str()), variable.as_deref(), "--{long}");
             flags += 1;
         }
     }
@@ -245,23 +246,27 @@ fn w2_a_dry_run_is_a_plan() {
 }
 
 #[test]
-fn what_is_accepted_reaches_the_scope() {
+fn accepted_risks_reach_the_options() {
     let choices = choices(
-        "pivot-host move --to-kubeconfig b -A --drop-owner A.g,B.g --drop-owner C.g --accept-loss D \
-         --without-plugin-for E.g --accept-shared F.g --accept-old-namespace G.g --map-namespace x=y,a=b --move-paused --accept-unprovisioned --use-existing --take-over --allow-empty",
+        "pivot-host move --to-kubeconfig b -A --accept owner-dropped=A.g --accept owner-dropped=C.g --accept dependents-lost=D \
+         --accept already-paused --accept existing-differs --accept unverified=E.g --map-namespace x=y,a=b --take-over --allow-empty",
     );
     let options = choices.options(None);
-    let kinds = |kinds: &std::collections::BTreeSet<GroupKind>| {
-        kinds.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-    };
-    assert_eq!(kinds(&options.scope.drop_owners), "A.g B.g C.g");
-    assert_eq!(kinds(&options.scope.accept_loss), "D");
-    assert_eq!(kinds(&options.scope.without_plugin_for), "E.g");
-    assert_eq!(kinds(&options.scope.accept_shared), "F.g");
-    assert_eq!(kinds(&options.scope.accept_old_namespace), "G.g");
+    let of_scope = [
+        "--accept",
+        "owner-dropped=A.g",
+        "--accept",
+        "owner-dropped=C.g",
+        "--accept",
+        "dependents-lost=D",
+        "--accept",
+        "already-paused",
+    ];
+    assert_eq!(super::risks::words(&options.scope.accept), of_scope);
+    let of_run = ["--accept", "existing-differs", "--accept", "unverified=E.g"];
+    assert_eq!(super::risks::words(&options.accept), of_run);
     assert_eq!(options.scope.namespace_map.to_string(), "a as b, x as y");
-    assert!(options.scope.move_paused && options.scope.accept_unprovisioned);
-    assert!(options.use_existing && options.take_over && choices.allow_empty);
+    assert!(options.take_over && choices.allow_empty);
     assert_eq!(options.scope.namespaces, Namespaces::All);
 }
 
@@ -269,25 +274,27 @@ fn what_is_accepted_reaches_the_scope() {
 fn waiting_is_said_as_people_say_it() {
     let options = choices(
         "pivot-host move --to-kubeconfig b --pause-timeout 90 --gate-timeout 1h30m --timeout 2m \
-         --assume-paused --no-wait --settle-concurrency 1 --accept-unverified A.g,B.g --stop-before release",
+         --accept pause-unchecked --accept takeover-unchecked --settle-concurrency 1 --accept unverified=A.g --accept unverified=B.g --stop-before release",
     );
     // A run that resumes the move gets the same flags, but doesn't stop where this one did.
     let decided = [
-        "--assume-paused",
-        "--no-wait",
         "--settle-concurrency",
         "1",
-        "--accept-unverified",
-        "A.g",
-        "--accept-unverified",
-        "B.g",
+        "--accept",
+        "pause-unchecked",
+        "--accept",
+        "unverified=A.g",
+        "--accept",
+        "unverified=B.g",
+        "--accept",
+        "takeover-unchecked",
     ];
     assert_eq!(options.decided(), decided);
     let options = options.options(None);
     assert_eq!(options.pause_timeout, Duration::from_secs(90));
     assert_eq!(options.gate_timeout, Duration::from_secs(5400));
     assert_eq!(options.verify_timeout, Duration::from_secs(120));
-    assert!(options.assume_paused && options.no_wait && options.stop_before_release);
+    assert!(options.stop_before_release);
 }
 
 #[test]
@@ -313,12 +320,12 @@ fn how_many_are_released_at_once_has_a_default_and_bounds() {
 #[test]
 fn a_resumed_move_takes_its_own_flags() {
     let Task::Resume(choices) = meant(
-        "pivot-host resume --to-kubeconfig b --source-gone --accept-plugin-change --record-namespace r",
+        "pivot-host resume --to-kubeconfig b --source-gone --accept plugins-changed --record-namespace r",
     ) else {
         panic!()
     };
     let options = choices.options(None);
-    assert!(options.source_gone && options.accept_plugin_change);
+    assert!(options.source_gone && options.accept.contains(Risk::PluginsChanged));
     assert_eq!(options.record_namespace, "r");
     assert!(matches!(choices.ends.source, SourceEnd::Gone));
 }
@@ -333,18 +340,23 @@ fn a_rollback_does_not_need_a_target_that_is_gone() {
 #[test]
 fn unpaused_clusters_are_named_in_full() {
     for verb in ["resume", "rollback"] {
-        let line = format!("pivot-host {verb} --kubeconfig a --to-kubeconfig b --world-changed");
+        let line = format!("pivot-host {verb} --kubeconfig a --to-kubeconfig b --accept world-changed");
         let options = choices(&format!("{line} --plugins p --unpause ns/c --unpause other/d")).options(None);
         let named: Vec<String> = options.unpause.iter().map(ToString::to_string).collect();
-        assert!(options.world_changed && named == ["ns/c", "other/d"], "{verb}: {named:?}");
+        assert!(
+            options.accept.contains(Risk::WorldChanged) && named == ["ns/c", "other/d"],
+            "{verb}: {named:?}"
+        );
         refused(&format!("{line} --unpause c"), &expect![[r#"--unpause "c": write NAMESPACE/NAME"#]]);
         refused(
             &format!("{line} --unpause ns/../c"),
             &expect![[r#"--unpause "ns/../c": write NAMESPACE/NAME"#]],
         );
-        assert!(parsed(&format!("{line} --source-gone")).is_err(), "{verb}");
+        let gone = parsed(&format!("{line} --source-gone")).map(check);
+        assert!(!matches!(gone, Ok(Ok(_))), "{verb}");
     }
-    assert!(parsed("pivot-host move --to-kubeconfig b --world-changed").is_err());
+    let other = check(parsed("pivot-host move --to-kubeconfig b --accept world-changed").unwrap());
+    assert!(other.unwrap_err().0.contains("this command can't use it"));
 }
 
 #[test]
@@ -352,17 +364,21 @@ fn a_handover_ends_with_the_cluster_that_imported_it_or_with_none() {
     let options = |line: &str| choices(line).options(None);
     assert!(options("pivot-host move --kubeconfig a --to-directory d --handover").handover);
     assert!(options("pivot-host resume --kubeconfig a --to-kubeconfig b --imported").imported);
-    let rollback = options("pivot-host rollback --kubeconfig a --not-imported");
-    assert!(rollback.not_imported && rollback.target_gone);
+    let rollback = options("pivot-host rollback --kubeconfig a --accept maybe-imported");
+    assert!(rollback.accept.contains(Risk::MaybeImported) && rollback.target_gone);
     assert!(options("pivot-host resume --kubeconfig a --to-workload ns/c --imported").imported);
     let accepted = options(
-        "pivot-host resume --kubeconfig a --to-kubeconfig b --imported --accept-changed A.g --accept-changed B.g",
+        "pivot-host resume --kubeconfig a --to-kubeconfig b --imported --accept copy-changed=A.g --accept copy-changed=B.g",
     );
-    assert_eq!(accepted.accept_changed.len(), 2);
+    assert_eq!(accepted.accept.kinds(Risk::CopyChanged).len(), 2);
     for target in ["--to-kubeconfig b", "--to-kubeconfig-context b", "--to-workload ns/c", "--to-directory d"]
     {
-        let rollback = options(&format!("pivot-host rollback --kubeconfig a --not-imported {target}"));
-        assert!(rollback.not_imported && !rollback.target_gone, "{target}: it is asked");
+        let rollback =
+            options(&format!("pivot-host rollback --kubeconfig a --accept maybe-imported {target}"));
+        assert!(
+            rollback.accept.contains(Risk::MaybeImported) && !rollback.target_gone,
+            "{target}: it is asked"
+        );
     }
     refused(
         "pivot-host move --from-directory a --to-directory d --handover",
@@ -376,8 +392,8 @@ fn a_handover_ends_with_the_cluster_that_imported_it_or_with_none() {
     );
     for line in [
         "pivot-host move --to-kubeconfig b --handover",
-        "pivot-host rollback --kubeconfig a --not-imported --target-gone",
-        "pivot-host rollback --kubeconfig a --not-imported --source-gone",
+        "pivot-host rollback --kubeconfig a --accept maybe-imported --target-gone",
+        "pivot-host rollback --kubeconfig a --accept maybe-imported --source-gone",
         "pivot-host rollback --kubeconfig a --to-kubeconfig b --imported",
     ] {
         assert!(parsed(line).is_err(), "{line}");
@@ -425,11 +441,30 @@ fn what_makes_no_sense_is_said() {
         "pivot-host plan --timeout soon",
         &expect![[r#"--timeout "soon" is not a duration; write 90s, 5m or 1h30m"#]],
     );
+    for (accept, why) in [
+        (
+            "owner-dropped=machine",
+            r#"--accept "owner-dropped=machine": not a kind; write it as in manifests, like Machine.cluster.x-k8s.io"#,
+        ),
+        (
+            "owner-dropped",
+            "--accept owner-dropped: write owner-dropped=KIND.group for each kind; the plan, or the refusal, names the kinds",
+        ),
+        (
+            "owner-dropped=*",
+            "--accept owner-dropped=*: write owner-dropped=KIND.group for each kind; the plan, or the refusal, names the kinds",
+        ),
+        ("unprovisioned=A.g", r#"--accept "unprovisioned=A.g": unprovisioned takes no kind"#),
+        ("all", r#""all" is not the code of a risk; `explain` lists all of them"#),
+    ] {
+        let cli = parsed(&format!("pivot-host plan --accept {accept}")).unwrap();
+        assert_eq!(check(cli).unwrap_err(), UsageError(why.to_owned()));
+    }
     refused(
-        "pivot-host plan --drop-owner machine",
-        &expect![[
-            r#"--drop-owner "machine": not a kind; write it as in manifests, like Machine.cluster.x-k8s.io"#
-        ]],
+        "pivot-host resume --to-kubeconfig b --accept unprovisioned",
+        &expect![
+            "--accept unprovisioned: this command can't use it; it can use existing-differs, pause-unchecked, unverified, takeover-unchecked, plugins-changed, copy-changed, world-changed"
+        ],
     );
     refused(
         "pivot-host plan --identity k",

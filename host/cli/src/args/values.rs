@@ -1,11 +1,8 @@
 //! Values that clap can't parse on its own.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use pivot_core::GroupKind;
 use pivot_core::mapping::NamespaceMap;
-use pivot_core::typed;
 
 use super::usage::{Result, usage};
 
@@ -35,10 +32,4 @@ pub(super) fn namespace_map(typed: &[String], record_namespace: &str) -> Result<
         Ok(map) => Ok(map),
         Err(error) => usage(format!("--map-namespace: {error}")),
     }
-}
-
-/// The kinds that a flag names.
-pub(super) fn kinds(flag: &str, given: &[String]) -> Result<BTreeSet<GroupKind>> {
-    let one = |text: &String| typed::kind(text).or_else(|why| usage(format!("{flag} {text:?}: {why}")));
-    given.iter().map(one).collect()
 }

@@ -16,7 +16,7 @@ use pivot_engine::{
 };
 use serde::Serialize;
 
-use super::happened::{AcceptedDanger, Found as PluginFinding};
+use super::happened::{Found as PluginFinding, ReportedRisk};
 use super::remedies;
 use super::reported::{Reported, ReportedWarning};
 use super::stop::{Advice, failure_text, refusals};
@@ -61,7 +61,7 @@ pub(crate) struct PlanDocument<'a> {
     pub(crate) notes: &'a [Note],
     refusals: Vec<Refused>,
     /// Risks that the user accepted.
-    accepted: Vec<AcceptedDanger>,
+    accepted: Vec<ReportedRisk>,
     warnings: Vec<ReportedWarning>,
     findings: Vec<PluginFinding>,
     /// The moves under way on the two sides.
@@ -143,7 +143,7 @@ pub(crate) struct ReportDocument {
     unverified: Vec<String>,
     /// Risks that the user accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    accepted: Vec<AcceptedDanger>,
+    accepted: Vec<ReportedRisk>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<ReportedWarning>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -7,7 +7,7 @@ use pivot_core::grouped::{Group, NAMES, groups, thousands};
 use pivot_core::hooks::Severity;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::some_of;
-use pivot_engine::{Awaited, Danger, Event, LeaseState, Summary, Verb};
+use pivot_engine::{Awaited, Event, LeaseState, Summary, Verb};
 use serde_json::{Map, Value, json};
 
 use super::lines::count;
@@ -59,10 +59,9 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
     match event {
         Event::Looking { side } => format!("reading the {side}"),
         Event::Planned { summary, .. } => headed("Planned", &head(summary, source, target)),
-        Event::Accepted { danger, kinds } => {
-            let (option, what) = accepted(*danger);
-            let kinds = if kinds.is_empty() { String::new() } else { format!(" {}", some_of(kinds, 8)) };
-            format!("accepted: {what} ({option}{kinds})")
+        Event::Accepted { code, kinds } => {
+            let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", some_of(kinds, 8)) };
+            format!("accepted: {} ({code}{kinds})", code.summary())
         }
         Event::UnderWay { status } => {
             let Record { move_id, phase, scope, .. } = &status.record;
@@ -171,12 +170,7 @@ pub(super) fn json(event: &Event, message: &str) -> String {
         // Events have string keys and plain values, all of which JSON can hold.
         _ => Map::new(),
     };
-    let option = match event {
-        Event::Accepted { danger, .. } => Some(("option", json!(accepted(*danger).0))),
-        _ => None,
-    };
-    let fields = fields.into_iter().chain(option.map(|(name, value)| (name.to_owned(), value)));
-    json_line(level(event), fields.collect(), message)
+    json_line(level(event), fields, message)
 }
 
 /// A line that is not an engine event: the program's own message.
@@ -243,56 +237,5 @@ pub(super) fn done(verb: Verb) -> &'static str {
         Verb::Deleted => "deleted",
         Verb::Settled => "unpaused",
         Verb::Removed => "removed",
-    }
-}
-
-/// The flag that accepts a danger, and its meaning.
-pub(super) fn accepted(danger: Danger) -> (&'static str, &'static str) {
-    match danger {
-        Danger::OwnersDropped => ("--drop-owner", "copies may lack owners that do not move"),
-        Danger::DependentsLost => {
-            ("--accept-loss", "what depends on deleted objects may be garbage-collected")
-        }
-        Danger::NoPlugin => ("--without-plugin-for", "kinds that are dangerous to move have no plugin"),
-        Danger::PoolsShared => ("--accept-shared", "pools of these kinds give out addresses on both sides"),
-        Danger::OldNamespaces => {
-            ("--accept-old-namespace", "objects of these kinds may keep the old name of a mapped namespace")
-        }
-        Danger::AlreadyPaused => ("--move-paused", "Clusters that someone else paused move, and stay paused"),
-        Danger::NotProvisioned => {
-            ("--accept-unprovisioned", "Clusters and Machines that are not provisioned move")
-        }
-        Danger::SourceMayLiveOn => {
-            ("--source-is-off", "no management cluster still runs the objects in the directory")
-        }
-        Danger::ExistingDiffers => {
-            ("--use-existing", "shared objects of the target are used even where they differ")
-        }
-        Danger::PauseUnconfirmed => {
-            ("--assume-paused", "the source's controllers need not acknowledge the pause")
-        }
-        Danger::KindsUnverified => {
-            ("--accept-unverified", "controllers of these kinds need not show that they took over")
-        }
-        Danger::TargetUnconfirmed => {
-            ("--no-wait", "the target's controllers need not report that they took over")
-        }
-        Danger::LeaseTakenOver => ("--take-over", "another run's lock is taken over at once"),
-        Danger::PluginsChanged => {
-            ("--accept-plugin-change", "the plugins may differ from those the move began with")
-        }
-        Danger::SourceGone => ("--source-gone", "the move is finished without its source"),
-        Danger::TargetGone => ("--target-gone", "the move is rolled back without its target"),
-        Danger::WorldChanged => (
-            "--world-changed",
-            "the source becomes authoritative again: the target lost the move, and may have changed machines before that",
-        ),
-        Danger::CopiesChanged => {
-            ("--accept-changed", "copies of these kinds may have changed, or gone, since they were imported")
-        }
-        Danger::NotImported => (
-            "--not-imported",
-            "a source that was handed over in files is resumed: they must not have been imported anywhere",
-        ),
     }
 }

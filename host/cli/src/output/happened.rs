@@ -8,8 +8,9 @@ use pivot_core::grouped::NAMES;
 use pivot_core::hooks::Severity;
 use pivot_core::plan::Plan;
 use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Side};
-use pivot_engine::{Awaited, Danger, Event, LeaseState, Verb};
+use pivot_engine::{Awaited, Event, LeaseState, Verb};
 use serde::Serialize;
 
 use super::events;
@@ -42,19 +43,19 @@ pub(super) struct PhaseSeen {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct AcceptedDanger {
-    danger: Danger,
+pub(super) struct ReportedRisk {
+    code: Risk,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     kinds: Vec<GroupKind>,
     text: String,
 }
 
-impl AcceptedDanger {
+impl ReportedRisk {
     /// Reads it from an event; `None` for events about something else.
     pub(super) fn from_event(event: &Event) -> Option<Self> {
-        let Event::Accepted { danger, kinds } = event.clone() else { return None };
+        let Event::Accepted { code, kinds } = event.clone() else { return None };
         let text = events::line(event, ("", "")).replacen("accepted: ", "", 1);
-        Some(Self { danger, kinds, text })
+        Some(Self { code, kinds, text })
     }
 }
 
@@ -158,7 +159,7 @@ impl Rate {
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) plan: Option<Arc<Plan>>,
-    pub(super) accepted: Vec<AcceptedDanger>,
+    pub(super) accepted: Vec<ReportedRisk>,
     pub(super) phases: Vec<PhaseSeen>,
     pub(super) ticks: BTreeMap<u64, usize>,
     pub(super) waits: Vec<Wait>,
@@ -173,7 +174,7 @@ impl Seen {
         self.end_wait(at, event);
         match event.clone() {
             Event::Planned { plan, .. } => self.plan = Some(plan),
-            Event::Accepted { .. } => self.accepted.extend(AcceptedDanger::from_event(event)),
+            Event::Accepted { .. } => self.accepted.extend(ReportedRisk::from_event(event)),
             Event::PhaseBegun { phase, objects } => self.phases.push(PhaseSeen {
                 phase,
                 at,

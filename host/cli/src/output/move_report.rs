@@ -6,7 +6,7 @@ use pivot_engine::Summary;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::happened::{AcceptedDanger, Found, PhaseSeen, PhaseState, Rate, Retry, Said, Wait};
+use super::happened::{Found, PhaseSeen, PhaseState, Rate, ReportedRisk, Retry, Said, Wait};
 use super::lines::count;
 
 /// The report as a document. Times are milliseconds since the run began.
@@ -25,7 +25,7 @@ pub(super) struct MoveReport<'a> {
     pub(super) milliseconds: u64,
     pub(super) source: &'a str,
     pub(super) target: &'a str,
-    pub(super) accepted: &'a [AcceptedDanger],
+    pub(super) accepted: &'a [ReportedRisk],
     pub(super) phases: &'a [PhaseSeen],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) rate: Option<Rate>,

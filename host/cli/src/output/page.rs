@@ -15,7 +15,7 @@ use pivot_engine::{MoveStatus, Summary};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::happened::{AcceptedDanger, Found};
+use super::happened::{Found, ReportedRisk};
 use super::lines::count;
 use super::move_report::MoveReport;
 use super::reported::{Reported, ReportedWarning};
@@ -153,7 +153,7 @@ struct Shown<'a> {
     plan: Option<Content<'a>>,
     /// Risks that the user of a plan accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    accepted: Vec<AcceptedDanger>,
+    accepted: Vec<ReportedRisk>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<Said>,
     /// Findings of plugins while a plan was made.

@@ -6,13 +6,14 @@ use pivot_core::part::Part;
 use pivot_core::reach::EVERYWHERE;
 use pivot_core::refusal::some_of;
 use pivot_core::remedy::{Installation, Remedy};
+use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::shell::{Kubectl, quoted};
 use pivot_core::{Both, GroupKind, Key, Side};
-use pivot_engine::{Danger, Failure, OneSidedMove, Stop};
+use pivot_engine::{Failure, OneSidedMove, Stop};
 use pivot_places::PlaceError;
 
-use super::events::accepted;
+use crate::explain::to_accept;
 
 /// How many objects are excluded one by one.
 const EXCLUDED: usize = 3;
@@ -107,13 +108,13 @@ pub(super) fn text(remedy: &Remedy) -> String {
             "name a namespace where the user is allowed to, the same in every command: --record-namespace".to_owned()
         }
         Remedy::DropOwners { kinds } => {
-            format!("copy it without: {}", flags(Danger::OwnersDropped, kinds).join(" "))
+            format!("copy it without: {}", flags(Risk::OwnerDropped, kinds).join(" "))
         }
         Remedy::DropOneOwner { kinds } => {
-            format!("let one go: {}", flags(Danger::OwnersDropped, kinds).join(" or "))
+            format!("let one go: {}", flags(Risk::OwnerDropped, kinds).join(" or "))
         }
         Remedy::ResumeWithoutSource => {
-            format!("end the move and leave the source as it is: resume with {}", flag(Danger::SourceGone))
+            format!("end the move and leave the source as it is: resume with {}", to_accept(Risk::WithoutSource))
         }
         Remedy::RestoreTarget => {
             "restore the target from a backup of after the commit, then resume".to_owned()
@@ -122,13 +123,13 @@ pub(super) fn text(remedy: &Remedy) -> String {
             "only if there is no such backup: make sure that no other management cluster runs these Clusters, and compare the machines \
              of each with the cloud or the rack; then resume with {flag}, which copies again, or rollback with {flag}, which keeps the \
              source. Each Cluster stays paused until it is named",
-            flag = flag(Danger::WorldChanged)
+            flag = to_accept(Risk::WorldChanged)
         ),
-        Remedy::PauseSource => format!("pause all of them: resume with {}, which does nothing else then", flag(Danger::WorldChanged)),
+        Remedy::PauseSource => format!("pause all of them: resume with {}, which does nothing else then", to_accept(Risk::WorldChanged)),
         Remedy::RollBackLostUndo => format!(
             "find out what happened to that copy. Only if it lost the annotation, and no Cluster has run in the target, rollback with \
              {}; each Cluster stays paused until it is named",
-            flag(Danger::WorldChanged)
+            to_accept(Risk::WorldChanged)
         ),
         Remedy::NameComparedCluster { cluster } => {
             let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
@@ -139,32 +140,32 @@ pub(super) fn text(remedy: &Remedy) -> String {
         }
         Remedy::NotImported => format!(
             "if that was not done anywhere, or what came of it is gone, say it: rollback with {}",
-            flag(Danger::NotImported)
+            to_accept(Risk::MaybeImported)
         ),
         Remedy::ResumeUnverified => format!(
-            "if no controller will ever write to a kind that is named, resume with {} KIND.group for it",
-            flag(Danger::KindsUnverified)
+            "if no controller will ever write to a kind that is named, resume with {} for it",
+            to_accept(Risk::Unverified)
         ),
         Remedy::AcceptChanged { kind } => format!(
             "if the target's are right, also where they are gone, resume with {}",
-            flags(Danger::CopiesChanged, [kind]).concat()
+            flags(Risk::CopyChanged, [kind]).concat()
         ),
         Remedy::AcceptUnverified { kind } => {
-            format!("accept that: {}", flags(Danger::KindsUnverified, [kind]).concat())
+            format!("accept that: {}", flags(Risk::Unverified, [kind]).concat())
         }
         Remedy::AcceptLoss { kind } => {
-            format!("accept the loss: {}", flags(Danger::DependentsLost, [kind]).concat())
+            format!("accept the loss: {}", flags(Risk::DependentsLost, [kind]).concat())
         }
         Remedy::AddPlugin { kind } => format!("add a plugin that handles {kind}{}", bundled(kind)),
         Remedy::MoveWithoutPlugin { kind } => {
-            format!("accept the danger: {}", flags(Danger::NoPlugin, [kind]).concat())
+            format!("accept the risk: {}", flags(Risk::NoPlugin, [kind]).concat())
         }
         Remedy::NameCluster { cluster } => {
             let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
             format!("move both: add --cluster {}", quoted(&name.to_string()))
         }
         Remedy::AcceptOldNamespace { kind } => {
-            format!("let it keep the old name there: {}", flags(Danger::OldNamespaces, [kind]).concat())
+            format!("let it keep the old name there: {}", flags(Risk::OldNamespace, [kind]).concat())
         }
         Remedy::MapNamespace { namespace } => {
             let map = quoted(&format!("{namespace}=NEW"));
@@ -173,7 +174,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::AcceptShared { kind } => {
             let pool = kind.kind.ends_with("Pool");
             let first = if pool { "exclude on each side the addresses that the other has, and " } else { "" };
-            format!("{first}accept it: {}", flags(Danger::PoolsShared, [kind]).concat())
+            format!("{first}accept it: {}", flags(Risk::Shared, [kind]).concat())
         }
         Remedy::ExcludeToo { objects } => format!("exclude that too: {}", excluded(objects)),
         Remedy::ExcludeInstead { parts } => {
@@ -185,15 +186,15 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::NameOtherClusters => {
             "to leave a Cluster where it is, name those that move: --cluster NAMESPACE/NAME".to_owned()
         }
-        Remedy::MovePaused => format!("move it paused: {}", flag(Danger::AlreadyPaused)),
-        Remedy::MoveUnprovisioned => format!("move it as it is: {}", flag(Danger::NotProvisioned)),
+        Remedy::MovePaused => format!("move it paused: {}", to_accept(Risk::AlreadyPaused)),
+        Remedy::MoveUnprovisioned => format!("move it as it is: {}", to_accept(Risk::Unprovisioned)),
         Remedy::SourceIsOff => {
-            format!("if that is so, say it: {}", flag(Danger::SourceMayLiveOn))
+            format!("if that is so, say it: {}", to_accept(Risk::SourceMayRun))
         }
         Remedy::UseExisting => {
-            format!("use the target's as it is with {}", flag(Danger::ExistingDiffers))
+            format!("use the target's as it is with {}", to_accept(Risk::ExistingDiffers))
         }
-        Remedy::AcceptPluginChange => format!("{} continues anyway", flag(Danger::PluginsChanged)),
+        Remedy::AcceptPluginChange => format!("{} continues anyway", to_accept(Risk::PluginsChanged)),
         Remedy::ResumeAgain => "resume, which asks it again".to_owned(),
         Remedy::Fix { plugin } => format!("fix plugin {plugin}, then run this command again"),
         Remedy::SwitchOff { plugin } => {
@@ -218,7 +219,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
         }
         Remedy::FixThenAcceptChange { plugin } => {
             let which = plugin.as_ref().map_or("the plugins".to_owned(), |plugin| format!("plugin {plugin}"));
-            format!("fix {which}, and resume with {}", flag(Danger::PluginsChanged))
+            format!("fix {which}, and resume with {}", to_accept(Risk::PluginsChanged))
         }
         Remedy::ResolveThenResume => "resolve what the plugins found, and resume".to_owned(),
         Remedy::SwitchOffThenAcceptChange { plugins } => {
@@ -226,7 +227,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
             format!(
                 "go on without: {}, and resume with {}; what the plugins hold is then unpaused without them",
                 off.join(", "),
-                flag(Danger::PluginsChanged)
+                to_accept(Risk::PluginsChanged)
             )
         }
     }
@@ -253,15 +254,10 @@ fn bundled(kind: &GroupKind) -> String {
     )
 }
 
-/// The flag that accepts a danger.
-fn flag(danger: Danger) -> &'static str {
-    accepted(danger).0
-}
-
-/// The flag repeated for each kind: `--accept-loss Secret`.
-fn flags<'a>(danger: Danger, kinds: impl IntoIterator<Item = &'a GroupKind>) -> Vec<String> {
-    let flag = flag(danger);
-    kinds.into_iter().map(|kind| format!("{flag} {}", quoted(&kind.to_string()))).collect()
+/// The words that accept a risk for each kind: `--accept dependents-lost=Secret`.
+fn flags<'a>(risk: Risk, kinds: impl IntoIterator<Item = &'a GroupKind>) -> Vec<String> {
+    let words = |kind: &GroupKind| format!("--accept {}", quoted(&format!("{risk}={kind}")));
+    kinds.into_iter().map(words).collect()
 }
 
 /// The flags that exclude objects: each, or all of their kinds if there are many.
@@ -321,15 +317,15 @@ mod tests {
         check(&[], "");
         check(
             &["wait, and watch `x`".into(), Remedy::MoveUnprovisioned],
-            "wait, and watch `x`; or move it as it is: --accept-unprovisioned",
+            "wait, and watch `x`; or move it as it is: --accept unprovisioned",
         );
         check(
             &[look(), Remedy::MovePaused],
-            "find out who paused it (`kubectl get -n ns cluster.cluster.x-k8s.io x -o yaml`), or move it paused: --move-paused",
+            "find out who paused it (`kubectl get -n ns cluster.cluster.x-k8s.io x -o yaml`), or move it paused: --accept already-paused",
         );
         check(
             &[Remedy::AddPlugin { kind: kind("A") }, Remedy::MoveWithoutPlugin { kind: kind("A") }],
-            "add a plugin that handles A.g.io, or accept the danger: --without-plugin-for A.g.io",
+            "add a plugin that handles A.g.io, or accept the risk: --accept no-plugin=A.g.io",
         );
         check(
             &[Remedy::AddPlugin { kind: GroupKind::new("metal3.io", "BareMetalHost") }],
@@ -338,17 +334,17 @@ mod tests {
         );
         check(
             &["let its owner move too (`x`)".into(), Remedy::DropOwners { kinds: two() }],
-            "let its owner move too (`x`), or copy it without: --drop-owner A.g.io --drop-owner B.g.io",
+            "let its owner move too (`x`), or copy it without: --accept owner-dropped=A.g.io --accept owner-dropped=B.g.io",
         );
         check(
             &["remove one of the references (`x`)".into(), Remedy::DropOneOwner { kinds: two() }],
-            "remove one of the references (`x`), or let one go: --drop-owner A.g.io or --drop-owner B.g.io",
+            "remove one of the references (`x`), or let one go: --accept owner-dropped=A.g.io or --accept owner-dropped=B.g.io",
         );
         check(
             &[Remedy::AcceptLoss { kind: kind("Odd Kind") }],
-            "accept the loss: --accept-loss 'Odd Kind.g.io'",
+            "accept the loss: --accept 'dependents-lost=Odd Kind.g.io'",
         );
-        check(&[Remedy::AcceptUnverified { kind: kind("A") }], "accept that: --accept-unverified A.g.io");
+        check(&[Remedy::AcceptUnverified { kind: kind("A") }], "accept that: --accept unverified=A.g.io");
         check(
             &["find out who".into(), Remedy::ResumeWithoutSource],
             "find out who, or end the move and leave the source as it is: resume with --source-gone",
@@ -379,7 +375,7 @@ mod tests {
         check(&[Remedy::ExcludeToo { objects: many }], "exclude that too: --exclude A.g.io");
         check(
             &["make them equal".into(), Remedy::UseExisting],
-            "make them equal, or use the target's as it is with --use-existing",
+            "make them equal, or use the target's as it is with --accept existing-differs",
         );
         check(
             &["grant it".into(), Remedy::NameRecordNamespace],
@@ -523,8 +519,9 @@ mod tests {
             let words: Vec<String> =
                 ours.split_whitespace().map(|word| word.trim_end_matches([',', ';']).to_owned()).collect();
             for (at, flag) in words.iter().enumerate().filter(|(_, word)| word.starts_with("--")) {
-                let kind =
-                    words.get(at + 1).filter(|next| next.starts_with(|c: char| c.is_ascii_uppercase()));
+                let is_value =
+                    |next: &&String| flag == "--accept" || next.starts_with(|c: char| c.is_ascii_uppercase());
+                let kind = words.get(at + 1).filter(is_value);
                 let value = match (kind, flag.as_str()) {
                     (Some(kind), _) => vec![kind.clone()],
                     (
@@ -539,17 +536,11 @@ mod tests {
                     (None, "--map-namespace") => vec!["ns=x".to_owned()],
                     _ => Vec::new(),
                 };
-                let resumes = [
-                    "--accept-plugin-change",
-                    "--source-gone",
-                    "--accept-changed",
-                    "--world-changed",
-                    "--unpause",
-                ]
-                .contains(&flag.as_str());
-                let verb = match flag.as_str() {
-                    "--not-imported" => "rollback",
-                    _ if resumes => "resume",
+                let code = value.first().and_then(|value| value.split('=').next()).unwrap_or_default();
+                let verb = match (flag.as_str(), code) {
+                    (_, "maybe-imported") => "rollback",
+                    (_, "plugins-changed" | "copy-changed" | "world-changed")
+                    | ("--source-gone" | "--unpause", _) => "resume",
                     _ => "move",
                 };
                 let side = if flag == "--to-kubeconfig" { "--kubeconfig" } else { "--to-kubeconfig" };

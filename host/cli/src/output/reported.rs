@@ -10,7 +10,7 @@ use pivot_engine::Event;
 use serde::Serialize;
 
 use super::events;
-use super::happened::{AcceptedDanger, Found};
+use super::happened::{Found, ReportedRisk};
 use super::lines::count;
 use super::messages::Messages;
 use super::text::Text;
@@ -42,8 +42,8 @@ impl Reported {
         &self.events
     }
 
-    pub(super) fn accepted(&self) -> Vec<AcceptedDanger> {
-        self.events.iter().filter_map(AcceptedDanger::from_event).collect()
+    pub(super) fn accepted(&self) -> Vec<ReportedRisk> {
+        self.events.iter().filter_map(ReportedRisk::from_event).collect()
     }
 
     pub(super) fn warnings(&self) -> Vec<ReportedWarning> {

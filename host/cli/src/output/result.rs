@@ -65,7 +65,7 @@ pub(crate) fn handed_over(report: &Report, (source, target): (&str, &str), all: 
     text.line("The source stays paused until another cluster has imported that, or the move is rolled back:");
     text.line("  to import it, there    move --from-directory DIR --to-kubeconfig FILE");
     text.line("  to release the source  resume --imported --to-kubeconfig FILE");
-    text.line("  to resume the source   rollback --not-imported");
+    text.line("  to resume the source   rollback --accept maybe-imported");
     text.gap();
     let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));

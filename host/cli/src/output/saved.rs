@@ -26,7 +26,7 @@ pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
     let accepted =
         pivot_engine::accepted_in_words(&Options::new(decisions.scope.clone()).approved(plan.clone()));
     text.line(format!(
-        "  dangers accepted: {}",
+        "  risks accepted: {}",
         if accepted.is_empty() { "none".to_owned() } else { accepted.join(", ") }
     ));
     text.line(format!("  checksum {}", plan.checksum()));
@@ -144,7 +144,7 @@ pub(crate) fn differences(
         text.line(match aspect {
             Aspect::Source => "  another source",
             Aspect::Target => "  another target",
-            Aspect::Decisions => "  something else was asked for, or other dangers accepted",
+            Aspect::Decisions => "  something else was asked for, or other risks accepted",
             Aspect::Plugins => "  other plugins, or with another configuration",
             Aspect::Problems => "  other problems, which prevent that it is carried out",
         });

@@ -18,8 +18,9 @@ use pivot_core::mapping::NamespaceMap;
 use pivot_core::plan::{Fate, KeepReason, Note, Plan, Stay, StayReason, Step, Why};
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
+use pivot_core::risk::Risk;
 use pivot_core::{Both, GroupKind, Key, OwnerReference, Side, Uid};
-use pivot_engine::{Awaited, Danger, Event, LeaseState, Summary, Verb, Watcher};
+use pivot_engine::{Awaited, Event, LeaseState, Summary, Verb, Watcher};
 
 use super::testing::output;
 use super::*;
@@ -98,7 +99,7 @@ fn refusals() -> Vec<Refusal> {
             "paused",
             capi("Cluster", "edge"),
             "Cluster ns/edge is paused",
-            "un-pause it, or --move-paused",
+            "un-pause it, or --accept already-paused",
         ),
         Refusal::target("crd-missing", "kind Machine.cluster.x-k8s.io is not served", "install Cluster API"),
     ]
@@ -152,7 +153,7 @@ fn a_plan_shows_what_moves_where_in_which_order_and_what_does_not() {
 
             Problems (2):
               - source: Cluster ns/edge is paused
-                un-pause it, or --move-paused
+                un-pause it, or --accept already-paused
               - target: kind Machine.cluster.x-k8s.io is not served
                 install Cluster API
         "#]],
@@ -285,8 +286,8 @@ fn events() -> Vec<Event> {
     vec![
         lease(LeaseState::Waiting, Some(12)),
         lease(LeaseState::Taken, None),
-        Event::Accepted { danger: Danger::DependentsLost, kinds: vec![GroupKind::new("", "Secret")] },
-        Event::Accepted { danger: Danger::TargetUnconfirmed, kinds: Vec::new() },
+        Event::Accepted { code: Risk::DependentsLost, kinds: vec![GroupKind::new("", "Secret")] },
+        Event::Accepted { code: Risk::TakeoverUnchecked, kinds: Vec::new() },
         Event::Looking { side: Side::Source },
         planned(),
         note("two classes share a template"),
@@ -323,8 +324,8 @@ fn without_a_terminal_each_event_is_a_line() {
         shown(events(), 0, LogFormat::Text),
         &expect![[r#"
             waiting, 12s left: another run (pivot-host/7) holds the lease, renewed last at 2026-11-21T21:59:57Z; without a renewal by then it counts as dead
-            accepted: what depends on deleted objects may be garbage-collected (--accept-loss Secret)
-            accepted: the target's controllers need not report that they took over (--no-wait)
+            accepted: objects of these kinds are garbage-collected with their owners in the source (dependents-lost: Secret)
+            accepted: the target's controllers don't have to show that they took over (takeover-unchecked)
             reading the source
             Planned:   5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
             note: two classes share a template
@@ -346,8 +347,8 @@ fn with_v_counts_and_reasons_are_reported_during_the_run() {
         &expect![[r#"
             waiting, 12s left: another run (pivot-host/7) holds the lease, renewed last at 2026-11-21T21:59:57Z; without a renewal by then it counts as dead
             took Lease kube-system/pivot-host in the source as pivot-host/7
-            accepted: what depends on deleted objects may be garbage-collected (--accept-loss Secret)
-            accepted: the target's controllers need not report that they took over (--no-wait)
+            accepted: objects of these kinds are garbage-collected with their owners in the source (dependents-lost: Secret)
+            accepted: the target's controllers don't have to show that they took over (takeover-unchecked)
             reading the source
             Planned:   5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
                  1  Cluster.cluster.x-k8s.io
@@ -411,8 +412,8 @@ fn plan_shows_risks_warnings_and_stops() {
         &expect![[r#"
 
             Risks accepted (2):
-              - what depends on deleted objects may be garbage-collected (--accept-loss Secret)
-              - the target's controllers need not report that they took over (--no-wait)
+              - objects of these kinds are garbage-collected with their owners in the source (dependents-lost: Secret)
+              - the target's controllers don't have to show that they took over (takeover-unchecked)
 
             Warnings (2):
               - readiness: Cluster ns/edge: it is not ready; wait for it
@@ -426,7 +427,7 @@ fn plan_shows_risks_warnings_and_stops() {
     let plan = small_plan();
     let document = PlanDocument::new(&plan, SIDES.0, SIDES.1, &scope, &reported, (&[], &[]));
     let document = serde_json::to_value(document).unwrap();
-    assert_eq!(document["accepted"][0]["danger"], "dependents-lost");
+    assert_eq!(document["accepted"][0]["code"], "dependents-lost");
     assert_eq!(document["warnings"][0]["code"], "no-ready-node");
     assert_eq!(document["findings"][2]["severity"], "stop");
 }
@@ -438,7 +439,7 @@ fn risks_are_printed_where_no_plan_is() {
     progress.show_reported();
     let shown = err.text();
     for line in
-        ["accepted: the target's controllers need not report", "warning: the target has no ready node"]
+        ["accepted: the target's controllers don't have to show", "warning: the target has no ready node"]
     {
         assert_eq!(shown.matches(line).count(), 1, "{shown}");
     }
@@ -485,7 +486,7 @@ fn lines_of_a_json_log_have_the_fields_of_their_events() {
     let of = |name: &str| lines.iter().find(|line| line["event"] == name).unwrap();
     let machine = serde_json::json!({"group": "cluster.x-k8s.io", "kind": "Machine", "namespace": "ns", "name": "edge-1"});
     assert_eq!((&of("object")["object"], &of("object")["level"]), (&machine, &"info".into()));
-    assert_eq!(of("accepted")["option"], "--accept-loss");
+    assert_eq!(of("accepted")["code"], "dependents-lost");
     assert_eq!((&of("warning")["level"], &of("retrying")["level"]), (&"warn".into(), &"warn".into()));
 }
 

@@ -15,7 +15,7 @@ use crate::case::{Case, write};
 use crate::judge::WORDS;
 use crate::texts;
 
-pub(crate) const MOVE: &str = "move --from-directory from --to-directory to -A --accept-unprovisioned";
+pub(crate) const MOVE: &str = "move --from-directory from --to-directory to -A --accept unprovisioned";
 pub(crate) const PLAN: &str = "plan --from-directory from -A";
 /// Refused before anything is changed.
 pub(crate) const REFUSED: [i32; 1] = [3];

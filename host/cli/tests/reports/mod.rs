@@ -47,10 +47,17 @@ fn a_refused_plan_is_drawn_with_its_problems() {
     let data = data(&paused.path().join("plan.html"));
     assert_eq!(data["head"]["verdict"]["sign"], "bad");
     let problems = data["plan"]["problems"].as_array().unwrap();
-    assert!(problems.iter().all(|one| one["remedy"].as_str().unwrap().contains("--move-paused")), "{data:#}");
+    assert!(
+        problems.iter().all(|one| one["remedy"].as_str().unwrap().contains("--accept already-paused")),
+        "{data:#}"
+    );
     let graph = host(&["plan", "--from-directory", from, "-o", "dot"]);
     assert_eq!(code(&graph), 3);
-    assert!(out(&graph).contains("! 1 problem") && err(&graph).contains("--move-paused"), "{}", err(&graph));
+    assert!(
+        out(&graph).contains("! 1 problem") && err(&graph).contains("--accept already-paused"),
+        "{}",
+        err(&graph)
+    );
 }
 
 #[test]

@@ -87,11 +87,16 @@ fn what_is_no_plan_is_told_from_plans_that_differ() {
     for (name, content, why) in [
         (
             "edited.json",
-            good.replace("\"noWait\": false", "\"noWait\": true").into_bytes(),
+            good.replace("\"handover\": false", "\"handover\": true").into_bytes(),
             "it was changed since",
         ),
         ("cut.json", good.as_bytes()[..good.len() / 2].to_vec(), "not all of one"),
-        ("newer.json", good.replacen("\"format\": 1", "\"format\": 2", 1).into_bytes(), "in format 2"),
+        ("newer.json", good.replacen("\"format\": 2", "\"format\": 3", 1).into_bytes(), "in format 3"),
+        (
+            "older.json",
+            good.replacen("\"format\": 2", "\"format\": 1", 1).into_bytes(),
+            "make the plan again",
+        ),
         ("binary.json", vec![0xff, 0xfe, 0], "it is not text"),
     ] {
         assert_ne!(content, good.as_bytes(), "{name}");

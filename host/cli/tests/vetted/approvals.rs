@@ -103,9 +103,14 @@ fn an_approval_that_expired_begins_no_move_and_stops_none() {
 #[test]
 fn a_resume_accepts_no_danger_that_the_approved_plan_does_not() {
     let site = site();
-    let more = ["--no-wait", "--accept-unverified", "Host.test.io"];
+    let more = ["--accept", "takeover-unchecked", "--accept", "unverified=Host.test.io"];
     let said = resume(&site, &more);
-    assert!(said.contains("approved without --no-wait, --accept-unverified Host.test.io: resume"), "{said}");
+    assert!(
+        said.contains(
+            "approved without --accept unverified=Host.test.io, --accept takeover-unchecked: resume"
+        ),
+        "{said}"
+    );
     // Where nobody has to approve, who resumes may decide more.
     site.write("trust.toml", "");
     let said = resume(&site, &more);

@@ -236,8 +236,8 @@ async fn tried(seed: u64, is_source: bool) -> (bool, usize) {
     stage.secret("desk", "way", "target");
     let way = json!({"kubeconfig": {"name": "way"}});
     let spec = match is_source {
-        true => json!({"to": way, "options": {"noWait": true}}),
-        false => json!({"from": way, "to": {}, "options": {"noWait": true}}),
+        true => json!({"to": way, "options": {"accept": [{"code": "takeover-unchecked"}]}}),
+        false => json!({"from": way, "to": {}, "options": {"accept": [{"code": "takeover-unchecked"}]}}),
     };
     stage.ask_for("desk", spec);
     let pivot = stage.pivot("desk").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();

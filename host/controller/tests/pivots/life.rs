@@ -67,7 +67,7 @@ async fn ten_pivots_are_carried_out_at_once() {
 #[tokio::test(start_paused = true)]
 async fn what_is_refused_stalls_and_goes_on_when_it_is_corrected() {
     let stage = Stage::new(&["a"]);
-    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"noWait": true, "exclude": ["machines"]}}));
+    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"accept": [{"code": "takeover-unchecked"}], "exclude": ["machines"]}}));
     let running = stage.start();
     stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
     let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
@@ -77,7 +77,8 @@ async fn what_is_refused_stalls_and_goes_on_when_it_is_corrected() {
     stage
         .home
         .edit(&pivot, |body| {
-            body["spec"] = json!({"to": {"cluster": "c"}, "options": {"noWait": true}});
+            body["spec"] =
+                json!({"to": {"cluster": "c"}, "options": {"accept": [{"code": "takeover-unchecked"}]}});
             body["metadata"]["generation"] = json!(2);
         })
         .unwrap();
@@ -101,7 +102,10 @@ async fn an_unknown_field_anywhere_refuses_the_pivot() {
         "/spec/options",
     ] {
         let way = json!({"kubeconfig": {"name": "way"}});
-        stage.ask_for("a", json!({"from": way, "to": way, "options": {"noWait": true}}));
+        stage.ask_for(
+            "a",
+            json!({"from": way, "to": way, "options": {"accept": [{"code": "takeover-unchecked"}]}}),
+        );
         let pivot = stage.home.keys().into_iter().find(|key| key.group_kind.kind == "Pivot").unwrap();
         stage.home.edit(&pivot, |body| body.pointer_mut(path).unwrap()["mistyped"] = json!(["c"])).unwrap();
         stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
@@ -120,7 +124,7 @@ async fn a_pivot_of_the_own_cluster_moves_no_other_namespace() {
     let stage = Stage::new(&["a", "b"]);
     stage.ask_for(
         "a",
-        json!({"from": {"namespace": "b"}, "to": {"cluster": "c"}, "options": {"noWait": true}}),
+        json!({"from": {"namespace": "b"}, "to": {"cluster": "c"}, "options": {"accept": [{"code": "takeover-unchecked"}]}}),
     );
     let running = stage.start();
     stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
@@ -143,7 +147,7 @@ async fn a_pivot_carries_what_is_in_its_namespace_and_the_controller_the_rest() 
     stage.carry = BTreeSet::from([typed::part("Secret/keys/*:hand-on=yes").unwrap()]);
     let running = stage.start();
     for other in ["Secret/keys/root", "Secret/keys/*", "Secret/keys/*:hand-on", "Node/n"] {
-        stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"carry": [other], "noWait": true}}));
+        stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"carry": [other], "accept": [{"code": "takeover-unchecked"}]}}));
         stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
         let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
         assert!(message.contains("a Pivot carries what is in its own namespace"), "{other}: {message}");
@@ -151,7 +155,7 @@ async fn a_pivot_carries_what_is_in_its_namespace_and_the_controller_the_rest() 
         stage.delete("a").await;
         stage.until("let go", |stage| stage.pivot("a").is_none()).await;
     }
-    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"carry": ["Secret"], "noWait": true}}));
+    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"carry": ["Secret"], "accept": [{"code": "takeover-unchecked"}]}}));
     stage.until("done", |stage| stage.done("a")).await;
     let secrets = |place: &MemoryPlace| {
         let keys = place.keys().into_iter().filter(|key| key.group_kind.is_secret());
@@ -249,7 +253,7 @@ async fn a_cluster_that_does_not_answer_is_asked_again() {
 #[tokio::test(start_paused = true)]
 async fn what_a_pivot_shows_comes_back_from_the_records() {
     let stage = Stage::new(&["a"]);
-    stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "way"}}, "options": {"noWait": true}}));
+    stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "way"}}, "options": {"accept": [{"code": "takeover-unchecked"}]}}));
     stage.secret("a", "way", "target");
     let running = stage.start();
     stage.until("done", |stage| stage.done("a")).await;
@@ -274,7 +278,7 @@ async fn a_move_from_another_cluster_comes_in() {
     // Back again: no controller here has written a status.
     stage.home.add_namespace("desk");
     stage.secret("desk", "way", "target");
-    let options = json!({"noWait": true, "acceptUnprovisioned": true});
+    let options = json!({"accept": [{"code": "takeover-unchecked"}, {"code": "unprovisioned"}]});
     let from = json!({"kubeconfig": {"name": "way"}, "namespace": "a"});
     // Who may write Pivots in one namespace has no say in another.
     stage.ask_for("desk", json!({"from": from, "to": {"namespace": "a"}, "options": options}));
@@ -357,7 +361,7 @@ async fn a_controller_stands_beside_a_move_between_two_others() {
     let spec = json!({
         "from": {"kubeconfig": {"name": "from"}, "namespace": "a"},
         "to": {"kubeconfig": {"name": "into"}, "namespace": "b"},
-        "options": {"noWait": true},
+        "options": {"accept": [{"code": "takeover-unchecked"}]},
     });
     stage.target.add_namespace("b");
     stage.ask_for("desk", spec);
@@ -407,7 +411,7 @@ async fn no_pivot_is_ready_before_its_move_has_ended() {
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_comes_late_is_found_soon() {
     let stage = Stage::new(&["a"]);
-    stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "late"}}, "options": {"noWait": true}}));
+    stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "late"}}, "options": {"accept": [{"code": "takeover-unchecked"}]}}));
     let running = stage.start();
     stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
     let created = tokio::time::Instant::now();
@@ -420,7 +424,7 @@ async fn a_secret_that_comes_late_is_found_soon() {
 #[tokio::test(start_paused = true)]
 async fn requested_attempt_needs_no_change_of_the_spec() {
     let stage = Stage::new(&["a"]);
-    stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "late"}}, "options": {"noWait": true}}));
+    stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "late"}}, "options": {"accept": [{"code": "takeover-unchecked"}]}}));
     let running = stage.start();
     let status = |stage: &Stage| stage.pivot("a").unwrap()["status"].clone();
     stage.until("tried often", |stage| status(stage)["failures"] == 6).await;
@@ -455,7 +459,7 @@ async fn committed_pivot_continues_with_changed_options() {
     stage
         .home
         .edit(&pivot, |body| {
-            body["spec"]["options"] = json!({"noWait": true});
+            body["spec"]["options"] = json!({"accept": [{"code": "takeover-unchecked"}]});
             body["metadata"]["generation"] = json!(3);
         })
         .unwrap();
@@ -470,7 +474,7 @@ async fn a_kept_way_leads_to_no_other_cluster() {
     // Refused after the way was kept.
     stage.ask_for(
         "a",
-        json!({"to": {"cluster": "c"}, "options": {"noWait": true, "exclude": ["Cluster.cluster.x-k8s.io"]}}),
+        json!({"to": {"cluster": "c"}, "options": {"accept": [{"code": "takeover-unchecked"}], "exclude": ["Cluster.cluster.x-k8s.io"]}}),
     );
     let running = stage.start();
     stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
@@ -485,7 +489,8 @@ async fn a_kept_way_leads_to_no_other_cluster() {
     stage
         .home
         .edit(&pivot, |body| {
-            body["spec"] = json!({"to": {"cluster": "other"}, "options": {"noWait": true}});
+            body["spec"] =
+                json!({"to": {"cluster": "other"}, "options": {"accept": [{"code": "takeover-unchecked"}]}});
             body["metadata"]["generation"] = json!(2);
         })
         .unwrap();

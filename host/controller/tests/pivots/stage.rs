@@ -185,7 +185,10 @@ impl Stage {
 
     /// Somebody asks for a move of the namespace into its workload cluster.
     pub(crate) fn ask(&self, namespace: &str) {
-        self.ask_for(namespace, json!({"to": {"cluster": "c"}, "options": {"noWait": true}}));
+        self.ask_for(
+            namespace,
+            json!({"to": {"cluster": "c"}, "options": {"accept": [{"code": "takeover-unchecked"}]}}),
+        );
     }
 
     pub(crate) fn ask_for(&self, namespace: &str, spec: Value) {

@@ -67,7 +67,7 @@ async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namesp
     let held = Arc::new(AtomicBool::new(true));
     held_at(&stage.home, &held);
     let spec = json!({"from": {"kubeconfig": {"name": "way"}, "namespace": "a"}, "to": {},
-        "options": {"noWait": true, "acceptUnprovisioned": true}});
+        "options": {"accept": [{"code": "takeover-unchecked"}, {"code": "unprovisioned"}]}});
     stage.ask_for("desk", spec);
     stage.until("copying", |stage| stage.pivot("desk").unwrap()["status"]["phase"] == "Copied").await;
     running.kill();
@@ -114,7 +114,7 @@ async fn foreign_target_undoes_nothing_in_another_namespace() {
     });
     stage.home.insert(theirs).unwrap();
     stage.secret("desk", "way", "target");
-    stage.ask_for("desk", json!({"to": {"kubeconfig": {"name": "way"}}, "options": {"noWait": true}}));
+    stage.ask_for("desk", json!({"to": {"kubeconfig": {"name": "way"}}, "options": {"accept": [{"code": "takeover-unchecked"}]}}));
     let running = stage.start();
     let checked = |stage: &Stage| stage.pivot("desk").unwrap()["status"]["phase"] == "Checked";
     stage.until("refused", |stage| checked(stage) && stage.condition("desk", "Succeeded").is_some()).await;
@@ -150,7 +150,7 @@ async fn sources_choose_no_record_names_in_the_target() {
     stage.home.add_namespace("desk");
     add_cluster(&stage.target, "desk");
     stage.secret("desk", "way", "target");
-    let spec = json!({"from": {"kubeconfig": {"name": "way"}}, "to": {}, "options": {"noWait": true}});
+    let spec = json!({"from": {"kubeconfig": {"name": "way"}}, "to": {}, "options": {"accept": [{"code": "takeover-unchecked"}]}});
     stage.ask_for("desk", spec);
     let pivot = stage.pivot("desk").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
     let record = json!({
@@ -199,7 +199,10 @@ async fn absent_agents_of_one_namespace_delay_no_other() {
 async fn a_pivot_uses_the_agents_of_its_own_namespace_only() {
     let stage = Stage::new(&["shop", "bank"]);
     for namespace in ["shop", "bank"] {
-        stage.ask_for(namespace, json!({"to": {"agent": "edge"}, "options": {"noWait": true}}));
+        stage.ask_for(
+            namespace,
+            json!({"to": {"agent": "edge"}, "options": {"accept": [{"code": "takeover-unchecked"}]}}),
+        );
     }
     let running = stage.start();
     stage.until("done", |stage| stage.done("shop")).await;
@@ -220,7 +223,10 @@ async fn a_pivot_uses_the_agents_of_its_own_namespace_only() {
 async fn a_secret_without_its_cluster_leads_nowhere() {
     let stage = Stage::new(&["a"]);
     stage.secret("a", "d-kubeconfig", "target");
-    stage.ask_for("a", json!({"to": {"cluster": "d"}, "options": {"noWait": true}}));
+    stage.ask_for(
+        "a",
+        json!({"to": {"cluster": "d"}, "options": {"accept": [{"code": "takeover-unchecked"}]}}),
+    );
     let running = stage.start();
     stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
     let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();

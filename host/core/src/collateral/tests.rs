@@ -1,5 +1,6 @@
 use super::*;
 use crate::release::{Entry, Pausing, ReleaseKind};
+use crate::risk::Risk;
 use crate::testing::{Case, kind, objects, remedies};
 use crate::{Meta, Object};
 
@@ -118,7 +119,7 @@ fn what_a_plugin_leaves_may_go_with_all_below_it() {
 #[test]
 fn an_accepted_loss_covers_its_kind_and_no_other() {
     let mut case = Case::new(CLUSTER);
-    case.scope.accept_loss.insert(kind("Widget").group_kind.clone());
+    case.scope.accept.insert_kind(Risk::DependentsLost, kind("Widget").group_kind.clone());
     let others = "Widget ns/w < Machine ns/m
         Pod ns/p < Widget ns/w";
     assert_eq!(lost(&case, others), ["Pod ns/p (below Widget w)"]);
@@ -182,7 +183,12 @@ fn refused(case: &Case, early: &str, late: &str) -> Option<String> {
         case.inventory.objects().iter().cloned().chain(objects(early)).map(at("2026-01-01T00:00:00Z"));
     let all: Vec<_> = early.chain(objects(late).into_iter().map(at("2026-01-03T00:00:00Z"))).collect();
     let all: Vec<Bystander<'_>> = all.iter().map(|(kind, meta)| Bystander { kind, meta }).collect();
-    let refusal = new_dependents(&list(case), &case.scope.accept_loss, Some("2026-01-02T00:00:00Z"), &all)?;
+    let refusal = new_dependents(
+        &list(case),
+        case.scope.accept.kinds(Risk::DependentsLost),
+        Some("2026-01-02T00:00:00Z"),
+        &all,
+    )?;
     assert_eq!(refusal.code, "latecomers");
     refusal.message.split_once(" appeared after").map(|(names, _)| names.to_owned())
 }
@@ -211,7 +217,7 @@ fn what_was_there_when_the_move_began_was_decided_then() {
     let mut case = Case::new(CLUSTER);
     assert_eq!(refused(&case, "Claim ns/left < Machine ns/m", "Pod ns/p < Claim ns/left"), None);
     let claim = kind("Claim").group_kind.clone();
-    case.scope.accept_loss.insert(claim);
+    case.scope.accept.insert_kind(Risk::DependentsLost, claim);
     assert_eq!(refused(&case, "", "Claim ns/c < Machine ns/m"), None);
     let below = refused(&case, "Claim ns/accepted < Machine ns/m", "Pod ns/p < Claim ns/accepted");
     assert_eq!(below.as_deref(), Some("Pod ns/p"));

@@ -9,6 +9,7 @@ use crate::inventory::Inventory;
 use crate::plan::{Plan, Step};
 use crate::refusal::{Refusal, some_of};
 use crate::remedy::Remedy;
+use crate::risk::Risk;
 use crate::scope::Scope;
 use crate::shell::Kubectl;
 use crate::{GroupKind, Key, Object, Side};
@@ -86,7 +87,7 @@ impl Check<'_> {
                 format!("choose another name for {from}"),
             ));
         }
-        if self.scope.accept_old_namespace.contains(&key.group_kind) {
+        if self.scope.accept.contains_kind(Risk::OldNamespace, &key.group_kind) {
             return;
         }
         references::each_elsewhere(&key.group_kind, &mut body, &mut |value| *value = Value::Null);

@@ -11,6 +11,7 @@ use crate::inventory::Inventory;
 use crate::plan::plan;
 use crate::refusal::Refusal;
 use crate::relations::Relations;
+use crate::risk::Risk;
 use crate::scope::{Namespaces, Scope};
 use crate::testing::{kind, objects};
 
@@ -224,7 +225,7 @@ fn refused(text: &str, bodies: &[(&str, Value)], pairs: &[(&str, &str)], accepte
     let inventory = Inventory::new(objects(text).into_iter().map(with).collect());
     let mut scope = Scope::new(Namespaces::All);
     scope.namespace_map = map(pairs);
-    scope.accept_old_namespace = accepted.iter().map(|name| kind(name).group_kind.clone()).collect();
+    scope.accept.insert_kinds(Risk::OldNamespace, accepted.iter().map(|name| kind(name).group_kind.clone()));
     let plan = plan(&inventory, &scope, &Relations::default(), &[]);
     plan.refusals.into_iter().filter(|refusal| refusal.code.starts_with("name")).collect()
 }

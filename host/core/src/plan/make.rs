@@ -12,6 +12,7 @@ use crate::order::{Order, order};
 use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
 use crate::remedy::Remedy;
+use crate::risk::Risk;
 use crate::scope::Scope;
 use crate::select::select;
 use crate::selection::{Chosen, Selection};
@@ -40,7 +41,7 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
     exclude::hide_consequences(&mut plan.refusals);
     plan.moving.clone_from(&selection.moving);
     let kept = kept(inventory, &graph, scope, relations, elsewhere, &selection, &mut plan.refusals);
-    let order = order(inventory, &graph, &selection, &scope.drop_owners);
+    let order = order(inventory, &graph, &selection, scope.accept.kinds(Risk::OwnerDropped));
 
     let maker = Maker { inventory, scope, relations, graph: &graph, selection: &selection };
     let mut dropped = BTreeMap::new();
@@ -188,7 +189,7 @@ impl Maker<'_> {
         let stubborn: Vec<&OwnerReference> = outside
             .iter()
             .copied()
-            .filter(|reference| !self.scope.drop_owners.contains(&reference.group_kind()))
+            .filter(|reference| !self.scope.accept.contains_kind(Risk::OwnerDropped, &reference.group_kind()))
             .collect();
         let explained = |owner: &OwnerReference| {
             plan.refusals.iter().any(|refusal| refusal.code == exclude::NEEDED)

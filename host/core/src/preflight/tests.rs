@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::names;
+use crate::risk::Risk;
 use crate::testing::{Case, kind, remedies};
 
 /// A v1beta2 Cluster that is up and running.
@@ -81,7 +82,7 @@ fn a_cluster_that_is_still_being_built_is_refused() {
     ] {
         let cluster = body("Cluster", with(base, missing.clone()));
         assert_eq!(accepted(cluster.clone()), ["not-provisioned"], "{missing}");
-        assert!(codes(cluster, |scope| scope.accept_unprovisioned = true, None).is_empty());
+        assert!(codes(cluster, |scope| scope.accept.insert(Risk::Unprovisioned), None).is_empty());
     }
 }
 
@@ -95,7 +96,7 @@ fn a_machine_without_node_is_refused() {
     ] {
         let machine = body("Machine", json!({"status": status}));
         assert_eq!(accepted(machine.clone()).is_empty(), fine, "{status}");
-        assert!(codes(machine, |scope| scope.accept_unprovisioned = true, None).is_empty());
+        assert!(codes(machine, |scope| scope.accept.insert(Risk::Unprovisioned), None).is_empty());
     }
 }
 
@@ -114,7 +115,7 @@ fn a_pause_that_is_not_ours_is_refused() {
     let class = body("ClusterClass", annotated);
     for object in [by_field, by_annotation, class] {
         assert_eq!(accepted(object.clone()), ["already-paused"]);
-        assert!(codes(object, |scope| scope.move_paused = true, None).is_empty());
+        assert!(codes(object, |scope| scope.accept.insert(Risk::AlreadyPaused), None).is_empty());
     }
     assert!(accepted(body("Cluster", with(running(), json!({"spec": {"paused": false}})))).is_empty());
 }
@@ -125,7 +126,10 @@ fn a_pause_of_this_move_is_ours_one_of_another_move_never_is() {
     let cluster = body("Cluster", with(running(), paused));
     assert!(codes(cluster.clone(), |_| {}, Some("one")).is_empty());
     for ours in [None, Some("two")] {
-        assert_eq!(codes(cluster.clone(), |scope| scope.move_paused = true, ours), ["paused-by-other-move"]);
+        assert_eq!(
+            codes(cluster.clone(), |scope| scope.accept.insert(Risk::AlreadyPaused), ours),
+            ["paused-by-other-move"]
+        );
     }
 }
 
@@ -181,7 +185,7 @@ fn a_dangerous_kind_needs_a_plugin_or_the_users_consent() {
     assert_eq!(found[0].remedies.last(), Some(&Remedy::MoveWithoutPlugin { kind: kind.clone() }));
     assert!(refusals(&case, &[kind.clone()].into()).is_empty());
     let mut accepting = Case::new("BareMetalHost ns/a ! move");
-    accepting.scope.without_plugin_for.insert(kind);
+    accepting.scope.accept.insert_kind(Risk::NoPlugin, kind);
     assert!(refusals(&accepting, &BTreeSet::new()).is_empty());
     assert!(refusals(&Case::new("BareMetalHost ns/stays"), &BTreeSet::new()).is_empty());
 }

@@ -4,7 +4,9 @@ use pivot_worlds::mutants;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::GroupKind;
 use crate::plan::{ChangingHook, KeepReason, Why};
+use crate::risk::Risk;
 use crate::scope::Namespaces;
 use crate::testing::{Case, key, kind};
 use crate::{Object, merge, names, pause};
@@ -24,14 +26,7 @@ fn plan_of(world: &str) -> Plan {
 }
 
 fn decisions() -> Decisions {
-    Decisions {
-        scope: Scope::new(Namespaces::All),
-        use_existing: false,
-        assume_paused: false,
-        no_wait: true,
-        accept_unverified: BTreeSet::new(),
-        handover: false,
-    }
+    Decisions { scope: Scope::new(Namespaces::All), accept: Risk::TakeoverUnchecked.into(), handover: false }
 }
 
 fn saved(plan: &Plan) -> SavedPlan {
@@ -136,7 +131,7 @@ fn a_plan_of_a_newer_version_is_refused_by_name_whatever_else_it_has() {
     newer["writtenBy"] = json!("9.9.9");
     newer["new"] = json!({"field": 1});
     let error = SavedPlan::parse(&newer.to_string()).unwrap_err();
-    assert_eq!(error, SavedPlanError::Newer { format: 2, written_by: "9.9.9".into() });
+    assert_eq!(error, SavedPlanError::Newer { format: 3, written_by: "9.9.9".into() });
     let other = json!({"kind": "Plan", "format": 1}).to_string();
     assert_eq!(SavedPlan::parse(&other), Err(SavedPlanError::NotAPlan("its kind is not SavedPlan".into())));
     let mut unknown: Value = serde_json::from_str(&saved(&plan_of(WORLD)).text()).unwrap();

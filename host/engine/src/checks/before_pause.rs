@@ -13,6 +13,7 @@ use pivot_core::providers::{Provider, check_providers};
 use pivot_core::reach::is_read;
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::served::served_versions;
 use pivot_core::soft::is_cluster;
 use pivot_core::usable::{same_file, unusable};
@@ -176,7 +177,7 @@ fn of_objects(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
 /// Refuses to run clusters that may still be running elsewhere.
 fn source_may_be_running(job: &Job) -> Option<Refusal> {
     let danger = job.source.can().may_live_on && job.target.can().has_controllers;
-    (danger && !job.options.scope.source_is_off).then(|| Refusal {
+    (danger && !job.options.scope.accept.contains(Risk::SourceMayRun)).then(|| Refusal {
         code: "source-may-live-on",
         side: Side::Source,
         object: None,

@@ -12,6 +12,7 @@ use pivot_core::plan::{Fate, InTarget, Step};
 use pivot_core::record::Finished;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::soft::{TEMPLATE, is_cluster, is_cluster_class};
 use pivot_core::{GroupKind, Key, Meta, Object, OwnerReference, Side, Uid, body};
@@ -209,7 +210,7 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
         }
         // Which of several passwords differs is nobody's business.
         let secret = step.key.group_kind.is_secret();
-        if job.options.use_existing && replaceable {
+        if job.options.accept.contains(Risk::ExistingDiffers) && replaceable {
             let fields = if secret { Vec::new() } else { differs };
             return Ok(Verdict::Use(there.meta.uid, InTarget::Differs { fields }));
         }
@@ -245,7 +246,7 @@ fn shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bool 
 
 /// Whether two sides would act on one machine if each had a copy, as of hosts.
 fn is_for_one_side(job: &Job, kind: &GroupKind) -> bool {
-    pausing::holds(job, kind) || job.options.scope.without_plugin_for.contains(kind)
+    pausing::holds(job, kind) || job.options.scope.accept.contains_kind(Risk::NoPlugin, kind)
 }
 
 /// Whether the import of files can have found this object in the target and used it ([`shareable`], as far as the object itself
@@ -270,7 +271,7 @@ fn is_for_all(snapshot: &Snapshot, step: &Step) -> bool {
 fn is_for_many(scope: &Scope, step: &Step) -> bool {
     let kind = &step.key.group_kind;
     // Accepting a kind of Cluster API's own, whose controllers act on each object, shares nothing (`core/src/named.rs`).
-    let accepted = scope.accept_shared.contains(kind) && kind.group != names::GROUP_CLUSTER;
+    let accepted = scope.accept.contains_kind(Risk::Shared, kind) && kind.group != names::GROUP_CLUSTER;
     let passive = kind.group.is_empty() || kind.kind.ends_with(TEMPLATE) || accepted;
     !is_cluster(kind) && (step.cluster.is_none() || passive)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::{fmt, fs};
 
 use pivot_core::hooks::Severity;
+use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use serde_json::{Value, json};
 
@@ -49,10 +50,7 @@ fn samples() -> Vec<Event> {
     vec![
         Event::Looking { side: Side::Source },
         Event::Planned { summary, plan: Arc::default() },
-        Event::Accepted {
-            danger: Danger::NoPlugin,
-            kinds: vec![GroupKind::new("metal3.io", "BareMetalHost")],
-        },
+        Event::Accepted { code: Risk::NoPlugin, kinds: vec![GroupKind::new("metal3.io", "BareMetalHost")] },
         Event::UnderWay { status: Box::new(under_way()) },
         Event::PhaseBegun { phase: Phase::Copied, objects: 5 },
         Event::PhaseDone { phase: Phase::Copied, milliseconds: 17 },
@@ -130,16 +128,16 @@ fn a_wait_for_thousands_names_the_first_and_counts_the_rest() {
 fn what_is_accepted_is_reported_by_danger_and_kind() {
     let mut scope = Scope::new(Namespaces::All);
     assert_eq!(accepted(&Options::new(scope.clone())), []);
-    scope.accept_loss.extend([GroupKind::new("b", "B"), GroupKind::new("a", "A")]);
-    scope.move_paused = true;
-    let options = Options { no_wait: true, ..Options::new(scope) };
-    let of = |danger, kinds| Event::Accepted { danger, kinds };
+    scope.accept.insert_kinds(Risk::DependentsLost, [GroupKind::new("b", "B"), GroupKind::new("a", "A")]);
+    scope.accept.insert(Risk::AlreadyPaused);
+    let options = Options { accept: Risk::TakeoverUnchecked.into(), ..Options::new(scope) };
+    let of = |code, kinds| Event::Accepted { code, kinds };
     assert_eq!(
         accepted(&options),
         [
-            of(Danger::DependentsLost, vec![GroupKind::new("a", "A"), GroupKind::new("b", "B")]),
-            of(Danger::AlreadyPaused, Vec::new()),
-            of(Danger::TargetUnconfirmed, Vec::new()),
+            of(Risk::DependentsLost, vec![GroupKind::new("a", "A"), GroupKind::new("b", "B")]),
+            of(Risk::AlreadyPaused, Vec::new()),
+            of(Risk::TakeoverUnchecked, Vec::new()),
         ]
     );
 }
@@ -180,8 +178,8 @@ fn words<T: serde::de::DeserializeOwned + fmt::Debug>() -> Vec<String> {
 
 #[test]
 fn verbs_dangers_and_states_are_in_the_docs() {
-    let words = [words::<Verb>(), words::<Danger>(), words::<LeaseState>()];
-    assert_eq!(words.each_ref().map(Vec::len), [10, 18, 3]);
+    let words = [words::<Verb>(), words::<Risk>(), words::<LeaseState>()];
+    assert_eq!(words.each_ref().map(Vec::len), [10, 19, 3]);
     for word in words.concat() {
         assert!(DOCS.contains(&format!("`{word}`")), "{word}");
     }

@@ -1,6 +1,7 @@
 //! From a failure to a stop: undoes what can be undone, and reports the state of both sides.
 
 use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
 
 use crate::outcome::advice::{self, Files, KnownSides, Situation, Why};
 use crate::outcome::failure::{Exit, Failure};
@@ -47,7 +48,7 @@ fn situation<'a>(active: &'a ActiveMove, phase: Phase, failure: &Failure, why: W
     };
     let sides =
         if active.job.target.can().has_controllers { KnownSides::Both } else { KnownSides::IntoDirectory };
-    let not_imported = options.not_imported;
+    let not_imported = options.accept.contains(Risk::MaybeImported);
     Situation { record: &active.journal.record, phase, sides, one_sided: None, files, not_imported, why }
 }
 

@@ -7,6 +7,7 @@ use pivot_core::GroupKind;
 use pivot_core::hooks::Point;
 use pivot_core::record::Phase;
 use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::risk::Risk;
 use pivot_core::soft::is_cluster;
 
 use crate::events::Event;
@@ -143,7 +144,8 @@ impl ActiveMove {
     fn marks(&self) -> (BTreeSet<String>, BTreeSet<GroupKind>) {
         match &self.journal.record.handover {
             Some(handover) => {
-                let accepted = handover.accept_changed.union(&self.job.options.accept_changed);
+                let accepted =
+                    handover.accept_changed.union(self.job.options.accept.kinds(Risk::CopyChanged));
                 (handover.imports.clone(), accepted.cloned().collect())
             }
             None => (BTreeSet::from([self.job.move_id.clone()]), BTreeSet::new()),

@@ -14,6 +14,7 @@ use pivot_core::readiness::{self, Asked, Expectation, Moved};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
 
 use crate::events::{Awaited, Event};
@@ -27,7 +28,7 @@ use crate::snapshot::Snapshot;
 
 /// Refuses objects that could be deleted without any evidence that a controller took over.
 pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
-    if !job.hands_over() || job.options.no_wait {
+    if !job.hands_over() || job.options.accept.contains(Risk::TakeoverUnchecked) {
         return Ok(Vec::new());
     }
     let mut moved = Vec::new();
@@ -62,7 +63,7 @@ fn asleep(job: &Job, object: &Object) -> Result<bool, Failure> {
 }
 
 fn asked(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
-    readiness::asked(moved, &job.options.accept_unverified)
+    readiness::asked(moved, job.options.accept.kinds(Risk::Unverified))
         .map_err(|error| Failure::Object(Side::Source, error))
 }
 
@@ -82,7 +83,7 @@ pub(crate) async fn wait(
         );
         job.report(Event::warning("unverified", text));
     }
-    if job.options.no_wait {
+    if job.options.accept.contains(Risk::TakeoverUnchecked) {
         return Ok(());
     }
     let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
@@ -146,7 +147,10 @@ pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Known) -> Re
 
 /// The kinds that no controller was seen to take over, because a user accepted that.
 pub(crate) fn unverified(job: &Job, list: &ReleaseList) -> BTreeSet<GroupKind> {
-    let accepted = |kind: &GroupKind| job.options.no_wait || job.options.accept_unverified.contains(kind);
+    let accepted = |kind: &GroupKind| {
+        job.options.accept.contains(Risk::TakeoverUnchecked)
+            || job.options.accept.contains_kind(Risk::Unverified, kind)
+    };
     // Nothing is deleted from files; their copies are verified all the same.
     let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
     let verified = |entry: &&Entry| !entry.used && (entry.fate == Fate::Delete || !deletes);

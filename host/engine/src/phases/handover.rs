@@ -13,6 +13,7 @@ use pivot_core::hooks::Point;
 use pivot_core::record::{Handover, Record};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, ReleaseList};
+use pivot_core::risk::Risk;
 use pivot_core::soft::is_cluster;
 use pivot_core::{Key, Side, Uid, words};
 use pivot_places::{Begun, Closing, Identity};
@@ -74,7 +75,7 @@ pub(crate) async fn commit_import(
     known: &Known,
 ) -> Result<(), Failure> {
     let imports = imports(job, journal, contents).await?;
-    let accepted = job.options.accept_changed.clone();
+    let accepted = job.options.accept.kinds(Risk::CopyChanged).clone();
     tokio::try_join!(
         pausing::still_paused(job, list),
         as_copied(job, list, known),

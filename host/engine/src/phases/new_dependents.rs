@@ -1,6 +1,6 @@
 //! Objects that were created in the source after the commit, as dependents of objects about to be deleted.
 //!
-//! At the commit, every dependent of a moved object is moved, left by a plugin or given up with `--accept-loss`. While the target
+//! At the commit, every dependent of a moved object is moved, left by a plugin or given up with `--accept dependents-lost`. While the target
 //! is waited for, or if the move is resumed days later, people and controllers have time to add more, and the garbage collector
 //! would silently delete those with their owners.
 
@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use pivot_core::collateral::{Bystander, new_dependents};
 use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Kind, Meta};
 
 use crate::job::Job;
@@ -29,7 +30,7 @@ pub(crate) async fn none(job: &Job, list: &ReleaseList, begun: Option<&str>) -> 
     bystanders.extend(listed(job, listing::collections(kinds, &namespaces)).await?);
     let bystanders: Vec<Bystander<'_>> =
         bystanders.iter().map(|(kind, meta)| Bystander { kind, meta }).collect();
-    match new_dependents(list, &job.options.scope.accept_loss, begun, &bystanders) {
+    match new_dependents(list, job.options.scope.accept.kinds(Risk::DependentsLost), begun, &bystanders) {
         Some(refusal) => Err(Failure::refused(refusal)),
         None => Ok(()),
     }

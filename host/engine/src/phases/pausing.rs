@@ -15,6 +15,7 @@ use pivot_core::plan::Step;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate as ListFate, Pausing, ReleaseList};
+use pivot_core::risk::Risk;
 use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{GroupKind, Key, Kind, Object, Side, Uid, merge, names};
 use pivot_places::PlaceError;
@@ -166,7 +167,7 @@ pub(crate) async fn pause_for_good(job: &Job, key: &Key) -> Result<(), Failure> 
 
 /// Waits until providers no longer block the plan's objects and controllers have acknowledged the pause.
 pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration) -> Result<bool, Failure> {
-    let assume = job.options.assume_paused;
+    let assume = job.options.accept.contains(Risk::PauseUnchecked);
     let lacks = |object: &Object| {
         let pending = pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
         Ok(pending.map(|pending| pending.to_string()))
@@ -323,7 +324,9 @@ fn report_undo_lost(job: &Job, key: &Key, side: Side) {
 /// paused before it: this move paused them, and its undo annotation is gone.
 async fn report_forgotten_pauses(job: &Job, record: &Record) -> Result<(), Failure> {
     let cluster = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.source.get(gk));
-    let Some(cluster) = cluster.filter(|_| !record.scope.move_paused) else { return Ok(()) };
+    let Some(cluster) = cluster.filter(|_| !record.scope.accept.contains(Risk::AlreadyPaused)) else {
+        return Ok(());
+    };
     // Objects were only copied from other namespaces.
     let paused_in = record.touched.iter().filter(|namespace| record.scope.includes(Some(namespace)));
     let lists = paused_in.map(|namespace| job.source.list(cluster, Some(namespace)).boxed());

@@ -15,6 +15,7 @@ use pivot_core::plan::Step;
 use pivot_core::record::{Phase, Record, Seal};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::UidSet;
+use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::soft::is_cluster;
 use pivot_core::{Both, Key, Side, Uid, pause};
@@ -50,7 +51,7 @@ fn is_lost_by_target(found: &FoundMove) -> bool {
 
 /// Whether a run makes the source authoritative again.
 pub(crate) fn applies(found: &FoundMove, options: &Options) -> bool {
-    let asked = options.world_changed && !options.source_gone && !options.target_gone;
+    let asked = options.accept.contains(Risk::WorldChanged) && !options.source_gone && !options.target_gone;
     asked && (is_lost_by_target(found) || matches!(found.one_sided, Some(OneSidedMove::PausedAgain(_))))
 }
 
@@ -206,7 +207,9 @@ async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     for step in originals(snapshot) {
         let object = snapshot.object(step)?;
         let ours = pause::is_ours(&object.meta, &job.move_id);
-        let lost_undo = is_cluster(&step.key.group_kind) && !ours && !job.options.scope.move_paused;
+        let lost_undo = is_cluster(&step.key.group_kind)
+            && !ours
+            && !job.options.scope.accept.contains(Risk::AlreadyPaused);
         if lost_undo || pausing::change(job, object, pausing::pauses(job, step)).await?.is_some() {
             awake.push(step.key.clone());
         }
@@ -243,7 +246,7 @@ fn check_names<'a>(job: &Job, moving: impl Iterator<Item = &'a Key>) -> Result<(
 /// Refuses options of a recovery for a move that needs none.
 pub(crate) fn check_options(active: &ActiveMove) -> Result<(), Failure> {
     let (options, record) = (&active.job.options, &active.journal.record);
-    let has_none = !options.world_changed && options.unpause.is_empty();
+    let has_none = !options.accept.contains(Risk::WorldChanged) && options.unpause.is_empty();
     if record.is_recovered() || has_none {
         return Ok(());
     }

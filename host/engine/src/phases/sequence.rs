@@ -9,6 +9,7 @@ use pivot_core::hooks::Point;
 use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, RolledBackMove};
 use pivot_core::release::ReleaseList;
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Side, Uid};
 use pivot_places::{Begun, Closing, PlaceError};
 use tokio::time::Instant;
@@ -19,7 +20,6 @@ use crate::clock::now;
 use crate::discovery::first_reading::FirstReading;
 use crate::events::{self, Awaited, Event};
 use crate::job::Job;
-use crate::options::Options;
 use crate::outcome::failure::Failure;
 use crate::outcome::one_sided::OneSidedMove;
 use crate::phases::commit::{self, Comparison};
@@ -386,8 +386,10 @@ impl ActiveMove {
         });
         let record = &self.journal.record;
         // By an earlier run, if not by this one.
-        let world_changed = job.options.world_changed || record.is_recovered();
-        let accepted = Options { world_changed, ..job.options.clone() };
+        let mut accepted = job.options.clone();
+        if record.is_recovered() {
+            accepted.accept.insert(Risk::WorldChanged);
+        }
         let finished = Finished {
             format: Default::default(),
             move_id: record.move_id.clone(),

@@ -7,6 +7,7 @@ use pivot_core::addition::Addition;
 use pivot_core::hooks::{Description, Hook};
 use pivot_core::part::Part;
 use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::hooks::Hooks;
 use pivot_engine::{Exit, Failure, Next, Setup, Sides, Stop, run};
@@ -285,7 +286,7 @@ async fn what_is_there_already_is_used_if_it_is_the_same_and_stays() {
     assert_eq!((stop.exit, refused(&stop)), (Exit::Refused, vec!["differs"]));
     assert!(stop.to_string().contains("differs from what f.yaml has in data.images"), "{stop}");
     assert_eq!((picture(&other.source), other.target.body(&bom()).unwrap()), (untouched, before.clone()));
-    other.options.use_existing = true;
+    other.options.accept.insert(Risk::ExistingDiffers);
     run::start(other.setup()).await.unwrap();
     assert_eq!(other.target.body(&bom()).unwrap(), before);
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key};
 use pivot_engine::run;
 use pivot_places::PlaceError;
@@ -63,7 +64,7 @@ async fn what_a_move_under_way_elsewhere_created_is_used_and_said_to_be_revocabl
     second.target = first.target.clone();
     second.source.add_namespace("ns");
     second.source.insert(body(CLUSTERS, "Cluster", "other", None)).unwrap();
-    second.options.scope.accept_unprovisioned = true;
+    second.options.scope.accept.insert(Risk::Unprovisioned);
     second.options = second.options.adding(vec![addition(1, configuration("all"))]);
     let told = async |stage: &Stage| {
         let notes = Arc::new(Notes::default());
@@ -117,7 +118,7 @@ async fn a_source_may_not_be_deleted_because_of_what_was_added() {
     again.sides.source = Arc::new(stage.target.clone());
     again.sides.target = Arc::new(onwards.target.clone());
     again.options = again.options.adding(Vec::new());
-    again.options.scope.accept_unprovisioned = true;
+    again.options.scope.accept.insert(Risk::Unprovisioned);
     again.options.scope.carry = [pivot_core::part::Part::one(&etcd)].into();
     run::start(again).await.unwrap();
     let annotations = &onwards.target.body(&etcd).unwrap()["metadata"]["annotations"];

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Hook};
 use pivot_core::plan::{ChangingHook, InTarget};
 use pivot_core::record::{Phase, Pin};
+use pivot_core::risk::Risk;
 use pivot_core::saved_plan::{Made, SavedFate, SavedPlan};
 use pivot_core::{GroupKind, Key, Object, Uid};
 use pivot_engine::hooks::{HookError, Hooks};
@@ -292,11 +293,11 @@ async fn another_plan_does_not_continue_a_move() {
 #[tokio::test(start_paused = true)]
 async fn another_plan_is_not_taken_after_the_commit_either() {
     let mut stage = Stage::new();
-    stage.options.no_wait = false;
+    stage.options.accept.remove(Risk::TakeoverUnchecked);
     let plan = saved(&stage).await;
     let other = {
         let mut setup = stage.setup();
-        setup.options.no_wait = true;
+        setup.options.accept.insert(Risk::TakeoverUnchecked);
         saved_of(&stage, setup).await
     };
     for n in 1.. {
@@ -321,8 +322,8 @@ async fn another_plan_is_not_taken_after_the_commit_either() {
 #[tokio::test(start_paused = true)]
 async fn a_plan_with_more_than_a_record_may_have_is_refused_before_anything_is_written() {
     let mut stage = Stage::new();
-    stage.options.scope.accept_shared =
-        (0..20_000).map(|n| GroupKind::new("example.org", format!("K{n}"))).collect();
+    let kinds = (0..20_000).map(|n| GroupKind::new("example.org", format!("K{n}")));
+    stage.options.scope.accept.insert_kinds(Risk::Shared, kinds);
     let before = picture(&stage.source);
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert!(stop.to_string().contains("the number of kinds of this move can't be right"), "{stop}");
@@ -413,7 +414,7 @@ async fn an_object_that_changed_in_the_files_of_a_source_is_named() {
     let from_files = || {
         let mut setup = stage.setup();
         setup.sides.source = Arc::new(DirectoryPlace::to_read(dir.path()).unwrap());
-        setup.options.scope.source_is_off = true;
+        setup.options.scope.accept.insert(Risk::SourceMayRun);
         setup
     };
     let plan = saved_of(&stage, from_files()).await;
@@ -514,7 +515,7 @@ async fn a_plan_says_what_plugins_change_and_what_the_target_has() {
 
     stage.target.edit(&class, |body| body["spec"]["extra"] = json!({"a": 1})).unwrap();
     stage.source.edit(&class, |body| body["spec"]["extra"] = json!({"a": 2})).unwrap();
-    stage.options.use_existing = true;
+    stage.options.accept.insert(Risk::ExistingDiffers);
     let differs = saved(&stage).await;
     let fields = vec!["spec.extra.a".to_owned()];
     assert_eq!(of(&differs, &class).in_target, Some(InTarget::Differs { fields }));

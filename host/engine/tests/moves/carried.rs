@@ -8,6 +8,7 @@ use pivot_core::hooks::{Description, Hook};
 use pivot_core::names::BLOCK_MOVE;
 use pivot_core::part::Part;
 use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
 use pivot_core::typed;
 use pivot_core::{GroupKind, Key, KindLabels, Object, Side};
 use pivot_engine::hooks::{HookError, Hooks};
@@ -173,7 +174,7 @@ async fn what_is_there_already_is_used_if_it_is_the_same() {
     let stop = run::start(other.setup()).await.unwrap_err();
     assert_eq!((stop.exit, refused(&stop)), (Exit::Refused, vec!["differs"]));
     assert_eq!(other.target.keys().iter().filter(|key| key.group_kind.group == CLUSTERS).count(), 0);
-    other.options.use_existing = true;
+    other.options.accept.insert(Risk::ExistingDiffers);
     run::start(other.setup()).await.unwrap();
     assert_eq!(other.target.body(&bom()).unwrap(), before);
 }
@@ -260,7 +261,7 @@ async fn plugins_neither_see_nor_hold_what_is_carried_along() {
     held.source.insert(host).unwrap();
     let host = Key::new(GroupKind::new(INFRA, "Host"), Some("elsewhere"), "h");
     held.options.scope.carry.insert(Part::one(&host));
-    held.options.scope.accept_shared.insert(host.group_kind.clone());
+    held.options.scope.accept.insert_kind(Risk::Shared, host.group_kind.clone());
     let before = picture(&held.source);
     let stop = run::start(held.setup()).await.unwrap_err();
     assert_eq!((stop.exit, refused(&stop)), (Exit::Refused, vec!["held-on-both-sides"]));

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use pivot_core::names::{MARK, PAUSED, UNDO};
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_engine::events::{Event, Watcher};
 use pivot_engine::{Exit, Failure, Setup, Stop, run};
@@ -38,7 +39,7 @@ fn two() -> Stage {
 fn named(stage: &Stage, names: &[&str]) -> Setup {
     let mut setup = stage.setup();
     setup.options.scope.clusters = names.iter().map(|name| ClusterName::new("ns", *name)).collect();
-    setup.options.scope.accept_shared.insert(key(INFRA, "Pool", "p").group_kind);
+    setup.options.scope.accept.insert_kind(Risk::Shared, key(INFRA, "Pool", "p").group_kind);
     setup
 }
 
@@ -240,7 +241,7 @@ async fn what_a_plugin_holds_is_not_shared() {
     };
     let setup = |stage: &Stage| {
         let mut setup = named(stage, &["c"]);
-        setup.options.scope.accept_shared.insert(key(INFRA, "Host", "h").group_kind);
+        setup.options.scope.accept.insert_kind(Risk::Shared, key(INFRA, "Host", "h").group_kind);
         setup
     };
     run::start(setup(&hosted(true))).await.unwrap();
@@ -277,7 +278,7 @@ async fn a_machine_of_an_earlier_move_is_not_used() {
     machine["metadata"]["annotations"] = json!({MARK: "an-earlier-move"});
     stage.target.insert(machine).unwrap();
     let mut setup = named(&stage, &["c"]);
-    setup.options.scope.accept_shared.insert(key(CLUSTERS, "Machine", "m0").group_kind);
+    setup.options.scope.accept.insert_kind(Risk::Shared, key(CLUSTERS, "Machine", "m0").group_kind);
     let stop = run::start(setup).await.unwrap_err();
     let codes: Vec<_> = refusals(&stop).iter().map(|refusal| refusal.code).collect();
     assert_eq!((stop.exit, codes.as_slice()), (Exit::Refused, &["exists"][..]));
@@ -293,7 +294,7 @@ async fn clusters_that_the_target_runs_are_refused_once_each() {
     run::start(export).await.unwrap();
     let mut import = stage.setup();
     import.sides.source = Arc::new(DirectoryPlace::to_read(directory.path()).unwrap());
-    import.options.scope.source_is_off = true;
+    import.options.scope.accept.insert(Risk::SourceMayRun);
     let id = run::start(import).await.unwrap().move_id;
 
     let stop = run::start(stage.setup()).await.unwrap_err();
@@ -318,7 +319,7 @@ async fn a_copy_that_differs_is_not_used_for_what_is_deleted() {
     secret["metadata"]["annotations"] = json!({MARK: "an-earlier-move"});
     secret["data"] = json!({"value": "b2xk"});
     stage.target.insert(secret).unwrap();
-    stage.options.use_existing = true;
+    stage.options.accept.insert(Risk::ExistingDiffers);
     let stop = run::start(stage.setup()).await.unwrap_err();
     let codes: Vec<_> = refusals(&stop).iter().map(|refusal| refusal.code).collect();
     assert_eq!((stop.exit, codes.as_slice()), (Exit::Refused, &["differs"][..]));
@@ -330,7 +331,7 @@ async fn a_copy_that_differs_is_not_used_for_what_is_deleted() {
 async fn what_is_dangerous_is_not_used_for_an_earlier_move() {
     let mut stage = two();
     run::start(named(&stage, &["c"])).await.unwrap();
-    stage.options.scope.without_plugin_for.insert(key(INFRA, "Pool", "p").group_kind);
+    stage.options.scope.accept.insert_kind(Risk::NoPlugin, key(INFRA, "Pool", "p").group_kind);
     let stop = run::start(named(&stage, &["d"])).await.unwrap_err();
     let codes: Vec<_> = refusals(&stop).iter().map(|refusal| refusal.code).collect();
     assert_eq!(codes, ["exists"]);

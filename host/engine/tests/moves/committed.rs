@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::{KindLabels, Side, names};
 use pivot_engine::Setup;
 use pivot_engine::{Event, Exit, Failure, Next, Stop, Watcher, run};
@@ -152,7 +153,7 @@ impl Watcher for Warnings {
 #[tokio::test(start_paused = true)]
 async fn a_copy_left_paused_because_its_undo_annotation_is_gone_is_reported() {
     let mut stage = committed().await;
-    stage.options.no_wait = true;
+    stage.options.accept.insert(Risk::TakeoverUnchecked);
     let forget = |b: &mut serde_json::Value| {
         b["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
     };

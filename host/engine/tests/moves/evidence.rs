@@ -6,6 +6,7 @@ use std::time::Duration;
 use pivot_core::GroupKind;
 use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_engine::{Event, Exit, Failure, Setup, Watcher, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
@@ -16,7 +17,7 @@ use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
 /// A Cluster and a Machine whose controllers wrote a status, as those of Cluster API before 1.9 did: no word of a pause.
 fn stage() -> Stage {
     let mut stage = Stage::empty();
-    stage.options.no_wait = false;
+    stage.options.accept.remove(Risk::TakeoverUnchecked);
     stage.options.verify_timeout = Duration::from_secs(60);
     let mut cluster = body(CLUSTERS, "Cluster", "c", None);
     cluster["status"] = json!({"initialization": {"infrastructureProvisioned": true},
@@ -104,7 +105,7 @@ async fn a_cluster_alone_is_no_evidence_for_its_machines() {
     assert!(!told.contains("Cluster ns/c:") && told.contains("Machine ns/m"), "{told}");
     // Once it is accepted, the same move goes on.
     let mut options = stage.options.clone();
-    options.accept_unverified.insert(GroupKind::new(CLUSTERS, "Machine"));
+    options.accept.insert_kind(Risk::Unverified, GroupKind::new(CLUSTERS, "Machine"));
     let report = run::resume(Setup { options, ..stage.setup() }).await.unwrap();
     assert_eq!(report.done.unverified.into_iter().collect::<Vec<_>>(), [GroupKind::new(CLUSTERS, "Machine")]);
 }
@@ -142,11 +143,11 @@ async fn a_resumed_run_reads_objects_missing_from_lists_by_name() {
     run::resume(stage.setup()).await.unwrap();
 }
 
-/// With `--assume-paused` nobody waits for the source; that says nothing about the target.
+/// With `--accept pause-unchecked` nobody waits for the source; that says nothing about the target.
 #[tokio::test(start_paused = true)]
 async fn assuming_the_pause_does_not_change_what_is_expected() {
     let mut stage = stage();
-    stage.options.assume_paused = true;
+    stage.options.accept.insert(Risk::PauseUnchecked);
     let says = json!({"nodeRef": {"name": "m0"}, "conditions": [{"type": "Paused", "status": "False"}]});
     stage.source.edit(&key(CLUSTERS, "Machine", "m0"), |b| b["status"] = says).unwrap();
     let controller = controller(&stage.target, &[("Cluster", "c")], ready());
@@ -170,7 +171,7 @@ impl Watcher for Warnings {
 #[tokio::test(start_paused = true)]
 async fn a_move_that_does_not_wait_reports_what_was_not_verified() {
     let mut stage = stage();
-    stage.options.no_wait = true;
+    stage.options.accept.insert(Risk::TakeoverUnchecked);
     let warnings = Arc::new(Warnings::default());
     let report = run::start(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();
     let unverified: Vec<String> = report.done.unverified.iter().map(ToString::to_string).collect();
@@ -183,7 +184,7 @@ async fn a_move_that_does_not_wait_reports_what_was_not_verified() {
 #[tokio::test(start_paused = true)]
 async fn kinds_that_can_not_be_verified_are_refused_before_the_pause() {
     let mut stage = Stage::empty();
-    stage.options.no_wait = false;
+    stage.options.accept.remove(Risk::TakeoverUnchecked);
     stage.source.insert(body(INFRA, "Pool", "p", None)).unwrap();
     let before = picture(&stage.source);
     let stop = run::start(stage.setup()).await.unwrap_err();
@@ -192,6 +193,6 @@ async fn kinds_that_can_not_be_verified_are_refused_before_the_pause() {
     assert_eq!(refusals.iter().map(|refusal| refusal.code).collect::<Vec<_>>(), ["unverifiable"]);
     assert_eq!(picture(&stage.source), before);
 
-    stage.options.accept_unverified.insert(GroupKind::new(INFRA, "Pool"));
+    stage.options.accept.insert_kind(Risk::Unverified, GroupKind::new(INFRA, "Pool"));
     run::start(stage.setup()).await.unwrap();
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key};
 use pivot_engine::{
     Clock, Event, Exit, Failure, Halt, Halter, LeaseState, Moment, Next, Setup, Stop, Watcher, run,
@@ -240,7 +241,8 @@ fn changed(stage: &Stage) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn a_run_whose_lease_was_taken_deletes_nothing() {
     let mut stage = Stage::new();
-    (stage.options.no_wait, stage.options.verify_timeout) = (false, Duration::from_secs(600));
+    stage.options.accept.remove(Risk::TakeoverUnchecked);
+    stage.options.verify_timeout = Duration::from_secs(600);
     let move_ = tokio::spawn(run::start(stage.setup()));
     sleep(Duration::from_secs(30)).await;
     let one = under_way(stage.setup()).await.unwrap();

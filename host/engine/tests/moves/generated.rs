@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::plan::{Fate, Plan};
+use pivot_core::risk::Risk;
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::{GroupKind, Key, KindLabels};
 use pivot_engine::{Exit, Setup, Sides, Stop, run};
@@ -236,7 +237,7 @@ fn any_management_cluster_ends_the_same_through_a_directory() {
 
         let mut into = stage.setup();
         into.sides.source = Arc::new(DirectoryPlace::to_read(dir.path()).unwrap());
-        into.options.scope.source_is_off = true;
+        into.options.scope.accept.insert(Risk::SourceMayRun);
         run::start(into).await.map_err(said("in"))?;
         same("the target", &contents(&stage.target), &contents(&straight.target))
     });
@@ -290,7 +291,11 @@ fn clusters_by_name_one_after_another_end_as_all_named_at_once() {
         setup.options.scope.clusters = names.collect();
         let shared = ["InClusterIPPool", "GlobalInClusterIPPool", "LabNetwork"];
         let kinds = KINDS.iter().filter(|spec| shared.contains(&spec.kind));
-        setup.options.scope.accept_shared = kinds.map(|spec| GroupKind::new(spec.group, spec.kind)).collect();
+        setup
+            .options
+            .scope
+            .accept
+            .insert_kinds(Risk::Shared, kinds.map(|spec| GroupKind::new(spec.group, spec.kind)));
         setup
     };
     each("moves of one cluster after another", async |seed| {

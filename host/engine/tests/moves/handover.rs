@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pivot_core::Key;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_engine::{Exit, Failure, Next, Setup, Stop, run};
 use pivot_places::{DirectoryPlace, Identity, MemoryPlace, Place};
 use serde_json::json;
@@ -31,7 +32,7 @@ pub(crate) fn handing_over(stage: &Stage, dir: &Path) -> Setup {
 /// The import of such a directory: its manifest says that the source waits.
 pub(crate) fn importing(stage: &Stage, dir: &Path) -> Setup {
     let mut setup = importing::importing(stage, dir);
-    setup.options.scope.source_is_off = false;
+    setup.options.scope.accept.remove(Risk::SourceMayRun);
     setup
 }
 
@@ -45,7 +46,8 @@ pub(crate) fn imported(stage: &Stage) -> Setup {
 /// A rollback by a user who says that nobody imported the directory.
 pub(crate) fn not_imported(stage: &Stage) -> Setup {
     let mut setup = stage.setup();
-    (setup.options.not_imported, setup.options.target_gone) = (true, true);
+    setup.options.accept.insert(Risk::MaybeImported);
+    setup.options.target_gone = true;
     setup
 }
 
@@ -182,7 +184,7 @@ async fn a_handover_is_rolled_back_by_those_who_say_that_nobody_imported_it() {
     // With the directory at hand, that is emptied.
     let dir = handed_over(&stage).await;
     directory.sides.target = Arc::new(DirectoryPlace::to_write(dir.path()).unwrap());
-    directory.options.not_imported = true;
+    directory.options.accept.insert(Risk::MaybeImported);
     assert_eq!(run::rollback(directory).await.unwrap().removed, 12);
     assert_eq!((picture(&stage.source), std::fs::read_dir(dir.path()).unwrap().count()), (untouched, 0));
 }
@@ -195,7 +197,9 @@ async fn a_source_whose_files_were_imported_is_not_resumed() {
         let before = (picture(&stage.source), picture(&stage.target));
         for declared in [false, true] {
             let mut setup = stage.setup();
-            setup.options.not_imported = declared;
+            if declared {
+                setup.options.accept.insert(Risk::MaybeImported);
+            }
             let stop = run::rollback(setup).await.unwrap_err();
             assert!(matches!(stop.failure, Failure::Imported(_)), "{stop}");
             assert_eq!((stop.exit, stop.next), (Exit::Refused, vec![Next::ResumeImported]));
@@ -219,7 +223,7 @@ async fn a_source_whose_files_were_imported_is_not_resumed() {
     let stop = run::rollback(stage.setup()).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::MayBeImported { .. }), "{stop}");
     let mut declared = stage.setup();
-    declared.options.not_imported = true;
+    declared.options.accept.insert(Risk::MaybeImported);
     run::rollback(declared).await.unwrap();
     assert_eq!(picture(&stage.source), picture(&Stage::new().source));
 }

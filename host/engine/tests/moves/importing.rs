@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
+use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, KindLabels, Object, Side, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
@@ -30,7 +31,7 @@ pub(crate) async fn exported(stage: &Stage) -> tempfile::TempDir {
 pub(crate) fn importing(stage: &Stage, dir: &Path) -> Setup {
     let mut setup = stage.setup();
     setup.sides.source = Arc::new(DirectoryPlace::to_read(dir).unwrap());
-    setup.options.scope.source_is_off = true;
+    setup.options.scope.accept.insert(Risk::SourceMayRun);
     setup
 }
 
@@ -53,7 +54,7 @@ async fn w16_files_of_a_cluster_that_may_still_run_are_refused() {
     let stage = Stage::empty();
     let before = picture(&stage.target);
     let mut setup = importing(&stage, dir.path());
-    setup.options.scope.source_is_off = false;
+    setup.options.scope.accept.remove(Risk::SourceMayRun);
     let stop = run::start(setup).await.unwrap_err();
     let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
     assert_eq!(refusals.iter().map(|refusal| refusal.code).collect::<Vec<_>>(), ["source-may-live-on"]);
@@ -83,11 +84,11 @@ async fn copies_are_paused_until_all_are_there() {
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_its_user_paused_stays_paused() {
     let mut stage = Stage::new();
-    stage.options.scope.move_paused = true;
+    stage.options.scope.accept.insert(Risk::AlreadyPaused);
     stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
     let dir = exported(&stage).await;
     let mut stage = Stage::empty();
-    stage.options.scope.move_paused = true;
+    stage.options.scope.accept.insert(Risk::AlreadyPaused);
     run::start(importing(&stage, dir.path())).await.unwrap();
     assert_eq!(stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap()["spec"]["paused"], true);
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::{Key, names};
 use pivot_engine::{Failure, Stop, run};
 use pivot_places::DirectoryPlace;
@@ -28,7 +29,7 @@ async fn an_import_is_remembered_after_many_other_moves() {
         let mut setup = stage.setup();
         setup.sides.source = Arc::new(stage.target.clone());
         setup.sides.target = Arc::new(DirectoryPlace::to_write(backup.path()).unwrap());
-        setup.options.scope.accept_unprovisioned = true;
+        setup.options.scope.accept.insert(Risk::Unprovisioned);
         run::start(setup).await.unwrap();
     }
     let summaries = stage.target.keys().into_iter().filter(|key| key.group_kind.kind == "ConfigMap");

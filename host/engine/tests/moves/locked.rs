@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pivot_core::names::FINISHED;
+use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key};
 use pivot_engine::{Options, Setup, run};
@@ -229,7 +230,10 @@ fn at_rest(stage: &Stage, trace: &Trace) {
 }
 
 fn setup(stage: &Stage, covers: Covers) -> Setup {
-    Setup { options: Options { no_wait: true, ..Options::new(scope(covers)) }, ..stage.setup() }
+    Setup {
+        options: Options { accept: Risk::TakeoverUnchecked.into(), ..Options::new(scope(covers)) },
+        ..stage.setup()
+    }
 }
 
 #[tokio::test(start_paused = true)]

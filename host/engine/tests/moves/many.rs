@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::{join_all, try_join_all};
 use pivot_core::hooks::{Description, Finding, Hook, Point};
+use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
@@ -57,7 +58,7 @@ fn relocated(mut object: Value, namespace: &str) -> Value {
 /// A run of its own, for one namespace.
 fn of(stage: &Stage, namespace: &str) -> Setup {
     let scope = Scope::new(Namespaces::One(namespace.to_owned()));
-    let options = Options { no_wait: true, ..Options::new(scope) };
+    let options = Options { accept: Risk::TakeoverUnchecked.into(), ..Options::new(scope) };
     Setup { options, ..stage.setup() }
 }
 

@@ -9,6 +9,7 @@ use pivot_core::hooks::{Description, Finding, Hook, Point};
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Side, names};
 use pivot_engine::events::{Event, Watcher};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
@@ -202,7 +203,7 @@ async fn files_are_written_and_read_under_other_names() {
         target: Arc::new(back.target.clone()),
     };
     into.options.scope.namespaces = pivot_core::scope::Namespaces::All;
-    into.options.scope.source_is_off = true;
+    into.options.scope.accept.insert(Risk::SourceMayRun);
     into.options.scope.namespace_map = map(&[("prod", "ns")]);
     run::start(into).await.unwrap();
     let copied: BTreeMap<String, Value> =
@@ -349,7 +350,7 @@ async fn a_run_that_guards_the_target_locks_the_names_that_namespaces_have_there
     run::start(out).await.unwrap();
     let mut into = stage.setup();
     into.sides.source = Arc::new(DirectoryPlace::to_read(dir.path()).unwrap());
-    into.options.scope.source_is_off = true;
+    into.options.scope.accept.insert(Risk::SourceMayRun);
     into.options.scope.namespace_map = map(&[("ns", "prod")]);
     run::start(into).await.unwrap();
     let leases = stage.target.journal().into_iter().filter(|call| call.key.group_kind.kind == "Lease");

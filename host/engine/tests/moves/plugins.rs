@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_core::names::UNDO;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
@@ -229,7 +230,7 @@ async fn a_check_that_stops_after_the_commit_offers_a_remedy_that_works() {
     assert_eq!(stop.remedies(), [Remedy::ResolveThenResume, off]);
     // Switched off.
     stage.plugins = Vec::new();
-    stage.options.accept_plugin_change = true;
+    stage.options.accept.insert(Risk::PluginsChanged);
     run::resume(stage.setup()).await.unwrap();
 }
 
@@ -273,7 +274,7 @@ async fn recovery_needs_the_moves_plugins() {
     before.restore(&stage.target);
     let recovering = |stage: &Stage| {
         let mut setup = stage.setup();
-        setup.options.world_changed = true;
+        setup.options.accept.insert(Risk::WorldChanged);
         setup
     };
     let committed = Backup::take(&stage.source);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation};
 use pivot_core::reach::Reach;
+use pivot_core::risk::Risk;
 use pivot_core::scope::Namespaces;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Object, Side, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
@@ -257,7 +258,7 @@ fn brings_a_host() -> Stage {
 #[tokio::test(start_paused = true)]
 async fn a_resumed_run_also_waits_for_objects_brought_from_elsewhere() {
     let mut stage = brings_a_host();
-    stage.options.no_wait = false;
+    stage.options.accept.remove(Risk::TakeoverUnchecked);
     for command in ["start", "resume"] {
         let run = async |setup| match command {
             "start" => run::start(setup).await,
@@ -269,7 +270,7 @@ async fn a_resumed_run_also_waits_for_objects_brought_from_elsewhere() {
     }
     let host = Key::new(GroupKind::new(INFRA, "Host"), Some(PROVIDERS), "h");
     assert!(stage.source.body(&host).is_some());
-    stage.options.no_wait = true;
+    stage.options.accept.insert(Risk::TakeoverUnchecked);
     run::resume(stage.setup()).await.unwrap();
     assert!(stage.source.body(&host).is_none() && stage.target.body(&host).is_some());
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use pivot_core::names;
 use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::{Key, Side};
 use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Setup, Stop, Watcher, run};
@@ -58,7 +59,7 @@ async fn lose(lost: Lost) -> Stage {
 /// A command that accepts the danger, and names Clusters.
 fn recovering(stage: &Stage, named: &[&Key]) -> Setup {
     let mut setup = stage.setup();
-    setup.options.world_changed = true;
+    setup.options.accept.insert(Risk::WorldChanged);
     name(&mut setup, named);
     setup
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, KindLabels, names};
 use pivot_engine::{Exit, Failure, run};
 use pivot_places::memory::{Fault, Schema};
@@ -48,7 +49,7 @@ async fn w27_a_cluster_paused_by_a_user_unless_accepted() {
     let mut stage = Stage::new();
     stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
     refused(&stage, Exit::Refused, "already-paused").await;
-    stage.options.scope.move_paused = true;
+    stage.options.scope.accept.insert(Risk::AlreadyPaused);
     run::start(stage.setup()).await.unwrap();
     assert_eq!(stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap()["spec"]["paused"], true);
 }
@@ -202,7 +203,11 @@ async fn a_bystander_that_would_be_garbage_collected() {
     role["apiVersion"] = json!("rbac.authorization.k8s.io/v1");
     stage.source.insert(role).unwrap();
     refused(&stage, Exit::Refused, "collateral").await;
-    stage.options.scope.accept_loss.insert("Role.rbac.authorization.k8s.io".parse().unwrap());
+    stage
+        .options
+        .scope
+        .accept
+        .insert_kind(Risk::DependentsLost, "Role.rbac.authorization.k8s.io".parse().unwrap());
     run::start(stage.setup()).await.unwrap();
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Settlement, Severity};
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Awaited, Event, Exit, Failure, Setup, Watcher, run};
@@ -120,7 +121,7 @@ async fn a_check_that_waits_is_reported_when_it_changes_and_every_half_minute() 
 #[tokio::test(start_paused = true)]
 async fn objects_that_are_waited_for_are_reported_every_half_minute() {
     let mut stage = Stage::empty();
-    stage.options.no_wait = false;
+    stage.options.accept.remove(Risk::TakeoverUnchecked);
     stage.options.verify_timeout = Duration::from_secs(120);
     let mut cluster = body(CLUSTERS, "Cluster", "c", None);
     cluster["status"] = json!({"initialization": {"infrastructureProvisioned": true},

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use pivot_core::names;
 use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Exit, Failure, Next, OneSidedMove, Setup, Stop, run};
 use pivot_places::MemoryPlace;
@@ -338,7 +339,7 @@ async fn source_that_went_back_is_never_touched() {
 #[tokio::test(start_paused = true)]
 async fn clusters_paused_by_users_do_not_count_as_running() {
     let mut stage = stage();
-    stage.options.scope.move_paused = true;
+    stage.options.scope.accept.insert(Risk::AlreadyPaused);
     stage.source.edit(&cluster(), |body| body["spec"]["paused"] = json!(true)).unwrap();
     let before = picture(&stage.source);
     let stage = half_committed(stage).await;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use pivot_core::names::{FINISHED, ROLLED_BACK};
+use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::Setup;
@@ -120,7 +121,8 @@ impl Stage {
         source.add_namespace("ns");
         // Nobody is at work in the target.
         let scope = Scope::new(Namespaces::One("ns".into()));
-        let options = Options { take_over: true, no_wait: true, ..Options::new(scope) };
+        let options =
+            Options { take_over: true, accept: Risk::TakeoverUnchecked.into(), ..Options::new(scope) };
         Self { source, target, options, plugins: Vec::new() }
     }
 

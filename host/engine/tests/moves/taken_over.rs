@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::scope::Namespaces;
 use pivot_core::{GroupKind, Key, names};
 use pivot_engine::{Exit, Failure, Next, Stop, run};
@@ -206,7 +207,8 @@ async fn a_target_that_has_not_taken_over_releases_nothing() {
 #[tokio::test(start_paused = true)]
 async fn controllers_of_the_importing_cluster_have_to_show_that_they_took_over() {
     let (mut stage, _dir) = taken_over().await;
-    (stage.options.no_wait, stage.options.verify_timeout) = (false, Duration::from_secs(60));
+    stage.options.accept.remove(Risk::TakeoverUnchecked);
+    stage.options.verify_timeout = Duration::from_secs(60);
     let deleted = |stage: &Stage| stage.source.body(&cluster()).is_none();
     let stop = run::resume(imported(&stage)).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::NotTakenOver(_)), "{stop}");
@@ -275,13 +277,13 @@ async fn a_copy_that_differs_releases_nothing_until_that_is_accepted() {
     // Each kind is accepted by name.
     let mut accepting = imported(&stage);
     let kinds: BTreeSet<GroupKind> = changes.iter().map(|(changed, ..)| changed.group_kind.clone()).collect();
-    accepting.options.accept_changed = kinds.iter().skip(1).cloned().collect();
+    accepting.options.accept.insert_kinds(Risk::CopyChanged, kinds.iter().skip(1).cloned());
     let accepted: Vec<Remedy> =
         kinds.iter().take(1).map(|kind| Remedy::AcceptChanged { kind: kind.clone() }).collect();
     let stop = run::resume(accepting.clone()).await.unwrap_err();
     assert_eq!(code(&stop), "copy-differs");
     assert!(remedies(&stop).ends_with(&accepted), "{:?}", remedies(&stop));
-    accepting.options.accept_changed = kinds;
+    accepting.options.accept.insert_kinds(Risk::CopyChanged, kinds);
     run::resume(accepting).await.unwrap();
     assert!(nothing_of_ours(&stage.source) && stage.source.body(&cluster()).is_none());
 }
@@ -295,7 +297,10 @@ async fn a_cluster_that_is_missing_where_files_were_imported_is_not_accepted_by_
     stage.target.remove(&cluster).unwrap();
     let before = picture(&stage.source);
     let mut accepting = imported(&stage);
-    accepting.options.accept_changed = stage.source.keys().into_iter().map(|key| key.group_kind).collect();
+    accepting
+        .options
+        .accept
+        .insert_kinds(Risk::CopyChanged, stage.source.keys().into_iter().map(|key| key.group_kind));
     let stop = run::resume(accepting).await.unwrap_err();
     let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
     assert_eq!(refusals.iter().map(|refusal| refusal.code).collect::<Vec<_>>(), ["copy-gone"]);
@@ -315,7 +320,7 @@ async fn copies_that_are_gone_are_accepted_by_kind_and_a_death_does_not_forget_i
         assert_eq!(code(&stop), "copy-gone");
         assert!(remedies(&stop).contains(&Remedy::AcceptChanged { kind: gone.group_kind.clone() }));
         let mut accepting = imported(&stage);
-        accepting.options.accept_changed = BTreeSet::from([gone.group_kind.clone()]);
+        accepting.options.accept.insert_kind(Risk::CopyChanged, gone.group_kind.clone());
         let calls = die_at(&stage, n, true);
         let ended = run::resume(accepting.clone()).await.is_ok();
         revive(&stage);
@@ -336,7 +341,7 @@ async fn copies_that_are_gone_are_accepted_by_kind_and_a_death_does_not_forget_i
     run::start(stage.setup()).await.unwrap_err();
     revive(&stage);
     let mut other = stage.setup();
-    other.options.accept_changed = BTreeSet::from([gone.group_kind]);
+    other.options.accept.insert_kind(Risk::CopyChanged, gone.group_kind);
     let stop = run::resume(other).await.unwrap_err();
     assert!(matches!(&stop.failure, Failure::Declined(why) if why.contains("hands nothing over")), "{stop}");
 }
@@ -353,7 +358,7 @@ async fn copies_are_told_by_their_owners_although_those_are_accepted_by_kind() {
     };
     stage.target.edit(&infra, anew).unwrap();
     let mut accepting = imported(&stage);
-    accepting.options.accept_changed = BTreeSet::from([machine.group_kind.clone()]);
+    accepting.options.accept.insert_kind(Risk::CopyChanged, machine.group_kind.clone());
     run::resume(accepting).await.unwrap();
     assert!(stage.source.body(&infra).is_none() && stage.source.body(&cluster()).is_none());
 }
@@ -373,10 +378,10 @@ async fn a_target_whose_copies_are_paused_releases_nothing() {
     stage.source.edit(&cluster(), |body| body["spec"]["paused"] = json!(true)).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let mut out = handing_over(&stage, dir.path());
-    out.options.scope.move_paused = true;
+    out.options.scope.accept.insert(Risk::AlreadyPaused);
     run::start(out).await.unwrap();
     let mut into = importing(&stage, dir.path());
-    into.options.scope.move_paused = true;
+    into.options.scope.accept.insert(Risk::AlreadyPaused);
     run::start(into).await.unwrap();
     run::resume(imported(&stage)).await.unwrap();
     assert_eq!(stage.target.body(&cluster()).unwrap()["spec"]["paused"], true);

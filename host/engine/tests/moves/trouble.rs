@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use pivot_core::names;
+use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{KindLabels, Side};
 use pivot_engine::{Exit, Failure, Next, Options, run};
@@ -130,7 +131,7 @@ async fn an_owner_cycle_can_be_opened() {
             .unwrap();
     }
     assert_eq!(code(&run::start(stage.setup()).await.unwrap_err()), "owner-cycle");
-    stage.options.scope.drop_owners.insert("Machine.cluster.x-k8s.io".parse().unwrap());
+    stage.options.scope.accept.insert_kind(Risk::OwnerDropped, "Machine.cluster.x-k8s.io".parse().unwrap());
     run::start(stage.setup()).await.unwrap();
     assert!(stage.target.collect_garbage().is_empty());
 }
@@ -383,7 +384,7 @@ async fn a_copy_into_a_directory_is_not_resumed_as_a_move_to_a_cluster() {
 #[tokio::test(start_paused = true)]
 async fn w23_a_controller_that_has_not_noticed_the_pause_is_made_to_reconcile() {
     let mut stage = Stage::new();
-    stage.options.no_wait = true;
+    stage.options.accept.insert(Risk::TakeoverUnchecked);
     let machine = key(INFRA, "InfraMachine", "m0");
     let says = |paused: &str| json!({"conditions": [{"type": "Paused", "status": paused}]});
     stage.source.edit(&machine, |b| b["status"] = says("False")).unwrap();

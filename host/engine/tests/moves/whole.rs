@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pivot_core::merge;
 use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
 use pivot_engine::{Exit, Setup, run};
 use serde_json::json;
 
@@ -37,7 +38,7 @@ async fn a_move_there_and_back_restores_the_initial_state() {
     run::start(there.setup()).await.unwrap();
     // In the target nobody restored what the provisioning check looks at.
     let mut back = Stage { source: there.target.clone(), target: there.source.clone(), ..Stage::empty() };
-    back.options.scope.accept_unprovisioned = true;
+    back.options.scope.accept.insert(Risk::Unprovisioned);
     run::start(back.setup()).await.unwrap();
     assert_eq!(picture(&there.source), before);
     assert!(picture(&there.target).is_empty(), "{:?}", picture(&there.target).keys());

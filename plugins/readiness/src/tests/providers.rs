@@ -60,7 +60,7 @@ fn a_rollout_of_a_provider_that_is_stuck_stops() {
     assert_eq!(found(Side::Target, rest), ["stop provider-stuck"]);
 }
 
-/// In the source that may be intended: `--assume-paused`.
+/// In the source that may be intended: `--accept pause-unchecked`.
 #[test]
 fn a_provider_scaled_to_zero_stops_in_the_target_only() {
     let rest = json!({"spec": {"replicas": 0}});

@@ -14,7 +14,7 @@ pub(crate) const AGENT_ACCOUNT: &str = "system:serviceaccount:pivot-host-system:
 
 /// What a Pivot of this test asks for. No controllers run, so nothing reports what a moved object's status would.
 pub(crate) fn options() -> Value {
-    json!({"noWait": true, "acceptUnprovisioned": true, "withoutPluginFor": ["BareMetalHost.metal3.io"]})
+    json!({"accept": [{"code": "takeover-unchecked"}, {"code": "unprovisioned"}, {"code": "no-plugin", "kinds": ["BareMetalHost.metal3.io"]}]})
 }
 
 /// Installs an agent in a cluster but for its Deployment's pods; its account's kubeconfig.
@@ -50,9 +50,9 @@ async fn grant_with(source: (&Server, &str), target: (&Server, &str), more: &[&s
 /// What is printed for it.
 pub(crate) async fn roles((source, target): (&Server, &Server), words: &[&str]) -> Vec<Value> {
     let host = Host::between(source.kubeconfig(), target.kubeconfig());
-    let host = host.with_variable("PIVOT_HOST_NO_WAIT", "true");
-    let host = host.with_variable("PIVOT_HOST_ACCEPT_UNPROVISIONED", "true");
-    let words = [&["rbac", "-n", "shop"], words, &shape::WITHOUT_PLUGIN].concat();
+    let host = host.without_controllers();
+    let words =
+        [&["rbac", "-n", "shop", "--accept", "unprovisioned"], words, &shape::WITHOUT_PLUGIN].concat();
     host.run(&words).await.unwrap().done().unwrap()["items"].as_array().unwrap().clone()
 }
 

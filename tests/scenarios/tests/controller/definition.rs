@@ -12,7 +12,19 @@ const EXCLUDED: [&str; 4] = ["/from/agent", "/to/cluster", "/to/agent", "/whenAw
 /// The largest value that a schema allows.
 fn largest(schema: &Value, pointer: &str) -> Value {
     match schema["type"].as_str().unwrap() {
+        "string" if schema["enum"].is_array() => schema["enum"][0].clone(),
         "string" => json!("a".repeat(most(schema, "maxLength"))),
+        // Each code once.
+        "array" if schema["items"]["properties"]["code"]["enum"].is_array() => {
+            let codes = schema["items"]["properties"]["code"]["enum"].as_array().unwrap();
+            assert_eq!(codes.len(), most(schema, "maxItems"));
+            let mut item = largest(&schema["items"], pointer);
+            let of_code = codes.iter().map(|code| {
+                item["code"] = code.clone();
+                item.clone()
+            });
+            of_code.collect()
+        }
         "array" => json!(vec![largest(&schema["items"], pointer); most(schema, "maxItems")]),
         "integer" => schema["maximum"].clone(),
         "boolean" => json!(true),

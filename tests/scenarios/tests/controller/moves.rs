@@ -83,7 +83,10 @@ async fn from_one_manifest_a_bootstrap_cluster_moves_into_the_cluster_that_it_ma
     stage
         .change(
             "shop",
-            json!({"options": {"acceptUnverified": ["Machine.cluster.x-k8s.io"], "noWait": null}}),
+            json!({"options": {"accept": [
+                {"code": "no-plugin", "kinds": ["BareMetalHost.metal3.io"]},
+                {"code": "unverified", "kinds": ["Machine.cluster.x-k8s.io"]},
+            ]}}),
         )
         .await
         .unwrap();
@@ -170,11 +173,11 @@ async fn what_is_refused_says_why_and_changes_nothing() {
     stage.grant(&["shop"]).await;
     let before = stage.moved(&stage.pair.source, "shop").await;
     let mut running = controller(&stage).await;
-    stage.ask_with("shop", json!({"noWait": true})).await;
+    stage.ask_with("shop", json!({"accept": [{"code": "takeover-unchecked"}]})).await;
     let shown = stage.until("shop", "Stalled", &mut running).await;
     let message = shown["message"].as_str().unwrap();
     assert!(
-        message.contains("BareMetalHost") && message.contains("options.withoutPluginFor: ["),
+        message.contains("BareMetalHost") && message.contains("options.accept: [{code: no-plugin, kinds: ["),
         "{message}"
     );
     assert!(message.contains("nothing is changed"), "{message}");
@@ -196,7 +199,7 @@ async fn what_is_refused_says_why_and_changes_nothing() {
         let refused = stage.change("shop", spec.clone()).await.unwrap_err();
         assert!(refused.contains(why), "{spec}: {refused}");
     }
-    let corrected = json!({"options": {"withoutPluginFor": ["BareMetalHost.metal3.io"]}});
+    let corrected = json!({"options": {"accept": [{"code": "takeover-unchecked"}, {"code": "no-plugin", "kinds": ["BareMetalHost.metal3.io"]}]}});
     stage.change("shop", corrected).await.unwrap();
     stage.until("shop", "Succeeded", &mut running).await;
     same(before, stage.moved(&stage.pair.target, "shop").await);
@@ -262,7 +265,7 @@ async fn controllers_account_changes_only_records_in_kube_system() {
 
 /// Waits until the server knows of all permissions: a plan asks for them, too.
 async fn until_granted(stage: &Stage) {
-    let host = Host::out_of(&stage.account()).with_variable("PIVOT_HOST_NO_WAIT", "true");
+    let host = Host::out_of(&stage.account()).without_controllers();
     let words = [&["plan", "-n", "shop", "--to-workload", "c"][..], &shape::WITHOUT_PLUGIN].concat();
     let patience = Instant::now() + PATIENCE;
     loop {

@@ -55,7 +55,7 @@ impl Stage {
 
     /// The same for moves with more flags.
     pub(crate) async fn grant_with(&self, namespaces: &[&str], more: &[&str]) {
-        let host = Host::out_of(self.pair.source.kubeconfig()).with_variable("PIVOT_HOST_NO_WAIT", "true");
+        let host = Host::out_of(self.pair.source.kubeconfig()).without_controllers();
         for (at, namespace) in namespaces.iter().enumerate() {
             let words =
                 ["rbac", "--side", "source", "--bind-to", ACCOUNT, "--to-workload", "c", "-n", namespace];
@@ -78,7 +78,7 @@ impl Stage {
 
     /// Asks for a move of a namespace into its workload cluster, in which no controllers run.
     pub(crate) async fn ask(&self, namespace: &str) {
-        self.ask_with(namespace, json!({"noWait": true, "withoutPluginFor": ["BareMetalHost.metal3.io"]}))
+        self.ask_with(namespace, json!({"accept": [{"code": "takeover-unchecked"}, {"code": "no-plugin", "kinds": ["BareMetalHost.metal3.io"]}]}))
             .await;
     }
 

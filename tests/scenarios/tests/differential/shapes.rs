@@ -290,7 +290,7 @@ fn running() -> Vec<Shape> {
                 address("c-0", ("Range", "pool")),
             ],
         )
-        .flags(&["--drop-owner", "Range.ipam.example.org"]),
+        .flags(&["--accept", "owner-dropped=Range.ipam.example.org"]),
     ]
 }
 
@@ -424,7 +424,7 @@ fn labels() -> Vec<Shape> {
             "unlabelled-kind",
             [small(), vec![object("Widget", "lost", &[("Cluster", "c")], json!({ "spec": {} }))]],
         )
-        .flags(&["--accept-loss", "Widget.example.org"]),
+        .flags(&["--accept", "dependents-lost=Widget.example.org"]),
         shape(
             "no-cluster",
             [vec![labelled(secret("alone", &[]), FORCED), object("Rack", "r", &[], json!({ "spec": {} }))]],

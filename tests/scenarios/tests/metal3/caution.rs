@@ -18,10 +18,10 @@ const MOVE: [&str; 5] = ["move", "-n", NAMESPACE, "--gate-timeout", "5m"];
 /// From the source, which stays as it is.
 pub(crate) async fn move_without_working_plugin_is_refused(world: &mut World, bundled: &Plugins) {
     let unchanged = world.until_quiet(Side::Source).await.unwrap();
-    refused(world, &unchanged, None, "--without-plugin-for BareMetalHost.metal3.io").await;
+    refused(world, &unchanged, None, "--accept no-plugin=BareMetalHost.metal3.io").await;
     let without = bundled.copy().unwrap();
     without.rewrite(HOSTS, "enabled = false").unwrap();
-    refused(world, &unchanged, Some(&without), "--without-plugin-for BareMetalHost.metal3.io").await;
+    refused(world, &unchanged, Some(&without), "--accept no-plugin=BareMetalHost.metal3.io").await;
     let failing = bundled.copy().unwrap();
     failing.rewrite(HOSTS, "config = { hold-consumd = true }").unwrap();
     refused(world, &unchanged, Some(&failing), "hold-consumd").await;

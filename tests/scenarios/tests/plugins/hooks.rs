@@ -319,9 +319,9 @@ impl<'a> Trial<'a> {
         let resume = ["resume", "--move", &id];
         let refused = host.run(&resume).await.map_err(|error| error.to_string())?;
         decent(&refused)?;
-        says(&refused, &["--accept-plugin-change"])?;
+        says(&refused, &["--accept", "plugins-changed"])?;
         refused.ends_with(6).map_err(|error| error.to_string())?;
-        let resumed = host.run(&[&resume[..], &["--accept-plugin-change"]].concat()).await;
+        let resumed = host.run(&[&resume[..], &["--accept", "plugins-changed"]].concat()).await;
         let resumed = resumed.map_err(|error| error.to_string())?;
         decent(&resumed)?;
         resumed.done().map_err(|error| error.to_string())?;

@@ -1,22 +1,16 @@
 //! Flags that accept a risk are typed on purpose.
 
-use super::super::risks::RISKY_FLAGS;
+use super::super::risks::{OF_MOVES, OF_RESUMES, OF_ROLLBACKS, RISKY_FLAGS};
 use super::*;
 
-/// The flags below a heading of the help, of all commands.
-fn flags_below(heading: &str, command: &clap::Command) -> Vec<String> {
-    let below = command.get_arguments().filter(|arg| arg.get_help_heading() == Some(heading));
-    let own = below.filter_map(|arg| arg.get_long().map(str::to_owned));
-    own.chain(command.get_subcommands().flat_map(|verb| flags_below(heading, verb))).collect()
-}
-
 #[test]
-fn every_accepted_danger_is_risky() {
-    let dangers = flags_below("Dangers accepted by name", &Cli::command());
-    assert!(dangers.len() >= 9, "{dangers:?}");
-    for flag in dangers {
-        assert!(RISKY_FLAGS.contains(&flag.as_str()), "--{flag}");
+fn each_risk_by_code_is_of_some_command() {
+    let usable: Vec<Risk> = [&OF_MOVES[..], &OF_RESUMES, &OF_ROLLBACKS].concat();
+    let flags = [Risk::LeaseBroken, Risk::WithoutSource, Risk::WithoutTarget];
+    for risk in Risk::ALL {
+        assert_ne!(usable.contains(&risk), flags.contains(&risk), "{risk}");
     }
+    assert!(Risk::ALL.into_iter().filter(|risk| risk.is_of_scope()).all(|risk| OF_MOVES.contains(&risk)));
 }
 
 #[test]
@@ -24,7 +18,7 @@ fn no_tip_proposes_a_risk() {
     let mistyped = [
         "source",
         "source-off",
-        "accept",
+        "acept",
         "accept-all",
         "drop",
         "auto-approve",

@@ -5,6 +5,7 @@ use pivot_core::addition::Added;
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::part::Part;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_engine::{Failure, Report, RolledBack, Status, Stop};
 use serde_json::Value;
@@ -70,7 +71,7 @@ fn a_plan_matches_its_schema() {
     events().iter().for_each(|event| reported.add(event));
     for scope in [Namespaces::All, Namespaces::One("ns".into())] {
         let mut scope = Scope::new(scope);
-        scope.drop_owners.insert(GroupKind::new("g", "K"));
+        scope.accept.insert_kind(Risk::OwnerDropped, GroupKind::new("g", "K"));
         scope.clusters.insert(ClusterName::new("ns", "edge"));
         scope.carry.insert(Part::all(GroupKind::new("", "Secret")));
         scope.added.insert(Added { object: capi("Cluster", "edge"), uid: Uid("added-1".into()) });

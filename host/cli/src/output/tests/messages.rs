@@ -10,6 +10,7 @@ use pivot_core::hooks::{Finding, Hook};
 use pivot_core::part::Part;
 use pivot_core::record::{Handover, Record};
 use pivot_core::remedy::{Installation, Remedy};
+use pivot_core::risk::Risk;
 use pivot_core::shell::Kubectl;
 use pivot_engine::{
     Failure, Files, Halt, Held, HookError, KnownSides, Next, OneRecord, OneSidedMove, Situation, Why,
@@ -18,6 +19,7 @@ use pivot_places::PlaceError;
 
 use super::status::one;
 use super::*;
+use crate::explain;
 use crate::output::remedies;
 use crate::output::stop::{failure_text, refusal_lines, refusals};
 
@@ -29,7 +31,7 @@ fn messages_are_as_in_the_file() {
         ("Moves that only one side has a record of", one_records()),
         ("Failures", failures()),
         ("Remedies", remedies()),
-        ("Accepted dangers", dangers()),
+        ("Accepted dangers", risks()),
     ] {
         writeln!(all, "# {head}\n\n{lines}").unwrap();
     }
@@ -414,33 +416,10 @@ fn remedies() -> String {
     text
 }
 
-fn dangers() -> String {
+fn risks() -> String {
     let mut text = String::new();
-    let mut last = Some(Danger::OwnersDropped);
-    while let Some(danger) = last {
-        let (flag, what) = events::accepted(danger);
-        writeln!(text, "{flag}: {what}").unwrap();
-        last = match danger {
-            Danger::OwnersDropped => Some(Danger::DependentsLost),
-            Danger::DependentsLost => Some(Danger::NoPlugin),
-            Danger::NoPlugin => Some(Danger::PoolsShared),
-            Danger::PoolsShared => Some(Danger::OldNamespaces),
-            Danger::OldNamespaces => Some(Danger::AlreadyPaused),
-            Danger::AlreadyPaused => Some(Danger::NotProvisioned),
-            Danger::NotProvisioned => Some(Danger::SourceMayLiveOn),
-            Danger::SourceMayLiveOn => Some(Danger::ExistingDiffers),
-            Danger::ExistingDiffers => Some(Danger::PauseUnconfirmed),
-            Danger::PauseUnconfirmed => Some(Danger::KindsUnverified),
-            Danger::KindsUnverified => Some(Danger::TargetUnconfirmed),
-            Danger::TargetUnconfirmed => Some(Danger::LeaseTakenOver),
-            Danger::LeaseTakenOver => Some(Danger::PluginsChanged),
-            Danger::PluginsChanged => Some(Danger::SourceGone),
-            Danger::SourceGone => Some(Danger::TargetGone),
-            Danger::TargetGone => Some(Danger::WorldChanged),
-            Danger::WorldChanged => Some(Danger::CopiesChanged),
-            Danger::CopiesChanged => Some(Danger::NotImported),
-            Danger::NotImported => None,
-        };
+    for risk in Risk::ALL {
+        write!(text, "{}", explain::text(risk)).unwrap();
     }
     text
 }

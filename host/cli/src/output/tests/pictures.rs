@@ -1,6 +1,7 @@
 //! Plans as graphs and as a page: golden texts, names that try to be more than names, and what Graphviz makes of them.
 
 use expect_test::{expect, expect_file};
+use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 
 use serde_json::{Value, json};
@@ -216,7 +217,7 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
                 "objects": [
                   "Cluster ns/edge"
                 ],
-                "remedy": "un-pause it, or --move-paused",
+                "remedy": "un-pause it, or --accept already-paused",
                 "side": "source"
               },
               {
@@ -380,7 +381,7 @@ fn a_page_has_what_plugins_found_and_why_planning_stopped() {
     let no_node = "the target has no ready node".to_owned();
     let risky = page(
         &[
-            Event::Accepted { danger: Danger::TargetUnconfirmed, kinds: Vec::new() },
+            Event::Accepted { code: Risk::TakeoverUnchecked, kinds: Vec::new() },
             Event::Warning { code: "no-ready-node".into(), object: None, text: no_node.clone() },
         ],
         &[],
@@ -388,7 +389,7 @@ fn a_page_has_what_plugins_found_and_why_planning_stopped() {
     assert_eq!(verdict(&risky), "No problem found; 1 risk accepted, 1 warning");
     assert_eq!(risky["head"]["verdict"]["sign"], "warn");
     assert_eq!(risky["warnings"], json!([{"code": "no-ready-node", "message": no_node, "objects": []}]));
-    assert!(risky["accepted"][0]["text"].as_str().unwrap().ends_with("(--no-wait)"), "{risky}");
+    assert!(risky["accepted"][0]["text"].as_str().unwrap().ends_with("(takeover-unchecked)"), "{risky}");
     let stops = page(&[found("warn"), found("stop")], &[]);
     assert_eq!(verdict(&stops), "A plugin's check says stop: a move would be refused");
     let stopped = page(&[], &["the source does not answer".to_owned()]);

@@ -86,7 +86,7 @@ fn a_message_about_many_objects_is_printed_once_and_names_them() {
               - still held: nothing more was released after a plugin said stop for Host ns/h4 (193 Hosts: ns/h007, ns/h008, ns/h009, … and 190 more)
               - Host ns/h004: it broke
             fix:   resume, which asks it again
-               or  fix the plugins, and resume with --accept-plugin-change
+               or  fix the plugins, and resume with --accept plugins-changed
             state: the source is the truth
             next:  pivot-host resume
                or  pivot-host rollback
@@ -187,7 +187,7 @@ fn refusals_that_differ_only_in_the_object_are_grouped() {
             error: refused, for 2 reasons
               - source: Cluster ns/c000 is paused already
                 the same of 149 more Clusters: ns/c001, ns/c002, ns/c003, … and 146 more
-                find out who paused it (`kubectl --kubeconfig boot get -n ns cluster.cluster.x-k8s.io c000 -o yaml`), or move it paused: --move-paused
+                find out who paused it (`kubectl --kubeconfig boot get -n ns cluster.cluster.x-k8s.io c000 -o yaml`), or move it paused: --accept already-paused
               - target: kind Machine.cluster.x-k8s.io is not served
                 install Cluster API
             state: the source is the truth
@@ -209,7 +209,7 @@ fn a_stop_shows_what_failed_the_state_and_the_next_command() {
         &expect![[r#"
             error: refused, for 2 reasons
               - source: Cluster ns/edge is paused
-                un-pause it, or --move-paused
+                un-pause it, or --accept already-paused
               - target: kind Machine.cluster.x-k8s.io is not served
                 install Cluster API
             state: the source is the truth
@@ -255,7 +255,7 @@ fn an_error_document_has_what_the_text_has() {
                     "name": "edge"
                   },
                   "message": "Cluster ns/edge is paused",
-                  "remedy": "un-pause it, or --move-paused"
+                  "remedy": "un-pause it, or --accept already-paused"
                 },
                 {
                   "code": "crd-missing",
@@ -308,7 +308,7 @@ fn what_a_command_must_name_is_shown_with_its_flag() {
         (
             plugins(Remedy::AcceptPluginChange),
             "move m was begun with hosts 1.0.0, and this run has others (or others of the same name); \
-             --accept-plugin-change continues anyway",
+             --accept plugins-changed continues anyway",
         ),
         (
             plugins("give it the same".into()),
@@ -345,7 +345,7 @@ fn a_stop_caused_by_a_plugin_names_its_remedies() {
             error: plugin hosts failed in check: trap: it broke
             fix:   resume, which asks it again
                or  let failing checks of plugin hosts pass (on-failure = { check = "warn" } below [plugins.hosts] in plugins.toml), then resume
-               or  fix plugin hosts, and resume with --accept-plugin-change
+               or  fix plugin hosts, and resume with --accept plugins-changed
             state: the source is the truth
             next:  pivot-host resume
                or  pivot-host rollback
@@ -370,7 +370,7 @@ fn a_stop_caused_by_a_plugin_names_its_remedies() {
             error: moved, but these objects could not be released and stay paused:
               - Host ns/a: it broke
             fix:   resume, which asks it again
-               or  fix the plugins, and resume with --accept-plugin-change
+               or  fix the plugins, and resume with --accept plugins-changed
             state: the source is the truth
             next:  pivot-host resume
                or  pivot-host rollback
@@ -396,7 +396,7 @@ fn a_stopping_check_is_a_value_in_the_error_document() {
     let ways: Vec<Remedy> = serde_json::from_value(document["remedies"].clone()).unwrap();
     assert_eq!(ways, stop.remedies());
     let mut texts = document["remedies"].as_array().unwrap().iter().map(|way| way["text"].as_str().unwrap());
-    assert!(texts.next_back().unwrap().contains("--accept-plugin-change"), "{document}");
+    assert!(texts.next_back().unwrap().contains("--accept plugins-changed"), "{document}");
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn a_source_that_was_handed_over_says_what_comes_next() {
         The source stays paused until another cluster has imported that, or the move is rolled back:
           to import it, there    move --from-directory DIR --to-kubeconfig FILE
           to release the source  resume --imported --to-kubeconfig FILE
-          to resume the source   rollback --not-imported
+          to resume the source   rollback --accept maybe-imported
 
           OBJECTS  KIND
           12       Secret
@@ -491,7 +491,7 @@ fn each_one_sided_move_says_which_copies_to_keep() {
     expect![[r#"
         error: the source says that move 1234 is committed, and the target has no record of it, and no complete copy that runs: the target may have been restored from a backup, and the source may be the last copy
         fix:   restore the target from a backup of after the commit, then resume
-           or  only if there is no such backup: make sure that no other management cluster runs these Clusters, and compare the machines of each with the cloud or the rack; then resume with --world-changed, which copies again, or rollback with --world-changed, which keeps the source. Each Cluster stays paused until it is named
+           or  only if there is no such backup: make sure that no other management cluster runs these Clusters, and compare the machines of each with the cloud or the rack; then resume with --accept world-changed, which copies again, or rollback with --accept world-changed, which keeps the source. Each Cluster stays paused until it is named
         state: the source is the truth
         next:  pivot-host status
     "#]].assert_eq(&said(OneSidedMove::LastCopyInSource));
@@ -505,7 +505,7 @@ fn each_one_sided_move_says_which_copies_to_keep() {
     expect![[r#"
         error: the target says that move 1234 ended at noon, and the source is in a state of before that, as after a restore from a backup: Cluster ns/c may be managed twice; pause what the source has of them at once
         fix:   pause it in the source: `kubectl patch -n ns cluster.cluster.x-k8s.io c --type merge -p '{"spec":{"paused":true}}'`
-           or  pause all of them: resume with --world-changed, which does nothing else then
+           or  pause all of them: resume with --accept world-changed, which does nothing else then
         state: the source is the truth
         next:  pivot-host status
     "#]].assert_eq(&said(OneSidedMove::SourceWentBack { proof, awake }));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::Report;
 
@@ -91,7 +92,7 @@ fn events() -> Vec<Event> {
     let source = |what, verb, objects, time| phase(what, verb, Side::Source, objects, time);
     let mut events: Vec<Event> =
         [LeaseState::Waiting, LeaseState::Taken].map(|state| vec![lease(state); CLUSTERS]).concat();
-    events.push(Event::Accepted { danger: Danger::AlreadyPaused, kinds: Vec::new() });
+    events.push(Event::Accepted { code: Risk::AlreadyPaused, kinds: Vec::new() });
     events.extend([Event::Looking { side: Side::Source }, Event::Looking { side: Side::Target }]);
     events.push(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan) });
     events.extend((0..300).map(|n| note(format!("note {n}"))));
@@ -132,7 +133,7 @@ fn the_output_of_a_thousand_objects_fits_on_a_page() {
     let text = written(0, false, LogFormat::Text);
     assert!(text.lines().count() <= 80, "{} lines:\n{text}", text.lines().count());
     for says in [
-        "accepted: Clusters that someone else paused move, and stay paused (--move-paused)",
+        "accepted: Clusters that a user paused move, and stay paused (already-paused)",
         "Planned:   1,032 objects (24 Clusters), from kind-boot to prod",
         "note: and 290 more like it (many); -v shows them",
         "warning: readiness: Machine fleet/c00-0 runs an old version (also 191 Machines: fleet/c00-1, fleet/c00-2, \

@@ -242,7 +242,7 @@ fn a_status_says_that_a_source_was_handed_over() {
         "#]],
     );
     let alone = of(Some(Side::Target), None);
-    let next = [vec!["pivot-host rollback --not-imported".to_owned()]];
+    let next = [vec!["pivot-host rollback --accept maybe-imported".to_owned()]];
     let text = crate::output::status(&alone, SIDES, &next).message();
     assert!(text.contains("`resume --imported --to-kubeconfig`; only if none did:"), "{text}");
     let silent = of(None, Some((Side::Target, "no route".to_owned())));

@@ -12,6 +12,7 @@ use crate::mapping::NamespaceMap;
 use crate::part::Part;
 use crate::plan::{Fate, Plan, plan};
 use crate::relations::Relations;
+use crate::risk::Risk;
 use crate::scope::{ClusterName, Namespaces, Scope};
 use crate::{GroupKind, Key, Kind, KindLabels, Object};
 
@@ -81,10 +82,12 @@ fn scopes(world: &World, objects: &[Object], dice: Dice) -> Vec<(&'static str, S
         ),
         ("--exclude", Scope { exclude: [Part::one(&any("excluded").key())].into(), ..all.clone() }),
         ("--carry", Scope { carry: [Part::one(&any("carried").key())].into(), ..all.clone() }),
-        ("--drop-owner", Scope { drop_owners: kinds.clone(), ..all.clone() }),
-        ("--accept-loss", Scope { accept_loss: kinds.clone(), ..all.clone() }),
-        ("--accept-shared", Scope { accept_shared: kinds, ..all.clone() }),
     ];
+    for risk in [Risk::OwnerDropped, Risk::DependentsLost, Risk::Shared] {
+        let mut scope = all.clone();
+        scope.accept.insert_kinds(risk, kinds.clone());
+        scopes.push((risk.code(), scope));
+    }
     let map = NamespaceMap::new([(namespace.clone(), format!("{namespace}-new"))]).unwrap();
     scopes.push(("--map-namespace", Scope { namespace_map: map, ..all }));
     scopes

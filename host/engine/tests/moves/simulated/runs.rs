@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{Key, Side};
 use pivot_engine::{Exit, Failure, Options, Setup, Sides, Stop, run};
@@ -72,7 +73,8 @@ impl Game {
         };
         let before = (picture(&stage.source), picture(&stage.target));
         let straight = shape.stage();
-        let options = Options { no_wait: true, ..options(Scope::new(Namespaces::All)) };
+        let options =
+            Options { accept: Risk::TakeoverUnchecked.into(), ..options(Scope::new(Namespaces::All)) };
         run::start(Setup { options, ..straight.setup() }).await.unwrap();
         assert!(straight.source.collect_garbage().is_empty() && straight.target.collect_garbage().is_empty());
         let moved = (picture(&straight.source), picture(&straight.target));

@@ -1,0 +1,369 @@
+//! Risks that users accept by their code: the one table of codes, and the set of risks that a run accepts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::GroupKind;
+
+/// A risk that a user accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Risk {
+    /// Copies lack references to owners of these kinds.
+    OwnerDropped,
+    /// Objects of these kinds are garbage-collected with their owners in the source.
+    DependentsLost,
+    /// These kinds are dangerous to move, and no plugin handles them.
+    NoPlugin,
+    /// Objects of these kinds, such as pools, are used on both sides.
+    Shared,
+    /// Objects of these kinds contain the old name of a mapped namespace.
+    OldNamespace,
+    /// Clusters that a user paused move, and stay paused.
+    AlreadyPaused,
+    /// Clusters and Machines that are still being provisioned move.
+    Unprovisioned,
+    /// The source is a directory, and another management cluster may still run its objects.
+    SourceMayRun,
+    /// Shared objects of the target are used although they differ.
+    ExistingDiffers,
+    /// The move doesn't wait for the source's controllers to acknowledge the pause.
+    PauseUnchecked,
+    /// The move doesn't wait for the target's controllers of these kinds.
+    Unverified,
+    /// The move doesn't wait for the target's controllers.
+    TakeoverUnchecked,
+    /// The plugins differ from the plugins that the move began with.
+    PluginsChanged,
+    /// After a handover, copies of these kinds changed, or are gone, in the target.
+    CopyChanged,
+    /// The directory of a handover may have been imported.
+    MaybeImported,
+    /// The source becomes authoritative again after its target lost the move.
+    WorldChanged,
+    /// The lease of another run is broken.
+    LeaseBroken,
+    /// The move ends without its source.
+    WithoutSource,
+    /// The move is rolled back without its target.
+    WithoutTarget,
+}
+
+impl Risk {
+    /// All risks.
+    pub const ALL: [Self; 19] = [
+        Self::OwnerDropped,
+        Self::DependentsLost,
+        Self::NoPlugin,
+        Self::Shared,
+        Self::OldNamespace,
+        Self::AlreadyPaused,
+        Self::Unprovisioned,
+        Self::SourceMayRun,
+        Self::ExistingDiffers,
+        Self::PauseUnchecked,
+        Self::Unverified,
+        Self::TakeoverUnchecked,
+        Self::PluginsChanged,
+        Self::CopyChanged,
+        Self::MaybeImported,
+        Self::WorldChanged,
+        Self::LeaseBroken,
+        Self::WithoutSource,
+        Self::WithoutTarget,
+    ];
+
+    /// Word for the risk in commands, documents, events and Pivots.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::OwnerDropped => "owner-dropped",
+            Self::DependentsLost => "dependents-lost",
+            Self::NoPlugin => "no-plugin",
+            Self::Shared => "shared",
+            Self::OldNamespace => "old-namespace",
+            Self::AlreadyPaused => "already-paused",
+            Self::Unprovisioned => "unprovisioned",
+            Self::SourceMayRun => "source-may-run",
+            Self::ExistingDiffers => "existing-differs",
+            Self::PauseUnchecked => "pause-unchecked",
+            Self::Unverified => "unverified",
+            Self::TakeoverUnchecked => "takeover-unchecked",
+            Self::PluginsChanged => "plugins-changed",
+            Self::CopyChanged => "copy-changed",
+            Self::MaybeImported => "maybe-imported",
+            Self::WorldChanged => "world-changed",
+            Self::LeaseBroken => "lease-broken",
+            Self::WithoutSource => "without-source",
+            Self::WithoutTarget => "without-target",
+        }
+    }
+
+    /// Returns true if the risk is accepted for one kind of objects at a time.
+    pub fn takes_kinds(self) -> bool {
+        matches!(
+            self,
+            Self::OwnerDropped
+                | Self::DependentsLost
+                | Self::NoPlugin
+                | Self::Shared
+                | Self::OldNamespace
+                | Self::Unverified
+                | Self::CopyChanged
+        )
+    }
+
+    /// Returns true if the risk concerns the choice of objects. It is accepted when the move begins, and its record keeps it.
+    /// Other risks concern one run, and a run that resumes the move can accept them, too.
+    pub fn is_of_scope(self) -> bool {
+        matches!(
+            self,
+            Self::OwnerDropped
+                | Self::DependentsLost
+                | Self::NoPlugin
+                | Self::Shared
+                | Self::OldNamespace
+                | Self::AlreadyPaused
+                | Self::Unprovisioned
+                | Self::SourceMayRun
+        )
+    }
+
+    /// The risk in one line, as accepted.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::OwnerDropped => "copies lack their references to owners of these kinds",
+            Self::DependentsLost => {
+                "objects of these kinds are garbage-collected with their owners in the source"
+            }
+            Self::NoPlugin => "these kinds are dangerous to move, and no plugin handles them",
+            Self::Shared => "objects of these kinds, such as pools, are used on both sides",
+            Self::OldNamespace => "objects of these kinds keep the old name of a mapped namespace",
+            Self::AlreadyPaused => "Clusters that a user paused move, and stay paused",
+            Self::Unprovisioned => "Clusters and Machines move while they are being provisioned",
+            Self::SourceMayRun => "another management cluster may still run the objects in the directory",
+            Self::ExistingDiffers => "shared objects of the target are used although they differ",
+            Self::PauseUnchecked => "the source's controllers don't have to acknowledge the pause",
+            Self::Unverified => {
+                "the target's controllers of these kinds don't have to show that they took over"
+            }
+            Self::TakeoverUnchecked => "the target's controllers don't have to show that they took over",
+            Self::PluginsChanged => "the plugins differ from the plugins that the move began with",
+            Self::CopyChanged => "copies of these kinds changed, or are gone, since they were imported",
+            Self::MaybeImported => "the source is unpaused although its handover may have been imported",
+            Self::WorldChanged => {
+                "the source counts again after its target lost the move, which may have changed machines before that"
+            }
+            Self::LeaseBroken => "the lease of another run is broken at once",
+            Self::WithoutSource => "the move ends without its source",
+            Self::WithoutTarget => "the move is rolled back without its target",
+        }
+    }
+}
+
+impl fmt::Display for Risk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// A code without a risk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not the code of a risk")]
+pub struct UnknownRisk;
+
+impl FromStr for Risk {
+    type Err = UnknownRisk;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRisk> {
+        Self::ALL.into_iter().find(|risk| risk.code() == text).ok_or(UnknownRisk)
+    }
+}
+
+/// The risks that a user accepts, with the kinds for which each is accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<AcceptedRisk>", try_from = "Vec<AcceptedRisk>")]
+pub struct AcceptedRisks(BTreeMap<Risk, BTreeSet<GroupKind>>);
+
+/// A risk in documents, records and Pivots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AcceptedRisk {
+    /// Code of the risk.
+    pub code: Risk,
+    /// Kinds for which the risk is accepted, if it takes kinds.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub kinds: BTreeSet<GroupKind>,
+}
+
+/// A risk that was accepted without the kinds that it takes, or with kinds that it doesn't take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidRisk {
+    /// The risk takes kinds, and none is named.
+    #[error("{0} is accepted for a kind")]
+    NeedsKind(Risk),
+    /// The risk takes no kinds.
+    #[error("{0} takes no kind")]
+    TakesNoKind(Risk),
+}
+
+impl AcceptedRisks {
+    /// Accepts a risk that takes no kinds.
+    pub fn insert(&mut self, risk: Risk) {
+        self.0.entry(risk).or_default();
+    }
+
+    /// Accepts a risk for a kind.
+    pub fn insert_kind(&mut self, risk: Risk, kind: GroupKind) {
+        self.0.entry(risk).or_default().insert(kind);
+    }
+
+    /// Accepts a risk for kinds; for none, the risk is not accepted.
+    pub fn insert_kinds(&mut self, risk: Risk, kinds: impl IntoIterator<Item = GroupKind>) {
+        kinds.into_iter().for_each(|kind| self.insert_kind(risk, kind));
+    }
+
+    /// Accepts a risk no longer.
+    pub fn remove(&mut self, risk: Risk) {
+        self.0.remove(&risk);
+    }
+
+    /// Adds the risks that others accept.
+    pub fn extend(&mut self, others: Self) {
+        for (risk, kinds) in others.0 {
+            self.0.entry(risk).or_default().extend(kinds);
+        }
+    }
+
+    /// Returns true if no risk is accepted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns true if a risk is accepted, for some kind if it takes kinds.
+    pub fn contains(&self, risk: Risk) -> bool {
+        self.0.contains_key(&risk)
+    }
+
+    /// Returns true if a risk is accepted for a kind.
+    pub fn contains_kind(&self, risk: Risk, kind: &GroupKind) -> bool {
+        self.kinds(risk).contains(kind)
+    }
+
+    /// The kinds for which a risk is accepted.
+    pub fn kinds(&self, risk: Risk) -> &BTreeSet<GroupKind> {
+        static NONE: BTreeSet<GroupKind> = BTreeSet::new();
+        self.0.get(&risk).unwrap_or(&NONE)
+    }
+
+    /// All risks with their kinds, by the order of [`Risk::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = (Risk, &BTreeSet<GroupKind>)> {
+        self.0.iter().map(|(risk, kinds)| (*risk, kinds))
+    }
+
+    /// Separates the risks of the scope from those of the run.
+    pub fn split_scope(self) -> (Self, Self) {
+        let (of_scope, of_run) = self.0.into_iter().partition(|(risk, _)| risk.is_of_scope());
+        (Self(of_scope), Self(of_run))
+    }
+
+    /// The risks that others don't accept.
+    pub fn without(&self, others: &Self) -> Self {
+        let mut rest = Self::default();
+        for (risk, kinds) in self.iter() {
+            if !risk.takes_kinds() && !others.contains(risk) {
+                rest.insert(risk);
+            }
+            rest.insert_kinds(risk, kinds.difference(others.kinds(risk)).cloned());
+        }
+        rest
+    }
+}
+
+/// A risk that takes no kinds, and no other.
+impl From<Risk> for AcceptedRisks {
+    fn from(risk: Risk) -> Self {
+        Self(BTreeMap::from([(risk, BTreeSet::new())]))
+    }
+}
+
+impl From<AcceptedRisks> for Vec<AcceptedRisk> {
+    fn from(risks: AcceptedRisks) -> Self {
+        risks.0.into_iter().map(|(code, kinds)| AcceptedRisk { code, kinds }).collect()
+    }
+}
+
+impl TryFrom<Vec<AcceptedRisk>> for AcceptedRisks {
+    type Error = InvalidRisk;
+
+    fn try_from(list: Vec<AcceptedRisk>) -> Result<Self, InvalidRisk> {
+        let mut risks = Self::default();
+        for AcceptedRisk { code, kinds } in list {
+            match (code.takes_kinds(), kinds.is_empty()) {
+                (true, true) => return Err(InvalidRisk::NeedsKind(code)),
+                (false, false) => return Err(InvalidRisk::TakesNoKind(code)),
+                _ => risks.0.entry(code).or_default().extend(kinds),
+            }
+        }
+        Ok(risks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    fn kind(text: &str) -> GroupKind {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn codes_are_the_names_in_documents() {
+        for risk in Risk::ALL {
+            assert_eq!(serde_json::to_value(risk).unwrap(), json!(risk.code()));
+            assert_eq!(risk.code().parse(), Ok(risk));
+        }
+        let known = from_value::<Risk>(json!("no-such")).unwrap_err().to_string();
+        assert_eq!(known.matches('`').count(), 2 * (Risk::ALL.len() + 1), "{known}");
+        assert_eq!("no-such".parse::<Risk>(), Err(UnknownRisk));
+    }
+
+    #[test]
+    fn accepted_risks_are_a_list_of_codes_and_kinds() {
+        let mut risks = AcceptedRisks::from(Risk::Unprovisioned);
+        risks.insert_kinds(Risk::NoPlugin, [kind("B.g"), kind("A.g")]);
+        let kinds = ["A.g", "B.g"].map(kind);
+        let list = json!([{"code": "no-plugin", "kinds": kinds}, {"code": "unprovisioned"}]);
+        assert_eq!(serde_json::to_value(&risks).unwrap(), list);
+        assert_eq!(from_value::<AcceptedRisks>(list).unwrap(), risks);
+    }
+
+    #[test]
+    fn risks_take_the_kinds_that_they_need_and_no_others() {
+        let errors = [
+            (json!([{"code": "no-plugin"}]), "no-plugin is accepted for a kind"),
+            (json!([{"code": "unprovisioned", "kinds": [kind("A.g")]}]), "unprovisioned takes no kind"),
+            (json!([{"code": "no-such"}]), "unknown variant `no-such`"),
+            (json!([{"code": "unprovisioned", "kind": "A.g"}]), "unknown field `kind`"),
+        ];
+        for (list, expected) in errors {
+            let error = from_value::<AcceptedRisks>(list).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn risks_beyond_others_are_those_that_only_one_accepts() {
+        let mut some = AcceptedRisks::default();
+        some.insert_kinds(Risk::NoPlugin, [kind("A.g")]);
+        let mut more = AcceptedRisks::from(Risk::PauseUnchecked);
+        more.insert_kinds(Risk::NoPlugin, [kind("A.g"), kind("B.g")]);
+        assert!(some.without(&more).is_empty());
+        let rest: Vec<_> = more.without(&some).iter().map(|(risk, kinds)| (risk, kinds.len())).collect();
+        assert_eq!(rest, [(Risk::NoPlugin, 1), (Risk::PauseUnchecked, 0)]);
+    }
+}
