@@ -392,7 +392,7 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
 
 /// The requested move, ready to continue, and whether it was begun before.
 async fn ready(
-    setup: Setup,
+    mut setup: Setup,
     opened: Opened,
     command: Command,
     id: String,
@@ -405,6 +405,10 @@ async fn ready(
     let mut found = command.choose(&setup, &moves)?;
     let move_id = found.as_ref().and_then(FoundMove::record).map_or(&id, |record| &record.move_id);
     Span::current().record("id", field::display(move_id));
+    if found.as_ref().and_then(FoundMove::record).is_some_and(|record| record.confined) {
+        // Whoever continues the move: its author has no say outside of the namespace that moves.
+        setup.options.confined = Some(Side::Source);
+    }
     let in_source = found.as_ref().filter(|found| !found.orphaned);
     if let (Some(locks), Some(record)) = (&locks, in_source.and_then(FoundMove::record)) {
         if command == Command::Start {

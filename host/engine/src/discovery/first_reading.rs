@@ -8,6 +8,7 @@ use pivot_core::{Both, Side};
 use crate::checks::before_pause;
 use crate::discovery::kinds::Kinds;
 use crate::discovery::objects::{SourceObjects, discover};
+use crate::options::Options;
 use crate::outcome::failure::Failure;
 use crate::phases::namespaces::Namespaces;
 use crate::requests::side::Handle;
@@ -15,6 +16,7 @@ use crate::requests::side::Handle;
 /// The result of the first reading.
 pub(crate) struct FirstReading {
     scope: Scope,
+    confined: Option<Side>,
     pub(crate) source_objects: SourceObjects,
     /// Namespaces of the target, looked up at the same time.
     pub(crate) namespaces: Namespaces,
@@ -32,11 +34,11 @@ impl FirstReading {
             discover(sides.source, &kinds.source, (scope, confined), wishes),
             Namespaces::likely(sides.target, kinds, scope),
         )?;
-        Ok(Self { scope: scope.clone(), source_objects, namespaces })
+        Ok(Self { scope: scope.clone(), confined, source_objects, namespaces })
     }
 
-    /// Whether it was read with this scope.
-    pub(crate) fn is_of(&self, scope: &Scope) -> bool {
-        self.scope == *scope
+    /// Returns true if the source was read with this scope, and as confined.
+    pub(crate) fn is_of(&self, options: &Options) -> bool {
+        self.scope == options.scope && self.confined == options.confined
     }
 }

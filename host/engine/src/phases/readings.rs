@@ -27,17 +27,17 @@ use crate::snapshot::Snapshot;
 
 /// Reads the source for the first time, unless that was done already, and reports what would move.
 pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Snapshot, FirstReads), Failure> {
-    let FirstReading { source_objects, namespaces, .. } =
-        match first.filter(|look| look.is_of(&job.options.scope)) {
-            Some(look) => look,
-            None => {
-                job.report(Event::Looking { side: Side::Source });
-                let wishes = planning::wishes(&job.plugins);
-                let sides = Both::new(&job.source, &job.target);
-                let scope = (&job.options.scope, job.options.confined);
-                FirstReading::take(sides, &job.kinds, scope, ready(Ok(wishes))).await?
-            }
-        };
+    let FirstReading { source_objects, namespaces, .. } = match first.filter(|look| look.is_of(&job.options))
+    {
+        Some(look) => look,
+        None => {
+            job.report(Event::Looking { side: Side::Source });
+            let wishes = planning::wishes(&job.plugins);
+            let sides = Both::new(&job.source, &job.target);
+            let scope = (&job.options.scope, job.options.confined);
+            FirstReading::take(sides, &job.kinds, scope, ready(Ok(wishes))).await?
+        }
+    };
     for (code, caution) in &source_objects.cautions {
         job.report(Event::warning(code, caution.as_str()));
     }

@@ -13,6 +13,7 @@ use pivot_places::memory::Fault;
 use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
+use crate::crash::{die_at, revive};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture, under_way};
 
 pub(crate) fn code(stop: &pivot_engine::Stop) -> &str {
@@ -227,26 +228,54 @@ async fn confined_moves_keep_no_other_namespace_waiting() {
 #[tokio::test(start_paused = true)]
 async fn confined_moves_bring_only_identities_they_use() {
     for (confined, expected) in [(None, [true, true]), (Some(Side::Source), [true, false])] {
-        let mut stage = Stage::new();
+        let mut stage = with_identities();
         stage.options.confined = confined;
-        let labels = KindLabels { discover: true, hierarchy: true, ..KindLabels::default() };
-        for place in [&stage.source, &stage.target] {
-            place.add_kind(kind(INFRA, "Identity", "identities", labels));
-        }
-        for name in ["used", "others"] {
-            let mut identity = body(INFRA, "Identity", name, None);
-            identity["metadata"].as_object_mut().unwrap().remove("namespace");
-            stage.source.insert(identity).unwrap();
-        }
-        let uses = |b: &mut Value| b["spec"] = json!({"identityRef": {"kind": "Identity", "name": "used"}});
-        stage.source.edit(&key(INFRA, "InfraCluster", "c"), uses).unwrap();
         run::start(stage.setup()).await.unwrap();
-        let there = ["used", "others"].map(|name| {
-            let group_kind = pivot_core::GroupKind::new(INFRA, "Identity");
-            stage.target.body(&pivot_core::Key::new(group_kind, None, name)).is_some()
-        });
-        assert_eq!(there, expected, "{confined:?}");
+        assert_eq!(identities_in_target(&stage), expected, "{confined:?}");
     }
+}
+
+/// An operator continues the move of a Pivot from a terminal, where nothing is confined.
+// proves: T148
+#[tokio::test(start_paused = true)]
+async fn confined_moves_stay_confined_for_other_runs() {
+    for write in [6, 8, 10] {
+        let mut stage = with_identities();
+        stage.options.confined = Some(Side::Source);
+        die_at(&stage, write, true);
+        run::start(stage.setup()).await.unwrap_err();
+        revive(&stage);
+        let begun = under_way(stage.setup()).await.unwrap().record.phase;
+        assert!(!begun.committed(), "write {write}: {begun}");
+        stage.options.confined = None;
+        run::start(stage.setup()).await.unwrap();
+        assert_eq!(identities_in_target(&stage), [true, false], "write {write}");
+    }
+}
+
+/// A cluster that uses one of two identities.
+fn with_identities() -> Stage {
+    let stage = Stage::new();
+    let labels = KindLabels { discover: true, hierarchy: true, ..KindLabels::default() };
+    for place in [&stage.source, &stage.target] {
+        place.add_kind(kind(INFRA, "Identity", "identities", labels));
+    }
+    for name in ["used", "others"] {
+        let mut identity = body(INFRA, "Identity", name, None);
+        identity["metadata"].as_object_mut().unwrap().remove("namespace");
+        stage.source.insert(identity).unwrap();
+    }
+    let uses = |b: &mut Value| b["spec"] = json!({"identityRef": {"kind": "Identity", "name": "used"}});
+    stage.source.edit(&key(INFRA, "InfraCluster", "c"), uses).unwrap();
+    stage
+}
+
+/// Whether the used identity is in the target, and the other.
+fn identities_in_target(stage: &Stage) -> [bool; 2] {
+    ["used", "others"].map(|name| {
+        let group_kind = pivot_core::GroupKind::new(INFRA, "Identity");
+        stage.target.body(&pivot_core::Key::new(group_kind, None, name)).is_some()
+    })
 }
 
 #[tokio::test(start_paused = true)]
