@@ -245,8 +245,12 @@ impl Transport {
             return Ok(response);
         }
         let retry_after = retry_after(response.headers());
-        // If the body can't be read to its end, there is still the status code.
-        let body = read(response.into_body(), REFUSAL_LIMIT, &about, None).await.unwrap_or_default();
+        let body = match read(response.into_body(), REFUSAL_LIMIT, &about, None).await {
+            // The connection broke: a part of an answer is no answer of the server.
+            Err(error @ PlaceError::Unavailable(_)) => return Err(error.into()),
+            // If the body is too long, there is still the status code.
+            body => body.unwrap_or_default(),
+        };
         let status = Status::parse(&body);
         let error = status::error(code, retry_after, status.as_ref(), quote, &about);
         Err(Refusal { error: self.described.add_to(error), authentic: status.is_some() })
