@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
+use pivot_core::Key;
 use pivot_lab::proxy::Break;
-use pivot_lab::{Observer, Rules, say};
+use pivot_lab::{Observer, Rules, Server, say};
+use pivot_places::{ConnectOptions, KubePlace, Place};
 use pivot_scenarios::host::Host;
 use pivot_scenarios::shape;
 use serde_json::{Value, json};
@@ -91,6 +94,24 @@ async fn a_plan_opens_few_tunnels_through_a_proxy() {
     Host::between(&from, &to).run(&words).await.unwrap().done().unwrap();
     let tunnels = tunnels.load(Ordering::SeqCst);
     assert!((2..=16).contains(&tunnels), "{tunnels}");
+}
+
+/// A server takes 250 requests on an HTTP/2 connection; a watch is one that lasts.
+#[tokio::test(flavor = "multi_thread")]
+async fn watches_hold_no_other_request_up() {
+    let server = Server::start("watched").await.unwrap();
+    let options = ConnectOptions { kubeconfig: Some(server.kubeconfig().to_owned()), ..Default::default() };
+    let place = KubePlace::connect(options).await.unwrap();
+    let kinds = place.kinds().await.unwrap();
+    let of = |name: &str| kinds.iter().find(|kind| kind.group_kind.kind == name).unwrap();
+    let (maps, lease) = (of("ConfigMap"), of("Lease"));
+    let opened = (0..300).map(|_| place.watch(maps, None, "0"));
+    let watches = join_all(opened).await.into_iter().collect::<Result<Vec<_>, _>>().unwrap();
+    let key = Key::new(lease.group_kind.clone(), Some("default"), "none");
+    let asked = async { (place.get(lease, &key).await, place.list(maps, None).await) };
+    let (found, listed) = tokio::time::timeout(Duration::from_secs(10), asked).await.unwrap();
+    assert!(found.unwrap().is_none() && !listed.unwrap().objects.is_empty());
+    assert_eq!(watches.len(), 300);
 }
 
 /// Everything that is under way on a connection fails with it.

@@ -5,16 +5,17 @@
 //! (`inline.rs`).
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::time::Duration;
 
-use ::kube::client::{Body, ConfigExt, RustlsTlsError};
+use ::kube::client::{ConfigExt, RustlsTlsError};
 use ::kube::config::{
     AuthInfo, Cluster, Config, Context, ExecAuthCluster, KubeConfigOptions, KubeconfigError,
 };
 use http::header::USER_AGENT;
 use http::{HeaderValue, Uri};
 use hyper::rt::{Read, Write};
-use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
@@ -22,21 +23,31 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
 use pem::Pem;
-use pivot_core::Object;
 use pivot_core::network::Network;
+use pivot_core::{Object, words};
+use tower::timeout::Timeout;
+use tower::util::MapFuture;
 use tower::{BoxError, Service, ServiceBuilder};
 
 use super::caught::{Unsendable, sendable};
 use super::error::ConnectError;
 use super::kubeconfig::{self, Loaded};
 use super::resolver::{self, Resolver};
+use super::split::Split;
 use super::transport::{Described, chain};
 use super::{KubePlace, certificate, inline, proxy};
 use crate::budget::Budget;
 use crate::place::KubeContext;
 
+/// Longest label of a place. It is stored with each move that ends, and whoever writes a kubeconfig chooses it.
+const MAX_LABEL: usize = 500;
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
+/// How long a connection may take until requests can be sent, with the proxy's answer and the TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(20);
+/// An HTTP/2 connection with open requests is probed after being idle for this long, and closed if no answer comes in the same time:
+/// earlier than a run loses its lease.
+const PROBE: Duration = Duration::from_secs(3);
 /// A connection is probed after being idle for this long, so that a watch notices a server that vanished.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 /// Bytes of one HTTP/2 answer that a server may send before they are read. A list of 500 objects takes three round trips.
@@ -140,6 +151,7 @@ impl KubePlace {
         config.headers.push((USER_AGENT, agent));
 
         let label = label.unwrap_or_else(|| format!("{context} ({})", config.cluster_url));
+        let label = words::line(&label, MAX_LABEL);
         let named_in = format!("kubeconfig {file}, context {context:?}");
         let server = format!("{} of {named_in}", config.cluster_url);
         let credentials = match end {
@@ -285,8 +297,8 @@ fn in_cluster() -> Result<(String, String, Config), ConnectError> {
     }
 }
 
-/// Returns a client. Over TLS it offers HTTP/2, as kubectl does, and requests share a connection; otherwise every connection is kept
-/// open, so that parallel requests don't dial again.
+/// Returns a client. Over TLS it offers HTTP/2, as kubectl does, and requests share a connection, except watches and leases; otherwise
+/// every connection is kept open, so that parallel requests don't dial again.
 fn client(config: Config, resolver: Resolver) -> Result<::kube::Client, ::kube::Error> {
     // Whoever runs pivot-host chose the proxy, which looks up the server's address itself.
     let resolver = if config.proxy_url.is_some() { Resolver::new(None) } else { resolver };
@@ -319,6 +331,9 @@ fn tunnel<C>(proxy: &Uri, connector: C) -> Tunnel<C> {
     }
 }
 
+/// Puts a future on the heap, where it may be moved.
+type Boxed<F> = fn(F) -> Pin<Box<F>>;
+
 fn client_over<C>(config: &Config, connector: C) -> Result<::kube::Client, ::kube::Error>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
@@ -326,28 +341,31 @@ where
     C::Future: Send + 'static,
     C::Error: Into<BoxError>,
 {
-    let mut tls =
-        HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
-    if let Some(name) = &config.tls_server_name {
+    let tls = || -> Result<_, ::kube::Error> {
+        let tls =
+            HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+        let Some(name) = &config.tls_server_name else { return Ok(tls) };
         let name = name.clone().try_into().map_err(RustlsTlsError::InvalidServerName);
-        tls = tls
-            .with_server_name_resolver(FixedServerNameResolver::new(name.map_err(::kube::Error::RustlsTls)?));
-    }
-    let http: Client<_, Body> = Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
+        let name = FixedServerNameResolver::new(name.map_err(::kube::Error::RustlsTls)?);
+        Ok(tls.with_server_name_resolver(name))
+    };
+    let https = |tls: HttpsConnector<C>| MapFuture::new(Timeout::new(tls, HANDSHAKE), Box::pin as Boxed<_>);
+    let mut http = Client::builder(TokioExecutor::new());
+    http.timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(Duration::from_secs(60))
         .pool_max_idle_per_host(usize::MAX)
         .http2_initial_stream_window_size(STREAM_WINDOW)
         .http2_initial_connection_window_size(CONNECTION_WINDOW)
-        .http2_keep_alive_interval(KEEPALIVE)
-        .http2_keep_alive_timeout(KEEPALIVE)
-        .build(tls.enable_all_versions().wrap_connector(connector));
+        .http2_keep_alive_interval(PROBE)
+        .http2_keep_alive_timeout(PROBE);
+    let apart = http.build(https(tls()?.enable_http1().wrap_connector(connector.clone())));
+    let shared = http.build(https(tls()?.enable_all_versions().wrap_connector(connector)));
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
-        .service(http);
+        .service(Split { shared, apart });
     Ok(::kube::Client::new(service, config.default_namespace.clone()))
 }

@@ -14,6 +14,7 @@ mod kubeconfig;
 mod list;
 mod proxy;
 mod resolver;
+mod split;
 mod status;
 mod transport;
 mod url;
