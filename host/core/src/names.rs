@@ -25,6 +25,8 @@ pub const COPY_OF: &str = "pivot-host.io/copy-of";
 pub const ADDED: &str = "pivot-host.io/added";
 /// Annotation that holds the inverse of what this tool changed on an object to pause or hold it.
 pub const UNDO: &str = "pivot-host.io/undo";
+/// Annotation on a Cluster of a source that went back, which a run paused because its copy runs: the move's id.
+pub const OUT_OF_DATE: &str = "pivot-host.io/out-of-date";
 /// Label of the record of a move that is under way; its value is the role of the side that keeps it.
 pub const RECORD: &str = "pivot-host.io/record";
 /// Label of the summary that an ended move leaves instead.

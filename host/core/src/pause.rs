@@ -35,6 +35,20 @@ pub fn pause(object: &Object) -> Result<Option<Value>, ObjectError> {
     }))
 }
 
+/// The change that pauses an object whose copy took over. A run that comes later must not take that for its user's pause.
+pub fn pause_out_of_date(object: &Object, move_id: &str) -> Result<Option<Value>, ObjectError> {
+    let mut change = pause(object)?;
+    if let Some(change) = &mut change {
+        merge::apply(change, &json!({"metadata": {"annotations": {names::OUT_OF_DATE: move_id}}}));
+    }
+    Ok(change)
+}
+
+/// Whether an object is paused because its copy of this move took over.
+pub fn is_out_of_date(meta: &Meta, move_id: &str) -> bool {
+    meta.annotations.get(names::OUT_OF_DATE).is_some_and(|id| id == move_id)
+}
+
 /// The change that un-pauses a Cluster or a class, whoever paused it.
 pub fn unpause(object: &Object) -> Option<Value> {
     if is_cluster(object) {

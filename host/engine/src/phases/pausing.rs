@@ -148,13 +148,12 @@ async fn pause_one(job: &Job, snapshot: &Snapshot, step: &Step, pauses: bool) ->
     Err(job.source.failed("pausing", Some(&step.key), error))
 }
 
-/// Pauses a Cluster of the source as its user would, so that no move unpauses it.
+/// Pauses a Cluster of the source that is out of date, so that no move unpauses it.
 pub(crate) async fn pause_for_good(job: &Job, key: &Key) -> Result<(), Failure> {
     let kind = job.kind(Side::Source, &key.group_kind)?;
     let Some(object) = job.source.get(kind, key).await? else { return Ok(()) };
-    let Some(patch) = pause::pause(&object).map_err(|error| Failure::Object(Side::Source, error))? else {
-        return Ok(());
-    };
+    let patch = pause::pause_out_of_date(&object, &job.move_id);
+    let Some(patch) = patch.map_err(|error| Failure::Object(Side::Source, error))? else { return Ok(()) };
     match job.source.patch(kind, key, &patch).await {
         Ok(_) => {
             job.report_object(Phase::Paused, Verb::Paused, key, Side::Source);

@@ -9,6 +9,7 @@ use pivot_core::copy_mark::CopyMark;
 use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, Record};
 use pivot_core::refusal::some_of;
 use pivot_core::release::UidSet;
+use pivot_core::risk::Risk;
 use pivot_core::soft::is_cluster;
 use pivot_core::{Both, GroupKind, Key, Kind, Meta, Object, Uid, pause};
 
@@ -95,13 +96,7 @@ impl ClusterSides<'_> {
         if paused.is_empty() || !self.sides.source.can().has_controllers {
             return Ok(None);
         }
-        let mut asleep = BTreeSet::new();
-        for cluster in self.originals(record).await? {
-            let by_user = !pause::is_ours(&cluster.meta, &record.move_id);
-            if by_user && is_paused(&self.sides.source, &cluster)? {
-                asleep.insert(cluster.key());
-            }
-        }
+        let asleep = self.find_asleep(record).await?;
         let again = paused.into_iter().map(|copy| copy.key()).find(|key| !asleep.contains(key));
         Ok(again.map(|key| {
             let copy = target.own_name(&key);
@@ -109,6 +104,23 @@ impl ClusterSides<'_> {
                 "{copy}, a copy of move {id}, was unpaused in the target and paused again, or lost the annotation that unpauses it"
             ))
         }))
+    }
+
+    /// The source's Clusters that were paused before the move, whose copies are paused without an annotation of it. A move that takes
+    /// only running Clusters has none: one that is paused without our annotation now was paused since.
+    async fn find_asleep(self, record: &Record) -> Result<BTreeSet<Key>, Failure> {
+        let mut asleep = BTreeSet::new();
+        if !record.scope.accept.contains(Risk::AlreadyPaused) {
+            return Ok(asleep);
+        }
+        for cluster in self.originals(record).await? {
+            let (meta, id) = (&cluster.meta, &record.move_id);
+            let by_user = !pause::is_ours(meta, id) && !pause::is_out_of_date(meta, id);
+            if by_user && is_paused(&self.sides.source, &cluster)? {
+                asleep.insert(cluster.key());
+            }
+        }
+        Ok(asleep)
     }
 
     /// Describes a Cluster of the copy that runs now, by its name in the target.

@@ -518,7 +518,11 @@ async fn sources_that_went_back_are_paused() {
     assert_eq!((clusters, stop.exit), (&vec![cluster()], Exit::PastCommit), "{stop}");
     assert!(stop.state.contains("its Clusters are paused"), "{}", stop.state);
     assert!(is_paused(&stage.source, &cluster()));
-    stage.source.edit(&cluster(), |body| body["spec"]["paused"] = json!(false)).unwrap();
+    let unpause = |body: &mut Value| {
+        body["spec"]["paused"] = json!(false);
+        body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::OUT_OF_DATE).unwrap();
+    };
+    stage.source.edit(&cluster(), unpause).unwrap();
     assert_eq!(
         (picture(&stage.source), picture(&stage.target)),
         (source, target),
@@ -531,6 +535,52 @@ async fn sources_that_went_back_are_paused() {
         run::rollback(recovering(&stage, &[])).await.unwrap_err(),
     ] {
         assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+    }
+}
+
+/// A Cluster runs without a note of this move.
+fn wake(place: &MemoryPlace, cluster: &Key) {
+    let wake = |body: &mut Value| {
+        body["spec"]["paused"] = json!(false);
+        body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
+    };
+    place.edit(cluster, wake).unwrap();
+}
+
+fn pause_by_hand(place: &MemoryPlace, cluster: &Key) {
+    place.edit(cluster, |body| body["spec"]["paused"] = json!(true)).unwrap();
+}
+
+/// Both sides ran, until somebody paused both.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn pauses_since_the_move_hide_no_takeover() {
+    for (already_paused, by_hand) in [(false, true), (false, false), (true, false)] {
+        let at = format!("{already_paused} {by_hand}");
+        let mut stage = two_clusters();
+        if already_paused {
+            stage.options.scope.accept.insert(Risk::AlreadyPaused);
+        }
+        let stage = half_committed(stage).await;
+        wake(&stage.source, &cluster());
+        wake(&stage.target, &cluster());
+        match by_hand {
+            true => pause_by_hand(&stage.source, &cluster()),
+            false => {
+                let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+                assert!(matches!(stop.failure, Failure::SourcePaused { .. }), "{at}: {stop}");
+            }
+        }
+        pause_by_hand(&stage.target, &cluster());
+        let before = (picture(&stage.source), picture(&stage.target));
+        for stop in [
+            run::rollback(stage.setup()).await.unwrap_err(),
+            run::resume(stage.setup()).await.unwrap_err(),
+            run::start(stage.setup()).await.unwrap_err(),
+        ] {
+            assert!(matches!(one_sided(&stop), OneSidedMove::PausedAgain(_)), "{at}: {stop}");
+        }
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before, "{at}");
     }
 }
 
