@@ -147,8 +147,7 @@ fn explanation(risk: Risk) -> Explanation {
             "Ask the cluster that may have imported it: name it as the target of `rollback`.",
         ),
         Risk::WorldChanged => (
-            "The target of a committed move went back to an earlier state, or was replaced. Or a copy lost the annotation that unpauses \
-             it.",
+            "The target of a committed move went back to an earlier state. Or a copy lost the annotation that unpauses it.",
             "The target may have run before it lost the move. Machines that it created or deleted are unknown to the source, whose \
              controllers may create or delete others. If another management cluster still runs these Clusters, two control them.",
             "Restore the target from a backup that was made after the commit, and resume.",

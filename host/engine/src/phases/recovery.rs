@@ -1,4 +1,4 @@
-//! A committed move whose target lost it: restored from a backup of before the commit, or replaced.
+//! A committed move whose target lost it: restored from a backup of before the commit.
 //!
 //! The source is made authoritative again, as a new attempt of the same move: its record goes back to Copied. What the target did with
 //! the machines meanwhile is unknown, so that users have to accept that, and each Cluster stays paused until it is named. The attempt
@@ -18,7 +18,7 @@ use pivot_core::release::UidSet;
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::soft::is_cluster;
-use pivot_core::{Both, Key, Side, Uid, pause};
+use pivot_core::{Both, Key, Side, pause};
 
 use crate::events::Event;
 use crate::job::Job;
@@ -42,21 +42,22 @@ pub(crate) fn new_key() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// Whether the target lost this move after its commit: it has no record and no complete copy of it, or is another cluster.
+/// Whether the target lost this move after its commit: it has no record and no complete copy of it. Another cluster shows nothing of
+/// that: it may be named by mistake, or the Clusters may have gone on to it.
 fn is_lost_by_target(found: &FoundMove) -> bool {
-    let Both { source: Some(source), target: None } = &found.at else { return false };
-    let lost = found.elsewhere || found.one_sided == Some(OneSidedMove::LastCopyInSource);
-    source.record.phase.committed() && lost
+    found.one_sided == Some(OneSidedMove::LastCopyInSource)
 }
 
 /// Whether a run makes the source authoritative again.
 pub(crate) fn applies(found: &FoundMove, options: &Options) -> bool {
     let asked = options.accept.contains(Risk::WorldChanged) && !options.source_gone && !options.target_gone;
-    asked && (is_lost_by_target(found) || matches!(found.one_sided, Some(OneSidedMove::PausedAgain(_))))
+    asked
+        && !found.elsewhere
+        && (is_lost_by_target(found) || matches!(found.one_sided, Some(OneSidedMove::PausedAgain(_))))
 }
 
-/// The record of the next attempt, to the target that was given.
-pub(crate) fn next_attempt(lost: &Record, target: Option<Uid>) -> Result<Record, Failure> {
+/// The record of the next attempt.
+pub(crate) fn next_attempt(lost: &Record) -> Result<Record, Failure> {
     let refused = |why: &str| Failure::Declined(format!("move {} can't be recovered: {why}", lost.move_id));
     if lost.phase >= Phase::Released {
         return Err(refused("its source's record says that deleting from the source has begun"));
@@ -71,18 +72,12 @@ pub(crate) fn next_attempt(lost: &Record, target: Option<Uid>) -> Result<Record,
             "an older pivot-host wrote it, and nothing shows whether its source is complete",
         ));
     };
-    if target.is_none() {
-        return Err(refused(
-            "the target can't be identified, because its namespace kube-system can't be read",
-        ));
-    }
     let mut earlier_copy_keys = lost.earlier_copy_keys.clone();
     earlier_copy_keys.push(key.clone());
     Ok(Record {
         phase: Phase::Copied,
         copy_key: Some(new_key()),
         earlier_copy_keys,
-        target,
         seal: lost.seal.map(|_| Seal::Wanted),
         release_digest: None,
         release_uids: None,
@@ -94,10 +89,6 @@ pub(crate) fn next_attempt(lost: &Record, target: Option<Uid>) -> Result<Record,
 /// Reports since when the target may have run the Clusters of a move that it lost.
 pub(crate) async fn report_since(found: &FoundMove, opened: &Opened, setup: &Setup) -> Result<(), Failure> {
     let Some(source) = found.at.source.as_ref().filter(|_| is_lost_by_target(found)) else { return Ok(()) };
-    // That a target is another may be a mistake of the command's.
-    if found.elsewhere && !applies(found, &setup.options) {
-        return Ok(());
-    }
     let clusters = ClusterSides { sides: &opened.sides, kinds: &opened.kinds };
     let clusters: Vec<Key> =
         clusters.originals(&source.record).await?.iter().map(|cluster| cluster.key()).collect();

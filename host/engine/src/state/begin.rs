@@ -72,7 +72,7 @@ pub(crate) fn begin(
             // The first run's options apply to runs that resume.
             options.scope = record.scope.clone();
             match recovers {
-                true => recovery::next_attempt(record, identities.target)?,
+                true => recovery::next_attempt(record)?,
                 false => {
                     fits(found, record, into_directory, options.target_gone)?;
                     record.clone()
@@ -153,12 +153,14 @@ fn fits(found: &FoundMove, record: &Record, into_directory: bool, target_gone: b
     if found.elsewhere {
         let way = match phase.committed() {
             true => {
-                "; should that one be lost or replaced for good, the source may be the last copy: keep it, paused as it is"
+                ". Only that one shows whether it lost the move; should it be lost or replaced for good, the source may be the last copy: \
+                 keep it, paused as it is"
             }
             false => ", or roll it back first",
         };
+        let uid = record.target.as_ref().map_or("", |target| &target.0);
         return Err(Failure::Declined(format!(
-            "move {move_id} goes to another target than the one given: name that one{way}"
+            "move {move_id} goes to another target than the one given: name that one (the UID of its namespace kube-system is {uid}){way}"
         )));
     }
     if phase.committed() && found.at.target.is_none() {
