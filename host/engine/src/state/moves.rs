@@ -58,6 +58,12 @@ impl FoundMove {
         target.is_some() && self.record().is_some_and(|record| record.target == *target)
     }
 
+    /// Whether the target has a record of an attempt after the source's, which shows that it is the move's target.
+    pub(crate) fn is_of_later_attempt(&self) -> bool {
+        let Both { source: Some(source), target: Some(target) } = &self.at else { return false };
+        is_of_later_attempt(&source.record, &target.record)
+    }
+
     pub(crate) fn described(&self) -> String {
         let Some(record) = self.record() else { return String::new() };
         format!("{} ({}, {})", record.move_id, record.scope, record.phase)
@@ -191,6 +197,11 @@ pub(crate) fn is_of_earlier_attempt(source: &Record, target: &Record) -> bool {
     source.is_recovered() && source.copy_key != target.copy_key
 }
 
+/// Whether a target's record is of an attempt after the source's: that source was restored from a backup of before its recovery.
+fn is_of_later_attempt(source: &Record, target: &Record) -> bool {
+    source.copy_key.as_ref().is_some_and(|key| target.earlier_copy_keys.contains(key))
+}
+
 fn found_move(
     mut at: Both<Option<Stored>>,
     identities: &Both<Option<Uid>>,
@@ -202,6 +213,8 @@ fn found_move(
         match is_of_earlier_attempt(&source.record, &target.record) {
             // Of the attempt that the source committed last, the target has nothing.
             true => at.target = None,
+            // What it says is of a commit that this source knows nothing of.
+            false if is_of_later_attempt(&source.record, &target.record) => {}
             false => target.record = of_committed(&source.record, &target.record),
         }
     }

@@ -37,6 +37,13 @@ pub(crate) async fn judge(
             let proof = clusters.prove_takeover(&source.record, summary.as_ref()).await?;
             Ok(Some(proof.map_or(OneSidedMove::LastCopyInSource, OneSidedMove::TakenOver)))
         }
+        Both { source: Some(source), target: Some(stored) } if found.is_of_later_attempt() => {
+            let proof = format!(
+                "the target has a record of a later attempt of move {}, which says that it is {}",
+                source.record.move_id, stored.record.phase
+            );
+            is_left_behind(clusters, &source.record, Some(proof)).await
+        }
         Both { source: Some(source), target: at_target } if !source.record.phase.committed() => {
             let proof = match at_target {
                 Some(stored) if is_of_earlier_attempt(&source.record, &stored.record) => Some(format!(

@@ -159,7 +159,8 @@ impl Opened {
         if let Some(target) = &self.records.target {
             // A target that may be another than the move's shows nothing of it, and neither does a source that was not asked.
             let can_be_judged = |found: &&mut FoundMove| {
-                source_answers && (found.orphaned || found.is_to(&self.identities.target))
+                let is_target = found.is_to(&self.identities.target) || found.is_of_later_attempt();
+                source_answers && (found.orphaned || is_target)
             };
             for found in moves.0.iter_mut().filter(can_be_judged) {
                 found.one_sided = one_sided::judge(found, &self.sides, &self.kinds, target).await?;

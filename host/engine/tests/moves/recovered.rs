@@ -449,6 +449,37 @@ async fn returned_first_targets_are_recognised() {
     assert!(picture(&stage.target).is_empty());
 }
 
+/// The target has the record of a second attempt, of which a source of before its recovery knows nothing.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn sources_of_before_their_recovery_are_refused() {
+    for (phase, second_runs) in
+        [("Committed", false), ("Committed", true), ("Copied", false), ("Copied", true)]
+    {
+        let at = format!("{phase} {second_runs}");
+        let stage = lose(Lost::BeforeCopy).await;
+        edit_record(&stage, |record| record["phase"] = json!(phase));
+        let backup = Backup::take(&stage.source);
+        edit_record(&stage, |record| record["phase"] = json!("Committed"));
+        let named: &[&Key] = if second_runs { &[&other()] } else { &[] };
+        let stop = run::resume(recovering(&stage, named)).await.unwrap_err();
+        assert_eq!(left_paused(&stop).0, Side::Target, "{at}: {stop}");
+        backup.restore(&stage.source);
+        let before = (picture(&stage.source), picture(&stage.target));
+        for stop in [
+            run::resume(stage.setup()).await.unwrap_err(),
+            run::start(stage.setup()).await.unwrap_err(),
+            run::rollback(stage.setup()).await.unwrap_err(),
+            run::resume(recovering(&stage, &[])).await.unwrap_err(),
+            run::rollback(recovering(&stage, &[])).await.unwrap_err(),
+        ] {
+            let OneSidedMove::TakenOver(proof) = one_sided(&stop) else { panic!("{at}: {stop}") };
+            assert!(proof.contains("a later attempt"), "{at}: {proof}");
+        }
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before, "{at}");
+    }
+}
+
 /// A tool that knows nothing of the annotation may have removed it.
 // proves: I14
 #[tokio::test(start_paused = true)]
