@@ -30,7 +30,7 @@ use crate::phases::{pausing, readings, rollback};
 use crate::requests::side_by_side::{self, OBJECTS, Work};
 use crate::setup::Setup;
 use crate::snapshot::Snapshot;
-use crate::state::cluster_copies::ClusterSides;
+use crate::state::cluster_copies::{ClusterSides, Running};
 use crate::state::moves::FoundMove;
 use crate::state::open::Opened;
 
@@ -132,21 +132,28 @@ pub(crate) async fn recover(active: &mut ActiveMove) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses if the target shows that it went on with the move: by a summary, or by a copy that runs.
+/// Refuses if the target shows that it went on with the move: by a summary, or by a copy that runs or, after the commit, ran.
 async fn check_target(active: &ActiveMove) -> Result<(), Failure> {
     let (job, record) = (&active.job, &active.journal.record);
     let sides = Both::new(job.source.clone(), job.target.clone());
     let clusters = ClusterSides { sides: &sides, kinds: &job.kinds };
-    let (ended, running) =
-        tokio::try_join!(active.journal.ended_in_target(), clusters.find_unpaused(record))?;
+    let committed = active.journal.stored_in_source()?.phase.committed();
+    let (ended, running) = tokio::try_join!(active.journal.ended_in_target(), clusters.find_running(record))?;
     let ended = ended.map(|ended| format!("the target says that move {} ended at {ended}", record.move_id));
-    match ended.or(running) {
-        Some(proof) => {
-            let one_sided = OneSidedMove::TakenOver(proof);
-            Err(Failure::OneSidedMove { move_id: record.move_id.clone(), one_sided })
+    let proof = match (ended, running) {
+        (Some(ended), _) => ended,
+        (None, Some(Running::Now(running))) => running,
+        (None, Some(Running::PausedAgain(what))) if committed => {
+            return Err(Failure::Declined(format!(
+                "move {} can't be recovered: {what}; in the first case the target has taken over",
+                record.move_id
+            )));
         }
-        None => Ok(()),
-    }
+        // The user says that it only lost its annotation.
+        (None, Some(Running::PausedAgain(_)) | None) => return Ok(()),
+    };
+    let one_sided = OneSidedMove::TakenOver(proof);
+    Err(Failure::OneSidedMove { move_id: record.move_id.clone(), one_sided })
 }
 
 /// The steps that are copies of the source's objects.

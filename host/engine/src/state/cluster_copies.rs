@@ -123,17 +123,6 @@ impl ClusterSides<'_> {
         Ok(asleep)
     }
 
-    /// Describes a Cluster of the copy that runs now, by its name in the target.
-    pub(crate) async fn find_unpaused(self, record: &Record) -> Result<Option<String>, Failure> {
-        let target = &self.sides.target;
-        for cluster in list(target, &self.kinds.target, record).await? {
-            if is_copy(record, &cluster) && !is_paused(target, &cluster)? {
-                return Ok(Some(describe_running(&target.own_name(&cluster.key()), &record.move_id)));
-            }
-        }
-        Ok(None)
-    }
-
     /// The source's Clusters that nothing pauses.
     pub(crate) async fn find_awake(self, record: &Record) -> Result<Vec<Key>, Failure> {
         let mut awake = Vec::new();

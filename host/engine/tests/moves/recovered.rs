@@ -286,6 +286,24 @@ async fn recovery_needs_the_recorded_target() {
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
 
+/// A copy that ran until somebody paused it has been in service, too.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn recovery_is_refused_beside_copies_paused_again() {
+    let stage = lose(Lost::BeforeCommit).await;
+    wake(&stage.target, &cluster());
+    pause_by_hand(&stage.target, &cluster());
+    let before = (picture(&stage.source), picture(&stage.target));
+    for stop in [
+        run::resume(recovering(&stage, &[])).await.unwrap_err(),
+        run::rollback(recovering(&stage, &[])).await.unwrap_err(),
+    ] {
+        assert!(stop.to_string().contains("was unpaused in the target and paused again"), "{stop}");
+        assert_eq!(stop.exit, Exit::Refused, "{stop}");
+    }
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
+
 /// The target has the move's summary, but not what moved: then the source is the side that went back.
 // proves: I14
 #[tokio::test(start_paused = true)]
