@@ -271,7 +271,7 @@ fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
     match one_sided {
         OneRecord::Lost(OneSidedMove::TakenOver(_)) => "the target has taken over, the source is out of date",
         OneRecord::Lost(OneSidedMove::PausedAgain(_)) => {
-            "both sides are paused, and one of them is out of date: keep both, paused as they are"
+            "the copies are paused, and one of the sides is out of date: keep both as they are"
         }
         OneRecord::Lost(OneSidedMove::SourceWentBack { .. }) => {
             "the target has taken over, the source is out of date, and runs"

@@ -33,7 +33,7 @@ impl OneSidedMove {
                 "{proof}: the target has taken over, and what the source has is out of date; keep its Clusters paused"
             ),
             Self::PausedAgain(what) => format!(
-                "{what}: in the first case the target has taken over, and what the source has is out of date; keep both, paused as they are"
+                "{what}: in the first case the target has taken over, and what the source has is out of date; keep both sides as they are"
             ),
             Self::SourceWentBack { proof, awake } => format!(
                 "{proof}, and the source is in a state of before that, as after a restore from a backup: {} may be managed twice; \

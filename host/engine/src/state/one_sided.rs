@@ -98,13 +98,12 @@ async fn is_left_behind(
         Some(proof) => Some(Running::Now(proof)),
         None => clusters.find_running(record).await?,
     };
-    let Some(running) = running else { return Ok(None) };
+    // That a copy is paused again shows nothing that a running source would have to be paused for.
+    let Some(Running::Now(proof)) = running else { return Ok(running.map(OneSidedMove::from)) };
     let awake = clusters.find_awake(record).await?;
-    Ok(Some(match (awake.is_empty(), running) {
-        (true, running) => running.into(),
-        (false, Running::Now(proof) | Running::PausedAgain(proof)) => {
-            OneSidedMove::SourceWentBack { proof, awake }
-        }
+    Ok(Some(match awake.is_empty() {
+        true => OneSidedMove::TakenOver(proof),
+        false => OneSidedMove::SourceWentBack { proof, awake },
     }))
 }
 

@@ -648,6 +648,28 @@ async fn pauses_since_the_move_hide_no_takeover() {
     }
 }
 
+/// Production may be the source: nothing shows that a paused copy took over.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn running_sources_are_not_paused_for_paused_copies() {
+    let stage = half_committed(two_clusters()).await;
+    wake(&stage.source, &cluster());
+    wake(&stage.target, &cluster());
+    pause_by_hand(&stage.target, &cluster());
+    let before = (picture(&stage.source), picture(&stage.target));
+    for stop in [
+        run::resume(stage.setup()).await.unwrap_err(),
+        run::rollback(stage.setup()).await.unwrap_err(),
+        run::resume(recovering(&stage, &[])).await.unwrap_err(),
+    ] {
+        assert!(matches!(one_sided(&stop), OneSidedMove::PausedAgain(_)), "{stop}");
+        assert!(!stop.state.contains("both sides are paused"), "{}", stop.state);
+    }
+    let stop = run::rollback(recovering(&stage, &[&cluster(), &other()])).await.unwrap_err();
+    assert!(matches!(&stop.failure, Failure::Refused(all) if all[0].code == "pause-undone"), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
+
 /// A run that can't pause the source must not undo what the move did in it either.
 // proves: I14
 #[tokio::test(start_paused = true)]
