@@ -242,7 +242,7 @@ impl Command {
             recovery::recover(active).await?;
         } else if let Some(one_sided) = active.one_sided.clone() {
             if self == Self::Resume && active.job.options.accept.contains(Risk::WorldChanged) {
-                recovery::pause_source(&active.job, &one_sided).await?;
+                recovery::pause_source(active, &one_sided).await?;
             }
             return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
         }

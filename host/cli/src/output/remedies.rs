@@ -68,8 +68,8 @@ pub(crate) fn of_stop(stop: &Stop, flags: &Both<Vec<String>>) -> Vec<Remedy> {
 fn pause_each(cluster: &Key, clusters: usize) -> Remedy {
     let pause = ["--type", "merge", "-p", r#"{"spec":{"paused":true}}"#];
     let command = Kubectl::object(Side::Source, "patch", cluster, &pause);
-    let after = if clusters > 1 { ", and the others that are named, too" } else { "" };
-    Remedy::kubectl("pause it in the source: ", command, after)
+    let after = if clusters > 1 { ", and so with the others that are named" } else { "" };
+    Remedy::kubectl("if the target runs it, too, pause it in the source: ", command, after)
 }
 
 /// One remedy.
@@ -125,7 +125,11 @@ pub(super) fn text(remedy: &Remedy) -> String {
              source. Each Cluster stays paused until it is named",
             flag = to_accept(Risk::WorldChanged)
         ),
-        Remedy::PauseSource => format!("pause all of them: resume with {}, which does nothing else then", to_accept(Risk::WorldChanged)),
+        Remedy::PauseSource => format!(
+            "pause those whose copies run in the target: resume with {}, which does nothing else then, and nothing at all if the source has \
+             no record of the move",
+            to_accept(Risk::WorldChanged)
+        ),
         Remedy::RollBackLostUndo => format!(
             "find out what happened to that copy. Only if it lost the annotation, and no Cluster has run in the target, rollback with \
              {}; each Cluster stays paused until it is named",

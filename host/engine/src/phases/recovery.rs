@@ -220,13 +220,24 @@ async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     Err(refuse("pause-undone", &awake, message, remedy))
 }
 
-/// Pauses the Clusters of a source that went back to before the commit, as its user would. They are out of date, so that this move has no
-/// way to undo that. Nothing else can be done about such a move.
-pub(crate) async fn pause_source(job: &Job, one_sided: &OneSidedMove) -> Result<(), Failure> {
-    let OneSidedMove::SourceWentBack { proof, awake } = one_sided else { return Ok(()) };
-    let pauses = awake.iter().map(|key: &Key| -> Work<'_, ()> { pausing::pause_for_good(job, key).boxed() });
+/// Pauses the Clusters of a source that went back to before the commit, as far as their copies run. They are out of date, so that this
+/// move has no way to undo that. Nothing else can be done about such a move. A source without a record of the move may be in service.
+pub(crate) async fn pause_source(active: &ActiveMove, one_sided: &OneSidedMove) -> Result<(), Failure> {
+    let (OneSidedMove::SourceWentBack { proof, .. }, Ok(record)) =
+        (one_sided, active.journal.stored_in_source())
+    else {
+        return Ok(());
+    };
+    let job = &active.job;
+    let sides = Both::new(job.source.clone(), job.target.clone());
+    let clusters = ClusterSides { sides: &sides, kinds: &job.kinds }.find_managed_twice(record).await?;
+    if clusters.is_empty() {
+        return Ok(());
+    }
+    let pauses =
+        clusters.iter().map(|key: &Key| -> Work<'_, ()> { pausing::pause_for_good(job, key).boxed() });
     side_by_side::written(OBJECTS, pauses.collect()).await?;
-    Err(Failure::SourcePaused { proof: proof.clone(), clusters: awake.clone() })
+    Err(Failure::SourcePaused { proof: proof.clone(), clusters })
 }
 
 /// Refuses names of Clusters that don't move.

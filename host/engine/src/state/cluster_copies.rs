@@ -134,6 +134,29 @@ impl ClusterSides<'_> {
         Ok(awake)
     }
 
+    /// The source's Clusters that nothing pauses, and whose copies run: certainly of the same workload cluster.
+    pub(crate) async fn find_managed_twice(self, record: &Record) -> Result<Vec<Key>, Failure> {
+        let Both { source, target } = self.sides;
+        let copies = list(target, &self.kinds.target, record).await?;
+        let mut twice = Vec::new();
+        for cluster in self.originals(record).await? {
+            let key = cluster.key();
+            let copy = copies.iter().find(|copy| copy.key() == key && is_copy(record, copy));
+            let Some(copy) = copy.filter(|copy| !copy.meta.deleting()) else { continue };
+            if is_paused(source, &cluster)? || is_paused(target, copy)? {
+                continue;
+            }
+            let (there, here) = tokio::try_join!(
+                read_identity(source, &self.kinds.source, &cluster),
+                read_identity(target, &self.kinds.target, copy)
+            )?;
+            if there.is_same(&here) {
+                twice.push(key);
+            }
+        }
+        Ok(twice)
+    }
+
     /// Shows that the target has a complete, running copy: each Cluster that the source still has, or that the move's summary names,
     /// is there under its name, of the same workload cluster, and not paused unless its user paused it in the source.
     pub(crate) async fn prove_takeover(

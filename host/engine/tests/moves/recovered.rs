@@ -648,6 +648,46 @@ async fn pauses_since_the_move_hide_no_takeover() {
     }
 }
 
+/// Others are not managed twice: the move didn't take them, or another workload cluster has their name.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn sources_are_paused_only_where_copies_run() {
+    let stage = went_back().await;
+    let mut created = body(CLUSTERS, "Cluster", "e", None);
+    created["spec"] = json!({"paused": false, "controlPlaneEndpoint": {"host": "10.0.0.3", "port": 6443}});
+    stage.source.insert(created).unwrap();
+    wake(&stage.source, &other());
+    let another = |body: &mut Value| body["spec"]["controlPlaneEndpoint"]["host"] = json!("10.0.0.4");
+    stage.source.edit(&other(), another).unwrap();
+    let others = vec![other(), key(CLUSTERS, "Cluster", "e")];
+
+    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+    let Failure::SourcePaused { clusters, .. } = &stop.failure else { panic!("{stop}") };
+    assert_eq!(clusters, &[cluster()], "{stop}");
+    assert!(others.iter().all(|key| !is_paused(&stage.source, key)));
+
+    let before = (picture(&stage.source), picture(&stage.target));
+    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+    let OneSidedMove::SourceWentBack { awake, .. } = one_sided(&stop) else { panic!("{stop}") };
+    assert_eq!(awake, &others, "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
+
+/// It may be of before the move, or rolled back, and in service.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn sources_without_a_record_are_not_paused() {
+    let stage = two_clusters();
+    let backup = Backup::take(&stage.source);
+    let stage = commit(stage).await;
+    wake(&stage.target, &cluster());
+    backup.restore(&stage.source);
+    let before = (picture(&stage.source), picture(&stage.target));
+    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+    assert!(matches!(one_sided(&stop), OneSidedMove::SourceWentBack { .. }), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
+
 /// Production may be the source: nothing shows that a paused copy took over.
 // proves: I14
 #[tokio::test(start_paused = true)]
