@@ -260,7 +260,8 @@ pub(crate) const UNRECORDED: &str = "the source is as it was; the target holds a
 pub(crate) fn of_one_sided(one_sided: &OneSidedMove, failure: &Failure) -> &'static str {
     match failure {
         Failure::SourcePaused { .. } => {
-            "the target has taken over, the source is out of date, and its Clusters are paused"
+            "the target has taken over, the source is out of date, and the Clusters named are paused; hosts (BareMetalHosts), pools and \
+             whatever else no Cluster pauses still run there: scale the source's providers to 0"
         }
         _ => state_of_one_record(&OneRecord::Lost(one_sided)),
     }

@@ -580,7 +580,7 @@ async fn sources_that_went_back_are_paused() {
     let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
     let Failure::SourcePaused { clusters, .. } = &stop.failure else { panic!("{stop}") };
     assert_eq!((clusters, stop.exit), (&vec![cluster()], Exit::PastCommit), "{stop}");
-    assert!(stop.state.contains("its Clusters are paused"), "{}", stop.state);
+    assert!(stop.state.contains("pools and whatever else no Cluster pauses still run"), "{}", stop.state);
     assert!(is_paused(&stage.source, &cluster()));
     let unpause = |body: &mut Value| {
         body["spec"]["paused"] = json!(false);
