@@ -246,7 +246,7 @@ impl Command {
             }
             return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
         }
-        recovery::check_options(active)?;
+        recovery::check_options(active).await?;
         if self == Self::Rollback {
             check_may_resume_source(active).await?;
             let record = &active.journal.record;

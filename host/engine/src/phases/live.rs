@@ -80,7 +80,7 @@ pub(crate) async fn resume(
     }
 }
 
-/// The Clusters whose copies are still as the move paused them, and that the user didn't name.
+/// The Clusters that the move paused, whose copies are still paused, and that the user didn't name.
 async fn find_unnamed(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure> {
     let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind) && !entry.used);
     let unnamed = clusters.filter(|entry| !job.is_named_to_unpause(&entry.key));
@@ -88,7 +88,14 @@ async fn find_unnamed(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure
         async move {
             let kind = job.kind(Side::Target, &entry.key.group_kind)?;
             let copy = job.target.get(kind, &entry.key).await?;
-            let waits = copy.is_some_and(|copy| pause::is_ours(&copy.meta, &job.move_id));
+            let waits = match &copy {
+                Some(copy) if pause::is_ours(&copy.meta, &job.move_id) => true,
+                // Without the annotation nothing here can unpause it, but it was not compared either.
+                Some(copy) if entry.pausing == Pausing::Paused => {
+                    pause::is_paused(copy).map_err(|error| Failure::Object(Side::Target, error))?
+                }
+                _ => false,
+            };
             Ok(waits.then(|| entry.key.clone()))
         }
         .boxed()

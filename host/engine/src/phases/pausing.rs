@@ -319,25 +319,26 @@ fn report_undo_lost(job: &Job, key: &Key, side: Side) {
     });
 }
 
-/// Reports the Clusters that are still paused, with no annotation of any move. If a move takes only running Clusters, none was
-/// paused before it: this move paused them, and its undo annotation is gone.
-async fn report_forgotten_pauses(job: &Job, record: &Record) -> Result<(), Failure> {
+/// The Clusters that are still paused, with no annotation of any move. If a move takes only running Clusters, none was paused before
+/// it: this move paused them, and its undo annotation is gone.
+async fn find_forgotten_pauses(job: &Job, record: &Record) -> Result<Vec<Key>, Failure> {
     let cluster = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.source.get(gk));
     let Some(cluster) = cluster.filter(|_| !record.scope.accept.contains(Risk::AlreadyPaused)) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     // Objects were only copied from other namespaces.
     let paused_in = record.touched.iter().filter(|namespace| record.scope.includes(Some(namespace)));
     let lists = paused_in.map(|namespace| job.source.list(cluster, Some(namespace)).boxed());
+    let mut forgotten = Vec::new();
     for listing in side_by_side::all(LISTS, lists.collect()).await? {
         for object in listing.objects {
             let paused = pause::is_paused(&object).map_err(|error| Failure::Object(Side::Source, error))?;
             if paused && !pause::has_undo(&object.meta) && record.scope.names(&object.key()) {
-                report_undo_lost(job, &object.key(), Side::Source);
+                forgotten.push(object.key());
             }
         }
     }
-    Ok(())
+    Ok(forgotten)
 }
 
 /// An object by kind and key.
@@ -378,6 +379,8 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<(usize, Vec<K
         let is_named = |(kind, key): &Named| is_cluster(&kind.group_kind) && job.is_named_to_unpause(key);
         let unnamed = ours.iter().filter(|one| is_cluster(&one.0.group_kind) && !is_named(one));
         left_paused.extend(unnamed.map(|(_, key)| key.clone()));
+        let forgotten = find_forgotten_pauses(job, record).await?;
+        left_paused.extend(forgotten.into_iter().filter(|key| !job.is_named_to_unpause(key)));
         left_paused.sort_unstable();
         if !left_paused.is_empty() {
             ours.retain(|one| is_cluster_class(&one.0.group_kind) || is_named(one));
@@ -405,7 +408,11 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<(usize, Vec<K
         }
     }
     match first_failure {
-        None => report_forgotten_pauses(job, record).await.map(|()| (count, left_paused)),
+        None => {
+            let forgotten = find_forgotten_pauses(job, record).await?;
+            forgotten.iter().for_each(|key| report_undo_lost(job, key, Side::Source));
+            Ok((count, left_paused))
+        }
         Some(failure) => Err(failure),
     }
 }

@@ -241,8 +241,8 @@ pub(crate) async fn pause_source(active: &ActiveMove, one_sided: &OneSidedMove) 
 }
 
 /// Refuses names of Clusters that don't move.
-fn check_names<'a>(job: &Job, moving: impl Iterator<Item = &'a Key>) -> Result<(), Failure> {
-    let there: Vec<Key> = moving.filter(|key| is_cluster(&key.group_kind)).cloned().collect();
+fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Result<(), Failure> {
+    let there: Vec<Key> = moving.into_iter().filter(|key| is_cluster(&key.group_kind)).cloned().collect();
     let is_there = |name: &&ClusterName| {
         there.iter().any(|key| key.namespace.as_ref() == Some(&name.namespace) && key.name == name.name)
     };
@@ -252,12 +252,20 @@ fn check_names<'a>(job: &Job, moving: impl Iterator<Item = &'a Key>) -> Result<(
     }
 }
 
-/// Refuses options of a recovery for a move that needs none.
-pub(crate) fn check_options(active: &ActiveMove) -> Result<(), Failure> {
+/// Refuses options of a recovery for a move that needs none, and names that none of its Clusters has.
+pub(crate) async fn check_options(active: &ActiveMove) -> Result<(), Failure> {
     let (options, record) = (&active.job.options, &active.journal.record);
     let has_none = !options.accept.contains(Risk::WorldChanged) && options.unpause.is_empty();
-    if record.is_recovered() || has_none {
+    if has_none {
         return Ok(());
+    }
+    if record.is_recovered() {
+        let sides = Both::new(active.job.source.clone(), active.job.target.clone());
+        let clusters = ClusterSides { sides: &sides, kinds: &active.job.kinds };
+        return match options.unpause.is_empty() {
+            true => Ok(()),
+            false => check_names(&active.job, &clusters.find_all(record).await?),
+        };
     }
     Err(Failure::Declined(format!(
         "nothing shows that the target lost move {} ({}): it is resumed or rolled back as any other",

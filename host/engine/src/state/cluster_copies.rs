@@ -77,6 +77,14 @@ impl ClusterSides<'_> {
         Ok(all)
     }
 
+    /// The Clusters that a move takes, by their names in the source: on one side, on the other, or on both.
+    pub(crate) async fn find_all(self, record: &Record) -> Result<BTreeSet<Key>, Failure> {
+        let copies = list(&self.sides.target, &self.kinds.target, record);
+        let (originals, copies) = tokio::try_join!(self.originals(record), copies)?;
+        let copies = copies.into_iter().filter(|copy| is_copy(record, copy));
+        Ok(originals.into_iter().chain(copies).map(|cluster| cluster.key()).collect())
+    }
+
     /// Finds a Cluster of the copy that runs, or may have run. A copy that this move paused has the annotation that undoes it until it is
     /// unpaused: one that is paused without it was paused again, or lost it.
     pub(crate) async fn find_running(self, record: &Record) -> Result<Option<Running>, Failure> {

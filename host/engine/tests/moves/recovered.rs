@@ -347,6 +347,58 @@ async fn recovery_is_refused_where_nothing_was_lost() {
     ));
 }
 
+/// What nobody named holds the others back, also if it has lost the annotation that unpauses it.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn unnamed_clusters_without_undo_hold_others_back() {
+    let lose_undo = |place: &MemoryPlace| {
+        let undo = |body: &mut Value| {
+            body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO).unwrap();
+        };
+        place.edit(&cluster(), undo).unwrap();
+    };
+    let pool = key(crate::stage::INFRA, "Pool", "p");
+    for back in [true, false] {
+        let stage = lose(Lost::BeforeCopy).await;
+        let command = async |named: &[&Key]| match back {
+            true => run::rollback(recovering(&stage, named)).await.map(|_| ()),
+            false => run::resume(recovering(&stage, named)).await.map(|_| ()),
+        };
+        command(&[]).await.unwrap_err();
+        let (place, side) = match back {
+            true => (&stage.source, Side::Source),
+            false => (&stage.target, Side::Target),
+        };
+        lose_undo(place);
+        let stop = command(&[&other()]).await.unwrap_err();
+        assert_eq!(left_paused(&stop), (side, vec![cluster()]), "{side}: {stop}");
+        assert!(!is_paused(place, &other()) && is_paused(place, &cluster()), "{side}");
+        assert!(place.body(&pool).unwrap().to_string().contains(names::UNDO), "{side}");
+        assert!(stage.source.body(&cluster()).is_some(), "{side}");
+        // Unpausing it is then the user's part.
+        command(&[&cluster()]).await.unwrap();
+        assert!(is_paused(place, &cluster()) && under_way(stage.setup()).await.is_none(), "{side}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_names_are_refused_after_a_recovery() {
+    let unknown = key(CLUSTERS, "Cluster", "e");
+    for back in [true, false] {
+        let stage = lose(Lost::BeforeCopy).await;
+        let command = async |named: &[&Key]| match back {
+            true => run::rollback(recovering(&stage, named)).await.map(|_| ()),
+            false => run::resume(recovering(&stage, named)).await.map(|_| ()),
+        };
+        command(&[]).await.unwrap_err();
+        let before = (picture(&stage.source), picture(&stage.target));
+        let stop = command(&[&cluster(), &unknown]).await.unwrap_err();
+        assert!(matches!(&stop.failure, Failure::NoCluster { there, .. } if there.len() == 2), "{stop}");
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+        command(&[&cluster(), &other()]).await.unwrap();
+    }
+}
+
 /// The server's time of the last write of the source's record.
 #[tokio::test(start_paused = true)]
 async fn time_of_the_commit_is_reported() {
