@@ -251,7 +251,7 @@ fn in_words(denied: &[Access]) -> String {
 }
 
 /// Names everything at once that the users lack, if a run was denied something before its plan was made. What moves is not known
-/// then, but only what can.
+/// then, but only what can. The server's own answer stays: other things than permissions are denied, too, by webhooks for one.
 pub(crate) async fn name_missing(setup: &Setup, stop: Stop) -> Stop {
     let denied = match &stop.failure {
         Failure::Place { side, error: PlaceError::Forbidden(_), .. } => Some(*side),
@@ -264,13 +264,20 @@ pub(crate) async fn name_missing(setup: &Setup, stop: Stop) -> Stop {
         _ => None,
     };
     // An agent says itself which of its rules it is.
-    let is_denied = denied.is_some_and(|side| setup.sides.of(side).vouches_for_kinds());
-    if !is_denied || stop.exit != Exit::Refused || stop.phase.is_some() {
+    let denied = denied.filter(|side| setup.sides.of(*side).vouches_for_kinds());
+    let Some(side) = denied else { return stop };
+    if stop.exit != Exit::Refused || stop.phase.is_some() {
         return stop;
     }
     match missing_for_any_plan(setup).await {
-        Ok(refusals) if !refusals.is_empty() => Stop { failure: Failure::Refused(refusals), ..stop },
-        Ok(_) => stop,
+        Ok(mut refusals) => {
+            // What is missing on the other side alone is not what was denied.
+            let Some(refusal) = refusals.iter_mut().find(|refusal| refusal.side == side) else { return stop };
+            if matches!(stop.failure, Failure::Place { .. }) {
+                refusal.message = format!("{}; what was denied first: {}", refusal.message, stop.failure);
+            }
+            Stop { failure: Failure::Refused(refusals), ..stop }
+        }
         Err(failure) => {
             tracing::debug!(%failure, "the missing permissions are not known");
             stop

@@ -579,3 +579,31 @@ async fn a_move_that_locked_two_namespaces_resumes_after_its_run_died() {
         assert_eq!(left.count(), 0, "{:?}", stage.source.keys());
     }
 }
+
+/// A webhook may deny a request, whatever permissions are missing elsewhere.
+#[tokio::test(start_paused = true)]
+async fn denied_answers_stay_beside_missing_permissions() {
+    let secrets = |verb: &'static str| pivot_places::Access {
+        verb: verb.into(),
+        group: "".into(),
+        resource: "secrets".into(),
+        subresource: "".into(),
+        namespace: Some("ns".into()),
+    };
+    for lacks_in_source in [true, false] {
+        let stage = Stage::new();
+        stage.target.deny(secrets("create"));
+        if lacks_in_source {
+            stage.source.deny(secrets("list"));
+        }
+        stage.source.on_call(|verb, key| {
+            let denied = verb == "list" && key.group_kind.kind == "Secret";
+            denied.then(|| Fault::Before(PlaceError::Forbidden("no secrets for u".into())))
+        });
+        let stop = run::start(stage.setup()).await.unwrap_err();
+        assert!(stop.to_string().contains("no secrets for u"), "{stop}");
+        let is_replaced = matches!(&stop.failure, Failure::Refused(all) if all.len() == 2);
+        assert_eq!(is_replaced, lacks_in_source, "{stop:?}");
+        assert_eq!(stop.to_string().contains("not allowed to list secrets"), lacks_in_source, "{stop}");
+    }
+}
