@@ -3,6 +3,7 @@
 use pivot_core::risk::Risk;
 use serde_json::{Value, json};
 
+use crate::args::to_accept;
 use crate::exit;
 use crate::output::{Document, Output, Text};
 
@@ -53,17 +54,6 @@ pub(crate) fn text(risk: Risk) -> Text {
     }
     text.line(format!("  {:<8} {}", "accept", to_accept(risk)));
     text
-}
-
-/// The flag that accepts a risk.
-pub(crate) fn to_accept(risk: Risk) -> String {
-    match risk {
-        Risk::LeaseBroken => "--take-over".to_owned(),
-        Risk::WithoutSource => "--source-gone".to_owned(),
-        Risk::WithoutTarget => "--target-gone".to_owned(),
-        _ if risk.takes_kinds() => format!("--accept {risk}=KIND.group"),
-        _ => format!("--accept {risk}"),
-    }
 }
 
 fn explanation(risk: Risk) -> Explanation {

@@ -35,9 +35,8 @@ pub fn collateral(
     let kept = plan.kept().map(|step| (&step.uid, step.key.namespace.as_deref()));
     let left = |bystander: &Bystander<'_>| relations.left(&bystander.meta.uid).is_some();
     let lost = collected(&deleted, kept, bystanders, left);
-    for Lost { object, owner, .. } in
-        lost.into_iter().filter(|lost| matters(lost, scope.accept.kinds(Risk::DependentsLost)))
-    {
+    let accepted = scope.accept.kinds(Risk::DependentsLost);
+    for Lost { object, owner, .. } in lost.into_iter().filter(|lost| matters(lost, accepted)) {
         let owner = object.meta.owner_references.iter().find(|reference| reference.uid == *owner);
         let owner = owner.map(|owner| Key::new(owner.group_kind(), None, &owner.name));
         let entry = by_kind.entry(&object.kind.group_kind);

@@ -169,16 +169,11 @@ impl fmt::Display for Risk {
     }
 }
 
-/// A code without a risk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not the code of a risk")]
-pub struct UnknownRisk;
-
 impl FromStr for Risk {
-    type Err = UnknownRisk;
+    type Err = InvalidRisk;
 
-    fn from_str(text: &str) -> Result<Self, UnknownRisk> {
-        Self::ALL.into_iter().find(|risk| risk.code() == text).ok_or(UnknownRisk)
+    fn from_str(text: &str) -> Result<Self, InvalidRisk> {
+        Self::ALL.into_iter().find(|risk| risk.code() == text).ok_or(InvalidRisk::Unknown)
     }
 }
 
@@ -198,9 +193,12 @@ pub struct AcceptedRisk {
     pub kinds: BTreeSet<GroupKind>,
 }
 
-/// A risk that was accepted without the kinds that it takes, or with kinds that it doesn't take.
+/// An unknown code, or a risk that was accepted without the kinds that it takes, or with kinds that it doesn't take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRisk {
+    /// No risk has the code.
+    #[error("not the code of a risk")]
+    Unknown,
     /// The risk takes kinds, and none is named.
     #[error("{0} is accepted for a kind")]
     NeedsKind(Risk),
@@ -329,7 +327,7 @@ mod tests {
         }
         let known = from_value::<Risk>(json!("no-such")).unwrap_err().to_string();
         assert_eq!(known.matches('`').count(), 2 * (Risk::ALL.len() + 1), "{known}");
-        assert_eq!("no-such".parse::<Risk>(), Err(UnknownRisk));
+        assert_eq!("no-such".parse::<Risk>(), Err(InvalidRisk::Unknown));
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, P
 pub(crate) use manual::pages;
 pub(crate) use plugins::{Import, PluginClaim, PluginVerb, Signing, Trial, With};
 pub(crate) use protection::Protection;
+pub(crate) use risks::to_accept;
 pub(crate) use scripts::script;
 pub(crate) use service::{
     AgentVerb, Answering, Called, Controlled, ControllerVerb, OfController, SecretName,

@@ -106,6 +106,17 @@ pub(crate) fn risk(code: &str) -> Result<Risk> {
     code.parse().or_else(|error| usage(format!("{code:?} is {error}; `explain` lists all of them")))
 }
 
+/// The flag that accepts a risk.
+pub(crate) fn to_accept(risk: Risk) -> String {
+    match risk {
+        Risk::LeaseBroken => "--take-over".to_owned(),
+        Risk::WithoutSource => "--source-gone".to_owned(),
+        Risk::WithoutTarget => "--target-gone".to_owned(),
+        _ if risk.takes_kinds() => format!("--accept {risk}=KIND.group"),
+        _ => format!("--accept {risk}"),
+    }
+}
+
 /// Writes accepted risks as they are typed, one word each.
 pub(crate) fn words(accepted: &AcceptedRisks) -> Vec<String> {
     let values = accepted.iter().flat_map(|(risk, kinds)| match kinds.is_empty() {

@@ -13,7 +13,7 @@ use pivot_core::{Both, GroupKind, Key, Side};
 use pivot_engine::{Failure, OneSidedMove, Stop};
 use pivot_places::PlaceError;
 
-use crate::explain::to_accept;
+use crate::args::to_accept;
 
 /// How many objects are excluded one by one.
 const EXCLUDED: usize = 3;
