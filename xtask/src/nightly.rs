@@ -40,7 +40,7 @@ macro_rules! tests {
 
 const NIGHTLY: (&str, &str) = ("PIVOT_HOST_NIGHTLY", "1");
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     Part {
         name: "simulated",
         words: tests!["--test", "moves", "--", "--nocapture", "simulated::the_invariants_hold"],
@@ -49,6 +49,11 @@ const PARTS: [Part; 11] = [
     Part {
         name: "generated",
         words: tests!["--test", "moves", "--", "--nocapture", "--test-threads=1", "generated::"],
+        variables: &[NIGHTLY],
+    },
+    Part {
+        name: "restores",
+        words: tests!["--test", "moves", "--", "--nocapture", "restores::"],
         variables: &[NIGHTLY],
     },
     Part { name: "mutants", words: tests!["--", "any_bytes_are", "any_text_is"], variables: &[NIGHTLY] },
