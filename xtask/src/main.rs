@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo`, `interop`, `links`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `mutate`, `page`, `pages`, `pictures`, `release`. One file per command.
+//! The project's own commands: `cargo xtask demo`, `interop`, `language`, `links`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `mutate`, `page`, `pages`, `pictures`, `release`. One file per command.
 //!
 //! Not a Makefile, because the tools that build the project are already there.
 
@@ -68,6 +68,7 @@ Commands:
   mutate [COUNT | FILE] Change one line at a time in a copy of the work tree, and see that a test
                         notices: all of tests/mutations, some by date, or those of a file
   page                  Build the page of `plan -o html` and of reports, with npm
+  language              Lower the numbers in xtask/language.txt to the findings that are left
   pages                 Write into the tables of pages which tests prove what
   pictures              Draw docs/pictures: what plan, move and status print
   release [--out DIR]   Build what is released: an archive with the static program, completions,
@@ -101,6 +102,7 @@ fn run(typed: &[&str]) -> Result<()> {
         ["nightly", rest @ ..] => nightly::run(rest),
         ["mutate", rest @ ..] => mutate::run(rest),
         ["page"] => page::run(),
+        ["language"] => structure::lower_accepted_language(&shell::root()?),
         ["pages"] => structure::write_pages(&shell::root()?),
         ["pictures"] => pictures::run(),
         ["release", rest @ ..] => release::run(rest),

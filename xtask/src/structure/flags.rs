@@ -26,7 +26,7 @@ pub(super) fn named(root: &Path, package: &str) -> Result<Vec<String>> {
 }
 
 /// Calls `each` for the literals of some code, with their lines.
-fn literals(code: TokenStream, each: &mut dyn FnMut(usize, &str)) {
+pub(super) fn literals(code: TokenStream, each: &mut dyn FnMut(usize, &str)) {
     let code: Vec<TokenTree> = code.into_iter().collect();
     let mut rest = code.as_slice();
     while let [token, after @ ..] = rest {
