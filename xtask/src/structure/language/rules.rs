@@ -177,7 +177,10 @@ impl Rule {
             Pattern::LongerThan(most) => words
                 .split(|word| word == ".")
                 .filter(|sentence| sentence.len() > most)
-                .map(|sentence| format!("{} words: {} …", sentence.len(), sentence[..8].join(" ")))
+                .map(|sentence| {
+                    let begins: Vec<&str> = sentence.iter().take(8).map(String::as_str).collect();
+                    format!("{} words: {} …", sentence.len(), begins.join(" "))
+                })
                 .collect(),
         }
     }
