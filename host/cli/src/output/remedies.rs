@@ -117,7 +117,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
             format!("end the move and leave the source as it is: resume with {}", to_accept(Risk::WithoutSource))
         }
         Remedy::RestoreTarget => {
-            "restore the target from a backup of after the commit, then resume".to_owned()
+            "if nothing of the move runs in the target: restore it from a backup of after the commit, then resume".to_owned()
         }
         Remedy::RecoverSource => format!(
             "only if there is no such backup: make sure that no other management cluster runs these Clusters, and compare the machines \

@@ -187,7 +187,15 @@ fn phase(one: &MoveStatus) -> String {
     let MoveStatus { decides, record, one_sided, .. } = one;
     let phase = record.phase;
     match (phase.committed(), decides) {
-        _ if matches!(one_sided, Some(OneSidedMove::LastCopyInSource | OneSidedMove::LastCopyInTarget)) => {
+        _ if matches!(
+            one_sided,
+            Some(
+                OneSidedMove::LastCopyInSource
+                    | OneSidedMove::LastCopyInTarget
+                    | OneSidedMove::SourceReplaced(_)
+            )
+        ) =>
+        {
             format!("{phase} (by the record in the {decides}; the other side has none)")
         }
         // The target may have a record, which is further.
@@ -340,6 +348,9 @@ fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
     match lost {
         OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) | OneSidedMove::SourceWentBack { .. } => {
             shown
+        }
+        OneSidedMove::SourceReplaced(_) => {
+            format!("{shown}; no command goes on until it is known which side runs these Clusters")
         }
         OneSidedMove::LastCopyInSource => {
             format!(

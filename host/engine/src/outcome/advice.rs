@@ -279,7 +279,10 @@ fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
         }
         OneRecord::Lost(OneSidedMove::LastCopyInSource) => NOT_RECOVERED,
         OneRecord::Lost(OneSidedMove::LastCopyInTarget) => {
-            "the target's copies may be the last: keep them, paused as they are"
+            "the target's copies may be the last: keep them as they are"
+        }
+        OneRecord::Lost(OneSidedMove::SourceReplaced(_)) => {
+            "both sides have Clusters of the same names: find out which side runs them, and keep the other paused"
         }
         OneRecord::RolledBack => {
             "the source is authoritative and was unpaused; the target may hold copies, paused"

@@ -23,6 +23,9 @@ pub enum OneSidedMove {
     LastCopyInSource,
     /// The source has none of the objects, and the target says that nothing was deleted yet: the target's copies may be the last.
     LastCopyInTarget,
+    /// As [`LastCopyInTarget`](Self::LastCopyInTarget), but the source has these Clusters under the same names with other UIDs: it may
+    /// have been restored by a tool that creates new objects, and may run them.
+    SourceReplaced(Vec<Key>),
 }
 
 impl OneSidedMove {
@@ -48,6 +51,11 @@ impl OneSidedMove {
                 "the target says that move {move_id} has deleted nothing yet, and its source has neither a record nor any of the \
                  objects: the source seems to have been released, and the target restored from a backup of before that, so that \
                  its copies are the last"
+            ),
+            Self::SourceReplaced(clusters) => format!(
+                "the target says that move {move_id} has deleted nothing yet, and its source has no record of it, and others of the same \
+                 names: {}; it may have been restored with new UIDs, and may run them",
+                some_of(clusters, NAMES)
             ),
         }
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::record::{Finished, Phase, Record, Seal};
 use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::soft::is_cluster;
 use pivot_core::{Both, Key, Meta, Uid, pause};
 
 use crate::outcome::failure::Failure;
@@ -116,10 +117,13 @@ async fn without_source_record(
 ) -> Result<Option<OneSidedMove>, Failure> {
     let record = &stored.record;
     let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
-    let there = find_listed(&clusters.sides.source, &clusters.kinds.source, list).await?;
+    let Listed { there, others } = find_listed(&clusters.sides.source, &clusters.kinds.source, list).await?;
     if there.is_empty() {
         let released = deletes && found.orphaned;
-        return Ok(released.then_some(OneSidedMove::LastCopyInTarget));
+        return Ok(released.then(|| match others.is_empty() {
+            true => OneSidedMove::LastCopyInTarget,
+            false => OneSidedMove::SourceReplaced(others),
+        }));
     }
     // With what this move noted on them, but without a record: that was removed, and not restored.
     if there.iter().any(|meta| pause::is_ours(meta, &record.move_id)) {
@@ -128,17 +132,32 @@ async fn without_source_record(
     is_left_behind(clusters, record, moved_on(record)).await
 }
 
-/// The objects that the source still has of those that a move deletes there.
-async fn find_listed(source: &Handle, kinds: &KindsOfSide, list: &ReleaseList) -> Result<Vec<Meta>, Failure> {
+/// The objects in the source under the names that a move deletes there.
+struct Listed {
+    /// Those that moved.
+    there: Vec<Meta>,
+    /// Clusters with other UIDs.
+    others: Vec<Key>,
+}
+
+async fn find_listed(source: &Handle, kinds: &KindsOfSide, list: &ReleaseList) -> Result<Listed, Failure> {
     let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
     let deleted: BTreeMap<&Uid, &Key> = deleted.map(|entry| (&entry.uid, &entry.key)).collect();
     let wanted: BTreeSet<_> = deleted.values().map(|key| (&key.group_kind, &key.namespace)).collect();
     // A kind that is not served has no objects either.
     let wanted =
         wanted.into_iter().filter_map(|(gk, namespace)| Some((kinds.get(gk)?.clone(), namespace.clone())));
-    let mut there = Vec::new();
-    for (_, listed) in listing::metas(source, LISTS, wanted.collect()).await? {
-        there.extend(listed.required()?.into_iter().filter(|meta| deleted.contains_key(&meta.uid)));
+    let names: BTreeSet<&Key> = deleted.values().copied().collect();
+    let mut found = Listed { there: Vec::new(), others: Vec::new() };
+    for ((kind, _), listed) in listing::metas(source, LISTS, wanted.collect()).await? {
+        for meta in listed.required()? {
+            let key = listing::key(&kind, &meta);
+            if deleted.contains_key(&meta.uid) {
+                found.there.push(meta);
+            } else if is_cluster(&kind.group_kind) && names.contains(&key) {
+                found.others.push(key);
+            }
+        }
     }
-    Ok(there)
+    Ok(found)
 }

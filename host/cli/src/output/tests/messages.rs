@@ -143,7 +143,7 @@ fn words(next: &[Next]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-fn lost() -> [OneSidedMove; 5] {
+fn lost() -> [OneSidedMove; 6] {
     let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
     // Doesn't compile if there is another.
     match taken_over {
@@ -151,7 +151,8 @@ fn lost() -> [OneSidedMove; 5] {
         | OneSidedMove::PausedAgain(_)
         | OneSidedMove::SourceWentBack { .. }
         | OneSidedMove::LastCopyInSource
-        | OneSidedMove::LastCopyInTarget => {}
+        | OneSidedMove::LastCopyInTarget
+        | OneSidedMove::SourceReplaced(_) => {}
     }
     let went_back = OneSidedMove::SourceWentBack {
         proof: "the target says that move 1234 ended at noon".into(),
@@ -160,7 +161,9 @@ fn lost() -> [OneSidedMove; 5] {
     let paused_again = OneSidedMove::PausedAgain(
         "Cluster edge, a copy of move 1234, was unpaused and paused again, or not".into(),
     );
-    [taken_over, paused_again, went_back, OneSidedMove::LastCopyInSource, OneSidedMove::LastCopyInTarget]
+    let (in_source, in_target) = (OneSidedMove::LastCopyInSource, OneSidedMove::LastCopyInTarget);
+    let replaced = OneSidedMove::SourceReplaced(vec![capi("Cluster", "edge")]);
+    [taken_over, paused_again, went_back, in_source, in_target, replaced]
 }
 
 fn one_records() -> String {

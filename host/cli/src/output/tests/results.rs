@@ -490,7 +490,7 @@ fn each_one_sided_move_says_which_copies_to_keep() {
     };
     expect![[r#"
         error: the source says that move 1234 is committed, and the target has no record of it, and no complete copy that runs: the target may have been restored from a backup, and the source may be the last copy
-        fix:   restore the target from a backup of after the commit, then resume
+        fix:   if nothing of the move runs in the target: restore it from a backup of after the commit, then resume
            or  only if there is no such backup: make sure that no other management cluster runs these Clusters, and compare the machines of each with the cloud or the rack; then resume with --accept world-changed, which copies again, or rollback with --accept world-changed, which keeps the source. Each Cluster stays paused until it is named
         state: the source is the truth
         next:  pivot-host status

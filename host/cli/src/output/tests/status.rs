@@ -401,7 +401,7 @@ fn a_status_of_a_restored_side_says_which_copies_to_keep() {
             Move: 1234, from kind-boot to prod
 
               phase    Live (by the record in the target; the other side has none)
-              state    the target's copies may be the last: keep them, paused as they are
+              state    the target's copies may be the last: keep them as they are
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
