@@ -7,14 +7,14 @@ use crate::args::to_accept;
 use crate::exit;
 use crate::output::{Document, Output, Text};
 
-/// What a user should know about a risk before accepting it.
+/// Facts about a risk that a user should know before accepting it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Explanation {
     /// When pivot-host asks for the risk to be accepted.
     cause: &'static str,
-    /// What may happen.
+    /// Possible damage.
     danger: &'static str,
-    /// What to do instead.
+    /// Ways without the risk.
     alternatives: &'static str,
 }
 

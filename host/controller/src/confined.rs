@@ -137,7 +137,7 @@ impl Confined {
             }
     }
 
-    /// Whether it is a record, or a piece of a release list, of a move of this Pivot, or out of its namespace. Everybody can know the
+    /// Returns true if it is a record, or a piece of a release list, of a move of this Pivot, or out of its namespace. Everybody can know the
     /// id of another's move, and a source can say that it is this Pivot's: nothing is created for an id that doesn't end in its UID.
     async fn is_own_record(&self, kind: &Arc<Kind>, name: &str, write: Write<'_>) -> Result<bool> {
         let of_record = name.strip_prefix(&record_name(self.side, ""));

@@ -41,19 +41,19 @@ impl CopyMark {
         std::iter::once(mark).chain(proof.map(|proof| (COPY_OF, proof))).collect()
     }
 
-    /// Whether the last attempt of the move made an object of the target. `key` is the name that its original has in the source.
+    /// Returns true if the last attempt of the move made an object of the target. `key` is the name that its original has in the source.
     pub fn is_on(&self, key: &Key, meta: &Meta) -> bool {
         meta.marked(&self.move_id) && self.key.as_ref().is_none_or(|secret| proves(secret, key, meta))
     }
 
-    /// Whether any attempt of the move made an object of the target.
+    /// Returns true if any attempt of the move made an object of the target.
     pub fn is_of_any_attempt(&self, key: &Key, meta: &Meta) -> bool {
         let earlier = || self.earlier.iter().any(|secret| proves(secret, key, meta));
         self.is_on(key, meta) || (meta.marked(&self.move_id) && earlier())
     }
 }
 
-/// Whether an object has a proof that was made with a key.
+/// Returns true if an object has a proof that was made with a key.
 fn proves(secret: &str, key: &Key, meta: &Meta) -> bool {
     let named = meta.annotations.get(COPY_OF).and_then(|value| value.split_once(' '));
     named.is_some_and(|(uid, proof)| prove(secret, key, &Uid(uid.to_owned())) == proof)

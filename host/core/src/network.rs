@@ -8,12 +8,12 @@ use std::str::FromStr;
 pub struct Network {
     /// One of its addresses.
     pub address: IpAddr,
-    /// How many leading bits all of its addresses have in common.
+    /// Number of leading bits that all addresses have in common.
     pub bits: u32,
 }
 
 impl Network {
-    /// Whether it contains the address.
+    /// Returns true if it contains the address.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(net), IpAddr::V4(a)) => {
@@ -28,7 +28,7 @@ impl Network {
         }
     }
 
-    /// Whether it contains all of the other.
+    /// Returns true if it contains all of the other.
     pub fn covers(&self, other: &Self) -> bool {
         self.bits <= other.bits && self.contains(other.address)
     }
@@ -69,7 +69,7 @@ const SPECIAL: [(IpAddr, u32); 16] = [
     (IpAddr::V6(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0)), 8),
 ];
 
-/// Whether an address may be connected to, given the networks that the operator named.
+/// Returns true if an address may be connected to, given the networks that the operator named.
 pub fn is_reachable(address: IpAddr, named: &[Network]) -> bool {
     let address = find_embedded(address);
     let special = |(net, bits): &(IpAddr, u32)| Network { address: *net, bits: *bits };

@@ -44,7 +44,7 @@ pub fn pause_out_of_date(object: &Object, move_id: &str) -> Result<Option<Value>
     Ok(change)
 }
 
-/// Whether an object is paused because its copy of this move took over.
+/// Returns true if an object is paused because its copy of this move took over.
 pub fn is_out_of_date(meta: &Meta, move_id: &str) -> bool {
     meta.annotations.get(names::OUT_OF_DATE).is_some_and(|id| id == move_id)
 }

@@ -134,7 +134,7 @@ pub struct Record {
     pub earlier_copy_keys: Vec<String>,
     /// The phase it has reached.
     pub phase: Phase,
-    /// What the user asked for.
+    /// Scope that the user asked for.
     pub scope: Scope,
     /// The source cluster.
     pub source: Option<Uid>,
@@ -223,7 +223,7 @@ impl Record {
         self.handover.as_ref()?.contents.as_ref().filter(|_| !self.phase.committed())
     }
 
-    /// Whether the source was made authoritative again after the commit. What its machines have been through since is unknown, so
+    /// Returns true if the source was made authoritative again after the commit. What its machines have been through since is unknown, so
     /// each Cluster stays paused until it is named.
     pub fn is_recovered(&self) -> bool {
         !self.earlier_copy_keys.is_empty()
@@ -365,7 +365,7 @@ impl Record {
 pub const ENTRY: &str = "record.json";
 /// The same of the summary of a move that has ended.
 pub const SUMMARY: &str = "finished.json";
-/// The same of the summary of a move that was rolled back.
+/// Name of the entry with the summary of a move that was rolled back.
 pub const ROLLBACK_SUMMARY: &str = "rolled-back.json";
 
 /// The name of the record that a side keeps of a move.
@@ -401,7 +401,7 @@ pub fn move_id_for(asked_by: &Uid, random: &str) -> String {
     format!("{random}-{asked_by}")
 }
 
-/// Whether a move with that id is one that the object asks for.
+/// Returns true if a move with that id is one that the object asks for.
 pub fn is_move_of(move_id: &str, asked_by: &Uid) -> bool {
     let random = move_id.strip_suffix(&*asked_by.0).and_then(|rest| rest.strip_suffix('-'));
     random.is_some_and(|random| !random.is_empty() && !asked_by.0.is_empty())
@@ -472,7 +472,7 @@ pub struct RolledBackMove {
     pub started: String,
     /// When it was rolled back.
     pub ended: String,
-    /// How far it had come.
+    /// Last phase before the rollback.
     pub phase: Phase,
     /// What the user asked for.
     pub scope: Scope,

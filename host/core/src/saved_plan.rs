@@ -221,7 +221,7 @@ pub enum SavedPlanError {
     /// An older program wrote it.
     #[error("an older pivot-host wrote it in format {format}, and this one ({}) knows format {FORMAT}: make the plan again", env!("CARGO_PKG_VERSION"))]
     Older {
-        /// Its format.
+        /// Format of the file.
         format: u64,
     },
     /// Its checksum doesn't match.

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 /// How many lines of a log an error contains.
 const TAIL_LINES: usize = 25;
 
-/// How long the threads of a stopped process may still run.
+/// Longest time that the threads of a stopped process may still run.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// A running child, its output in a log file.
@@ -151,7 +151,7 @@ pub async fn freeze_wholly(pid: u32) -> Result<()> {
     Ok(())
 }
 
-/// Whether the kernel reports each thread of a process as stopped by a signal.
+/// Returns true if the kernel reports each thread of a process as stopped by a signal.
 fn stands_still(pid: u32) -> Result<bool> {
     for thread in fs::read_dir(format!("/proc/{pid}/task")).with_context(|| format!("find process {pid}"))? {
         let stat = fs::read_to_string(thread?.path().join("stat"))?;

@@ -52,7 +52,7 @@ impl RestoreRules {
     };
 }
 
-/// What the records and the objects of both sides show.
+/// Meaning of the records and the objects of both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// The records fit each other, or there is no move.
@@ -172,7 +172,7 @@ pub struct Restorable {
     pub ended: Pair<bool>,
 }
 
-/// What can happen.
+/// A step of either side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// `move`, or `resume`.
@@ -229,7 +229,7 @@ impl Restorable {
 }
 
 impl Restored {
-    /// What a command makes of both sides before it does anything.
+    /// Judges both sides as a command does before it does anything.
     pub fn judge(&self, state: &Restorable) -> Verdict {
         let Self(rules) = self;
         let out_of_date = if state.source_runs() { Verdict::WentBack } else { Verdict::TakenOver };
@@ -464,7 +464,7 @@ fn has_gone_back(state: &Restorable) -> bool {
     !state.may_back_up && state.backup.is_none()
 }
 
-/// Whether a restore has brought a verdict about.
+/// Returns true if a restore has brought a verdict about.
 fn shows<const NUMBER: usize>(model: &Restored, state: &Restorable) -> bool {
     let verdict = SEEN.get(NUMBER).map(|(_, verdict)| *verdict);
     has_gone_back(state) && state.run == Request::Idle && Some(model.judge(state)) == verdict

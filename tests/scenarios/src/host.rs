@@ -93,7 +93,7 @@ impl Host {
         self
     }
 
-    /// The same without controllers in the target: the move doesn't wait for them.
+    /// Runs without controllers in the target: the move doesn't wait for them.
     #[must_use]
     pub fn without_controllers(mut self) -> Self {
         self.has_controllers = false;

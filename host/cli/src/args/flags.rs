@@ -167,7 +167,7 @@ pub(crate) struct Connection {
     pub(crate) record_namespace: String,
 }
 
-/// What moves, and which risks are accepted.
+/// The choice of objects, and the accepted risks.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Move {
     #[command(flatten)]

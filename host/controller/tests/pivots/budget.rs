@@ -1,4 +1,4 @@
-//! What a move holds of its own cluster's answers.
+//! The bytes of its own cluster's answers that a move holds.
 
 use pivot_places::MemoryPlace;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::stage::{Stage, object};
 
 const MACHINES: usize = 300;
-/// What an object counts for beside its text.
+/// Bytes that an object counts for beside its text.
 const EACH: usize = 512;
 
 fn add_machines(place: &MemoryPlace, namespace: &str) {
@@ -18,7 +18,7 @@ fn add_machines(place: &MemoryPlace, namespace: &str) {
     }
 }
 
-/// Whether a move of these machines is done with a budget of so many bytes.
+/// Returns true if a move of these machines is done with a budget of so many bytes.
 async fn moves(budget: usize) -> bool {
     let mut stage = Stage::new(&["a"]);
     stage.budget = Some(budget);

@@ -35,7 +35,7 @@ impl Dice {
     }
 }
 
-/// What a liar knows: everything.
+/// A foreign side that knows everything, and lies.
 struct Liar {
     place: MemoryPlace,
     /// UIDs of the Pivot and of the two clusters.
@@ -169,7 +169,7 @@ impl Liar {
     }
 }
 
-/// Whether it is the Pivot's own: what its move may change in the controller's cluster.
+/// Returns true if it is the Pivot's own: what its move may change in the controller's cluster.
 fn is_own(key: &Key, pivot: &str) -> bool {
     match (key.namespace.as_deref(), &*key.name) {
         (Some("desk"), _) => true,
@@ -183,7 +183,7 @@ fn is_own(key: &Key, pivot: &str) -> bool {
     }
 }
 
-/// What others have: a move that is under way out of their namespace, and copies that wait.
+/// Inserts the objects of others: a move that is under way out of their namespace, and copies that wait.
 fn insert_others(home: &MemoryPlace) {
     add_cluster(home, "bank");
     let cluster = Key::new(GroupKind::new(CAPI, "Cluster"), Some("bank"), "c");
@@ -211,7 +211,7 @@ fn insert_others(home: &MemoryPlace) {
     home.insert(object("bank", "Secret", "way", None)).unwrap();
 }
 
-/// Whether the controller's cluster may lose a Cluster of the move now: as a source once it has committed itself, as a target while the
+/// Returns true if the controller's cluster may lose a Cluster of the move now: as a source once it has committed itself, as a target while the
 /// copy waits.
 fn may_delete(home: &MemoryPlace, key: &Key, is_source: bool, pivot: &str) -> bool {
     if !is_source {
@@ -227,7 +227,7 @@ fn may_delete(home: &MemoryPlace, key: &Key, is_source: bool, pivot: &str) -> bo
     home.keys().iter().any(committed)
 }
 
-/// How a move ended, and how often its other side lied.
+/// Tries a move. Returns its end, and the number of its other side's lies.
 async fn tried(seed: u64, is_source: bool) -> (bool, usize) {
     let stage = Stage::new(&[]);
     insert_others(&stage.home);

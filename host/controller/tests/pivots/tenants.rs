@@ -1,4 +1,4 @@
-//! What a Pivot of one tenant, or the other side of its move, can do to others.
+//! Attacks on others by a Pivot of one tenant, or by the other side of its move.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -52,7 +52,7 @@ async fn what_a_foreign_target_says_of_a_move_has_nothing_carried_along() {
     running.stop().await;
 }
 
-/// Its records lie in a cluster of the one who wrote the Pivot, and can say anything.
+/// The author of a Pivot controls the records in a foreign source, which can say anything.
 // proves: T44
 #[tokio::test(start_paused = true)]
 async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namespace() {

@@ -26,7 +26,7 @@ use crate::snapshot::Snapshot;
 const CODE: &str = "rights-missing";
 /// The code of the refusal of a source whose definitions the user can't read.
 pub(crate) const DEFINITIONS_UNREADABLE: &str = "definitions-unreadable";
-/// How many verbs or resources are named together.
+/// Largest number of verbs or resources that are named together.
 const MOST_NAMED: usize = 30;
 /// Patch and delete are for a rollback, and for un-pausing.
 const IN_TARGET: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
@@ -119,7 +119,7 @@ fn needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Fail
     Ok(needed)
 }
 
-/// What records and leases need.
+/// Permissions that records and leases need.
 fn for_records(namespace: &str, seals: bool) -> Both<BTreeSet<Access>> {
     let leases = "coordination.k8s.io";
     // Whoever finishes alone keeps others out, too.

@@ -169,7 +169,7 @@ pub enum Failure {
     StoppedBeforeRelease,
     /// The source went back to before the commit, and these of its Clusters, which ran, were paused.
     SourcePaused {
-        /// What shows that the target went on.
+        /// Proof that the target went on.
         proof: String,
         /// The Clusters.
         clusters: Vec<Key>,

@@ -81,7 +81,7 @@ async fn changed_copies(
     Ok(changed.into_iter().flatten().collect())
 }
 
-/// The same of one kind and namespace. The list is dropped before the next is read.
+/// Returns the changed copies of one kind and namespace. The list is dropped before the next is read.
 async fn changed_of_list(
     job: &Job,
     copies: &Copies,

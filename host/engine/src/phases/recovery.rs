@@ -34,7 +34,7 @@ use crate::state::cluster_copies::{ClusterSides, Running};
 use crate::state::moves::FoundMove;
 use crate::state::open::Opened;
 
-/// How many Clusters a note names.
+/// Largest number of Clusters that a note names.
 const MOST_NAMED_CLUSTERS: usize = 20;
 
 /// A key for the proofs of one attempt's copies.
@@ -42,13 +42,13 @@ pub(crate) fn new_key() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// Whether the target lost this move after its commit: it has no record and no complete copy of it. Another cluster shows nothing of
+/// Returns true if the target lost this move after its commit: it has no record and no complete copy of it. Another cluster shows nothing of
 /// that: it may be named by mistake, or the Clusters may have gone on to it.
 fn is_lost_by_target(found: &FoundMove) -> bool {
     found.one_sided == Some(OneSidedMove::LastCopyInSource)
 }
 
-/// Whether a run makes the source authoritative again.
+/// Returns true if a run makes the source authoritative again.
 pub(crate) fn applies(found: &FoundMove, options: &Options) -> bool {
     let asked = options.accept.contains(Risk::WorldChanged) && !options.source_gone && !options.target_gone;
     asked

@@ -32,7 +32,7 @@ pub struct RolledBack {
 /// that it paused: the record is removed last of all. What the target's record names there may be others'.
 ///
 /// Also returns the Clusters that stay paused, because the source was recovered and nobody named them. The record stays, too, then.
-pub(crate) async fn all(job: &Arc<Job>, journal: &Journal) -> Result<(RolledBack, Vec<Key>), Failure> {
+pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<(RolledBack, Vec<Key>), Failure> {
     let record = &journal.record;
     let there = record.phase >= Phase::Copied && !job.options.target_gone;
     let removed = if there { clear_target(job, record).await? } else { 0 };

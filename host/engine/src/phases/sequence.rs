@@ -332,7 +332,7 @@ impl ActiveMove {
             rollback::copies_at_rest(&job, &record).await?;
             self.journal.forget_target().await?;
         }
-        let (taken, left_paused) = rollback::all(&self.job, &self.journal).await?;
+        let (taken, left_paused) = rollback::roll_back(&self.job, &self.journal).await?;
         if !left_paused.is_empty() {
             return Err(Failure::LeftPaused { side: Side::Source, clusters: left_paused });
         }

@@ -26,7 +26,7 @@ const AUTHOR: usize = 200;
 /// The UUID namespace for ids of moves between places that keep no record.
 const IDS: uuid::Uuid = uuid::Uuid::from_u128(0x4c1d_60e7_52b9_4f6e_9a44_0d8b_73c5_e2f1);
 
-/// How many digits of chance an id has beside a UID: an object asks for a few moves at most.
+/// Random digits of an id beside a UID: an object asks for a few moves at most.
 const RANDOM: usize = 12;
 
 /// The id of a new move. A move that isn't recorded anywhere gets the same id each time it is begun, so that the same command

@@ -28,7 +28,7 @@ pub(crate) struct ClusterSides<'a> {
     pub(crate) kinds: &'a Both<KindsOfSide>,
 }
 
-/// What shows that a copy runs, or may have run.
+/// Proof that a copy runs, or may have run.
 pub(crate) enum Running {
     /// A copy is not paused.
     Now(String),
@@ -60,7 +60,7 @@ async fn list(side: &Handle, kinds: &KindsOfSide, record: &Record) -> Result<Vec
     Ok(listed.into_iter().flat_map(|listing| listing.objects).collect())
 }
 
-/// Whether an object of the target is a copy of any attempt of a move, or of an import of its files.
+/// Returns true if an object of the target is a copy of any attempt of a move, or of an import of its files.
 fn is_copy(record: &Record, cluster: &Object) -> bool {
     let imports = || record.handover.iter().flat_map(|handover| &handover.imports);
     let is_import = |meta: &Meta| imports().any(|id| meta.marked(id));

@@ -58,7 +58,7 @@ impl FoundMove {
         target.is_some() && self.record().is_some_and(|record| record.target == *target)
     }
 
-    /// Whether the target has a record of an attempt after the source's, which shows that it is the move's target.
+    /// Returns true if the target has a record of an attempt after the source's, which shows that it is the move's target.
     pub(crate) fn is_of_later_attempt(&self) -> bool {
         let Both { source: Some(source), target: Some(target) } = &self.at else { return false };
         is_of_later_attempt(&source.record, &target.record)
@@ -192,12 +192,12 @@ fn of_committed(source: &Record, target: &Record) -> Record {
     }
 }
 
-/// Whether a target's record is of an attempt before the source's: that target was restored from a backup of then.
+/// Returns true if a target's record is of an attempt before the source's: that target was restored from a backup of then.
 pub(crate) fn is_of_earlier_attempt(source: &Record, target: &Record) -> bool {
     source.is_recovered() && source.copy_key != target.copy_key
 }
 
-/// Whether a target's record is of an attempt after the source's: that source was restored from a backup of before its recovery.
+/// Returns true if a target's record is of an attempt after the source's: that source was restored from a backup of before its recovery.
 fn is_of_later_attempt(source: &Record, target: &Record) -> bool {
     source.copy_key.as_ref().is_some_and(|key| target.earlier_copy_keys.contains(key))
 }

@@ -120,7 +120,7 @@ impl Opened {
         Ok(all)
     }
 
-    /// The same of the last moves that were rolled back.
+    /// Summaries of the last moves that were rolled back.
     pub(crate) async fn rolled_back(&self) -> Result<Vec<RolledBackMove>, Failure> {
         let read = async |records: &Option<Records>| {
             let Some(records) = records else { return Ok(Vec::new()) };

@@ -46,7 +46,7 @@ fn active(place: &MemoryPlace, item: Item) -> Option<bool> {
 }
 
 /// What the record on a side says, if there is one, and whether it is sealed.
-pub(crate) fn said(place: &MemoryPlace, side: &str) -> Option<(Phase, bool)> {
+pub(crate) fn recorded_phase(place: &MemoryPlace, side: &str) -> Option<(Phase, bool)> {
     let record = place.keys().into_iter().find(|key| is_record(key, side))?;
     let body = place.body(&record)?;
     if body["metadata"]["labels"].get(ROLLED_BACK).is_some() {
@@ -68,7 +68,7 @@ pub(crate) fn said(place: &MemoryPlace, side: &str) -> Option<(Phase, bool)> {
     Some((phase, text["seal"] == "Set" || text["seal"] == "Finished"))
 }
 
-/// What a target's record says of its seal.
+/// Returns the seal in a target's record.
 fn seal(target: &MemoryPlace) -> Value {
     let record = target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
     let record = target.body(&record).unwrap();
@@ -81,8 +81,8 @@ fn picture(source: &MemoryPlace, target: &MemoryPlace) -> Picture {
     Picture {
         originals: both(source),
         copies: both(target),
-        at_source: said(source, "source").map(|(phase, _)| phase),
-        at_target: said(target, "target"),
+        at_source: recorded_phase(source, "source").map(|(phase, _)| phase),
+        at_target: recorded_phase(target, "target"),
     }
 }
 

@@ -347,7 +347,7 @@ async fn recovery_is_refused_where_nothing_was_lost() {
     ));
 }
 
-/// What nobody named holds the others back, also if it has lost the annotation that unpauses it.
+/// A Cluster that no command named holds the others back, also if it has lost the annotation that unpauses it.
 // proves: I14
 #[tokio::test(start_paused = true)]
 async fn unnamed_clusters_without_undo_hold_others_back() {
@@ -725,7 +725,7 @@ async fn sources_are_paused_only_where_copies_run() {
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
 
-/// It may be of before the move, or rolled back, and in service.
+/// A source without a record may be of before the move, or rolled back, and in service.
 // proves: I14
 #[tokio::test(start_paused = true)]
 async fn sources_without_a_record_are_not_paused() {

@@ -10,7 +10,7 @@ use pivot_model::restored::{Copies, Origin, Restorable, RestoreRules, Restored, 
 use pivot_model::{Pair, Phase};
 use pivot_places::MemoryPlace;
 
-use crate::modelled::said;
+use crate::modelled::recorded_phase;
 use crate::restored::{Backup, advises_nothing_by_hand, cluster, stage};
 use crate::seeds::is_nightly;
 use crate::stage::{Stage, picture, under_way};
@@ -64,9 +64,9 @@ impl History {
         self.target[at(Side::Target)].restore(&stage.target);
     }
 
-    /// What the model knows of a state.
+    /// Returns the part of a state that the model knows.
     fn describe(&self, stage: &Stage, ran: bool) -> Restorable {
-        let phase = |place, side| said(place, side).map(|(phase, _)| phase);
+        let phase = |place, side| recorded_phase(place, side).map(|(phase, _)| phase);
         let objects = |place: &MemoryPlace| {
             let there = keys(place);
             let others = self.moved.iter().any(|key| *key != cluster() && there.contains(key));
@@ -98,7 +98,7 @@ fn keys(place: &MemoryPlace) -> BTreeSet<Key> {
     place.keys().into_iter().collect()
 }
 
-/// Whether the Cluster of a side runs.
+/// Returns true if the Cluster of a side runs.
 fn runs(place: &MemoryPlace) -> bool {
     place.body(&cluster()).is_some_and(|body| body["spec"]["paused"] != true)
 }
@@ -195,6 +195,7 @@ async fn restores_at_any_step_are_judged_as_in_the_model() {
             tried += 1;
         }
     }
-    println!("counted: {tried} restores, {refused} refusals");
+    let all = history.restores(Side::Source).len() + history.restores(Side::Target).len();
+    println!("counted: {tried} of {all} restores, {refused} refusals");
     assert_eq!(verdicts.len(), 6, "{verdicts:?}");
 }

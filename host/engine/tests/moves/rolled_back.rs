@@ -1,4 +1,4 @@
-//! What a move leaves behind that was rolled back.
+//! The summary that a move leaves behind when it is rolled back.
 
 use pivot_core::names::ROLLED_BACK;
 use pivot_core::record::RolledBackMove;

@@ -47,7 +47,7 @@ pub(crate) fn only() -> Option<u64> {
     number(ONE)
 }
 
-/// Whether everything is to be tried.
+/// Returns true if everything is to be tried.
 pub(crate) fn is_nightly() -> bool {
     std::env::var_os(NIGHTLY).is_some_and(|value| !value.is_empty())
 }

@@ -211,7 +211,7 @@ pub(crate) fn is_record(key: &Key, side: &str) -> bool {
     key.group_kind.is("", "ConfigMap") && key.name.starts_with(&format!("pivot-host-{side}"))
 }
 
-/// Whether an object is what a move left behind that ended or was rolled back.
+/// Returns true if an object is what a move left behind that ended or was rolled back.
 pub(crate) fn is_summary(body: &Value) -> bool {
     [FINISHED, ROLLED_BACK].iter().any(|label| body["metadata"]["labels"].get(label).is_some())
 }

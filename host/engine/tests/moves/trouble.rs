@@ -207,7 +207,7 @@ async fn confined_moves_pause_nothing_elsewhere() {
     assert!(!copy.contains(names::PAUSED) && !copy.contains(names::UNDO), "{copy}");
 }
 
-/// What a move copies from another namespace is in its record, and its author may have it wait for as long as they like.
+/// The record lists objects that a move copies from another namespace, and its author may let the move wait for as long as they like.
 // proves: T143
 #[tokio::test(start_paused = true)]
 async fn confined_moves_keep_no_other_namespace_waiting() {
@@ -270,7 +270,7 @@ fn with_identities() -> Stage {
     stage
 }
 
-/// Whether the used identity is in the target, and the other.
+/// Returns true if the used identity is in the target, and the other.
 fn identities_in_target(stage: &Stage) -> [bool; 2] {
     ["used", "others"].map(|name| {
         let group_kind = pivot_core::GroupKind::new(INFRA, "Identity");

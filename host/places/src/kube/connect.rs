@@ -43,7 +43,7 @@ use crate::place::KubeContext;
 const MAX_LABEL: usize = 500;
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a connection may take until requests can be sent, with the proxy's answer and the TLS handshake.
+/// Longest time until requests can be sent on a new connection, with the proxy's answer and the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(20);
 /// An HTTP/2 connection with open requests is probed after being idle for this long, and closed if no answer comes in the same time:
 /// earlier than a run loses its lease.
@@ -52,8 +52,8 @@ const PROBE: Duration = Duration::from_secs(3);
 const KEEPALIVE: Duration = Duration::from_secs(15);
 /// Bytes of one HTTP/2 answer that a server may send before they are read. A list of 500 objects takes three round trips.
 const STREAM_WINDOW: u32 = 1 << 20;
-/// The same for a connection: bounds what a server can make of it, and is enough for many answers that nobody reads for a while, so
-/// that they don't hold up the renewal of a lease.
+/// Bytes that a server may send on a connection before they are read. Enough for many answers that are not read for a while, so
+/// that they don't hold other requests up.
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
 /// The TLS library's word for a certificate of X.509 version 1.

@@ -92,7 +92,7 @@ impl Relay {
         self.wire.bandwidth.store(bytes, Ordering::Relaxed);
     }
 
-    /// How many connections were made to it.
+    /// Number of connections that were made to the relay.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.wire.connections.load(Ordering::SeqCst)

@@ -1,4 +1,4 @@
-//! What an API server makes of the definition of Pivots.
+//! The definition of Pivots in a real API server.
 
 use kube::api::{DynamicObject, PostParams};
 use pivot_lab::Server;

@@ -43,7 +43,7 @@ const HALF_COPIED: &str =
 const COMPLETE: &str =
     "the target has everything and is taking over; the source is complete, and paused by this move";
 
-/// What a command does to a move.
+/// A command, and its effect on a move.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// Begins or continues it, and dies at this point.
@@ -66,9 +66,9 @@ struct Scene {
     before: Option<Step>,
     /// The step that the restored side loses.
     lost: Option<Step>,
-    /// What `status` says of the state of both sides; nothing if it knows of no move.
+    /// State of both sides in `status`; empty if it knows of no move.
     state: &'static str,
-    /// What the commands say that refuse, if they refuse.
+    /// Words of the commands that refuse, if they refuse.
     refusal: Option<&'static str>,
     /// The command that makes sense then.
     then: Option<Step>,
