@@ -10,7 +10,7 @@ use pivot_scenarios::shape;
 use super::*;
 
 const LAST_IN_SOURCE: &str = "the source may be the last copy: keep it, paused as it is";
-const LAST_IN_TARGET: &str = "the target's copies may be the last: keep them, paused as they are";
+const LAST_IN_TARGET: &str = "the target's copies may be the last: keep them as they are";
 
 const SCENES: [Scene; 10] = [
     Scene {
