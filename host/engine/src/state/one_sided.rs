@@ -119,11 +119,11 @@ async fn without_source_record(
     let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
     let Listed { there, others } = find_listed(&clusters.sides.source, &clusters.kinds.source, list).await?;
     if there.is_empty() {
-        let released = deletes && found.orphaned;
-        return Ok(released.then(|| match others.is_empty() {
+        let verdict = match others.is_empty() {
             true => OneSidedMove::LastCopyInTarget,
             false => OneSidedMove::SourceReplaced(others),
-        }));
+        };
+        return Ok((deletes && found.orphaned).then_some(verdict));
     }
     // With what this move noted on them, but without a record: that was removed, and not restored.
     if there.iter().any(|meta| pause::is_ours(meta, &record.move_id)) {
