@@ -90,9 +90,9 @@ impl Alone {
             which,
             operator: operator::name(),
             record_namespace: self.record_namespace.clone(),
-            source_gone: true,
+            without_source: true,
             // Nobody is there to see what comes of it, and the record doesn't say what was chosen.
-            settle_concurrency: 1,
+            unpause_batch: 1,
             // A move has the scope of its record.
             ..Options::new(Scope::new(Namespaces::All))
         };

@@ -26,8 +26,14 @@ const ANSWERS: usize = 2 << 30;
 
 /// Runs it, and returns the exit code.
 pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
-    if let Some(ControllerVerb::Manifests { image, namespace, replicas, agents_host, agents_secret, carry }) =
-        &typed.verb
+    if let Some(ControllerVerb::Manifests {
+        image,
+        namespace,
+        replicas,
+        agents_host,
+        agents_secret,
+        also_copy,
+    }) = &typed.verb
     {
         let agents = match agents_secret {
             Some(secret) => AgentsOf::Secret(secret.clone()),
@@ -40,7 +46,7 @@ pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
             namespace,
             replicas: *replicas,
             agents,
-            carry: carry.iter().map(ToString::to_string).collect(),
+            carry: also_copy.iter().map(ToString::to_string).collect(),
         });
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         output.result(|| output::manifests(&objects), &list);
@@ -121,7 +127,7 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
         settings: Settings {
             namespace: typed.namespace.clone(),
             record_namespace: typed.record_namespace.clone(),
-            carry: typed.carry.iter().cloned().collect(),
+            carry: typed.also_copy.iter().cloned().collect(),
             identity: typed
                 .lease_identity
                 .clone()

@@ -76,7 +76,7 @@ impl std::fmt::Display for OpenError {
             }
             Self::Connect(side, error) => write!(f, "{side}: {error}"),
             Self::Directory(side, error) => write!(f, "{side}: {error}{}", flag_for(error)),
-            Self::Added(error) => write!(f, "--add: {error}"),
+            Self::Added(error) => write!(f, "--with-manifest: {error}"),
             Self::Workload(error) => error.fmt(f),
         }
     }

@@ -67,7 +67,7 @@ fn explanation(risk: Risk) -> Explanation {
         Risk::DependentsLost => (
             "An object stays in the source, and its owner is deleted there after the move.",
             "The source's garbage collector deletes the object. It exists in neither cluster afterwards.",
-            "Copy the object with --carry, or label its kind so that it moves. Or remove its owner reference first.",
+            "Copy the object with --also-copy, or label its kind so that it moves. Or remove its owner reference first.",
         ),
         Risk::NoPlugin => (
             "A kind that is dangerous to move, such as BareMetalHost, moves, and no plugin handles it.",
@@ -94,7 +94,7 @@ fn explanation(risk: Risk) -> Explanation {
         Risk::Unprovisioned => (
             "A Cluster's infrastructure or control plane, or a Machine, is still being provisioned.",
             "What a controller was doing may be done twice: a second machine or load balancer may be created.",
-            "Wait until it is provisioned: --wait.",
+            "Wait until it is provisioned: --wait-for-provisioning.",
         ),
         Risk::SourceMayRun => (
             "The source is a directory that wasn't written by a handover.",

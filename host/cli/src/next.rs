@@ -65,8 +65,8 @@ impl Commands {
         if let Some(directory) = &with.plugins {
             going_on.extend(flag("--plugins", &directory.display().to_string()));
         }
-        if with.unlocked {
-            going_on.push("--unlocked".to_owned());
+        if with.allow_unlocked {
+            going_on.push("--allow-unlocked".to_owned());
         }
         if let Some(file) = &with.trust {
             going_on.extend(flag("--trust", &file.display().to_string()));
@@ -85,7 +85,7 @@ impl Commands {
             again: again.to_vec(),
             both: flags(connection),
             workload: workload.map(|typed| Workload { typed, found: OnceLock::new() }),
-            added: add.iter().flat_map(|file| flag("--add", &file.display().to_string())).collect(),
+            added: add.iter().flat_map(|file| flag("--with-manifest", &file.display().to_string())).collect(),
             going_on,
             no_records: matches!(ends.source, SourceEnd::Directory(_))
                 && !matches!(ends.target, TargetEnd::Kube(_)),
@@ -123,14 +123,14 @@ impl Commands {
             // Its flags declare the source gone, if it is.
             (Next::Resume, _) => ("resume", NO_FLAGS),
             (Next::ResumeWithoutSource, Some(Side::Source)) => ("resume", NO_FLAGS),
-            (Next::ResumeWithoutSource, _) => ("resume", &["--source-gone"][..]),
+            (Next::ResumeWithoutSource, _) => ("resume", &["--without-source"][..]),
             (Next::ResumeImported, _) => ("resume", &["--imported"][..]),
             (Next::RollbackNotImported, _) => ("rollback", NOT_IMPORTED),
             (Next::Rollback, Some(Side::Target)) if self.not_imported => ("rollback", NOT_IMPORTED),
             (Next::Rollback, Some(Side::Target)) | (Next::RollbackWithoutTarget, _) => {
-                ("rollback", &["--target-gone"][..])
+                ("rollback", &["--without-target"][..])
             }
-            (Next::Rollback, Some(Side::Source)) => ("rollback", &["--source-gone"][..]),
+            (Next::Rollback, Some(Side::Source)) => ("rollback", &["--without-source"][..]),
             (Next::Rollback, None) => ("rollback", NO_FLAGS),
         };
         let typable = match (next, self.target) {
@@ -139,7 +139,7 @@ impl Commands {
             (Next::ResumeWithoutSource, target) => target == Some(false) && self.workload.is_none(),
             (Next::ResumeImported, target) => target == Some(false),
             (_, target) => {
-                target.is_some() || ["--target-gone", "--accept"].iter().any(|flag| gone.contains(flag))
+                target.is_some() || ["--without-target", "--accept"].iter().any(|flag| gone.contains(flag))
             }
         };
         if !typable {
@@ -306,8 +306,18 @@ pub(crate) mod tests {
         &["plan"],
         &["plan", "--kubeconfig", "a b/it's", "-n", "ns"],
         &["plan", "--from-directory", "d"],
-        &["move", "--to-kubeconfig", "b", "--add", "b o'm.yaml", "--add=-a.json"],
-        &["resume", "--to-kubeconfig", "b", "--add", "a.yaml", "--plan", "p o.json", "--plugins", "p"],
+        &["move", "--to-kubeconfig", "b", "--with-manifest", "b o'm.yaml", "--with-manifest=-a.json"],
+        &[
+            "resume",
+            "--to-kubeconfig",
+            "b",
+            "--with-manifest",
+            "a.yaml",
+            "--plan",
+            "p o.json",
+            "--plugins",
+            "p",
+        ],
         &[
             "plan",
             "--to-kubeconfig",
@@ -315,7 +325,7 @@ pub(crate) mod tests {
             "-A",
             "--plugins",
             "p",
-            "--unlocked",
+            "--allow-unlocked",
             "--strict",
             "--trust",
             "t o.toml",
@@ -388,16 +398,16 @@ pub(crate) mod tests {
             "--move",
             "m",
         ],
-        &["resume", "--source-gone", "--to-kubeconfig", "b", "--accept", "takeover-unchecked"],
+        &["resume", "--without-source", "--to-kubeconfig", "b", "--accept", "takeover-unchecked"],
         &["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b"],
-        &["rollback", "--target-gone", "--kubeconfig", "a", "--to-as", "j"],
-        &["rollback", "--source-gone", "--to-kubeconfig", "b"],
+        &["rollback", "--without-target", "--kubeconfig", "a", "--to-as", "j"],
+        &["rollback", "--without-source", "--to-kubeconfig", "b"],
         &["move", "--from-directory", "d", "--to-kubeconfig", "b", "--accept", "source-may-run"],
         &["status", "--from-directory", "d", "--to-kubeconfig", "b"],
         &["move", "--kubeconfig", "a", "--to-workload", "ns/c", "--to-as", "j", "-A"],
         &["plan", "--to-workload", "c", "-A"],
         &["resume", "--to-workload", "ns/c", "--move", "m"],
-        &["rollback", "--target-gone", "--to-workload", "ns/c"],
+        &["rollback", "--without-target", "--to-workload", "ns/c"],
         &["move", "--kubeconfig", "a", "--to-directory", "d", "--encrypt-to", "it's"],
         &["resume", "--to-directory", "d", "--encrypt-to=-r"],
         &[
@@ -411,7 +421,7 @@ pub(crate) mod tests {
             "--accept",
             "source-may-run",
         ],
-        &["rollback", "--source-gone", "--from-directory", "d", "--identity", "k", "--to-kubeconfig", "b"],
+        &["rollback", "--without-source", "--from-directory", "d", "--identity", "k", "--to-kubeconfig", "b"],
         &["move", "--kubeconfig", "a", "--to-directory", "d", "--handover"],
         &["resume", "--kubeconfig", "a", "--to-kubeconfig", "b", "--imported", "--plugins", "p"],
         &["rollback", "--kubeconfig", "a", "--accept", "maybe-imported"],
@@ -436,10 +446,12 @@ pub(crate) mod tests {
                     let meant = match (&task, next) {
                         (Task::Status(_), Next::Status) | (Task::Resume(_), Next::Resume) => true,
                         (Task::Rollback(_), Next::Rollback) => {
-                            after.options(None).source_gone == before.options(None).source_gone
+                            after.options(None).without_source == before.options(None).without_source
                         }
-                        (Task::Resume(_), Next::ResumeWithoutSource) => after.options(None).source_gone,
-                        (Task::Rollback(_), Next::RollbackWithoutTarget) => after.options(None).target_gone,
+                        (Task::Resume(_), Next::ResumeWithoutSource) => after.options(None).without_source,
+                        (Task::Rollback(_), Next::RollbackWithoutTarget) => {
+                            after.options(None).without_target
+                        }
                         (Task::Resume(_), Next::ResumeImported) => after.options(None).imported,
                         (Task::Rollback(_), Next::RollbackNotImported) => {
                             after.options(None).accept.contains(Risk::MaybeImported)
@@ -473,7 +485,7 @@ pub(crate) mod tests {
         assert_eq!(lines(&["status", "--kubeconfig", "a"]), [true, false, false, false, true, false, true]);
         assert_eq!(lines(&["plan", "--to-directory", "d"]), [true, true, true, false, true, false, true]);
         assert_eq!(lines(&["plan", "--to-kubeconfig", "b"]), [true; 7]);
-        assert_eq!(lines(&["rollback", "--target-gone"]), [true, false, true, false, true, false, true]);
+        assert_eq!(lines(&["rollback", "--without-target"]), [true, false, true, false, true, false, true]);
         assert_eq!(
             lines(&["rollback", "--accept", "maybe-imported"]),
             [true, false, true, false, true, false, true]
@@ -537,9 +549,9 @@ pub(crate) mod tests {
 
     #[test]
     fn commands_that_continue_a_move_name_its_plugins_and_files() {
-        let run = ["move", "--to-kubeconfig", "b", "--add", "bom.yaml"];
+        let run = ["move", "--to-kubeconfig", "b", "--with-manifest", "bom.yaml"];
         let line = |next| commands(&run).0.line(next, About::default()).unwrap();
-        assert_eq!(line(Next::Resume), "pivot-host resume --to-kubeconfig b --add bom.yaml");
+        assert_eq!(line(Next::Resume), "pivot-host resume --to-kubeconfig b --with-manifest bom.yaml");
         assert_eq!(line(Next::Rollback), "pivot-host rollback --to-kubeconfig b");
         // What is added is in the target then.
         let committed = About { committed: true, ..About::default() };
@@ -551,22 +563,21 @@ pub(crate) mod tests {
             "b",
             "--plugins",
             "./plugins",
-            "--unlocked",
+            "--allow-unlocked",
             "--accept",
             "takeover-unchecked",
         ];
         let (next, _) = commands(&run);
         let line = |command, id| next.line(command, id).unwrap();
-        let resume =
-            "pivot-host resume --to-kubeconfig b --plugins ./plugins --unlocked --accept takeover-unchecked";
+        let resume = "pivot-host resume --to-kubeconfig b --plugins ./plugins --allow-unlocked --accept takeover-unchecked";
         assert_eq!(line(Next::Resume, About::default()), resume);
         assert_eq!(line(Next::Status, OF_ONE), "pivot-host status --to-kubeconfig b");
         assert_eq!(line(Next::Rollback, OF_ONE), "pivot-host rollback --to-kubeconfig b --move 1234");
         assert_eq!(
             line(Next::RollbackWithoutTarget, About::default()),
-            "pivot-host rollback --target-gone --to-kubeconfig b"
+            "pivot-host rollback --without-target --to-kubeconfig b"
         );
-        let without = "pivot-host resume --source-gone --to-kubeconfig b --plugins ./plugins --unlocked --accept takeover-unchecked";
+        let without = "pivot-host resume --without-source --to-kubeconfig b --plugins ./plugins --allow-unlocked --accept takeover-unchecked";
         assert_eq!(line(Next::ResumeWithoutSource, About::default()), without);
     }
 }

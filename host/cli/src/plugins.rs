@@ -35,7 +35,7 @@ use trust::TrustFile;
 
 /// Loads the plugins of a directory as the flags say.
 async fn read(directory: &Path, with: &With) -> Result<Loaded, Text> {
-    let (options, _) = options(with.unlocked, with.strict, with.trust.as_deref())?;
+    let (options, _) = options(with.allow_unlocked, with.strict, with.trust.as_deref())?;
     let loaded = runtime().map_err(|(_, why)| why)?.load(directory, options).await;
     loaded.map_err(|errors| refused::text(directory, &errors))
 }
@@ -235,8 +235,8 @@ async fn list(with: &With, output: &Output) -> Result<()> {
     let Some(directory) = &with.plugins else {
         return Err((Exit::Usage, "name the directory: --plugins DIR".into()));
     };
-    let (options, trust) =
-        options(with.unlocked, with.strict, with.trust.as_deref()).map_err(|why| (Exit::Plugin, why))?;
+    let (options, trust) = options(with.allow_unlocked, with.strict, with.trust.as_deref())
+        .map_err(|why| (Exit::Plugin, why))?;
     let loaded = runtime()?.load(directory, options).await;
     let Loaded { plugins, disabled, open_to_others } =
         loaded.map_err(|errors| (Exit::Plugin, refused::text(directory, &errors)))?;

@@ -516,7 +516,7 @@ mod example {
             let output = command.envs(variables.iter().copied()).output().unwrap();
             out(&output) + &err(&output)
         };
-        let risks = [("PIVOT_HOST_ACCEPT", "takeover-unchecked"), ("PIVOT_HOST_TAKE_OVER", "true")];
+        let risks = [("PIVOT_HOST_ACCEPT", "takeover-unchecked"), ("PIVOT_HOST_BREAK_LEASE", "true")];
         let said = run(&risks, &["plan", "-v"]);
         assert!(!said.contains("accepted"), "{said}");
         let typed = run(&[], &["plan", "-v", "--accept", "takeover-unchecked"]);

@@ -118,17 +118,22 @@ mod reading {
         file("twice.yaml", &format!("{BOM}---\n{BOM}"));
         file("name.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\e[2J\\nstate: fine\"}\n");
         for (name, words) in [
-            ("pipe.yaml", "--add: pipe.yaml: a pipe, not a regular file"),
-            ("gone.yaml", "--add: gone.yaml: "),
-            ("empty.yaml", "--add: empty.yaml: it has no objects"),
-            ("secret.yaml", "--add: secret.yaml, document 1: no name"),
+            ("pipe.yaml", "--with-manifest: pipe.yaml: a pipe, not a regular file"),
+            ("gone.yaml", "--with-manifest: gone.yaml: "),
+            ("empty.yaml", "--with-manifest: empty.yaml: it has no objects"),
+            ("secret.yaml", "--with-manifest: secret.yaml, document 1: no name"),
             ("twice.yaml", "ConfigMap a/bom is both in twice.yaml, document 1 and in twice.yaml, document 2"),
-            ("name.yaml", "--add: name.yaml, document 1: "),
+            ("name.yaml", "--with-manifest: name.yaml, document 1: "),
         ] {
             for verb in [&PLAN[..], &MOVE[..]] {
-                refused(&dir, &with(verb, &["--add", name]), 3, &[words, "state: nothing is changed"]);
+                refused(
+                    &dir,
+                    &with(verb, &["--with-manifest", name]),
+                    3,
+                    &[words, "state: nothing is changed"],
+                );
             }
-            let ended = end(start(&dir, &with(&PLAN, &["--add", name])));
+            let ended = end(start(&dir, &with(&PLAN, &["--with-manifest", name])));
             assert!(!ended.err.contains(['\u{1b}']) && !ended.err.contains("hunter2"), "{}", ended.err);
             assert!(!ended.err.contains("\nstate: fine"), "{}", ended.err);
         }
@@ -146,13 +151,13 @@ mod reading {
             assert!(output.status.success(), "{arguments:?}: {err}");
             String::from_utf8(output.stdout).unwrap()
         };
-        let plan = run(&with(&PLAN, &["--add", "bom.yaml", "--accept", "unprovisioned"]));
+        let plan = run(&with(&PLAN, &["--with-manifest", "bom.yaml", "--accept", "unprovisioned"]));
         assert!(plan.contains("2 objects (1 Cluster), 1 of them added, from "), "{plan}");
         assert!(plan.contains("Added in the target (1):\n  ConfigMap a/bom: from bom.yaml\n"), "{plan}");
         assert!(!plan.contains("kept"), "{plan}");
-        let plan = run(&with(&PLAN, &["--add", "bom.yaml", "--accept", "unprovisioned", "--tree"]));
+        let plan = run(&with(&PLAN, &["--with-manifest", "bom.yaml", "--accept", "unprovisioned", "--tree"]));
         assert!(plan.contains("ConfigMap a/bom  (added from bom.yaml)"), "{plan}");
-        let copied = run(&with(&MOVE, &["--add", "bom.yaml", "--accept", "unprovisioned"]));
+        let copied = run(&with(&MOVE, &["--with-manifest", "bom.yaml", "--accept", "unprovisioned"]));
         assert!(copied.starts_with("Copied: 1 object, 1 added, from "), "{copied}");
         let written = fs::read_dir(dir.path().join("target")).unwrap().map(|file| file.unwrap().path());
         let written: Vec<String> = written.filter_map(|file| fs::read_to_string(file).ok()).collect();

@@ -136,7 +136,7 @@ mod foreign {
         ("a flag's value", |_, words| typed(&["move", "-o"], words)),
         ("an argument too many", |_, words| typed(&["version"], words)),
         ("a time", |_, words| {
-            typed(&["move", "--from-directory", ".", "--to-directory", "c", "--timeout"], words)
+            typed(&["move", "--from-directory", ".", "--to-directory", "c", "--takeover-timeout"], words)
         }),
         ("a risk that was typed", |_, words| typed(&["plan", "--accept"], words)),
         ("a kind that was typed", |_, words| {

@@ -39,7 +39,7 @@ const PARTS: Most = Most { entries: 32, length: 400 };
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 /// Options that may change while the move is under way: those that a move is resumed with at a terminal.
 const CHANGEABLE: [&str; 4] =
-    ["gateTimeoutSeconds", "pauseTimeoutSeconds", "settleConcurrency", "verifyTimeoutSeconds"];
+    ["checkTimeoutSeconds", "pauseTimeoutSeconds", "unpauseBatch", "takeoverTimeoutSeconds"];
 /// How parts of what moves are written.
 const FORMS_OF_PARTS: &str =
     "KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
@@ -263,7 +263,7 @@ fn options() -> Value {
         &[
             ("exclude", list(&format!("What stays: {FORMS_OF_PARTS}."), PARTS)),
             (
-                "carry",
+                "alsoCopy",
                 list(
                     &format!(
                         "What is copied and stays too: {FORMS_OF_PARTS}. Of this cluster, what is in the Pivot's namespace."
@@ -277,15 +277,15 @@ fn options() -> Value {
                 seconds("How long to wait for controllers to acknowledge the pause; by default 300."),
             ),
             (
-                "gateTimeoutSeconds",
+                "checkTimeoutSeconds",
                 seconds("How long plugins' checks may make the move wait; by default 600."),
             ),
             (
-                "verifyTimeoutSeconds",
+                "takeoverTimeoutSeconds",
                 seconds("How long to wait for the target's controllers; by default 600."),
             ),
             (
-                "settleConcurrency",
+                "unpauseBatch",
                 json!({
                     "type": "integer", "minimum": 1, "maximum": 1_000,
                     "description": "The most held objects to release at once; by default 8.",

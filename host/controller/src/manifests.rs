@@ -311,7 +311,7 @@ fn controller(installation: &Installation) -> Value {
             .chain([format!("[::]:{PORT}"), "--health".to_owned(), format!("[::]:{HEALTH}")])
             .chain(listens.into_iter().flatten())
             .chain(known)
-            .chain(carry.iter().flat_map(|part| pair("--carry", part)))
+            .chain(carry.iter().flat_map(|part| pair("--also-copy", part)))
             .collect(),
         env: vec![json!({"name": POD_UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}})],
         probes: vec![("livenessProbe", probe("/healthz")), ("readinessProbe", probe("/readyz"))],

@@ -42,8 +42,8 @@ pub(crate) const OWN_NAMESPACE: &str =
     "from.namespace goes with from.kubeconfig or from.agent: in this cluster a Pivot moves its own namespace";
 pub(crate) const OWN_TARGET: &str = "to.namespace goes with to.cluster, to.kubeconfig or to.agent: into this cluster a Pivot moves to its own namespace";
 pub(crate) const NO_AGENT: &str = "whenAway: Finish goes with to.agent: nobody else could finish alone";
-pub(crate) const OWN_CARRY: &str = "in this cluster a Pivot carries what is in its own namespace; what else comes along, whoever \
-                                    runs the controller says (--carry)";
+pub(crate) const OWN_ALSO_COPY: &str = "in this cluster a Pivot carries what is in its own namespace; what else comes along, whoever \
+                                    runs the controller says (--also-copy)";
 pub(crate) const SAME_CLUSTER: &str = "from and to are both this cluster; name another one";
 
 /// What a Pivot asks for.
@@ -157,17 +157,17 @@ pub struct MoveOptions {
     /// What stays, as it is typed for the flag.
     pub exclude: Vec<String>,
     /// What is copied, and stays too. Of the Pivot's own cluster, what is in its namespace.
-    pub carry: Vec<String>,
+    pub also_copy: Vec<String>,
     /// Risks that the move accepts.
     pub accept: Vec<PivotRisk>,
     /// How long to wait for the pause.
     pub pause_timeout_seconds: Option<u32>,
     /// How long plugins' checks may make the move wait.
-    pub gate_timeout_seconds: Option<u32>,
+    pub check_timeout_seconds: Option<u32>,
     /// How long to wait for the target's controllers.
-    pub verify_timeout_seconds: Option<u32>,
+    pub takeover_timeout_seconds: Option<u32>,
     /// The most held objects to release at once.
-    pub settle_concurrency: Option<u16>,
+    pub unpause_batch: Option<u16>,
 }
 
 /// The largest spec of which anything is kept. The largest that the definition allows is smaller.
@@ -262,12 +262,12 @@ impl Spec {
         let Self { from, to, clusters, when_away, options } = self;
         let MoveOptions {
             exclude,
-            carry,
+            also_copy,
             accept,
             pause_timeout_seconds,
-            gate_timeout_seconds,
-            verify_timeout_seconds,
-            settle_concurrency,
+            check_timeout_seconds,
+            takeover_timeout_seconds,
+            unpause_batch,
         } = options;
         let elsewhere = usize::from(from.kubeconfig.is_some()) + usize::from(from.agent.is_some());
         let named = [to.cluster.is_some(), to.kubeconfig.is_some(), to.agent.is_some()];
@@ -293,7 +293,11 @@ impl Spec {
         let scope = Scope {
             clusters: clusters.iter().map(|name| ClusterName::new(namespace, name)).collect(),
             exclude: parts("exclude", exclude)?,
-            carry: if from.is_own() { within(own, parts("carry", carry)?)? } else { parts("carry", carry)? },
+            carry: if from.is_own() {
+                within(own, parts("alsoCopy", also_copy)?)?
+            } else {
+                parts("alsoCopy", also_copy)?
+            },
             namespace_map: NamespaceMap::new(pairs).map_err(|error| format!("to.namespace: {error}"))?,
             accept: of_scope,
             ..Scope::new(Namespaces::One(namespace.to_owned()))
@@ -304,10 +308,9 @@ impl Spec {
         Ok(Options {
             accept,
             pause_timeout: seconds(pause_timeout_seconds, usual.pause_timeout),
-            gate_timeout: seconds(gate_timeout_seconds, usual.gate_timeout),
-            verify_timeout: seconds(verify_timeout_seconds, usual.verify_timeout),
-            settle_concurrency: settle_concurrency
-                .map_or(usual.settle_concurrency, |most| most.max(1).into()),
+            check_timeout: seconds(check_timeout_seconds, usual.check_timeout),
+            takeover_timeout: seconds(takeover_timeout_seconds, usual.takeover_timeout),
+            unpause_batch: unpause_batch.map_or(usual.unpause_batch, |most| most.max(1).into()),
             // The controller has roles in the namespaces of other Pivots, too.
             confined: match (from.is_own(), to.is_own()) {
                 (true, _) => Some(Side::Source),
@@ -326,7 +329,7 @@ fn within(own: &str, parts: BTreeSet<Part>) -> Result<BTreeSet<Part>, String> {
         match (named, part.within.as_deref()) {
             (Some(Some(namespace)), _) | (None, Some(namespace)) if namespace == own => Ok(part),
             (None, None) => Ok(Part { within: Some(own.to_owned()), ..part }),
-            _ => Err(format!("options.carry {:?}: {OWN_CARRY}", part.to_string())),
+            _ => Err(format!("options.alsoCopy {:?}: {OWN_ALSO_COPY}", part.to_string())),
         }
     };
     parts.into_iter().map(of_own).collect()
@@ -382,10 +385,10 @@ mod tests {
         let accept = json!([
             {"code": "plugins-changed"}, {"code": "takeover-unchecked"}, {"code": "no-plugin", "kinds": ["Host.metal3.io"]},
         ]);
-        let set = options(json!({"accept": accept, "verifyTimeoutSeconds": 7}));
+        let set = options(json!({"accept": accept, "takeoverTimeoutSeconds": 7}));
         assert!(set.accept.contains(Risk::PluginsChanged) && set.accept.contains(Risk::TakeoverUnchecked));
         assert!(set.scope.accept.contains_kind(Risk::NoPlugin, &GroupKind::new("metal3.io", "Host")));
-        assert_eq!(set.verify_timeout, Duration::from_secs(7));
+        assert_eq!(set.takeover_timeout, Duration::from_secs(7));
     }
 
     #[test]

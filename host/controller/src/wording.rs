@@ -113,7 +113,7 @@ mod tests {
                 "move it paused: --accept already-paused, or don't",
                 "move it paused: options.accept: [{code: already-paused}], or don't",
             ),
-            ("(--exclude), `--carry Secret`", "(options.exclude), `options.carry: [Secret]`"),
+            ("(--exclude), `--also-copy Secret`", "(options.exclude), `options.alsoCopy: [Secret]`"),
             // A Pivot has no option for it.
             ("add --cluster a/b -- or --exclude", "add --cluster a/b -- or options.exclude"),
         ] {

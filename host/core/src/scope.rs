@@ -70,9 +70,9 @@ pub struct Scope {
     pub clusters: BTreeSet<ClusterName>,
     /// `--exclude`: objects that stay.
     pub exclude: BTreeSet<Part>,
-    /// `--carry`: objects that no rule selects, to be copied and kept.
+    /// `--also-copy`: objects that no rule selects, to be copied and kept.
     pub carry: BTreeSet<Part>,
-    /// `--add`: objects that the target is to have beside the copies, by their names there. Files have the objects themselves.
+    /// `--with-manifest`: objects that the target is to have beside the copies, by their names there. Files have the objects themselves.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub added: BTreeSet<Added>,
     /// `--map-namespace`: namespaces that have another name in the target.

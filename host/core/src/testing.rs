@@ -183,7 +183,7 @@ impl Case {
         self
     }
 
-    /// `--carry`: kinds, or objects.
+    /// `--also-copy`: kinds, or objects.
     pub(crate) fn carry(mut self, texts: &[&str]) -> Self {
         self.scope.carry.extend(texts.iter().map(|text| part(text)));
         self

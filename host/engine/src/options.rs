@@ -45,22 +45,22 @@ pub struct Options {
     /// How long to wait for controllers to acknowledge the pause and for block-move.
     pub pause_timeout: Duration,
     /// How long plugins' checks may make the move wait.
-    pub gate_timeout: Duration,
+    pub check_timeout: Duration,
     /// How long to wait for the target's controllers after the resume.
-    pub verify_timeout: Duration,
+    pub takeover_timeout: Duration,
     /// The most held objects to release at once, after waves of one, two, four, … succeeded. At least one.
-    pub settle_concurrency: usize,
+    pub unpause_batch: usize,
     /// Stop once the target has taken over, before anything is deleted from the source.
     pub stop_before_release: bool,
     /// Don't wait for another run's lease to expire.
-    pub take_over: bool,
+    pub break_lease: bool,
     /// The source is unreachable for good.
-    pub source_gone: bool,
+    pub without_source: bool,
     /// The source's object that this run found the target by. If it moves, it is deleted last of all, so that other runs find the
     /// target, too.
     pub found_by: Option<Key>,
     /// The target is unreachable for good: a rollback un-pauses the source all the same.
-    pub target_gone: bool,
+    pub without_target: bool,
     /// After that: the Clusters that may be unpaused, by their names in the source.
     pub unpause: BTreeSet<ClusterName>,
     /// Of a copy into a directory: leave the source paused, to be taken over from the files.
@@ -87,14 +87,14 @@ impl Options {
             record_namespace: "kube-system".into(),
             dry_run: DryRun::Off,
             pause_timeout: Duration::from_secs(300),
-            gate_timeout: Duration::from_secs(600),
-            verify_timeout: Duration::from_secs(600),
-            settle_concurrency: 8,
+            check_timeout: Duration::from_secs(600),
+            takeover_timeout: Duration::from_secs(600),
+            unpause_batch: 8,
             stop_before_release: false,
-            take_over: false,
-            source_gone: false,
+            break_lease: false,
+            without_source: false,
             found_by: None,
-            target_gone: false,
+            without_target: false,
             unpause: BTreeSet::new(),
             handover: false,
             imported: false,

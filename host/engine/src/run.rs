@@ -117,7 +117,7 @@ pub async fn rollback(setup: Setup) -> Result<RolledBack, Stop> {
 ///
 /// The caller sees to it that no such run acts meanwhile. The setup's source is never asked.
 pub async fn finish_alone(mut setup: Setup) -> Result<(), Stop> {
-    setup.options.source_gone = true;
+    setup.options.without_source = true;
     match locked(setup, Command::FinishAlone).await? {
         (_, Outcome::FinishedAlone) => Ok(()),
         (_, Outcome::Moved(_) | Outcome::RolledBack(_)) => Err(unexpected()),
@@ -256,7 +256,7 @@ impl Command {
                     record.move_id, record.phase
                 )));
             }
-            if active.job.options.source_gone && !record.is_of_files() {
+            if active.job.options.without_source && !record.is_of_files() {
                 return Err(Failure::Declined(format!(
                     "move {} is of a cluster, which it paused: it can only be rolled back with it",
                     record.move_id
@@ -281,7 +281,7 @@ impl Command {
 async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
     let (record, job) = (&active.journal.record, &active.job);
     let Some(contents) = record.handed_over() else { return Ok(()) };
-    if job.target.can().has_controllers && !job.options.target_gone {
+    if job.target.can().has_controllers && !job.options.without_target {
         handover::not_imported(job, &active.journal, contents).await?;
     }
     // A cluster that has nothing of them proves nothing: the files may have been imported into another one.
@@ -303,7 +303,7 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
             active.job.source.place.label()
         )));
     }
-    if active.job.options.source_gone
+    if active.job.options.without_source
         && !active.journal.record.phase.committed()
         && active.journal.record.is_of_files()
     {
@@ -482,7 +482,7 @@ async fn take_locks(
         records: opened.records.of(leases.handle.side).clone(),
         scope,
         move_id,
-        take_over: setup.options.take_over,
+        break_lease: setup.options.break_lease,
         halter: setup.halter.clone(),
         watcher: setup.watcher.clone(),
     };

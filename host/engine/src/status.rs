@@ -131,8 +131,8 @@ async fn read(setup: &Setup) -> Result<(Opened, Moves), Failure> {
 fn without(setup: &Setup, side: Side) -> Setup {
     let mut options: Options = setup.options.clone();
     match side {
-        Side::Source => options.source_gone = true,
-        Side::Target => options.target_gone = true,
+        Side::Source => options.without_source = true,
+        Side::Target => options.without_target = true,
     }
     Setup { options, ..setup.clone() }
 }

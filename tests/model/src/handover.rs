@@ -27,7 +27,7 @@ pub enum Action {
     LoseAnswer(Run, Step),
     /// The Lease that a run watches did not change for its duration.
     Expire(Run, Lock),
-    /// Somebody uses `--take-over` on a Lease whose holder is alive.
+    /// Somebody uses `--break-lease` on a Lease whose holder is alive.
     TakeOver(Run, Lock),
     /// A run notices that it lost its Lease, or can't renew it, and writes nothing more.
     Fence(Run),

@@ -26,7 +26,7 @@
 //! - **Versions.** An object knows who read or wrote it last (`known_to`): only their compare-and-swap succeeds. That models
 //!   resourceVersion without growing numbers. A source object's content is its version.
 //! - **Time.** A Lease expires only when its holder is dead. The model assumes that a run which can't renew stops writing before
-//!   that (the fence), and that none of its requests takes effect later. Being unable to renew counts as dying. `--take-over` is
+//!   that (the fence), and that none of its requests takes effect later. Being unable to renew counts as dying. `--break-lease` is
 //!   the exception: the old holder is alive, and notices at any time.
 //! - **Requests that never arrive.** Sending them again has the same effect; a run that gives up is a run that stops or dies.
 //! - **A third lock.** The one for cluster-scoped objects is taken, and checked, like one of a namespace.

@@ -24,7 +24,7 @@ pub struct Process {
     pub id: Move,
     /// Whether it found that move's record, rather than started the move.
     pub found: bool,
-    /// Whether it was started with the flag for a lost side (`--source-gone`, `--target-gone`).
+    /// Whether it was started with the flag for a lost side (`--without-source`, `--without-target`).
     pub gone: bool,
     /// Locks that it took, as far as it knows.
     pub taken: PerLock<bool>,
@@ -32,7 +32,7 @@ pub struct Process {
     pub mine_before: PerLock<bool>,
     /// A Lease that it watched without seeing a change, at the version that it knows.
     pub stale: Option<Lock>,
-    /// Whether it used `--take-over` on a Lease whose holder was alive.
+    /// Whether it used `--break-lease` on a Lease whose holder was alive.
     pub took_over: bool,
     /// The second list: the content of each object that it copies.
     pub base: Pair<Option<Content>>,

@@ -179,7 +179,7 @@ pub enum Happening {
     Move,
     /// `rollback`.
     Rollback,
-    /// `resume --source-gone`, if `status` offers it.
+    /// `resume --without-source`, if `status` offers it.
     MoveWithoutSource,
     /// The run's next request.
     Do(Request),

@@ -20,7 +20,7 @@ pub struct Rules {
     pub wait_for_fence: bool,
     /// A stale Lease is taken at the version that was watched, or not at all.
     pub take_watched_version: bool,
-    /// After `--take-over` of a live run: nothing is done, not even released, before that run must have noticed.
+    /// After `--break-lease` of a live run: nothing is done, not even released, before that run must have noticed.
     pub take_over_waits: bool,
     /// Under the locks, the record of another move that touched the same namespaces is a refusal.
     pub refuse_overlap: bool,

@@ -184,6 +184,6 @@ pub struct Faults {
     pub source: bool,
     /// The target is lost for good.
     pub target: bool,
-    /// `--take-over` of a live run.
+    /// `--break-lease` of a live run.
     pub take_overs: u8,
 }

@@ -35,7 +35,7 @@ async fn main() -> Result<()> {
     // In servers without controllers nothing takes over.
     let accepted = [&WITHOUT_PLUGIN[..], &["--accept", "takeover-unchecked"]].concat();
     draw(&out, "move", &run(&dir, &["move", "-n", "shop"], &accepted, 0)?)?;
-    let stopped = [&WITHOUT_PLUGIN[..], &["--timeout", "2s"]].concat();
+    let stopped = [&WITHOUT_PLUGIN[..], &["--takeover-timeout", "2s"]].concat();
     draw(&out, "stop", &run(&dir, &["move", "-n", "edge"], &stopped, 5)?)?;
     draw(&out, "status", &run(&dir, &["status"], &[], 0)?)
 }

@@ -101,7 +101,7 @@ async fn a_source_handed_over_in_a_directory_is_released_once_that_is_imported()
         again.iter().zip([resume, rollback]).all(|(again, before)| again.starts_with(before)),
         "{again:?}"
     );
-    let refused = out.run(&["rollback", "--target-gone"]).await.unwrap().ends_with(3).unwrap();
+    let refused = out.run(&["rollback", "--without-target"]).await.unwrap().ends_with(3).unwrap();
     let again = offered(&refused.document().unwrap());
     assert!(again.iter().any(|again| again.starts_with(undo)), "{again:?}");
     same(waits.clone(), all(source, &["shop"]).await);

@@ -32,7 +32,7 @@ async fn suspended_run_writes_nothing_after_takeover() {
 
     let status = stage.host.run(&["status"]).await.unwrap().done().unwrap();
     assert_eq!(status["moves"][0]["record"]["phase"], "Copied");
-    let report = stage.host.run(&["resume", "--take-over"]).await.unwrap().done().unwrap();
+    let report = stage.host.run(&["resume", "--break-lease"]).await.unwrap().done().unwrap();
     assert_eq!(report["outcome"], "Moved");
     let after = all(&stage.pair.target, &["shop"]).await;
     same(before, after.clone());

@@ -124,8 +124,8 @@ async fn resume_after_each_death(points: Vec<Point>, round_trip: Duration) {
         let found = case.die(&stage).await;
         let go_on = match &found {
             // Nothing was recorded: repeat the same command.
-            None => [&moving(namespace)[..], &["--take-over"]].concat(),
-            Some((id, _)) => vec!["resume", "--take-over", "--move", id],
+            None => [&moving(namespace)[..], &["--break-lease"]].concat(),
+            Some((id, _)) => vec!["resume", "--break-lease", "--move", id],
         };
         case.wired.host.run(&go_on).await.unwrap().done().unwrap();
         same(before, all(&stage.pair.target, &[namespace]).await);
@@ -172,7 +172,7 @@ async fn a_move_killed_before_the_commit_is_rolled_back_without_a_trace() {
         let before = all(&stage.pair.source, &[namespace]).await;
         match case.die(&stage).await {
             None => {
-                case.wired.host.run(&["rollback", "--take-over"]).await.unwrap().ends_with(7).unwrap();
+                case.wired.host.run(&["rollback", "--break-lease"]).await.unwrap().ends_with(7).unwrap();
                 // A lease without a record locks nobody out for long: the next move of the namespace takes it, or it stays.
                 let left = state::belongings(&stage.pair.source).await.unwrap();
                 let lease = format!("pivot-host.ns.{namespace}");
@@ -181,7 +181,7 @@ async fn a_move_killed_before_the_commit_is_rolled_back_without_a_trace() {
                 leases.delete(&lease, &DeleteParams::default()).await.unwrap();
             }
             Some((id, _)) => {
-                let words = ["rollback", "--take-over", "--move", &id];
+                let words = ["rollback", "--break-lease", "--move", &id];
                 case.wired.host.run(&words).await.unwrap().ends_with(0).unwrap();
             }
         }

@@ -121,11 +121,11 @@ async fn what_is_carried_along_is_on_both_sides_there_and_back() {
     source.apply_values(objects.collect()).await.unwrap();
     let before = all(source, &both).await;
     let flags = [
-        "--carry",
+        "--also-copy",
         "Policy.example.org/shop/strict",
-        "--carry",
+        "--also-copy",
         "ConfigMap",
-        "--carry",
+        "--also-copy",
         "Secret/vault/credentials",
     ];
     let command =
@@ -137,9 +137,9 @@ async fn what_is_carried_along_is_on_both_sides_there_and_back() {
         ("Policy.example.org/shop/below", "owner-outside"),
     ] {
         let more = if expected == "owner-outside" {
-            vec!["--carry", more, "--exclude", "Policy.example.org/shop/strict"]
+            vec!["--also-copy", more, "--exclude", "Policy.example.org/shop/strict"]
         } else {
-            vec!["--carry", more]
+            vec!["--also-copy", more]
         };
         let refused =
             stage.host.run(&command(&more)).await.unwrap().ends_with(3).unwrap().document().unwrap();
@@ -205,7 +205,7 @@ async fn what_is_added_is_in_the_target_and_a_rollback_removes_it() {
     let (good, other) =
         (file("good.yaml", &installed()), file("other.yaml", &installed().replace("all", "none")));
     let command = |file: &str| {
-        let words = [&["move", "-n", NAMESPACE, "--add", file][..], &WITHOUT_PLUGIN].concat();
+        let words = [&["move", "-n", NAMESPACE, "--with-manifest", file][..], &WITHOUT_PLUGIN].concat();
         words.into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     let run = async |words: &[String]| {
@@ -232,13 +232,13 @@ async fn what_is_added_is_in_the_target_and_a_rollback_removes_it() {
     let rule = wired.target.faults().add(refuses);
     let stopped = run(&command(&good)).await.ends_with(4).unwrap().document().unwrap();
     let resume = stopped["next"][0].as_str().unwrap();
-    assert!(resume.contains(" resume ") && resume.contains(&format!(" --add {good} ")), "{resume}");
+    assert!(resume.contains(" resume ") && resume.contains(&format!(" --with-manifest {good} ")), "{resume}");
     let added = |dump: &Dump| of(dump, |_, name| name == "added").len();
     assert_eq!((added(&all(source, &both).await), added(&all(target, &both).await)), (0, 3));
-    for flags in [&[][..], &["--add", &other]] {
+    for flags in [&[][..], &["--with-manifest", &other]] {
         let words = [&["resume"][..], flags].concat();
         let refused = wired.host.run(&words).await.unwrap().ends_with(3).unwrap();
-        assert!(refused.stderr.contains("(--add, --plan)"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("(--with-manifest, --plan)"), "{}", refused.stderr);
     }
     wired.host.run(&["rollback"]).await.unwrap().done().unwrap();
     state::until_gone(target, "extra").await.unwrap();

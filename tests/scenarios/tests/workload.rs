@@ -110,11 +110,11 @@ async fn a_move_waits_for_the_cluster_that_is_still_being_built() {
     let go = |wait: &'static str| {
         [&["move", "--to-workload", "c", "-n", "shop", wait][..], &shape::WITHOUT_PLUGIN].concat()
     };
-    let late = host.run(&go("--wait=1s")).await.unwrap().ends_with(8).unwrap().stderr;
+    let late = host.run(&go("--wait-for-provisioning=1s")).await.unwrap().ends_with(8).unwrap().stderr;
     assert!(late.contains("of waiting to begin: source: Secret shop/c-kubeconfig"), "{late}");
     same(building, all(&stage.pair.source, &["shop"]).await);
 
-    let mut run = host.start(&go("--wait")).await.unwrap();
+    let mut run = host.start(&go("--wait-for-provisioning")).await.unwrap();
     run.until_it_says("waiting to begin: source: Secret shop/c-kubeconfig doesn't exist").await.unwrap();
     (kubeconfig.metadata.uid, kubeconfig.metadata.resource_version) = (None, None);
     secrets.create(&Default::default(), &kubeconfig).await.unwrap();
@@ -181,7 +181,7 @@ async fn killed_anywhere_the_source_alone_leads_to_the_target_until_all_else_is_
             assert!(next.contains(&format!("--to-workload {workload}")), "{next}");
         }
         let id = own["record"]["moveId"].as_str().unwrap();
-        host.run(&[&["resume", "--take-over", "--move", id], to].concat()).await.unwrap().done().unwrap();
+        host.run(&[&["resume", "--break-lease", "--move", id], to].concat()).await.unwrap().done().unwrap();
         same(before, all(&stage.pair.target, &[namespace]).await);
         assert!(all(&stage.pair.source, &[namespace]).await.is_empty(), "{point}");
     });

@@ -135,7 +135,7 @@ pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> 
         }
         if !matches!(source, SourceEnd::Kube(_)) {
             return usage(
-                "--to-workload reads a kubeconfig from the source cluster, so --from-directory and --source-gone need --to-kubeconfig",
+                "--to-workload reads a kubeconfig from the source cluster, so --from-directory and --without-source need --to-kubeconfig",
             );
         }
     }

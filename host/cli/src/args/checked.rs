@@ -128,10 +128,10 @@ impl Choices {
 
     /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
     pub(crate) fn decided(&self) -> Vec<String> {
-        let gone = self.options.source_gone.then(|| "--source-gone".to_owned());
-        let usual = Options::new(self.options.scope.clone()).settle_concurrency;
-        let at_once = (self.options.settle_concurrency != usual)
-            .then(|| ["--settle-concurrency".to_owned(), self.options.settle_concurrency.to_string()]);
+        let gone = self.options.without_source.then(|| "--without-source".to_owned());
+        let usual = Options::new(self.options.scope.clone()).unpause_batch;
+        let at_once = (self.options.unpause_batch != usual)
+            .then(|| ["--unpause-batch".to_owned(), self.options.unpause_batch.to_string()]);
         let mut accepted = self.options.accept.clone();
         accepted.remove(Risk::MaybeImported);
         let accepted = risks::words(&accepted);
@@ -160,7 +160,7 @@ fn task(verb: Verb) -> Result<Task> {
             }
         }
         Verb::Move(typed) => {
-            let MoveOrAsk { what, dry_run, plan, wait, kept } = *typed;
+            let MoveOrAsk { what, dry_run, plan, wait_for_provisioning, kept } = *typed;
             let report = reported(kept)?;
             if dry_run.is_some() && report.is_some() {
                 return usage("--report is about a move; a dry run has a page of its own: -o html");
@@ -169,7 +169,9 @@ fn task(verb: Verb) -> Result<Task> {
                 Some(Dry::Plan) => Task::Plan(moving(what, DryRun::Plan)?),
                 Some(Dry::Server) => Task::Plan(moving(what, DryRun::Server)?),
                 None => {
-                    let wait = wait.map(|typed| duration("--wait", &typed)).transpose()?;
+                    let wait = wait_for_provisioning
+                        .map(|typed| duration("--wait-for-provisioning", &typed))
+                        .transpose()?;
                     Task::Move(Choices { plan, report, wait, ..moving(what, DryRun::Off)? })
                 }
             }
@@ -177,18 +179,34 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Status(connection) => Task::Status(about_a_move(*connection, false, None)?),
         Verb::Resume(typed) => Task::Resume(resuming(*typed)?),
         Verb::Rollback(typed) => {
-            let Rollback { connection, which, taking, target_gone, accept, source_gone, unpause, with, kept } =
-                *typed;
+            let Rollback {
+                connection,
+                which,
+                taking,
+                without_target,
+                accept,
+                without_source,
+                unpause,
+                with,
+                kept,
+            } = *typed;
             let accept = accepted_risks(&accept, &risks::OF_ROLLBACKS)?;
-            let (Which { which }, Taking { take_over }) = (which, taking);
+            let (Which { which }, Taking { break_lease }) = (which, taking);
             // What was imported nowhere has no target, unless one is named to be asked.
-            let target_gone =
-                target_gone || (accept.contains(Risk::MaybeImported) && !names_target(&connection));
-            let gone = target_gone.then_some(Side::Target).or(source_gone.then_some(Side::Source));
+            let without_target =
+                without_target || (accept.contains(Risk::MaybeImported) && !names_target(&connection));
+            let gone = without_target.then_some(Side::Target).or(without_source.then_some(Side::Source));
             let choices = about_a_move(connection, true, gone)?;
             let unpause = full_names("--unpause", &unpause)?;
-            let options =
-                Options { which, take_over, target_gone, accept, source_gone, unpause, ..choices.options };
+            let options = Options {
+                which,
+                break_lease,
+                without_target,
+                accept,
+                without_source,
+                unpause,
+                ..choices.options
+            };
             Task::Rollback(Choices { options, report: reported(kept)?, with, ..choices })
         }
         Verb::Describe(Describe::Cluster(typed)) => Task::Describe(description(*typed)?),
@@ -259,15 +277,15 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         cluster,
         map_namespace,
         exclude,
-        carry,
-        add,
+        also_copy,
+        with_manifest,
         allow_empty,
         accept,
         waits,
         taking,
         with,
     } = typed;
-    let Taking { take_over } = taking;
+    let Taking { break_lease } = taking;
     let mut ends = ends(&connection, None)?;
     match (&ends.target, dry_run) {
         (TargetEnd::None, DryRun::Off) => {
@@ -310,7 +328,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         namespaces: Namespaces::All,
         clusters: Default::default(),
         exclude: parts("--exclude", &exclude)?,
-        carry: parts("--carry", &carry)?,
+        carry: parts("--also-copy", &also_copy)?,
         // Filled in when the files are read.
         added: Default::default(),
         namespace_map: namespace_map(&map_namespace, &connection.record_namespace)?,
@@ -320,7 +338,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         record_namespace: connection.record_namespace.clone(),
         dry_run,
         accept,
-        take_over,
+        break_lease,
         handover,
         ..Options::new(scope)
     };
@@ -337,7 +355,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         wait,
         namespace,
         clusters,
-        add,
+        add: with_manifest,
         with,
         options,
     })
@@ -348,40 +366,40 @@ fn resuming(typed: Resume) -> Result<Choices> {
         connection,
         which,
         imported,
-        add,
+        with_manifest,
         plan,
         accept,
         waits,
         taking,
         with,
-        source_gone,
+        without_source,
         unpause,
         kept,
     } = typed;
     let Which { which } = which;
-    let Taking { take_over } = taking;
-    let choices = about_a_move(connection, true, source_gone.then_some(Side::Source))?;
+    let Taking { break_lease } = taking;
+    let choices = about_a_move(connection, true, without_source.then_some(Side::Source))?;
     if imported && !matches!(choices.ends.target, TargetEnd::Kube(_) | TargetEnd::Workload(_)) {
         return usage(
             "--imported needs the cluster that imported the directory: --to-kubeconfig or --to-workload",
         );
     }
     let accept = accepted_risks(&accept, &risks::OF_RESUMES)?;
-    if source_gone && accept.contains(Risk::WorldChanged) {
-        return usage("--accept world-changed goes back to the source, so it excludes --source-gone");
+    if without_source && accept.contains(Risk::WorldChanged) {
+        return usage("--accept world-changed goes back to the source, so it excludes --without-source");
     }
     let options = Options {
         which,
         imported,
         accept,
-        take_over,
-        source_gone,
+        break_lease,
+        without_source,
         unpause: full_names("--unpause", &unpause)?,
         ..choices.options
     };
     let report = reported(kept)?;
     let options = waiting(options, &waits)?;
-    Ok(Choices { options, add, plan, with, report, ..choices })
+    Ok(Choices { options, add: with_manifest, plan, with, report, ..choices })
 }
 
 /// The choices for commands about a move under way: its record has the rest.
@@ -401,7 +419,7 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
         }
         TargetEnd::Directory(_) if gone == Some(Side::Source) => {
             return usage(
-                "a move into a directory leaves the source unchanged, so --source-gone doesn't apply",
+                "a move into a directory leaves the source unchanged, so --without-source doesn't apply",
             );
         }
         _ => {}
@@ -431,12 +449,12 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
 }
 
 fn waiting(options: Options, waits: &Waits) -> Result<Options> {
-    let Waits { pause_timeout, gate_timeout, timeout, settle_concurrency, stop_before } = waits;
+    let Waits { pause_timeout, check_timeout, takeover_timeout, unpause_batch, stop_before } = waits;
     Ok(Options {
         pause_timeout: duration("--pause-timeout", pause_timeout)?,
-        gate_timeout: duration("--gate-timeout", gate_timeout)?,
-        verify_timeout: duration("--timeout", timeout)?,
-        settle_concurrency: usize::from(*settle_concurrency),
+        check_timeout: duration("--check-timeout", check_timeout)?,
+        takeover_timeout: duration("--takeover-timeout", takeover_timeout)?,
+        unpause_batch: usize::from(*unpause_batch),
         stop_before_release: *stop_before == Some(StopStep::Release),
         ..options
     })

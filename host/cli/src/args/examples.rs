@@ -96,7 +96,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             (
                 "With what an installer wants there beside it",
-                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --add bom.yaml",
+                "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --with-manifest bom.yaml",
             ),
             (
                 "From a bootstrap cluster into the cluster that it made",
@@ -141,7 +141,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             (
                 "Finish a committed move whose source is lost for good",
-                "pivot-host resume --source-gone --to-kubeconfig prod.kubeconfig --plugins plugins",
+                "pivot-host resume --without-source --to-kubeconfig prod.kubeconfig --plugins plugins",
             ),
             (
                 "Release a source that was handed over in a directory",
@@ -155,7 +155,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             (
                 "The same where the target is lost for good",
-                "pivot-host rollback --target-gone --kubeconfig boot.kubeconfig",
+                "pivot-host rollback --without-target --kubeconfig boot.kubeconfig",
             ),
             (
                 "Resume a source that was handed over in a directory, which nobody imported",

@@ -198,10 +198,10 @@ pub(crate) struct Move {
     ///
     /// `KIND.group/NS/*` is all of a namespace; `:LABEL=VALUE` or `:LABEL` behind it, or behind a kind, is what has that label.
     #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What moves")]
-    pub(crate) carry: Vec<String>,
+    pub(crate) also_copy: Vec<String>,
     /// Create the objects in this file (YAML or JSON) in the target too, beside the copies; can be repeated
     #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "What moves")]
-    pub(crate) add: Vec<PathBuf>,
+    pub(crate) with_manifest: Vec<PathBuf>,
     /// Exit 0 if there is nothing to move
     #[arg(long, help_heading = "What moves")]
     pub(crate) allow_empty: bool,
@@ -279,7 +279,7 @@ pub(crate) struct MoveOrAsk {
         value_name = "FILE",
         help_heading = "What moves",
         conflicts_with_all = [
-            "dry_run", "namespace", "all_namespaces", "handover", "cluster", "map_namespace", "exclude", "carry", "accept",
+            "dry_run", "namespace", "all_namespaces", "handover", "cluster", "map_namespace", "exclude", "also_copy", "accept",
         ]
     )]
     pub(crate) plan: Option<PathBuf>,
@@ -293,7 +293,7 @@ pub(crate) struct MoveOrAsk {
         default_missing_value = "1h",
         conflicts_with_all = ["dry_run", "plan"]
     )]
-    pub(crate) wait: Option<String>,
+    pub(crate) wait_for_provisioning: Option<String>,
     #[command(flatten)]
     pub(crate) kept: Kept,
 }
@@ -315,14 +315,14 @@ pub(crate) struct Waits {
     pub(crate) pause_timeout: String,
     /// How long to wait for plugin checks
     #[arg(long, value_name = "DURATION", default_value = "10m")]
-    pub(crate) gate_timeout: String,
+    pub(crate) check_timeout: String,
     /// How long to wait for the target's controllers to take over
     #[arg(long, value_name = "DURATION", default_value = "10m")]
-    pub(crate) timeout: String,
+    pub(crate) takeover_timeout: String,
     /// How many held objects, such as hosts, to release at once at most: first one, then two, four, and so on while all goes
     /// well
     #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u8).range(1..=64))]
-    pub(crate) settle_concurrency: u8,
+    pub(crate) unpause_batch: u8,
     /// Stop once the target has taken over, while the source still has everything: back the target up, then `resume`
     #[arg(long, value_enum, value_name = "STEP")]
     pub(crate) stop_before: Option<StopStep>,
@@ -340,7 +340,7 @@ pub(crate) enum StopStep {
 pub(crate) struct Taking {
     /// Take over the lock of a run that is known to be dead, without watching it first
     #[arg(long)]
-    pub(crate) take_over: bool,
+    pub(crate) break_lease: bool,
 }
 
 /// Which move is meant.
@@ -418,7 +418,7 @@ pub(crate) struct Resume {
     pub(crate) imported: bool,
     /// Before the point of no return: the same files of objects to add as the move began with; can be repeated
     #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "Which move")]
-    pub(crate) add: Vec<PathBuf>,
+    pub(crate) with_manifest: Vec<PathBuf>,
     /// The saved plan that the move was begun with; needed before the point of no return, and what it decides counts after it, too
     #[arg(long, value_name = "FILE", help_heading = "Which move")]
     pub(crate) plan: Option<PathBuf>,
@@ -433,7 +433,7 @@ pub(crate) struct Resume {
     pub(crate) with: With,
     /// After the point of no return: finish without the source, which can no longer be reached
     #[arg(long, help_heading = "Another run, other plugins")]
-    pub(crate) source_gone: bool,
+    pub(crate) without_source: bool,
     /// With --accept world-changed: unpause this Cluster, whose machines you have compared; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
     pub(crate) unpause: Vec<String>,
@@ -451,13 +451,13 @@ pub(crate) struct Rollback {
     pub(crate) taking: Taking,
     /// Unpause the source without the target, which can no longer be reached
     #[arg(long, help_heading = "Another run, other plugins")]
-    pub(crate) target_gone: bool,
+    pub(crate) without_target: bool,
     /// Accept a risk by the code that a stop prints; `explain CODE` describes it
-    #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_ROLLBACKS), hide_possible_values = true, conflicts_with = "target_gone", help_heading = "Risks")]
+    #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_ROLLBACKS), hide_possible_values = true, conflicts_with = "without_target", help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     /// Remove what came from a directory that can no longer be read
-    #[arg(long, conflicts_with_all = ["target_gone", "accept"], help_heading = "Another run, other plugins")]
-    pub(crate) source_gone: bool,
+    #[arg(long, conflicts_with_all = ["without_target", "accept"], help_heading = "Another run, other plugins")]
+    pub(crate) without_source: bool,
     /// With --accept world-changed: unpause this Cluster, whose machines you have compared; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
     pub(crate) unpause: Vec<String>,

@@ -13,7 +13,7 @@ pub(crate) struct With {
     pub(crate) plugins: Option<PathBuf>,
     /// Accept plugins that are not in plugins.lock, or have another digest there: for development
     #[arg(long, requires = "plugins")]
-    pub(crate) unlocked: bool,
+    pub(crate) allow_unlocked: bool,
     /// Refuse plugins that are there and not enabled, and a directory that others may write
     #[arg(long, requires = "plugins")]
     pub(crate) strict: bool,

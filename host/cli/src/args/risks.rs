@@ -41,8 +41,16 @@ pub(super) const OF_ROLLBACKS: [Risk; 2] = [Risk::MaybeImported, Risk::WorldChan
 
 /// Flags that accept a risk, or leave out what would show one: they are typed on purpose. No mistyped flag is answered with one of
 /// them, and no variable sets one.
-pub(super) const RISKY_FLAGS: [&str; 8] =
-    ["accept", "handover", "imported", "source-gone", "take-over", "target-gone", "unlocked", "unpause"];
+pub(super) const RISKY_FLAGS: [&str; 8] = [
+    "accept",
+    "handover",
+    "imported",
+    "without-source",
+    "break-lease",
+    "without-target",
+    "allow-unlocked",
+    "unpause",
+];
 
 /// Flags by which other programs ask nothing any more.
 const UNQUESTIONED: [&str; 2] = ["--force", "--yes"];
@@ -109,9 +117,9 @@ pub(crate) fn risk(code: &str) -> Result<Risk> {
 /// The flag that accepts a risk.
 pub(crate) fn to_accept(risk: Risk) -> String {
     match risk {
-        Risk::LeaseBroken => "--take-over".to_owned(),
-        Risk::WithoutSource => "--source-gone".to_owned(),
-        Risk::WithoutTarget => "--target-gone".to_owned(),
+        Risk::LeaseBroken => "--break-lease".to_owned(),
+        Risk::WithoutSource => "--without-source".to_owned(),
+        Risk::WithoutTarget => "--without-target".to_owned(),
         _ if risk.takes_kinds() => format!("--accept {risk}=KIND.group"),
         _ => format!("--accept {risk}"),
     }

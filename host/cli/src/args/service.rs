@@ -41,7 +41,7 @@ pub(crate) struct Controlled {
     /// KIND.group, KIND.group/NS/NAME, KIND.group:LABEL=VALUE or KIND.group/NS/*:LABEL=VALUE; can be repeated. A Pivot can carry what is
     /// in its own namespace; this is for the rest: credentials, classes and policies that each cluster needs. They stay where they are.
     #[arg(long, value_name = "PART", value_parser = typed::part)]
-    pub(crate) carry: Vec<Part>,
+    pub(crate) also_copy: Vec<Part>,
     /// Let kubeconfigs in Secrets lead to this network of special addresses (127.0.0.0/8); can be repeated
     ///
     /// Otherwise no kubeconfig in a Secret leads to addresses of the controller's own machine, its link or its cloud's metadata service.
@@ -93,7 +93,7 @@ pub(crate) enum ControllerVerb {
         agents_secret: Option<String>,
         /// Let it carry this along with every move out of the cluster; can be repeated
         #[arg(long, value_name = "PART", value_parser = typed::part)]
-        carry: Vec<Part>,
+        also_copy: Vec<Part>,
     },
 }
 

@@ -157,18 +157,20 @@ fn parts_are_kinds_or_objects() {
     );
     let excluded: Vec<_> = excluded.options(None).scope.exclude.iter().map(ToString::to_string).collect();
     assert_eq!(excluded, ["Secret", "Identity.g.io/i", "Pool.g.io/ns/p"]);
-    let added = choices("pivot-host move --to-kubeconfig b --add bom.yaml --add out/pull.json");
+    let added =
+        choices("pivot-host move --to-kubeconfig b --with-manifest bom.yaml --with-manifest out/pull.json");
     assert_eq!(added.add, ["bom.yaml", "out/pull.json"].map(PathBuf::from));
-    let resumed = choices("pivot-host resume --to-kubeconfig b --add bom.yaml");
+    let resumed = choices("pivot-host resume --to-kubeconfig b --with-manifest bom.yaml");
     assert_eq!(resumed.add, [PathBuf::from("bom.yaml")]);
-    assert!(parsed("pivot-host rollback --to-kubeconfig b --add bom.yaml").is_err());
-    let carried = choices("pivot-host move --to-kubeconfig b --carry ConfigMap/ns/bom --carry Secret");
+    assert!(parsed("pivot-host rollback --to-kubeconfig b --with-manifest bom.yaml").is_err());
+    let carried =
+        choices("pivot-host move --to-kubeconfig b --also-copy ConfigMap/ns/bom --also-copy Secret");
     let carried: Vec<_> = carried.options(None).scope.carry.iter().map(ToString::to_string).collect();
     assert_eq!(carried, ["ConfigMap/ns/bom", "Secret"]);
     refused(
-        "pivot-host move --to-kubeconfig b --carry secrets",
+        "pivot-host move --to-kubeconfig b --also-copy secrets",
         &expect![[
-            r#"--carry "secrets": not a kind; write it as in manifests, like Machine.cluster.x-k8s.io/NAMESPACE/NAME"#
+            r#"--also-copy "secrets": not a kind; write it as in manifests, like Machine.cluster.x-k8s.io/NAMESPACE/NAME"#
         ]],
     );
     for (typed, expected) in [
@@ -249,7 +251,7 @@ fn w2_a_dry_run_is_a_plan() {
 fn accepted_risks_reach_the_options() {
     let choices = choices(
         "pivot-host move --to-kubeconfig b -A --accept owner-dropped=A.g --accept owner-dropped=C.g --accept dependents-lost=D \
-         --accept already-paused --accept existing-differs --accept unverified=E.g --map-namespace x=y,a=b --take-over --allow-empty",
+         --accept already-paused --accept existing-differs --accept unverified=E.g --map-namespace x=y,a=b --break-lease --allow-empty",
     );
     let options = choices.options(None);
     let of_scope = [
@@ -266,19 +268,19 @@ fn accepted_risks_reach_the_options() {
     let of_run = ["--accept", "existing-differs", "--accept", "unverified=E.g"];
     assert_eq!(super::risks::words(&options.accept), of_run);
     assert_eq!(options.scope.namespace_map.to_string(), "a as b, x as y");
-    assert!(options.take_over && choices.allow_empty);
+    assert!(options.break_lease && choices.allow_empty);
     assert_eq!(options.scope.namespaces, Namespaces::All);
 }
 
 #[test]
 fn waiting_is_said_as_people_say_it() {
     let options = choices(
-        "pivot-host move --to-kubeconfig b --pause-timeout 90 --gate-timeout 1h30m --timeout 2m \
-         --accept pause-unchecked --accept takeover-unchecked --settle-concurrency 1 --accept unverified=A.g --accept unverified=B.g --stop-before release",
+        "pivot-host move --to-kubeconfig b --pause-timeout 90 --check-timeout 1h30m --takeover-timeout 2m \
+         --accept pause-unchecked --accept takeover-unchecked --unpause-batch 1 --accept unverified=A.g --accept unverified=B.g --stop-before release",
     );
     // A run that resumes the move gets the same flags, but doesn't stop where this one did.
     let decided = [
-        "--settle-concurrency",
+        "--unpause-batch",
         "1",
         "--accept",
         "pause-unchecked",
@@ -292,48 +294,41 @@ fn waiting_is_said_as_people_say_it() {
     assert_eq!(options.decided(), decided);
     let options = options.options(None);
     assert_eq!(options.pause_timeout, Duration::from_secs(90));
-    assert_eq!(options.gate_timeout, Duration::from_secs(5400));
-    assert_eq!(options.verify_timeout, Duration::from_secs(120));
+    assert_eq!(options.check_timeout, Duration::from_secs(5400));
+    assert_eq!(options.takeover_timeout, Duration::from_secs(120));
     assert!(options.stop_before_release);
 }
 
 #[test]
 fn how_many_are_released_at_once_has_a_default_and_bounds() {
     for verb in ["move --to-kubeconfig b", "resume --to-kubeconfig b", "plan"] {
-        let at_once = |flag| choices(&format!("pivot-host {verb} {flag}")).options(None).settle_concurrency;
-        assert_eq!(
-            ["", "--settle-concurrency 1", "--settle-concurrency 64"].map(at_once),
-            [8, 1, 64],
-            "{verb}"
-        );
+        let at_once = |flag| choices(&format!("pivot-host {verb} {flag}")).options(None).unpause_batch;
+        assert_eq!(["", "--unpause-batch 1", "--unpause-batch 64"].map(at_once), [8, 1, 64], "{verb}");
     }
     for value in ["0", "65", "many", "-1"] {
         let refused =
-            parsed(&format!("pivot-host move --to-kubeconfig b --settle-concurrency={value}")).unwrap_err();
-        assert!(
-            refused.contains(&format!("invalid value '{value}' for '--settle-concurrency <N>'")),
-            "{refused}"
-        );
+            parsed(&format!("pivot-host move --to-kubeconfig b --unpause-batch={value}")).unwrap_err();
+        assert!(refused.contains(&format!("invalid value '{value}' for '--unpause-batch <N>'")), "{refused}");
     }
 }
 
 #[test]
 fn a_resumed_move_takes_its_own_flags() {
     let Task::Resume(choices) = meant(
-        "pivot-host resume --to-kubeconfig b --source-gone --accept plugins-changed --record-namespace r",
+        "pivot-host resume --to-kubeconfig b --without-source --accept plugins-changed --record-namespace r",
     ) else {
         panic!()
     };
     let options = choices.options(None);
-    assert!(options.source_gone && options.accept.contains(Risk::PluginsChanged));
+    assert!(options.without_source && options.accept.contains(Risk::PluginsChanged));
     assert_eq!(options.record_namespace, "r");
     assert!(matches!(choices.ends.source, SourceEnd::Gone));
 }
 
 #[test]
 fn a_rollback_does_not_need_a_target_that_is_gone() {
-    let choices = choices("pivot-host rollback --kubeconfig a --target-gone");
-    assert!(choices.options(None).target_gone);
+    let choices = choices("pivot-host rollback --kubeconfig a --without-target");
+    assert!(choices.options(None).without_target);
     assert!(matches!(choices.ends.target, TargetEnd::Gone));
 }
 
@@ -352,7 +347,7 @@ fn unpaused_clusters_are_named_in_full() {
             &format!("{line} --unpause ns/../c"),
             &expect![[r#"--unpause "ns/../c": write NAMESPACE/NAME"#]],
         );
-        let gone = parsed(&format!("{line} --source-gone")).map(check);
+        let gone = parsed(&format!("{line} --without-source")).map(check);
         assert!(!matches!(gone, Ok(Ok(_))), "{verb}");
     }
     let other = check(parsed("pivot-host move --to-kubeconfig b --accept world-changed").unwrap());
@@ -365,7 +360,7 @@ fn a_handover_ends_with_the_cluster_that_imported_it_or_with_none() {
     assert!(options("pivot-host move --kubeconfig a --to-directory d --handover").handover);
     assert!(options("pivot-host resume --kubeconfig a --to-kubeconfig b --imported").imported);
     let rollback = options("pivot-host rollback --kubeconfig a --accept maybe-imported");
-    assert!(rollback.accept.contains(Risk::MaybeImported) && rollback.target_gone);
+    assert!(rollback.accept.contains(Risk::MaybeImported) && rollback.without_target);
     assert!(options("pivot-host resume --kubeconfig a --to-workload ns/c --imported").imported);
     let accepted = options(
         "pivot-host resume --kubeconfig a --to-kubeconfig b --imported --accept copy-changed=A.g --accept copy-changed=B.g",
@@ -376,7 +371,7 @@ fn a_handover_ends_with_the_cluster_that_imported_it_or_with_none() {
         let rollback =
             options(&format!("pivot-host rollback --kubeconfig a --accept maybe-imported {target}"));
         assert!(
-            rollback.accept.contains(Risk::MaybeImported) && !rollback.target_gone,
+            rollback.accept.contains(Risk::MaybeImported) && !rollback.without_target,
             "{target}: it is asked"
         );
     }
@@ -392,8 +387,8 @@ fn a_handover_ends_with_the_cluster_that_imported_it_or_with_none() {
     );
     for line in [
         "pivot-host move --to-kubeconfig b --handover",
-        "pivot-host rollback --kubeconfig a --accept maybe-imported --target-gone",
-        "pivot-host rollback --kubeconfig a --accept maybe-imported --source-gone",
+        "pivot-host rollback --kubeconfig a --accept maybe-imported --without-target",
+        "pivot-host rollback --kubeconfig a --accept maybe-imported --without-source",
         "pivot-host rollback --kubeconfig a --to-kubeconfig b --imported",
     ] {
         assert!(parsed(line).is_err(), "{line}");
@@ -438,8 +433,8 @@ fn what_makes_no_sense_is_said() {
         &expect!["--dry-run=server asks the target's server, so it needs --to-kubeconfig or --to-workload"],
     );
     refused(
-        "pivot-host plan --timeout soon",
-        &expect![[r#"--timeout "soon" is not a duration; write 90s, 5m or 1h30m"#]],
+        "pivot-host plan --takeover-timeout soon",
+        &expect![[r#"--takeover-timeout "soon" is not a duration; write 90s, 5m or 1h30m"#]],
     );
     for (accept, why) in [
         (
@@ -525,11 +520,11 @@ fn a_workload_cluster_is_the_only_target_and_needs_its_source() {
             ],
         );
     }
-    for line in ["plan --from-directory d", "resume --source-gone"] {
+    for line in ["plan --from-directory d", "resume --without-source"] {
         refused(
             &format!("pivot-host {line} --to-workload c"),
             &expect![
-                "--to-workload reads a kubeconfig from the source cluster, so --from-directory and --source-gone need --to-kubeconfig"
+                "--to-workload reads a kubeconfig from the source cluster, so --from-directory and --without-source need --to-kubeconfig"
             ],
         );
     }

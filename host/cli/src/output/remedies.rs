@@ -186,7 +186,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
             format!("exclude what you may have meant: {}", some_of(&flags, EXCLUDED))
         }
         Remedy::LeaveOutExclude { parts } => leave_out(parts, "--exclude"),
-        Remedy::LeaveOutCarry { parts } => leave_out(parts, "--carry"),
+        Remedy::LeaveOutCarry { parts } => leave_out(parts, "--also-copy"),
         Remedy::NameOtherClusters => {
             "to leave a Cluster where it is, name those that move: --cluster NAMESPACE/NAME".to_owned()
         }
@@ -351,7 +351,7 @@ mod tests {
         check(&[Remedy::AcceptUnverified { kind: kind("A") }], "accept that: --accept unverified=A.g.io");
         check(
             &["find out who".into(), Remedy::ResumeWithoutSource],
-            "find out who, or end the move and leave the source as it is: resume with --source-gone",
+            "find out who, or end the move and leave the source as it is: resume with --without-source",
         );
         let reach = |namespace: Option<&str>| Remedy::GrantReach {
             plugin: "p".into(),
@@ -375,7 +375,10 @@ mod tests {
             ],
             "exclude that too: --exclude A.g.io/ns/a --exclude A.g.io/ns/b, or leave out --exclude B.g.io",
         );
-        check(&[Remedy::LeaveOutCarry { parts: [Part::all(kind("B"))].into() }], "leave out --carry B.g.io");
+        check(
+            &[Remedy::LeaveOutCarry { parts: [Part::all(kind("B"))].into() }],
+            "leave out --also-copy B.g.io",
+        );
         check(&[Remedy::ExcludeToo { objects: many }], "exclude that too: --exclude A.g.io");
         check(
             &["make them equal".into(), Remedy::UseExisting],
@@ -544,7 +547,7 @@ mod tests {
                 let verb = match (flag.as_str(), code) {
                     (_, "maybe-imported") => "rollback",
                     (_, "plugins-changed" | "copy-changed" | "world-changed")
-                    | ("--source-gone" | "--unpause", _) => "resume",
+                    | ("--without-source" | "--unpause", _) => "resume",
                     _ => "move",
                 };
                 let side = if flag == "--to-kubeconfig" { "--kubeconfig" } else { "--to-kubeconfig" };

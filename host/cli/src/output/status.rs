@@ -325,7 +325,7 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
             "name its target too (--to-kubeconfig, --to-kubeconfig-context) to see the next commands"
         }
         Some(Side::Source) if one.record.is_of_files() => {
-            "name this cluster with --to-kubeconfig and the files with --from-directory to see the next commands; without them, `rollback --source-gone`"
+            "name this cluster with --to-kubeconfig and the files with --from-directory to see the next commands; without them, `rollback --without-source`"
         }
         Some(Side::Source) => {
             "name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands"

@@ -95,7 +95,7 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
             Text::from(format!("{stop}: name that with {flag}, or roll it back first"))
         }
         Failure::Inputs(why) => Text::from(format!(
-            "{why}; resume with the files that it was begun with (--add, --plan), or roll back, which needs none"
+            "{why}; resume with the files that it was begun with (--with-manifest, --plan), or roll back, which needs none"
         )),
         Failure::Plugins { remedy, .. } => Text::from(format!("{stop}; {}", remedies::text(remedy))),
         failure => text(failure.lines(all)),

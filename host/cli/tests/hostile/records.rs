@@ -13,8 +13,8 @@ use crate::server::{Answer, Answers, cluster, well};
 
 const PLAN: &str = "plan --kubeconfig config -n ns";
 const STATUS: &str = "status --kubeconfig config";
-const ROLLBACK: &str = "rollback --kubeconfig config --target-gone";
-const RESUME: &str = "resume --source-gone --to-kubeconfig config";
+const ROLLBACK: &str = "rollback --kubeconfig config --without-target";
+const RESUME: &str = "resume --without-source --to-kubeconfig config";
 /// What makes no sense, where nothing was changed yet.
 const REFUSED: i32 = 3;
 /// What is read past, and what else the server says is fine.

@@ -153,7 +153,7 @@ fn without_a_place_for_its_report_nothing_begins() {
     }
     let early = of_example(
         "move",
-        &["--to-directory", &at("copy"), "--add", &at("none.yaml"), "--report", &at("early.json")],
+        &["--to-directory", &at("copy"), "--with-manifest", &at("none.yaml"), "--report", &at("early.json")],
     );
     assert_eq!(code(&early), 3, "{}", err(&early));
     let report: Value = serde_json::from_str(&fs::read_to_string(at("early.json")).unwrap()).unwrap();

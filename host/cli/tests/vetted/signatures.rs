@@ -107,7 +107,7 @@ fn signing_and_verifying_need_no_network() {
     site.host_alone(6, &["plugin", "verify", "plugins", "--trust", "trust.toml"]);
 }
 
-/// Neither `--unlocked` nor a grant waives a rule.
+/// Neither `--allow-unlocked` nor a grant waives a rule.
 // proves: T23
 #[test]
 fn a_move_and_a_lock_hold_to_the_trust_file() {
@@ -122,7 +122,7 @@ fn a_move_and_a_lock_hold_to_the_trust_file() {
     site.host(0, &lock);
     let both = lines(&site);
     site.write(STATEMENTS, &format!("{}\n", both[1]));
-    for line in [&plan[..], &[&plan[..], &["--unlocked"]].concat(), &lock] {
+    for line in [&plan[..], &[&plan[..], &["--allow-unlocked"]].concat(), &lock] {
         let said = err(&site.host(6, line));
         assert!(said.contains("1 of alice, carol missing"), "{said}");
     }
@@ -135,7 +135,7 @@ fn another_byte_of_a_component_or_a_statement_is_refused_before_it_is_compiled()
     let site = site();
     let (component, statements) = (std::fs::read(site.path(COMPONENT)).unwrap(), site.read(STATEMENTS));
     std::fs::write(site.path(COMPONENT), b"\0asm no component").unwrap();
-    let unlocked = ["plan", "--from-directory", "world", "--plugins", "plugins", "--unlocked"];
+    let unlocked = ["plan", "--from-directory", "world", "--plugins", "plugins", "--allow-unlocked"];
     site.world();
     let said = err(&site.host(6, &[&unlocked[..], &["--trust", "trust.toml"]].concat()));
     assert!(said.contains("is not trusted: ") && said.contains("line 1: about another component"), "{said}");
@@ -243,7 +243,7 @@ fn a_revoked_key_stops_a_load_and_an_expired_one_an_admission() {
     // Without a lock nothing was admitted before.
     let list = ["plugin", "list", "--plugins", "plugins", "--trust", "trust.toml"];
     site.host(0, &list);
-    let said = err(&site.host(6, &[&list[..], &["--unlocked"]].concat()));
+    let said = err(&site.host(6, &[&list[..], &["--allow-unlocked"]].concat()));
     assert!(said.contains("line 1: alice admits until 2026-01-01"), "{said}");
 
     let listed = ["plugin", "list", "--plugins", "plugins", "--trust", "trust.toml", "-o", "json"];

@@ -147,7 +147,7 @@ async fn a_pivot_carries_what_is_in_its_namespace_and_the_controller_the_rest() 
     stage.carry = BTreeSet::from([typed::part("Secret/keys/*:hand-on=yes").unwrap()]);
     let running = stage.start();
     for other in ["Secret/keys/root", "Secret/keys/*", "Secret/keys/*:hand-on", "Node/n"] {
-        stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"carry": [other], "accept": [{"code": "takeover-unchecked"}]}}));
+        stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"alsoCopy": [other], "accept": [{"code": "takeover-unchecked"}]}}));
         stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
         let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
         assert!(message.contains("a Pivot carries what is in its own namespace"), "{other}: {message}");
@@ -155,7 +155,7 @@ async fn a_pivot_carries_what_is_in_its_namespace_and_the_controller_the_rest() 
         stage.delete("a").await;
         stage.until("let go", |stage| stage.pivot("a").is_none()).await;
     }
-    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"carry": ["Secret"], "accept": [{"code": "takeover-unchecked"}]}}));
+    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"alsoCopy": ["Secret"], "accept": [{"code": "takeover-unchecked"}]}}));
     stage.until("done", |stage| stage.done("a")).await;
     let secrets = |place: &MemoryPlace| {
         let keys = place.keys().into_iter().filter(|key| key.group_kind.is_secret());
@@ -446,7 +446,7 @@ async fn requested_attempt_needs_no_change_of_the_spec() {
 #[tokio::test(start_paused = true)]
 async fn committed_pivot_continues_with_changed_options() {
     let stage = Stage::new(&["a"]);
-    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"verifyTimeoutSeconds": 86_400}}));
+    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"takeoverTimeoutSeconds": 86_400}}));
     let running = stage.start();
     let message = |stage: &Stage| stage.pivot("a").unwrap()["status"]["message"].to_string();
     stage

@@ -20,7 +20,7 @@ pub(crate) async fn two_places(
     there: &Identity,
     here: &Identity,
 ) -> Result<(), Failure> {
-    if options.source_gone || options.target_gone {
+    if options.without_source || options.without_target {
         return Ok(());
     }
     let same = match (there, here) {

@@ -11,9 +11,9 @@ use crate::options::Options;
 /// Returns an event for each accepted risk.
 pub(crate) fn accepted(options: &Options) -> Vec<Event> {
     let flags = [
-        (Risk::LeaseBroken, options.take_over),
-        (Risk::WithoutSource, options.source_gone),
-        (Risk::WithoutTarget, options.target_gone),
+        (Risk::LeaseBroken, options.break_lease),
+        (Risk::WithoutSource, options.without_source),
+        (Risk::WithoutTarget, options.without_target),
     ];
     let flags = flags.into_iter().filter(|(_, accepted)| *accepted).map(|(risk, _)| risk);
     let event = |(code, kinds): (Risk, &BTreeSet<GroupKind>)| Event::Accepted {

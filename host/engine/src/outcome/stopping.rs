@@ -42,7 +42,7 @@ fn without_inputs(active: &ActiveMove) -> bool {
 fn situation<'a>(active: &'a ActiveMove, phase: Phase, failure: &Failure, why: Why<'a>) -> Situation<'a> {
     let options = &active.job.options;
     let files = match failure {
-        _ if active.other_files || (options.source_gone && !phase.committed()) => Files::OtherSource,
+        _ if active.other_files || (options.without_source && !phase.committed()) => Files::OtherSource,
         Failure::Inputs(_) if without_inputs(active) => Files::OtherInputs,
         _ => Files::Named,
     };

@@ -36,14 +36,14 @@ impl ActiveMove {
                 KnownObjects::Copied(known) => (known, Some(known)),
                 KnownObjects::Again(known) => {
                     // Someone may have un-paused the source since the commit: then the target must not run as well.
-                    if !job.options.source_gone {
+                    if !job.options.without_source {
                         pausing::still_paused(&job, &list).await?;
                     }
                     (known, None)
                 }
             };
             // Before anything runs in the target: a run that died between the two would leave a target that may not go on.
-            if !job.options.source_gone {
+            if !job.options.without_source {
                 self.journal.seal().await?;
             }
             live::resume(&job, &self.journal.record, &list, copied).await?;
@@ -52,13 +52,13 @@ impl ActiveMove {
             job.safe_point()?;
             self.record_time(Phase::Live);
         }
-        if job.options.stop_before_release && !job.options.source_gone {
+        if job.options.stop_before_release && !job.options.without_source {
             return Err(self.stop_before_release());
         }
         let mut prepared = None;
-        if self.journal.source_record_is_gone() && !job.options.source_gone {
+        if self.journal.source_record_is_gone() && !job.options.without_source {
             lost_record::nothing_left(&job, &list).await?;
-        } else if self.journal.record.phase <= Phase::Released && !job.options.source_gone {
+        } else if self.journal.record.phase <= Phase::Released && !job.options.without_source {
             // Files are not deleted.
             let objects = if job.source.can().has_controllers { count } else { 0 };
             job.report(Event::PhaseBegun { phase: Phase::Released, objects });
@@ -97,7 +97,7 @@ impl ActiveMove {
         if settles {
             settle::all(&job, &list).await?;
         }
-        if !job.options.source_gone && !self.journal.source_record_is_gone() {
+        if !job.options.without_source && !self.journal.source_record_is_gone() {
             release::last(&job, &list, seen.copied(), prepared).await?;
         }
         let unverified = evidence::unverified(&job, &list);

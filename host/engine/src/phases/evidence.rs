@@ -114,7 +114,7 @@ pub(crate) async fn wait(
         let written = object.meta.written_by_others(since, source.map(|source| &source.meta));
         readiness::missing(expectation, object, written).map_err(|error| Failure::Object(Side::Target, error))
     };
-    let timeout = job.options.verify_timeout;
+    let timeout = job.options.takeover_timeout;
     match wait::until(&job.target, wanted, &lacks, timeout, &job.halter, &*job.watcher).await {
         Err(Failure::TimedOut(missing)) if !deletes => {
             let missing = Awaited::lines(&missing, NAMES);
@@ -130,7 +130,7 @@ pub(crate) async fn wait(
 /// Objects that would be deleted but are missing where a resumed run looked, fetched by name: lists have only what is served and
 /// shown today, and objects missing from them would be deleted without a check of their controllers.
 pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Known) -> Result<Known, Failure> {
-    if job.options.source_gone {
+    if job.options.without_source {
         return Ok(Known::new());
     }
     let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);

@@ -102,7 +102,7 @@ fn with_added(job: &Job, plan: &mut Plan, inventory: Inventory) -> Inventory {
 
 /// The source's objects as they are now, for a run that resumes a committed move.
 pub(crate) async fn known(job: &Job, record: &Record, list: &ReleaseList) -> Result<Known, Failure> {
-    if job.options.source_gone || record.phase > Phase::Live {
+    if job.options.without_source || record.phase > Phase::Live {
         return Ok(Known::new());
     }
     let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();

@@ -50,7 +50,8 @@ fn is_lost_by_target(found: &FoundMove) -> bool {
 
 /// Returns true if a run makes the source authoritative again.
 pub(crate) fn applies(found: &FoundMove, options: &Options) -> bool {
-    let asked = options.accept.contains(Risk::WorldChanged) && !options.source_gone && !options.target_gone;
+    let asked =
+        options.accept.contains(Risk::WorldChanged) && !options.without_source && !options.without_target;
     asked
         && !found.elsewhere
         && (is_lost_by_target(found) || matches!(found.one_sided, Some(OneSidedMove::PausedAgain(_))))

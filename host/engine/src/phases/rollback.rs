@@ -34,9 +34,9 @@ pub struct RolledBack {
 /// Also returns the Clusters that stay paused, because the source was recovered and nobody named them. The record stays, too, then.
 pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<(RolledBack, Vec<Key>), Failure> {
     let record = &journal.record;
-    let there = record.phase >= Phase::Copied && !job.options.target_gone;
+    let there = record.phase >= Phase::Copied && !job.options.without_target;
     let removed = if there { clear_target(job, record).await? } else { 0 };
-    if record.phase >= Phase::Copied && job.options.target_gone {
+    if record.phase >= Phase::Copied && job.options.without_target {
         let text = format!(
             "what this move made in the target was left there: copies, paused, annotated with {}={}",
             names::MARK,
@@ -44,10 +44,10 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<(Roll
         );
         job.report(Event::warning("copies-left", text));
     }
-    let paused = job.source.can().has_controllers && !job.options.source_gone;
+    let paused = job.source.can().has_controllers && !job.options.without_source;
     let paused = paused && !journal.source_record_is_gone();
     let (resumed, left_paused) = if paused { pausing::undo_all(job, record).await? } else { (0, Vec::new()) };
-    if record.phase < Phase::Copied && !job.options.target_gone {
+    if record.phase < Phase::Copied && !job.options.without_target {
         // Created while the phase was being recorded; empty namespaces keep nothing in the source paused.
         if let Err(failure) = clear_namespaces(job, record).await {
             let text = format!("namespaces that this move made may be left in the target, empty: {failure}");
@@ -57,10 +57,10 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<(Roll
     Ok((RolledBack { removed, resumed }, left_paused))
 }
 
-/// Refuses if a Cluster of the copy runs: then someone finished the move without this source (`--source-gone`), and the source is
+/// Refuses if a Cluster of the copy runs: then someone finished the move without this source (`--without-source`), and the source is
 /// out of date. Removing that copy, or updating it from the source, would tear down running clusters.
 pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Failure> {
-    if !job.target.can().has_controllers || job.options.target_gone {
+    if !job.target.can().has_controllers || job.options.without_target {
         return Ok(());
     }
     let sides = Both::new(job.source.clone(), job.target.clone());

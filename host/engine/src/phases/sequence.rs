@@ -324,7 +324,7 @@ impl ActiveMove {
             self.journal.withdraw().await?;
         }
         // Before Copied nothing was written to the target: its state, whatever it is, keeps nothing in the source paused.
-        if !job.options.target_gone && record.phase >= Phase::Copied {
+        if !job.options.without_target && record.phase >= Phase::Copied {
             job.target.open(&job.move_id, Begun::UnderWay).await?;
         }
         // Only the commit writes the target's record; a target that can't be reached must not keep the source paused.
@@ -356,7 +356,7 @@ impl ActiveMove {
 
     /// Frees the place reserved for a move that never began.
     pub(crate) async fn abandon(&self) -> Result<(), Failure> {
-        if self.job.options.target_gone {
+        if self.job.options.without_target {
             return Ok(());
         }
         self.job.target.close(Closing::Abandoned).await

@@ -68,7 +68,7 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
         job,
         services: job.services.for_move(&PluginView::of_list(list)),
         found: found(job, &levels).await?,
-        patience: job.options.gate_timeout,
+        patience: job.options.check_timeout,
         in_a_row: BTreeMap::new(),
         stopped: None,
         stuck: Vec::new(),
@@ -135,7 +135,7 @@ impl Settling<'_> {
         // Objects that an earlier run settled prove nothing about the others.
         queue.sort_by_key(|entry| self.found.get(&entry.key).is_some_and(|meta| !is_marked(self.job, meta)));
         let groups = waves::one_of_each_first(&mut queue, |entry| self.group(entry));
-        let (mut pace, mut size) = Pace::new(self.job.options.settle_concurrency, groups);
+        let (mut pace, mut size) = Pace::new(self.job.options.unpause_batch, groups);
         let mut queue = queue.into_iter();
         loop {
             let mut wave = Vec::new();

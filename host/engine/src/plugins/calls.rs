@@ -160,7 +160,7 @@ pub(crate) fn join(all: &mut Value, patch: Value) {
 
 /// Calls every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
 pub(crate) async fn gate(job: &Job, view: &PluginView, point: Point) -> Result<(), Failure> {
-    let deadline = Instant::now() + job.options.gate_timeout;
+    let deadline = Instant::now() + job.options.check_timeout;
     let mut reported: BTreeMap<&str, Reported> = BTreeMap::new();
     let reports = Reports::default();
     let services = job.services.for_move(view);

@@ -74,7 +74,7 @@ pub(crate) fn begin(
             match recovers {
                 true => recovery::next_attempt(record)?,
                 false => {
-                    fits(found, record, into_directory, options.target_gone)?;
+                    fits(found, record, into_directory, options.without_target)?;
                     record.clone()
                 }
             }
@@ -141,9 +141,14 @@ pub(crate) fn begin(
 }
 
 /// Whether the command can apply to the move that was found.
-fn fits(found: &FoundMove, record: &Record, into_directory: bool, target_gone: bool) -> Result<(), Failure> {
+fn fits(
+    found: &FoundMove,
+    record: &Record,
+    into_directory: bool,
+    without_target: bool,
+) -> Result<(), Failure> {
     let Record { move_id, phase, .. } = record;
-    if phase.committed() && target_gone {
+    if phase.committed() && without_target {
         return Err(Failure::Declined(format!(
             "move {move_id} is past the point of no return ({phase}), and the target decides from there on; if that is lost \
              for good, what is left of the source is the last copy: keep it, paused as it is"
@@ -168,7 +173,7 @@ fn fits(found: &FoundMove, record: &Record, into_directory: bool, target_gone: b
     }
     // Files that were handed over may be imported into any cluster.
     let other_end = record.into_directory != into_directory && record.handed_over().is_none();
-    if other_end && !target_gone {
+    if other_end && !without_target {
         let (move_id, into_directory) = (move_id.clone(), record.into_directory);
         return Err(Failure::OtherEnd { move_id, into_directory });
     }

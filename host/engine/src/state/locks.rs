@@ -71,7 +71,7 @@ pub(crate) struct LockRequest {
     /// A claim of the move that was begun with this scope doesn't block a run that continues this move.
     pub(crate) scope: Scope,
     pub(crate) move_id: String,
-    pub(crate) take_over: bool,
+    pub(crate) break_lease: bool,
     pub(crate) halter: Halter,
     pub(crate) watcher: Arc<dyn Watcher>,
 }
@@ -110,7 +110,7 @@ struct Dead {
     /// All earlier runs of this move.
     runs_of_this_move: bool,
     /// All runs, because the user said so.
-    take_over: bool,
+    break_lease: bool,
 }
 
 /// Why a lease could not be taken.
@@ -172,7 +172,7 @@ impl Locks {
             request,
         });
         let LockRequest { leases, halter, watcher, .. } = &held.request;
-        let mut dead = Dead { take_over: held.request.take_over, ..Dead::default() };
+        let mut dead = Dead { break_lease: held.request.break_lease, ..Dead::default() };
         let (renewal, moves, more) = loop {
             let blocked = match held.try_each(wanted, &dead).await.transpose() {
                 Some(blocked) => blocked,
@@ -371,10 +371,10 @@ impl HeldLocks {
     fn counts_as_dead(&self, seen: &Seen, dead: &Dead) -> bool {
         let ours = dead.runs_of_this_move && seen.claim.as_ref() == Some(&*locked(&self.claim));
         let known = ours || dead.unchanged.get(&seen.name) == Some(&seen.resource_version);
-        if dead.take_over && !known && !seen.holder.is_empty() {
+        if dead.break_lease && !known && !seen.holder.is_empty() {
             self.taken_early.store(true, Ordering::Relaxed);
         }
-        known || dead.take_over
+        known || dead.break_lease
     }
 
     /// A run for all and a run for a namespace take different leases. Each checks the other kind once it has its own, so that if

@@ -25,7 +25,7 @@ pub(crate) struct Opened {
     /// The id for a move between places that keep no records.
     pub(crate) anonymous: String,
     leases: Option<Leases>,
-    source_gone: bool,
+    without_source: bool,
 }
 
 /// Opens both sides: reads the kinds they serve, and checks that they are two. The records are read separately, because a run
@@ -36,7 +36,7 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
     let source = handle(Side::Source, setup.sides.source.clone());
     let target = handle(Side::Target, setup.sides.target.clone());
     let ask_kinds = async {
-        match (options.source_gone, options.target_gone) {
+        match (options.without_source, options.without_target) {
             (false, false) => Kinds::ask(&source, &target, options.confined).await,
             (true, _) => Kinds::of_one(&target).await,
             (false, true) => Kinds::of_one(&source).await,
@@ -51,8 +51,8 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
     let read = async {
         tokio::try_join!(
             ask_kinds,
-            identify(&source, !options.source_gone),
-            identify(&target, !options.target_gone)
+            identify(&source, !options.without_source),
+            identify(&target, !options.without_target)
         )
     };
     // Refused plugins end the reading at once, however long a side takes to answer. Telling the two sides apart may write, and is
@@ -70,8 +70,8 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
     };
     // In the source, which must be guarded. Files need no guard, but the target of a move from files does, and so does the target
     // of a move that is finished without its source.
-    let in_source = source.can().has_leases && !options.source_gone;
-    let (guarded, gone) = if in_source { (&source, false) } else { (&target, options.target_gone) };
+    let in_source = source.can().has_leases && !options.without_source;
+    let (guarded, gone) = if in_source { (&source, false) } else { (&target, options.without_target) };
     let leases = kinds.of(guarded.side).get(&GroupKind::new("coordination.k8s.io", "Lease"));
     let leases = leases
         .filter(|_| guarded.can().has_leases && !gone)
@@ -90,7 +90,7 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
         records: Both::new(records(&source), records(&target)),
         sides: Both::new(source, target),
         identities: Both::new(uid(there), uid(here)),
-        source_gone: options.source_gone,
+        without_source: options.without_source,
         kinds,
         anonymous,
         leases,
@@ -154,7 +154,7 @@ impl Opened {
             None => Ok(Vec::new()),
         };
         let (source, target) = tokio::try_join!(read(&self.records.source), read(&self.records.target))?;
-        let source_answers = self.records.source.is_some() && !self.source_gone;
+        let source_answers = self.records.source.is_some() && !self.without_source;
         let mut moves = Moves::new(Both::new(source, target), &self.identities, source_answers);
         if let Some(target) = &self.records.target {
             // A target that may be another than the move's shows nothing of it, and neither does a source that was not asked.

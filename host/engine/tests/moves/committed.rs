@@ -246,9 +246,9 @@ async fn new_dependents_are_judged_by_the_owners_that_exist() {
 async fn a_move_that_was_rolled_back_without_its_target_is_not_resumed_there() {
     let mut stage = half_committed(Stage::new()).await;
     unreachable(&stage.target);
-    stage.options.target_gone = true;
+    stage.options.without_target = true;
     run::rollback(stage.setup()).await.unwrap();
-    stage.options.target_gone = false;
+    stage.options.without_target = false;
     stage.target.on_call(|_, _| None);
     let source = picture(&stage.source);
 
@@ -311,7 +311,7 @@ async fn kept_objects_that_are_still_paused_are_named_before_the_move_is_done() 
     let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
     assert_eq!(refusals[0].remedies.last(), Some(&Remedy::ResumeWithoutSource));
 
-    stage.options.source_gone = true;
+    stage.options.without_source = true;
     run::resume(stage.setup()).await.unwrap();
     assert_eq!(picture(&stage.source), before);
 }
@@ -322,7 +322,7 @@ async fn kept_objects_that_are_still_paused_are_named_before_the_move_is_done() 
 async fn a_move_whose_record_disappears_at_the_end_is_not_reported_as_done() {
     let mut stage = half_committed(Stage::new()).await;
     unreachable(&stage.source);
-    stage.options.source_gone = true;
+    stage.options.without_source = true;
     let (target, gone) = (stage.target.clone(), AtomicUsize::new(0));
     stage.target.on_call(move |verb, key| {
         if verb == "patch" && is_record(key, "target") && gone.fetch_add(1, Ordering::SeqCst) == 0 {

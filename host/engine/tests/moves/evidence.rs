@@ -18,7 +18,7 @@ use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
 fn stage() -> Stage {
     let mut stage = Stage::empty();
     stage.options.accept.remove(Risk::TakeoverUnchecked);
-    stage.options.verify_timeout = Duration::from_secs(60);
+    stage.options.takeover_timeout = Duration::from_secs(60);
     let mut cluster = body(CLUSTERS, "Cluster", "c", None);
     cluster["status"] = json!({"initialization": {"infrastructureProvisioned": true},
         "conditions": [{"type": "ControlPlaneInitialized", "status": "True"}, {"type": "Ready", "status": "True"}]});

@@ -242,7 +242,7 @@ fn changed(stage: &Stage) -> Vec<String> {
 async fn a_run_whose_lease_was_taken_deletes_nothing() {
     let mut stage = Stage::new();
     stage.options.accept.remove(Risk::TakeoverUnchecked);
-    stage.options.verify_timeout = Duration::from_secs(600);
+    stage.options.takeover_timeout = Duration::from_secs(600);
     let move_ = tokio::spawn(run::start(stage.setup()));
     sleep(Duration::from_secs(30)).await;
     let one = under_way(stage.setup()).await.unwrap();
@@ -301,7 +301,7 @@ async fn a_wait_names_the_last_renewal() {
         (json!(null), None),
     ] {
         let mut stage = Stage::new();
-        stage.options.take_over = false;
+        stage.options.break_lease = false;
         let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
             "metadata": {"name": lease().name, "namespace": "kube-system", "uid": "lease"},
             "spec": {"holderIdentity": "pivot-host/another", "renewTime": written}});
@@ -341,9 +341,9 @@ async fn breaking_a_lease_waits_ten_seconds() {
         stage.source.insert(lease).unwrap();
         stage
     };
-    for (take_over, seconds) in [(true, 10), (false, 15)] {
+    for (break_lease, seconds) in [(true, 10), (false, 15)] {
         let mut stage = held();
-        stage.options.take_over = take_over;
+        stage.options.break_lease = break_lease;
         let (times, leases, began) = (note_times(&stage), Arc::new(Leases::default()), Instant::now());
         run::start(Setup { watcher: leases.clone(), ..stage.setup() }).await.unwrap();
         let times = times.lock().unwrap();
@@ -352,9 +352,9 @@ async fn breaking_a_lease_waits_ten_seconds() {
             first.duration_since(began).as_secs()
         };
         // Without a word by its user, it takes the lease only once that has not changed for its duration.
-        assert_eq!((after(true), after(false)), (if take_over { 0 } else { seconds }, seconds));
+        assert_eq!((after(true), after(false)), (if break_lease { 0 } else { seconds }, seconds));
         let told = leases.0.lock().unwrap().clone();
-        let expected = match take_over {
+        let expected = match break_lease {
             true => vec![(LeaseState::Taken, None), (LeaseState::TakenOver, Some(10))],
             false => vec![(LeaseState::Waiting, Some(15)), (LeaseState::Taken, None)],
         };

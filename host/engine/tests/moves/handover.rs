@@ -47,7 +47,7 @@ pub(crate) fn imported(stage: &Stage) -> Setup {
 pub(crate) fn not_imported(stage: &Stage) -> Setup {
     let mut setup = stage.setup();
     setup.options.accept.insert(Risk::MaybeImported);
-    setup.options.target_gone = true;
+    setup.options.without_target = true;
     setup
 }
 
@@ -141,7 +141,7 @@ async fn a_handover_killed_before_its_end_is_rolled_back() {
             complete_files_are_known(&stage, dir.path(), &at).await;
             let Some(one) = under_way(stage.setup()).await else { continue };
             let mut gone = stage.setup();
-            gone.options.target_gone = true;
+            gone.options.without_target = true;
             if one.record.handed_over().is_some() {
                 let stop = run::rollback(gone).await.unwrap_err();
                 assert!(matches!(stop.failure, Failure::MayBeImported { .. }), "{at}: {stop}");
@@ -170,7 +170,7 @@ async fn a_handover_is_rolled_back_by_those_who_say_that_nobody_imported_it() {
     let mut directory = stage.setup();
     directory.sides.target = Arc::new(DirectoryPlace::to_write(dir.path()).unwrap());
     let mut gone = stage.setup();
-    gone.options.target_gone = true;
+    gone.options.without_target = true;
     for setup in [directory.clone(), gone] {
         let stop = run::rollback(setup).await.unwrap_err();
         assert!(matches!(stop.failure, Failure::MayBeImported { .. }), "{stop}");

@@ -187,7 +187,7 @@ async fn a_restore_is_rolled_back_without_its_files() {
     run::start(importing(&stage, dir.path())).await.unwrap_err();
     revive(&stage);
     let mut gone = stage.setup();
-    gone.options.source_gone = true;
+    gone.options.without_source = true;
     let stop = run::resume(gone.clone()).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::Declined(_)), "{stop}");
     assert_eq!(stop.next, [Next::Rollback]);
@@ -211,7 +211,7 @@ async fn a_move_between_clusters_is_not_mistaken_for_one_from_files() {
     let stop = run::start(importing(&stage, dir.path())).await.unwrap_err();
     assert!(stop.move_id.is_none() && !stop.to_string().contains("other files"), "{stop}");
     let mut gone = stage.setup();
-    gone.options.source_gone = true;
+    gone.options.without_source = true;
     let stop = run::rollback(gone).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::Declined(_)), "{stop}");
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);

@@ -42,7 +42,7 @@ fn stage() -> Stage {
         stage.source.insert(object).unwrap();
     }
     stage.plugins = vec![Arc::new(Holds::hosts())];
-    stage.options.take_over = false;
+    stage.options.break_lease = false;
     stage
 }
 
@@ -317,7 +317,7 @@ async fn a_claim_keeps_another_move_out_as_modelled() {
 type Ended = Result<(), String>;
 
 /// A run over slow lines; when it has sent its n-th write, another one begins.
-async fn meets(n: usize, covers: Pair<Covers>, take_over: bool) -> (Trace, Ended, Ended) {
+async fn meets(n: usize, covers: Pair<Covers>, break_lease: bool) -> (Trace, Ended, Ended) {
     let (stage, trace, reached) = (stage(), Trace::default(), Arc::new(Notify::new()));
     trace.starts(&stage, Run::R1, Command::Move);
     watch(&stage, &trace, None, Some((n, reached.clone())));
@@ -333,8 +333,8 @@ async fn meets(n: usize, covers: Pair<Covers>, take_over: bool) -> (Trace, Ended
     reached.notified().await;
     trace.starts(&stage, Run::R2, Command::Move);
     let mut second = Setup { sides: slow(&stage, 100 + n as u64), ..setup(&stage, covers.1) };
-    second.options.take_over = take_over;
-    let second = if take_over { run::resume(second).await } else { run::start(second).await };
+    second.options.break_lease = break_lease;
+    let second = if break_lease { run::resume(second).await } else { run::start(second).await };
     let second = second.map(drop).map_err(|stop| stop.to_string());
     trace.over(&stage, Seen::Ends(Run::R2));
     let first = first.await.unwrap();

@@ -406,7 +406,7 @@ async fn a_source_that_is_gone_is_no_obstacle_to_the_end_of_a_mapped_move() {
     stage.dies(|_, _| true, dead).await;
     let mut alone = stage.setup();
     alone.sides.source = Arc::new(MemoryPlace::new("gone"));
-    alone.options.source_gone = true;
+    alone.options.without_source = true;
     alone.options.scope.namespace_map = NamespaceMap::default();
     run::resume(alone).await.unwrap();
     let target = picture(&stage.target);

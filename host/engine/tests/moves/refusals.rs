@@ -293,7 +293,7 @@ async fn a_stop_asked_for_while_waiting_restores_everything() {
 #[tokio::test(start_paused = true)]
 async fn a_live_run_keeps_a_second_one_out() {
     let mut stage = Stage::new();
-    stage.options.take_over = false;
+    stage.options.break_lease = false;
     let machine = key(INFRA, "InfraMachine", "m0");
     stage.source.edit(&machine, |b| b["metadata"]["annotations"] = json!({names::BLOCK_MOVE: ""})).unwrap();
     let first = run::start(stage.setup());

@@ -100,7 +100,7 @@ async fn stopped(stage: &Stage, seen: &Arc<Seen>) -> pivot_engine::Stop {
 #[tokio::test(start_paused = true)]
 async fn a_check_that_waits_is_reported_when_it_changes_and_every_half_minute() {
     let mut stage = Stage::new();
-    stage.options.gate_timeout = Duration::from_secs(120);
+    stage.options.check_timeout = Duration::from_secs(120);
     stage.plugins = vec![Arc::new(Slow::new(false, false))];
     let (seen, begun) = (Arc::new(Seen::default()), Instant::now());
     let stop = stopped(&stage, &seen).await;
@@ -122,7 +122,7 @@ async fn a_check_that_waits_is_reported_when_it_changes_and_every_half_minute() 
 async fn objects_that_are_waited_for_are_reported_every_half_minute() {
     let mut stage = Stage::empty();
     stage.options.accept.remove(Risk::TakeoverUnchecked);
-    stage.options.verify_timeout = Duration::from_secs(120);
+    stage.options.takeover_timeout = Duration::from_secs(120);
     let mut cluster = body(CLUSTERS, "Cluster", "c", None);
     cluster["status"] = json!({"initialization": {"infrastructureProvisioned": true},
         "conditions": [{"type": "ControlPlaneInitialized", "status": "True"}]});
@@ -140,7 +140,7 @@ async fn hosts_that_are_waited_for_at_the_same_time_are_reported_together() {
     for n in 0..4 {
         stage.source.insert(body(INFRA, "Host", &format!("h{n}"), None)).unwrap();
     }
-    stage.options.gate_timeout = Duration::from_secs(60);
+    stage.options.check_timeout = Duration::from_secs(60);
     stage.plugins = vec![Arc::new(Slow::new(false, true))];
     let (seen, begun) = (Arc::new(Seen::default()), Instant::now());
     let stop = stopped(&stage, &seen).await;

@@ -176,7 +176,7 @@ async fn copies_that_may_be_the_last_are_not_removed() {
     let status = under_way(stage.setup()).await.unwrap();
     assert_eq!(status.one_sided, Some(OneSidedMove::LastCopyInTarget));
 
-    stage.options.source_gone = true;
+    stage.options.without_source = true;
     run::resume(stage.setup()).await.unwrap();
     let cluster = stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap();
     assert_eq!(cluster["spec"]["paused"], json!(false));

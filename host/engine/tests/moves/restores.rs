@@ -130,7 +130,7 @@ async fn check(history: &History, stage: &Stage, command: Command, ran: bool, at
     let copied = keys(&stage.target).contains(&cluster());
     let before = (picture(&stage.source), picture(&stage.target));
     let mut setup = stage.setup();
-    setup.options.source_gone = command == Command::ResumeWithoutSource;
+    setup.options.without_source = command == Command::ResumeWithoutSource;
     let stop = match command {
         Command::Resume | Command::ResumeWithoutSource => run::resume(setup).await.err(),
         Command::Start => run::start(setup).await.err(),

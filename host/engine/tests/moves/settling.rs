@@ -179,7 +179,7 @@ fn named(stop: &Stop) -> String {
 async fn waves_double_up_to_the_limit_and_begin_when_the_one_before_is_done() {
     for (limit, sizes) in [(8, vec![1, 2, 4, 8, 5]), (3, vec![1, 2, 3, 3, 3, 3, 3, 2]), (1, vec![1; 20])] {
         let mut stage = stage(20);
-        stage.options.settle_concurrency = limit;
+        stage.options.unpause_batch = limit;
         let slow = |name: &str| if name.ends_with('4') { Way::Slowly } else { Way::Well };
         let keeper = with(&mut stage, Keeper::new(slow));
         run::start(stage.setup()).await.unwrap();
@@ -192,7 +192,7 @@ async fn waves_double_up_to_the_limit_and_begin_when_the_one_before_is_done() {
 /// What the Settled phase of 200 hosts takes.
 async fn time_of_200(limit: usize) -> Duration {
     let mut stage = stage(200);
-    stage.options.settle_concurrency = limit;
+    stage.options.unpause_batch = limit;
     with(&mut stage, Keeper::new(|_| Way::Well));
     let report = run::start(stage.setup()).await.unwrap();
     report.times.iter().find(|(phase, _)| *phase == Phase::Settled).unwrap().1
@@ -200,7 +200,7 @@ async fn time_of_200(limit: usize) -> Duration {
 
 #[tokio::test(start_paused = true)]
 async fn two_hundred_hosts_take_a_sixth_of_the_time_of_one_at_a_time() {
-    let default = stage(0).options.settle_concurrency;
+    let default = stage(0).options.unpause_batch;
     let (one_by_one, in_waves) = (time_of_200(1).await, time_of_200(default).await);
     assert!(one_by_one >= 200 * TAKES, "{one_by_one:?}");
     assert!(in_waves * 6 <= one_by_one, "{in_waves:?} and {one_by_one:?}");
@@ -222,7 +222,7 @@ async fn the_first_wave_has_one_host_of_each_group() {
 #[tokio::test(start_paused = true)]
 async fn no_number_of_groups_makes_the_first_wave_larger_than_the_limit() {
     let mut stage = stage(6);
-    stage.options.settle_concurrency = 2;
+    stage.options.unpause_batch = 2;
     let own = |name: &str| ["0", "1", "2", "3", "4", "5"].into_iter().find(|n| name.ends_with(n));
     let keeper = with(&mut stage, Keeper { group: own, ..Keeper::new(|_| Way::Well) });
     run::start(stage.setup()).await.unwrap();
@@ -304,7 +304,7 @@ async fn three_failures_in_a_row_end_it() {
         },
     ] {
         let mut stage = stage(50);
-        stage.options.settle_concurrency = 2;
+        stage.options.unpause_batch = 2;
         let keeper = with(&mut stage, Keeper::new(way));
         let stop = run::start(stage.setup()).await.unwrap_err();
         assert_eq!(keeper.sizes(), [1, 2, 2, 1]);

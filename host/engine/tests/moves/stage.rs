@@ -122,7 +122,7 @@ impl Stage {
         // Nobody is at work in the target.
         let scope = Scope::new(Namespaces::One("ns".into()));
         let options =
-            Options { take_over: true, accept: Risk::TakeoverUnchecked.into(), ..Options::new(scope) };
+            Options { break_lease: true, accept: Risk::TakeoverUnchecked.into(), ..Options::new(scope) };
         Self { source, target, options, plugins: Vec::new() }
     }
 

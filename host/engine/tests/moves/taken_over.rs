@@ -208,7 +208,7 @@ async fn a_target_that_has_not_taken_over_releases_nothing() {
 async fn controllers_of_the_importing_cluster_have_to_show_that_they_took_over() {
     let (mut stage, _dir) = taken_over().await;
     stage.options.accept.remove(Risk::TakeoverUnchecked);
-    stage.options.verify_timeout = Duration::from_secs(60);
+    stage.options.takeover_timeout = Duration::from_secs(60);
     let deleted = |stage: &Stage| stage.source.body(&cluster()).is_none();
     let stop = run::resume(imported(&stage)).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::NotTakenOver(_)), "{stop}");

@@ -321,7 +321,7 @@ async fn a_rollback_works_without_a_lost_target() {
     });
     assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::PartWay);
     stage.target.on_call(|_, _| Some(Fault::Before(PlaceError::Forbidden("gone".into()))));
-    stage.options.target_gone = true;
+    stage.options.without_target = true;
     run::rollback(stage.setup()).await.unwrap();
     assert_eq!(picture(&stage.source), before);
 }
@@ -438,12 +438,12 @@ async fn w23_a_controller_that_has_not_noticed_the_pause_is_made_to_reconcile() 
 async fn a_move_finished_without_its_source_is_not_rolled_back_from_it() {
     let mut stage = half_committed(Stage::new()).await;
     let before = picture(&stage.source);
-    stage.options.source_gone = true;
+    stage.options.without_source = true;
     run::resume(stage.setup()).await.unwrap();
     let live = picture(&stage.target);
 
     // The source comes back. Its record knows of no commit.
-    stage.options.source_gone = false;
+    stage.options.without_source = false;
     for stop in
         [run::rollback(stage.setup()).await.unwrap_err(), run::resume(stage.setup()).await.unwrap_err()]
     {
@@ -502,7 +502,7 @@ async fn an_unreadable_record_is_not_mistaken_for_a_missing_one() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_answer_is_not_mistaken_for_a_dead_runs_lease() {
     let mut stage = Stage::new();
-    stage.options.take_over = false;
+    stage.options.break_lease = false;
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": "pivot-host", "namespace": "kube-system"}, "spec": {"holderIdentity": "somebody"}});
     stage.source.insert(lease).unwrap();
@@ -541,7 +541,7 @@ async fn an_object_used_as_it_is_need_not_be_creatable() {
 async fn a_move_that_locked_two_namespaces_resumes_after_its_run_died() {
     for back in [false, true] {
         let mut stage = Stage::new();
-        stage.options.take_over = false;
+        stage.options.break_lease = false;
         let mut class = body(CLUSTERS, "ClusterClass", "shared", None);
         class["metadata"]["namespace"] = json!("classes");
         stage.source.insert(class).unwrap();

@@ -159,7 +159,7 @@ async fn a_plugin_whose_wait_times_out_is_not_asked_about_every_object() {
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
     assert_eq!(because(&stop, "is no longer asked"), 97, "{stop}");
-    let longest = stage.options.gate_timeout + std::time::Duration::from_secs(60);
+    let longest = stage.options.check_timeout + std::time::Duration::from_secs(60);
     assert!(begun.elapsed() < longest, "{:?}", begun.elapsed());
 }
 

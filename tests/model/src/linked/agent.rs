@@ -73,7 +73,7 @@ impl Linked {
         (gone == Gone::Source) == (self.way == Way::Into)
     }
 
-    /// `resume --source-gone` beside the copies, or `rollback --target-gone` beside the originals: to its end, as nobody disturbs it.
+    /// `resume --without-source` beside the copies, or `rollback --without-target` beside the originals: to its end, as nobody disturbs it.
     pub(crate) fn give_up(&self, state: &mut Linking, gone: Gone) {
         if self.in_child(gone) {
             self.end_old_requests(state);

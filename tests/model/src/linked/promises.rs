@@ -19,7 +19,7 @@ pub const MOVE_AGAIN: &str = "link, 10: typed again, a move ends";
 pub const ROLL_BACK: &str = "link, 10: rolled back, or typed again where that is refused, a move ends";
 /// Nothing follows a rollback.
 pub const AS_BEFORE: &str = "link: after a rollback everything is as before";
-/// What `--source-gone` made, a parent that comes back leaves alone.
+/// What `--without-source` made, a parent that comes back leaves alone.
 pub const STANDS: &str = "link: no copy that runs is removed";
 /// Two engines never work in the child at the same time.
 pub const ALONE: &str = "link: nothing that the cell asked takes effect while the agent finishes alone";

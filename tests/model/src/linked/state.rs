@@ -141,9 +141,9 @@ pub enum Link {
 /// The side that a person gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
-    /// `resume --source-gone`, beside the target.
+    /// `resume --without-source`, beside the target.
     Source,
-    /// `rollback --target-gone`, beside the source.
+    /// `rollback --without-target`, beside the source.
     Target,
 }
 

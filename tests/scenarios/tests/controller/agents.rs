@@ -104,7 +104,7 @@ async fn over_an_agents_link_objects_move_into_a_cluster_and_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn over_an_agents_link_what_has_a_label_is_handed_on_where_the_agent_may_write() {
-    const CARRY: [&str; 2] = ["--carry", "Secret/keys/*:example.com/hand-on=yes"];
+    const CARRY: [&str; 2] = ["--also-copy", "Secret/keys/*:example.com/hand-on=yes"];
     let stage = Stage::start(&["shop"]).await;
     let (home, child) = (&stage.pair.source, &stage.pair.target);
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"key": "aHVzaA=="},

@@ -280,8 +280,12 @@ async fn until_granted(stage: &Stage) {
 /// The account may read the Secrets of the two namespaces, and no others.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_controller_hands_on_what_has_a_label() {
-    const CARRY: [&str; 4] =
-        ["--carry", "Secret/keys/*:example.com/hand-on=yes", "--carry", "ConfigMap:example.com/hand-on"];
+    const CARRY: [&str; 4] = [
+        "--also-copy",
+        "Secret/keys/*:example.com/hand-on=yes",
+        "--also-copy",
+        "ConfigMap:example.com/hand-on",
+    ];
     let stage = Stage::start(&["shop"]).await;
     let Pair { source, target } = &stage.pair;
     let of = |kind: &str, namespace: &str, name: &str, label: &str| {

@@ -17,7 +17,7 @@ use super::midway::{Change, carried_out};
 use super::world::{NAMESPACE, World};
 
 fn patience() -> Value {
-    json!({"pauseTimeoutSeconds": 180, "verifyTimeoutSeconds": 300})
+    json!({"pauseTimeoutSeconds": 180, "takeoverTimeoutSeconds": 300})
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

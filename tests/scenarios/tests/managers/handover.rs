@@ -64,7 +64,7 @@ pub(crate) async fn go(world: &mut World, from: Side) {
     let (source, target) = (world.server(from), world.server(from.other()));
     let observer = Observer::start(source, target, &[NAMESPACE]).await.unwrap();
     let host = Host::between(source.kubeconfig(), target.kubeconfig()).with_controllers();
-    let flags = ["move", "-n", NAMESPACE, "--timeout", "5m", "--pause-timeout", "3m"];
+    let flags = ["move", "-n", NAMESPACE, "--takeover-timeout", "5m", "--pause-timeout", "3m"];
     let report = host.run(&flags).await.unwrap().done().unwrap();
     // The target's controllers get time for mistakes.
     let (version, wanted) = (world.version, truths(&before, world.version));

@@ -171,7 +171,7 @@ async fn go(world: &mut World, from: Side) -> Outcome {
         Side::Source => Host::out_of(source.kubeconfig()).with(&["--to-workload", "shop/plain"]),
         Side::Target => Host::between(source.kubeconfig(), target.kubeconfig()).with_controllers(),
     };
-    let flags = ["move", "-n", NAMESPACE, "--timeout", "5m", "--pause-timeout", "3m"];
+    let flags = ["move", "-n", NAMESPACE, "--takeover-timeout", "5m", "--pause-timeout", "3m"];
     let ended = host.run(&flags).await.unwrap();
     let refused: BTreeSet<String> = match ended.code {
         Some(0) => BTreeSet::new(),

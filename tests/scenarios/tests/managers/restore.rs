@@ -27,7 +27,8 @@ async fn a_lost_cluster_is_restored_from_a_directory_and_no_machine_is_replaced(
     world.lose_source();
 
     let host = Host::into_server(world.server(Side::Target).kubeconfig()).with_controllers();
-    let restore = ["move", "--from-directory", &path, "--accept", "source-may-run", "--timeout", "5m"];
+    let restore =
+        ["move", "--from-directory", &path, "--accept", "source-may-run", "--takeover-timeout", "5m"];
     host.run(&restore).await.unwrap().done().unwrap();
     let restored = world.until_quiet(Side::Target).await.unwrap();
     assert_eq!(restored.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());

@@ -13,7 +13,7 @@ use super::plugins::Plugins;
 use super::world::{HOST, NAMESPACE, World};
 
 const HOSTS: &str = "metal3-hosts";
-const MOVE: [&str; 5] = ["move", "-n", NAMESPACE, "--gate-timeout", "5m"];
+const MOVE: [&str; 5] = ["move", "-n", NAMESPACE, "--check-timeout", "5m"];
 
 /// From the source, which stays as it is.
 pub(crate) async fn move_without_working_plugin_is_refused(world: &mut World, bundled: &Plugins) {

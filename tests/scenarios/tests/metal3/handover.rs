@@ -33,7 +33,17 @@ async fn go(world: &mut World, plugins: &Plugins, from: Side, delay: Duration) {
     let (source, target) = (world.server(from), world.server(from.other()));
     let observer = Observer::start(source, target, &[NAMESPACE]).await.unwrap();
     let directory = plugins.path();
-    let flags = ["move", "-n", NAMESPACE, "--plugins", &directory, "--gate-timeout", "5m", "--timeout", "6m"];
+    let flags = [
+        "move",
+        "-n",
+        NAMESPACE,
+        "--plugins",
+        &directory,
+        "--check-timeout",
+        "5m",
+        "--takeover-timeout",
+        "6m",
+    ];
     let host = world.host(from, delay);
     let ended = world.until_moved(from.other(), host.run(&flags)).await.unwrap();
     let report = ended.done().unwrap();

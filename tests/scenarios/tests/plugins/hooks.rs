@@ -248,7 +248,7 @@ impl<'a> Trial<'a> {
 
     async fn run(&self) -> Result<Ended, String> {
         let begun = Instant::now();
-        let words = ["move", "-n", &self.namespace, "--gate-timeout", "2s"];
+        let words = ["move", "-n", &self.namespace, "--check-timeout", "2s"];
         // Lists each released object.
         let more: &[&str] = if self.case.way.starts_with("settle/") { &["-v"] } else { &[] };
         let words = [&words[..], more].concat();

@@ -29,7 +29,7 @@ async fn refused(stage: &Stage, what: &str, host: &Host, words: &[&str]) {
 async fn file(stage: &Stage, what: &str, bytes: &[u8], words: &[&str]) {
     let plugins = stage.empty(what, HOSTILE);
     plugins.put("it.wasm", bytes);
-    refused(stage, what, &stage.between(&plugins).with(&["--unlocked"]), words).await;
+    refused(stage, what, &stage.between(&plugins).with(&["--allow-unlocked"]), words).await;
 }
 
 // proves: T17
@@ -73,7 +73,7 @@ async fn directories(stage: &Stage) {
     stage.empty("elsewhere", HOSTILE).put("hostile.wasm", &stage.guest("hostile"));
     symlink("../elsewhere/hostile.wasm", plugins.dir.join("it.wasm")).unwrap();
     let words = ["it.wasm", "leads nowhere, or outside"];
-    refused(stage, "link-up", &stage.between(&plugins).with(&["--unlocked"]), &words).await;
+    refused(stage, "link-up", &stage.between(&plugins).with(&["--allow-unlocked"]), &words).await;
 
     let plugins = stage.empty("name", HOSTILE);
     plugins.put("it\n\u{1b}[2Jerror: all is well.wasm", b"");

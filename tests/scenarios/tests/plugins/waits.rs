@@ -29,7 +29,7 @@ fn granted(name: &str) -> String {
 
 /// A move that waits and reports what for, until the gate opens; then it finishes.
 async fn opened(stage: &Stage, host: &Host, words: &[&str], says: &str, open: impl AsyncFnOnce()) -> Run {
-    let words = [words, &["--gate-timeout", "5m"]].concat();
+    let words = [words, &["--check-timeout", "5m"]].concat();
     let mut run = host.start(&words).await.unwrap();
     run.until_it_says(says).await.unwrap();
     assert!(run.said().contains("waiting, "), "{}", run.said());
@@ -52,7 +52,7 @@ async fn done(stage: &Stage, run: Run, namespace: &str) {
 async fn timed_out(stage: &Stage, host: &Host, words: &[&str], told: &[&str]) {
     let namespace = words[2];
     let before = stage.picture(namespace).await;
-    let words = [words, &["--gate-timeout", "1s"]].concat();
+    let words = [words, &["--check-timeout", "1s"]].concat();
     let ended = host.run(&words).await.unwrap();
     say(format_args!("{namespace}: timed out, exit {:?}", ended.code));
     let judged = decent(&ended).and_then(|()| says(&ended, told)).and_then(|()| says(&ended, &["timed out"]));

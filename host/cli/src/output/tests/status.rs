@@ -258,13 +258,16 @@ fn a_status_says_which_side_is_missing_and_what_that_means() {
     let silent = |side| Some((side, "no route to 10.0.0.1".to_owned()));
     let of = |phase, side, silent| Status { moves: vec![one(phase, side)], silent, ..Status::default() };
     let lost_target = of(Phase::Copied, Side::Source, silent(Side::Target));
-    let text =
-        crate::output::status(&lost_target, SIDES, &[vec!["pivot-host rollback --target-gone".to_owned()]])
-            .message();
+    let text = crate::output::status(
+        &lost_target,
+        SIDES,
+        &[vec!["pivot-host rollback --without-target".to_owned()]],
+    )
+    .message();
     assert!(text.contains(
         "the target does not answer (no route to 10.0.0.1); resume when it does; only if it is lost"
     ));
-    assert!(text.contains("next     pivot-host rollback --target-gone"), "{text}");
+    assert!(text.contains("next     pivot-host rollback --without-target"), "{text}");
     let decided = of(Phase::Committed, Side::Source, silent(Side::Target));
     assert!(crate::output::status(&decided, SIDES, &[Vec::new()]).message().contains("is the last copy"));
     let lost_source = Status { silent: silent(Side::Source), ..Status::default() };
@@ -394,7 +397,7 @@ fn a_status_of_a_restored_side_says_which_copies_to_keep() {
               note     the source says that move 1234 is committed, and the target has no record of it, and no complete copy that runs: the target may have been restored from a backup, and the source may be the last copy; keep it, paused as it is, and restore the target from a backup of after the commit
         "#]],
     );
-    let next = ["pivot-host resume --source-gone".to_owned()];
+    let next = ["pivot-host resume --without-source".to_owned()];
     check(
         of(Phase::Live, Side::Target, OneSidedMove::LastCopyInTarget, &next),
         &expect![[r#"
@@ -407,7 +410,7 @@ fn a_status_of_a_restored_side_says_which_copies_to_keep() {
               plugins  metal3 0.3.1
               lease    free
               note     the target says that move 1234 has deleted nothing yet, and its source has neither a record nor any of the objects: the source seems to have been released, and the target restored from a backup of before that, so that its copies are the last; keep them. Only if no other management cluster runs these Clusters, this takes the copies as they are:
-              next     pivot-host resume --source-gone
+              next     pivot-host resume --without-source
         "#]],
     );
     let proof = "the target says that move 1234 is Released".to_owned();

@@ -206,7 +206,7 @@ impl Game {
             _ => Command::Rollback,
         };
         let scope = self.scope(dice.about("scope"));
-        let options = Options { take_over: dice.about("take over").percent(30), ..options(scope) };
+        let options = Options { break_lease: dice.about("take over").percent(30), ..options(scope) };
         let died = tokio::select! {
             biased;
             () = luck.died() => true,
@@ -383,5 +383,5 @@ impl Game {
 
 /// Nothing is deleted without evidence, and nobody waits long for it.
 fn options(scope: Scope) -> Options {
-    Options { verify_timeout: Duration::from_secs(60), ..Options::new(scope) }
+    Options { takeover_timeout: Duration::from_secs(60), ..Options::new(scope) }
 }

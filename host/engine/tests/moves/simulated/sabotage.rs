@@ -90,7 +90,7 @@ pub(super) fn add_dependent(place: &MemoryPlace, owner: &Key) {
 }
 
 /// Writes to a copy what the controller of a target writes that takes it over.
-pub(super) fn take_over(target: &MemoryPlace, key: &Key) {
+pub(super) fn break_lease(target: &MemoryPlace, key: &Key) {
     let report = |body: &mut Value| {
         body["status"]["phase"] = json!("Running");
         body["status"]["conditions"] = json!([{"type": "ControlPlaneInitialized", "status": "True"}]);

@@ -67,7 +67,7 @@ impl Shape {
                 stage.target.insert(object.clone()).unwrap();
             }
         }
-        stage.options.take_over = false;
+        stage.options.break_lease = false;
         stage
     }
 
@@ -301,7 +301,7 @@ impl World {
             let chance = self.bustle.lock().unwrap().takes_over;
             for key in self.to_take_over() {
                 if self.roll(&format!("takes over {key}")).percent(chance) {
-                    sabotage::take_over(&self.target, &key);
+                    sabotage::break_lease(&self.target, &key);
                     self.note("controller", &format!("takes {key} over"));
                     self.witness.lock().unwrap().taken_over.insert(key);
                 }
@@ -430,7 +430,7 @@ impl World {
                 }
             }
             Some(Sabotage::Evidence) if side == Side::Target && of_cluster => {
-                self.to_take_over().iter().for_each(|key| sabotage::take_over(&self.target, key));
+                self.to_take_over().iter().for_each(|key| sabotage::break_lease(&self.target, key));
             }
             Some(Sabotage::Copies) if side == Side::Source && key.group_kind.kind == "Secret" => {
                 let released = self.source.body(key).is_none();
