@@ -34,7 +34,7 @@ const ASKING: &str = "asking";
 const HELD: &str = "held";
 /// For an answer: the controller asks its cluster first.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long after a renewal that failed the next is tried, and how soon a Secret is looked at in which there was nothing to renew.
+/// The shortest time between two renewals, and between two reads of a Secret in which there is nothing to renew.
 const AGAIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// A key, and the certificate for it.
@@ -137,18 +137,17 @@ impl Credentials {
         self.shows(&held, LINK)
     }
 
-    /// Renews the certificate whenever that is due.
+    /// Renews the certificate whenever that is due, and at most once an hour: to an agent whose clock is weeks ahead of the
+    /// controller's, each new certificate is due at once.
     pub(crate) async fn keep_renewed(&self, address: &str) -> Infallible {
         loop {
-            let due = match self.due().await {
-                Some(due) => due,
-                None => after(self.clock.now(), AGAIN),
-            };
-            self.clock.until(due).await;
-            if let Err(error) = self.renew_what_is_due(address).await {
-                tracing::warn!(%error, "the certificate was not renewed; it is tried again in an hour");
-                self.clock.until(after(self.clock.now(), AGAIN)).await;
+            if let Some(due) = self.due().await {
+                self.clock.until(due).await;
+                if let Err(error) = self.renew_what_is_due(address).await {
+                    tracing::warn!(%error, "the certificate was not renewed; it is tried again in an hour");
+                }
             }
+            self.clock.until(after(self.clock.now(), AGAIN)).await;
         }
     }
 
@@ -168,6 +167,9 @@ impl Credentials {
         let mut stream = reach(address, self.shows(&held, RENEW)?).await?;
         let granted = self.answered(&mut stream).await?;
         tracing::info!(until = %granted.until, "the certificate is renewed");
+        if granted.due() <= now {
+            tracing::warn!(from = %granted.from, %now, "the clock of this machine is weeks ahead of the controller's: set it");
+        }
         self.write(&read, [(HELD, encoded(&Held { key: held.key, granted }))]).await.map(drop)
     }
 

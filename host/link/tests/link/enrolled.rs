@@ -399,6 +399,36 @@ async fn an_agent_that_slept_beyond_its_certificate_says_that_it_has_to_be_invit
     assert_eq!(Child::of(&place, &parent).says().await, None);
 }
 
+// proves: T62
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_with_a_fast_clock_renews_once_an_hour() {
+    let parent = Parent::new().await;
+    let place = child(&parent.invites(&edge()).await);
+    // For this agent each new certificate is due at once.
+    let fast = Arc::new(ByHand::at(parent.clock.now() + DAY * 26));
+    let mut agent = Child::by(fast.clone(), &place, &parent);
+    assert_eq!(agent.says().await, None);
+    let writes = Arc::new(AtomicUsize::new(0));
+    let count = writes.clone();
+    place.on_call(move |verb, key| {
+        count.fetch_add((key.name == CREDENTIALS && verb == "patch").into(), Ordering::Relaxed);
+        None
+    });
+    for hour in 1..=3 {
+        fast.wait(SignedDuration::from_mins(61));
+        timeout(SOON, async {
+            while writes.load(Ordering::Relaxed) < hour {
+                sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await
+        .unwrap_or_else(|_| panic!("not renewed in hour {hour}"));
+        sleep(Duration::from_millis(100)).await;
+        assert_eq!(writes.load(Ordering::Relaxed), hour);
+    }
+    agent.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_that_is_applied_again_harms_no_agent() {
     let parent = Parent::new().await;
