@@ -1,7 +1,7 @@
 //! Checks the structure of the code: no import cycles between files, no unused public items in pivot-core, no flags in texts of
 //! core, engine and places, no names on the pages about the code that don't exist, no weakness of clusterctl without a test, no mutation
-//! of a line that is gone, no table of tests that is not what the tests say of themselves, and no more findings of a rule of language
-//! than are accepted. It looks at tracked files only.
+//! of a line that is gone, no table of tests that is not what the tests say of themselves, no README that is too long, and no more
+//! findings of a rule of language than are accepted. It looks at tracked files only.
 //!
 //! It reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, so this stage takes
 //! about a second. `imports` and `public` document what they can't see.
@@ -15,6 +15,7 @@ mod mutations;
 mod pages;
 mod proofs;
 mod public;
+mod readme;
 mod source;
 mod weaknesses;
 
@@ -76,6 +77,8 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     violations.extend(lost.iter().cloned());
     let unproven = proofs::violations(root, &PAGES)?;
     violations.extend(unproven.iter().cloned());
+    let long = readme::violations(root)?;
+    violations.extend(long.iter().cloned());
     let unclear = language::violations(root, &FOLDERS)?;
     violations.extend(unclear.iter().cloned());
     if violations.is_empty() {
@@ -83,11 +86,12 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     }
     violations.iter().for_each(|violation| out(violation));
     let (unused, named, stale, open) = (unused.len(), named.len(), stale.len(), open.len());
-    let (lost, unproven, unclear) = (lost.len(), unproven.len(), unclear.len());
+    let (lost, unproven, long, unclear) = (lost.len(), unproven.len(), long.len(), unclear.len());
     bail!(
         "{cycles} import cycles, {unused} unused public items in {CORE}, {named} texts that name a flag, \
          {stale} names on pages that lead nowhere, {open} weaknesses without a row and a test, \
          {lost} mutations of lines that are gone, {unproven} pages or tags that don't say what tests prove, \
+         {long} limits that the README exceeds, \
          {unclear} crates or pages with other findings of a rule of language than are accepted"
     )
 }

@@ -22,6 +22,7 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
     for page in PAGES {
         write(&root, page, "");
     }
+    write(&root, "README.md", "# A short one\n");
     write(&root, WEAKNESSES, &rows(|number| format!("| W{number} | a | b | no test: it can't fail |")));
     for (file, text) in files {
         write(&root, file, text);
@@ -348,4 +349,18 @@ fn tags_that_prove_nothing_are_reported() {
 ARCHITECTURE.md has a second place for the tests of I1
 no page has a place for the tests of I9: `cli: two`";
     assert_eq!(report(&files), expected);
+}
+
+#[test]
+fn a_long_readme_is_a_violation() {
+    let readme =
+        |lines: usize, words: usize| format!("{}{}", "A word.\n".repeat(lines), "word. ".repeat(words));
+    assert_eq!(report(&[("README.md", &readme(149, 1_202))]), "");
+    assert_eq!(report(&[("README.md", &readme(150, 0))]), "");
+    let long = report(&[("README.md", &readme(150, 1_201))]);
+    let expected = [
+        "README.md has 151 lines, and may have 150: move some to a page under docs/",
+        "README.md has 1501 words, and may have 1500: move some to a page under docs/",
+    ];
+    assert_eq!(long, expected.join("\n"));
 }

@@ -26,8 +26,12 @@ pub(super) fn pages() -> Vec<PathBuf> {
     let mut pages: Vec<_> = [
         "README.md",
         "docs/controller.md",
+        "docs/directories.md",
         "docs/distributed.md",
         "docs/from-clusterctl.md",
+        "docs/moving.md",
+        "docs/permissions.md",
+        "docs/plans.md",
         "docs/runbook.md",
     ]
     .iter()
