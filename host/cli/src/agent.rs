@@ -14,7 +14,9 @@ use pivot_places::{ConnectOptions, KubePlace, Place, PlaceError, builtin_kinds};
 use serde_json::json;
 
 use crate::alone::Alone;
-use crate::args::{AgentVerb, Answering, Called, OfController, OneSide, SecretName, With};
+use crate::args::{
+    AgentInvitation, AgentManifests, AgentVerb, Answering, Called, OfController, OneSide, SecretName, With,
+};
 use crate::exit;
 use crate::output::{self, Output, Text};
 use crate::plugins::Loading;
@@ -23,24 +25,20 @@ use crate::signals::{self, Interrupted};
 /// The Secret of an agent that is installed by an invitation.
 const CREDENTIALS: &str = "pivot-host-agent-credentials";
 
-/// Runs it, and returns the exit code.
-pub(crate) async fn run(typed: &Answering, output: &Arc<Output>) -> u8 {
-    let called = match &typed.verb {
-        Some(AgentVerb::Manifests { called, .. } | AgentVerb::Invite { called, .. }) => Some(called),
-        Some(AgentVerb::Remove { .. }) => None,
-        None => Some(&typed.called),
+/// Runs, invites or removes an agent, and returns the exit code.
+pub(crate) async fn run(verb: &AgentVerb, output: &Arc<Output>) -> u8 {
+    let why = match verb {
+        AgentVerb::Run(typed) => contradiction(&typed.called, false),
+        AgentVerb::Invite(AgentInvitation { called, .. }) => contradiction(called, true),
+        AgentVerb::Remove { .. } => None,
     };
-    if let Some(why) = called.and_then(|called| contradiction(called, typed.verb.is_some())) {
+    if let Some(why) = why {
         output.fail(why);
         return exit::code(Exit::Usage);
     }
-    let done = match &typed.verb {
-        Some(AgentVerb::Manifests { image, namespace, secret, called }) => {
-            let shows = AgentShows::Mounted(secret.clone());
-            printed(image, namespace, shows, called, output);
-            Ok(exit::DONE)
-        }
-        Some(AgentVerb::Invite { name, of, image, install_namespace, called }) => {
+    let done = match verb {
+        AgentVerb::Run(typed) => answering(typed, output).await,
+        AgentVerb::Invite(AgentInvitation { name, of, image, install_namespace, called }) => {
             invite(name, of).await.map(|invitation| {
                 let shows =
                     AgentShows::Invited { secret: CREDENTIALS.to_owned(), data: invited(&invitation) };
@@ -48,18 +46,28 @@ pub(crate) async fn run(typed: &Answering, output: &Arc<Output>) -> u8 {
                 exit::DONE
             })
         }
-        Some(AgentVerb::Remove { name, of }) => remove(name, of).await.map(|name| {
+        AgentVerb::Remove { name, of } => remove(name, of).await.map(|name| {
             output.say(format!(
                 "agent {name} is removed: its link ends, and it has to be invited to call again"
             ));
             exit::DONE
         }),
-        None => answering(typed, output).await,
     };
     done.unwrap_or_else(|(code, why)| {
         output.fail(why);
         exit::code(code)
     })
+}
+
+/// Prints what to install for an agent, and returns the exit code.
+pub(crate) fn print_manifests(typed: &AgentManifests, output: &Output) -> u8 {
+    let AgentManifests { image, namespace, secret, called } = typed;
+    if let Some(why) = contradiction(called, true) {
+        output.fail(why);
+        return exit::code(Exit::Usage);
+    }
+    printed(image, namespace, AgentShows::Mounted(secret.clone()), called, output);
+    exit::DONE
 }
 
 /// Flags without a meaning are a mistake: whoever sets them relies on them.

@@ -10,7 +10,7 @@ use pivot_link::{Agents, Enrolment, Papers, WallClock};
 use pivot_places::{Budget, ConnectOptions, KubePlace, Place};
 use serde_json::json;
 
-use crate::args::{Controlled, ControllerVerb};
+use crate::args::{Controlled, ControllerManifests};
 use crate::operator;
 use crate::output::{self, Output, Text};
 use crate::plugins::Loading;
@@ -24,34 +24,28 @@ const NO_PLANS: &str = "the trust file requires a plan that was approved, and a 
 /// in the printed manifests has room for both.
 const ANSWERS: usize = 2 << 30;
 
-/// Runs it, and returns the exit code.
+/// Prints what to install for a controller, and returns the exit code.
+pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u8 {
+    let ControllerManifests { image, namespace, replicas, agents_host, agents_secret, also_copy } = typed;
+    let agents = match agents_secret {
+        Some(secret) => AgentsOf::Secret(secret.clone()),
+        None if agents_host.is_empty() => AgentsOf::Nobody,
+        None => AgentsOf::Invitation(agents_host.clone()),
+    };
+    let objects = manifests(&Installation {
+        image: image.clone(),
+        namespace: namespace.clone(),
+        replicas: *replicas,
+        agents,
+        carry: also_copy.iter().map(ToString::to_string).collect(),
+    });
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+    output.result(|| output::manifests(&objects), &list);
+    exit::DONE
+}
+
+/// Runs a controller, and returns the exit code.
 pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
-    if let Some(ControllerVerb::Manifests {
-        image,
-        namespace,
-        replicas,
-        agents_host,
-        agents_secret,
-        also_copy,
-    }) = &typed.verb
-    {
-        let agents = match agents_secret {
-            Some(secret) => AgentsOf::Secret(secret.clone()),
-            None if agents_host.is_empty() => AgentsOf::Nobody,
-            None => AgentsOf::Invitation(agents_host.clone()),
-        };
-        let (image, namespace) = (image.clone(), namespace.clone());
-        let objects = manifests(&Installation {
-            image,
-            namespace,
-            replicas: *replicas,
-            agents,
-            carry: also_copy.iter().map(ToString::to_string).collect(),
-        });
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        output.result(|| output::manifests(&objects), &list);
-        return exit::DONE;
-    }
     match controlled(typed, output).await {
         Ok(()) => exit::DONE,
         Err((code, why)) => {

@@ -12,7 +12,7 @@ use pivot_engine::{Exit, Halter};
 use pivot_runtime::{TrialLimits, try_compile};
 use serde_json::json;
 
-use crate::args::{self, Choices, Color, LogFormat, OutputFormat, PluginVerb, Task};
+use crate::args::{self, Choices, Color, ControllerVerb, LogFormat, OutputFormat, PluginVerb, Task};
 use crate::commands::{Command, MoveOrResume};
 use crate::next::Commands;
 use crate::output::{Document, Output, OutputSettings};
@@ -122,19 +122,21 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
         }
         Task::SavedPlan(verb) => return saved::run(verb, output),
         Task::Explain(risk) => return explain::run(*risk, output),
-        Task::Controller(typed) => {
+        Task::Controller(ControllerVerb::Run(typed)) => {
             let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
             let code = runtime.block_on(controller::run(typed, output));
             runtime.shutdown_background();
             return code;
         }
-        Task::Agent(typed) => {
+        Task::ControllerManifests(typed) => return controller::print_manifests(typed, output),
+        Task::Agent(verb) => {
             let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
-            let code = runtime.block_on(agent::run(typed, output));
+            let code = runtime.block_on(agent::run(verb, output));
             runtime.shutdown_background();
             return code;
         }
-        Task::Protect(protection) => return protection::run(protection, output),
+        Task::AgentManifests(typed) => return agent::print_manifests(typed, output),
+        Task::Protection(protection) => return protection::run(protection, output),
         Task::Plan(choices)
         | Task::Move(choices)
         | Task::Status(choices)
@@ -215,8 +217,10 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             | Task::Verify(_)
             | Task::Plugin(_)
             | Task::Controller(_)
+            | Task::ControllerManifests(_)
             | Task::Agent(_)
-            | Task::Protect(_)
+            | Task::AgentManifests(_)
+            | Task::Protection(_)
             | Task::Version
             | Task::Completion(_)
             | Task::Manual(_) => exit::DONE,

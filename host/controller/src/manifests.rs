@@ -1,5 +1,5 @@
-//! What is installed in a cluster for the controller, or for an agent. What a move needs beyond that depends on the move: `pivot-host rbac` prints
-//! it.
+//! What is installed in a cluster for the controller, or for an agent. What a move needs beyond that depends on the move: `pivot-host generate
+//! rbac` prints it.
 
 use pivot_core::names::STATE;
 use serde_json::{Value, json};
@@ -275,6 +275,7 @@ fn controller(installation: &Installation) -> Value {
     let identity = format!("$({POD_UID})");
     let own = [
         "controller",
+        "run",
         "--namespace",
         namespace,
         "--lease-identity",
@@ -357,7 +358,12 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
             None,
         ),
     };
-    let args = ["agent".to_owned()].into_iter().chain(shown).chain(arguments.iter().cloned()).collect();
+    let args = ["agent", "run"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(shown)
+        .chain(arguments.iter().cloned())
+        .collect();
     let agent = deployment(&Running {
         name: AGENT,
         namespace,

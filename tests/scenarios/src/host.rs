@@ -65,7 +65,7 @@ pub struct Ended {
 }
 
 /// Commands that can accept that no controllers take over.
-const WAITING: [&str; 4] = ["plan", "move", "resume", "rbac"];
+const WAITING: [&[&str]; 4] = [&["plan"], &["move"], &["resume"], &["generate", "rbac"]];
 /// The words that accept it.
 const UNCHECKED: [&str; 2] = ["--accept", "takeover-unchecked"];
 
@@ -154,7 +154,7 @@ impl Host {
         command.args(["-c", r#"out=$1; shift; exec "$@" >"$out""#, "sh"]);
         command.arg(dir.path().join("stdout")).arg(binary()?);
         command.args(words).args(&self.connection).args(format);
-        let is_waiting = words.first().is_some_and(|verb| WAITING.contains(verb));
+        let is_waiting = WAITING.iter().any(|command| words.starts_with(command));
         // A saved plan says which risks it accepts.
         let has_accepted =
             words.contains(&UNCHECKED[1]) || (words.contains(&"move") && words.contains(&"--plan"));

@@ -46,7 +46,7 @@ impl Link {
     pub async fn controller_with(&self, kubeconfig: &Path, more: &[&str]) -> Result<Run> {
         let tls = self.papers("controller", || self.authority.server())?.display().to_string();
         let at = self.address.to_string();
-        let words = ["controller", "--agents", &at, "--agents-tls", &tls];
+        let words = ["controller", "run", "--agents", &at, "--agents-tls", &tls];
         Host::out_of(kubeconfig).start(&[&words[..], more].concat()).await
     }
 
@@ -84,7 +84,7 @@ impl Link {
         let name = format!("spiffe://site.example.com/agent/{namespace}/edge");
         let tls = self.papers(&format!("agent-{namespace}"), || self.authority.agent(&name))?;
         let (tls, call) = (tls.display().to_string(), format!("localhost:{}", at.port()));
-        let words = ["agent", "--call", &call, "--tls", &tls, "--allow-namespace", namespace];
+        let words = ["agent", "run", "--call", &call, "--tls", &tls, "--allow-namespace", namespace];
         Host::out_of(kubeconfig).start(&[&words[..], more].concat()).await
     }
 }

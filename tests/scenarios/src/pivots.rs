@@ -116,7 +116,7 @@ pub fn condition<'a>(shown: &'a Value, of: &str) -> Option<&'a Value> {
 
 /// Everything that a controller needs: CRDs, and other objects.
 async fn manifests(more: &[&str]) -> Result<(Crds, Vec<Value>)> {
-    let words = ["controller", "manifests", "--image", "registry.example.com/pivot-host:v1"];
+    let words = ["generate", "controller", "--image", "registry.example.com/pivot-host:v1"];
     let list = Host::alone().run(&[&words[..], more].concat()).await?.done()?;
     let items = list.get("items").and_then(Value::as_array).context("a list has no items")?;
     let (definitions, others): (Vec<Value>, Vec<Value>) = items

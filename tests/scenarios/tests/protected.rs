@@ -1,4 +1,4 @@
-//! A cluster that manages itself, with the policy that `protect` prints: nobody deletes by mistake what it lives by.
+//! A cluster that manages itself, with the policy that `generate protection` prints: nobody deletes by mistake what it lives by.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -121,7 +121,7 @@ fn kinds_of(refused: &BTreeSet<String>) -> Vec<&str> {
 
 /// Installs the policy for a namespace, and waits until it is in effect.
 async fn protect(server: &Server, namespace: &str, flags: &[&str]) {
-    let words = [&["protect", "-n", namespace][..], flags].concat();
+    let words = [&["generate", "protection", "-n", namespace][..], flags].concat();
     let list = Host::alone().run(&words).await.unwrap().done().unwrap();
     server.apply_values(list["items"].as_array().unwrap().clone()).await.unwrap();
     let (namespaces, jane) = (namespaces(), client(server, "jane").await);

@@ -67,10 +67,10 @@ async fn users_with_limited_permissions() {
     let cases: [(Host, &[&str]); 3] = [
         (
             Host::between(from, &reader),
-            &["target: the user is not allowed to create", "rbac --side target --bind-to USER"],
+            &["target: the user is not allowed to create", "generate rbac --side target --bind-to USER"],
         ),
         (Host::between(&keeper, to), &["source: the user is not allowed to delete"]),
-        (Host::between(&nobody, to), &["source: the user is not allowed to", "rbac --side source"]),
+        (Host::between(&nobody, to), &["source: the user is not allowed to", "generate rbac --side source"]),
     ];
     for (host, says) in cases {
         let ended = host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
@@ -98,7 +98,7 @@ async fn users_with_limited_permissions() {
         let refusal = refusals.iter().find(of_side).unwrap_or_else(|| panic!("{side}: {refusals:?}"));
         assert!(refusal["message"].as_str().unwrap().contains(says), "{refusal}");
         assert!(
-            refusal["remedy"].as_str().unwrap().contains(&format!("rbac --side {side} --bind-to")),
+            refusal["remedy"].as_str().unwrap().contains(&format!("generate rbac --side {side} --bind-to")),
             "{refusal}"
         );
     };
@@ -140,8 +140,8 @@ async fn missing_permissions_are_named_at_once() {
             &format!("target: the user is not allowed to {records} in namespace kube-system; create, "),
             "secrets",
             "clusters.cluster.x-k8s.io",
-            "rbac --side source --bind-to",
-            "rbac --side target --bind-to",
+            "generate rbac --side source --bind-to",
+            "generate rbac --side target --bind-to",
             "--record-namespace",
         ] {
             assert!(ended.stderr.contains(says), "no {says:?} in\n{}", ended.stderr);
@@ -166,7 +166,7 @@ async fn w26_a_namespaces_admin_moves_the_namespace() {
     let ended = host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
     // One reason, not one for each kind.
     let list = "is not allowed to list customresourcedefinitions.apiextensions.k8s.io in the whole cluster";
-    for says in ["for 1 reason", list, "rbac --side source"] {
+    for says in ["for 1 reason", list, "generate rbac --side source"] {
         assert!(ended.stderr.contains(says), "{}", ended.stderr);
     }
     same(before.clone(), all(source, &["shop"]).await);

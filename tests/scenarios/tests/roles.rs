@@ -1,4 +1,4 @@
-//! The roles that `rbac` prints: with them a move does all it does, and without any rule of them it is refused by name.
+//! The roles that `generate rbac` prints: with them a move does all it does, and without any rule of them it is refused by name.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn of_shop(words: &[&'static str]) -> Vec<&'static str> {
 /// Grants what is printed for one side, and returns the roles without which a move is refused.
 async fn grant(stage: &Stage, side: Side, server: &Server) -> Vec<Value> {
     let word = if side == Side::Source { "source" } else { "target" };
-    let command = of_shop(&["rbac", "--bind-to", USER, "--side", word]);
+    let command = of_shop(&["generate", "rbac", "--bind-to", USER, "--side", word]);
     let list = stage.host.run(&command).await.unwrap().done().unwrap();
     assert_eq!(list["kind"], "List");
     let items = list["items"].as_array().unwrap().clone();

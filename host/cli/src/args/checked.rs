@@ -15,14 +15,14 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters, full_names};
 use super::describe::{Description, description};
 use super::flags::{
-    Cli, Connection, Describe, Dry, Kept, Move, MoveOrAsk, OutputFormat, PlanVerb, Planned, Rbac, Resume,
-    Rollback, Shell, StopStep, Taking, Verb, Waits, Which,
+    Cli, Connection, Describe, Dry, Generate, Kept, Move, MoveOrAsk, OutputFormat, PlanVerb, Planned, Rbac,
+    Resume, Rollback, Shell, StopStep, Taking, Verb, Waits, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
 use super::protection::Protection;
 use super::risks::{self, accepted_risks};
-use super::service::{Answering, Controlled};
+use super::service::{AgentManifests, AgentVerb, ControllerManifests, ControllerVerb};
 use super::side::OneSide;
 use super::usage::{Result, usage};
 use super::values::{duration, namespace_map};
@@ -45,9 +45,11 @@ pub(crate) enum Task {
     Explain(Option<Risk>),
     Verify(DirectoryEnd),
     Plugin(PluginVerb),
-    Controller(Controlled),
-    Agent(Answering),
-    Protect(Protection),
+    Controller(ControllerVerb),
+    ControllerManifests(ControllerManifests),
+    Agent(AgentVerb),
+    AgentManifests(AgentManifests),
+    Protection(Protection),
     Version,
     Completion(Shell),
     Manual(PathBuf),
@@ -210,15 +212,17 @@ fn task(verb: Verb) -> Result<Task> {
             Task::Rollback(Choices { options, report: reported(kept)?, with, ..choices })
         }
         Verb::Describe(Describe::Cluster(typed)) => Task::Describe(description(*typed)?),
-        Verb::Rbac(typed) => rbac(*typed)?,
+        Verb::Generate(Generate::Rbac(typed)) => rbac(*typed)?,
+        Verb::Generate(Generate::Protection(typed)) => Task::Protection(typed),
+        Verb::Generate(Generate::Controller(typed)) => Task::ControllerManifests(typed),
+        Verb::Generate(Generate::Agent(typed)) => Task::AgentManifests(typed),
         Verb::Explain { code } => Task::Explain(code.as_deref().map(risks::risk).transpose()?),
         Verb::Verify { directory, identity } => {
             Task::Verify(DirectoryEnd { path: directory, keys: identity })
         }
         Verb::Plugin(verb) => Task::Plugin(verb),
-        Verb::Controller(typed) => Task::Controller(*typed),
-        Verb::Agent(typed) => Task::Agent(*typed),
-        Verb::Protect(typed) => Task::Protect(typed),
+        Verb::Controller(verb) => Task::Controller(verb),
+        Verb::Agent(verb) => Task::Agent(verb),
         Verb::Version => Task::Version,
         Verb::Completion { shell } => Task::Completion(shell),
         Verb::Man { directory } => Task::Manual(directory),

@@ -13,7 +13,7 @@ use super::{environment, examples, risks};
 const MORE: &str = "Use --help for every flag and examples.";
 pub(super) const ENVIRONMENT: &str = "Flags can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG. Flags that accept a risk can't.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.
-const LONG: [&str; 7] = ["plan", "move", "status", "resume", "rollback", "rbac", "agent"];
+const LONG: [&str; 7] = ["plan", "move", "status", "resume", "rollback", "generate rbac", "agent run"];
 const USUAL: [&str; 24] = [
     "kubeconfig",
     "kubeconfig-context",
@@ -85,6 +85,11 @@ pub(super) fn examples_of(of: Option<&str>, name: &str) -> String {
     text
 }
 
+/// The words that name a subcommand.
+pub(super) fn name_subcommand(of: Option<&str>, verb: &str) -> String {
+    of.map_or_else(|| verb.to_owned(), |of| format!("{of} {verb}"))
+}
+
 /// `-h` is at most a page; `--help` has all flags, and examples.
 fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
     let examples = examples_of(of, name);
@@ -100,8 +105,7 @@ fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
     });
     let command = command.after_help(MORE).after_long_help(more);
     command.mut_subcommands(|verb| {
-        let of = verb.get_name().to_owned();
-        // Only whole commands have examples of their own.
+        let of = name_subcommand(of, verb.get_name());
         with_help(verb, Some(&of), name)
     })
 }

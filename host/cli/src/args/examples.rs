@@ -36,45 +36,50 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host plan --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --out plan.json",
             ),
         ],
-        Some("rbac") => &[
+        Some("generate" | "generate rbac") => &[
             (
                 "For the user who moves a namespace out of a cluster",
-                "pivot-host rbac --side source --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3",
+                "pivot-host generate rbac --side source --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3",
             ),
             (
                 "For the target, bound to its user there",
-                "pivot-host rbac --side target --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --bind-to jane",
+                "pivot-host generate rbac --side target --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --bind-to jane",
             ),
         ],
-        Some("controller") => &[
-            (
-                "What to install in a cluster for it",
-                "pivot-host controller manifests --image registry.example.com/pivot-host:v1",
-            ),
-            (
-                "From outside, for the cluster of a kubeconfig",
-                "pivot-host controller --kubeconfig boot.kubeconfig",
-            ),
-        ],
+        Some("generate controller") => &[(
+            "What to install in a cluster for a controller",
+            "pivot-host generate controller --image registry.example.com/pivot-host:v1",
+        )],
+        Some("generate agent") => &[(
+            "What to install for an agent with a certificate of another authority",
+            "pivot-host generate agent --image registry.example.com/pivot-host:v1 --call pivot.example.com:8443 --allow-namespace shop",
+        )],
+        Some("controller" | "controller run") => &[(
+            "From outside, for the cluster of a kubeconfig",
+            "pivot-host controller run --kubeconfig boot.kubeconfig",
+        )],
         Some("agent") => &[
             (
                 "Let a cluster's agent enrol with the controller of another, once",
                 "pivot-host agent invite edge -n shop --image example.com/pivot-host:v1 --call pivot.example.com:8443 --allow-namespace shop",
             ),
             (
-                "What to install for one with a certificate of another authority",
-                "pivot-host agent manifests --image registry.example.com/pivot-host:v1 --call pivot.example.com:8443 --allow-namespace shop",
-            ),
-            (
                 "From outside, for the cluster of a kubeconfig",
-                "pivot-host agent --kubeconfig prod.kubeconfig --call localhost:8443 --tls DIR --allow-namespace shop",
+                "pivot-host agent run --kubeconfig prod.kubeconfig --call localhost:8443 --tls DIR --allow-namespace shop",
             ),
         ],
-        Some("protect") => &[
-            ("For a cluster whose own objects are in a namespace of it", "pivot-host protect -n metal3"),
+        Some("agent run") => &[(
+            "From outside, for the cluster of a kubeconfig",
+            "pivot-host agent run --kubeconfig prod.kubeconfig --call localhost:8443 --tls DIR --allow-namespace shop",
+        )],
+        Some("generate protection") => &[
+            (
+                "For a cluster whose own objects are in a namespace of it",
+                "pivot-host generate protection -n metal3",
+            ),
             (
                 "If it makes other clusters there, which may come and go",
-                "pivot-host protect -n metal3 --cluster prod",
+                "pivot-host generate protection -n metal3 --cluster prod",
             ),
         ],
         Some("move") => &[
@@ -162,7 +167,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host rollback --accept maybe-imported --kubeconfig boot.kubeconfig",
             ),
         ],
-        Some("describe" | "cluster") => &[
+        Some("describe" | "describe cluster") => &[
             (
                 "A Cluster of the context's namespace",
                 "pivot-host describe cluster edge --kubeconfig boot.kubeconfig",

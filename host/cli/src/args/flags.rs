@@ -10,7 +10,7 @@ use pivot_core::risk::Risk;
 use super::plugins::{PluginVerb, Signing, With};
 use super::protection::Protection;
 use super::risks::{self, RiskParser};
-use super::service::{Answering, Controlled};
+use super::service::{AgentManifests, AgentVerb, ControllerManifests, ControllerVerb};
 use super::side::OneSide;
 
 /// Move Cluster API objects between management clusters, safely and resumably.
@@ -38,8 +38,9 @@ pub(crate) enum Verb {
     /// Show a Cluster with all that belongs to it; change nothing
     #[command(subcommand)]
     Describe(Describe),
-    /// Print the roles that a move needs on one side; change nothing
-    Rbac(Box<Rbac>),
+    /// Print manifests to apply: roles, a policy, a controller or an agent; change nothing
+    #[command(subcommand)]
+    Generate(Generate),
     /// Explain a risk: cause, danger and alternatives. Without a code, list all risks; needs no cluster
     Explain {
         /// Code of a risk, as refusals print it
@@ -58,12 +59,12 @@ pub(crate) enum Verb {
     /// Write, inspect and admit plugins
     #[command(subcommand)]
     Plugin(PluginVerb),
-    /// Carry out the Pivots of a cluster, in it or from outside, until it is stopped
-    Controller(Box<Controlled>),
-    /// Let a controller elsewhere, which is called from here, move objects into this cluster or out of it
-    Agent(Box<Answering>),
-    /// Print a policy that protects a cluster which manages itself from being deleted by mistake; needs no cluster
-    Protect(Protection),
+    /// Run a controller, which carries out the Pivots of a cluster
+    #[command(subcommand)]
+    Controller(ControllerVerb),
+    /// Run, invite or remove an agent, which lets a controller elsewhere move objects into this cluster or out of it
+    #[command(subcommand)]
+    Agent(AgentVerb),
     /// Print the version
     Version,
     /// Print a completion script for a shell
@@ -231,6 +232,20 @@ pub(crate) struct Planned {
     pub(crate) saved: Option<PlanVerb>,
 }
 
+/// The manifests that can be printed.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Generate {
+    /// Print the roles that a move needs on one side
+    Rbac(Box<Rbac>),
+    /// Print a policy that protects a cluster which manages itself from being deleted by mistake; needs no cluster
+    Protection(Protection),
+    /// Print what to install in a cluster for a controller: the definition of Pivots, the controller and its roles; needs no cluster
+    Controller(ControllerManifests),
+    /// Print what to install in a cluster for an agent with a certificate of another authority; needs no cluster. `generate rbac`
+    /// prints its roles
+    Agent(AgentManifests),
+}
+
 /// A move, and for whom its roles are.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Rbac {
@@ -242,7 +257,7 @@ pub(crate) struct Rbac {
     /// Bind the roles to this user too; a service account is system:serviceaccount:NAMESPACE:NAME
     #[arg(long, value_name = "USER", help_heading = "Output")]
     pub(crate) bind_to: Option<String>,
-    /// With what the target's agent needs to finish the move alone, too (agent --finish-alone-after)
+    /// With what the target's agent needs to finish the move alone, too (agent run --finish-alone-after)
     #[arg(long, help_heading = "Output")]
     pub(crate) finish_alone: bool,
 }

@@ -6,7 +6,7 @@ use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use super::command::{ENVIRONMENT, bare, examples_of};
+use super::command::{ENVIRONMENT, bare, examples_of, name_subcommand};
 
 const SECTION: &str = "man1";
 /// The names by which kubectl and clusterctl call the program.
@@ -17,7 +17,7 @@ pub(crate) fn pages() -> io::Result<Vec<(String, String)>> {
     let mut command = all_flags(bare()).disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
-    add(&command, None, &mut pages)?;
+    add(&command, None, None, &mut pages)?;
     for link in LINKS {
         pages.push((format!("{SECTION}/{link}.1"), format!(".so {SECTION}/pivot-host.1\n")));
     }
@@ -29,7 +29,13 @@ fn all_flags(command: Command) -> Command {
     command.mut_args(|arg| arg.hide_short_help(false)).mut_subcommands(all_flags)
 }
 
-fn add(command: &Command, above: Option<&str>, pages: &mut Vec<(String, String)>) -> io::Result<()> {
+/// Adds the page of a command, which is `of` below the page `above`, and the pages of its subcommands.
+fn add(
+    command: &Command,
+    of: Option<&str>,
+    above: Option<&str>,
+    pages: &mut Vec<(String, String)>,
+) -> io::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let page = Man::new(command.clone())
         .source(concat!("pivot-host ", env!("CARGO_PKG_VERSION")))
@@ -44,15 +50,15 @@ fn add(command: &Command, above: Option<&str>, pages: &mut Vec<(String, String)>
     if !commands.is_empty() {
         page.render_subcommands_section(&mut text)?;
     }
-    further(command, above).to_writer(&mut text)?;
+    further(of, above).to_writer(&mut text)?;
     pages.push((format!("{SECTION}/{}", page.get_filename()), String::from_utf8_lossy(&text).into_owned()));
-    commands.into_iter().try_for_each(|one| add(one, Some(&name), pages))
+    let add_below = |one: &Command| add(one, Some(&name_subcommand(of, one.get_name())), Some(&name), pages);
+    commands.into_iter().try_for_each(add_below)
 }
 
 /// What the help texts have below the flags.
-fn further(command: &Command, above: Option<&str>) -> Roff {
+fn further(of: Option<&str>, above: Option<&str>) -> Roff {
     let mut text = Roff::new();
-    let of = above.map(|_| command.get_name());
     let examples = examples_of(of, "pivot-host");
     if !examples.is_empty() {
         text.control("SH", ["EXAMPLES"]).control("nf", []);

@@ -40,7 +40,8 @@ pub(crate) use protection::Protection;
 pub(crate) use risks::to_accept;
 pub(crate) use scripts::script;
 pub(crate) use service::{
-    AgentVerb, Answering, Called, Controlled, ControllerVerb, OfController, SecretName,
+    AgentInvitation, AgentManifests, AgentVerb, Answering, Called, Controlled, ControllerManifests,
+    ControllerVerb, OfController, SecretName,
 };
 pub(crate) use side::OneSide;
 pub(crate) use usage::UsageError;

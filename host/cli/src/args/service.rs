@@ -16,7 +16,6 @@ use super::values;
 
 /// A controller of Pivots.
 #[derive(Clone, Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Controlled {
     /// Kubeconfig of the cluster that the Pivots live in; by default KUBECONFIG, ~/.kube/config or the pod's service account
     #[arg(long, value_name = "FILE")]
@@ -64,46 +63,43 @@ pub(crate) struct Controlled {
     pub(crate) agents_tls: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) with: With,
-    #[command(subcommand)]
-    pub(crate) verb: Option<ControllerVerb>,
 }
 
 /// The namespace that the printed manifests have, unless another is named.
 const CONTROLLER_NAMESPACE: &str = "pivot-host-system";
 
-/// What can be done about a controller.
-#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+/// What can be done with a controller.
+#[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ControllerVerb {
-    /// Print what to install in a cluster: the definition of Pivots, the controller and its roles; needs no cluster
-    Manifests {
-        /// The image of the controller
-        #[arg(long, value_name = "IMAGE")]
-        image: String,
-        /// The namespace to install it in
-        #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
-        namespace: String,
-        /// How many of it; one works at a time
-        #[arg(long, value_name = "NUMBER", default_value_t = 2)]
-        replicas: u32,
-        /// Let it take the calls of agents that are invited, by this name; several times for several names
-        #[arg(long, value_name = "HOST", conflicts_with = "agents_secret")]
-        agents_host: Vec<String>,
-        /// Let it take the calls of agents, with the certificate in this Secret of its namespace
-        #[arg(long, value_name = "SECRET")]
-        agents_secret: Option<String>,
-        /// Let it carry this along with every move out of the cluster; can be repeated
-        #[arg(long, value_name = "PART", value_parser = typed::part)]
-        also_copy: Vec<Part>,
-    },
+    /// Carry out the Pivots of a cluster, in it or from outside, until it is stopped
+    Run(Box<Controlled>),
+}
+
+/// A controller to install.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct ControllerManifests {
+    /// The image of the controller
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: String,
+    /// The namespace to install it in
+    #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
+    pub(crate) namespace: String,
+    /// How many of it; one works at a time
+    #[arg(long, value_name = "NUMBER", default_value_t = 2)]
+    pub(crate) replicas: u32,
+    /// Let it take the calls of agents that are invited, by this name; several times for several names
+    #[arg(long, value_name = "HOST", conflicts_with = "agents_secret")]
+    pub(crate) agents_host: Vec<String>,
+    /// Let it take the calls of agents, with the certificate in this Secret of its namespace
+    #[arg(long, value_name = "SECRET")]
+    pub(crate) agents_secret: Option<String>,
+    /// Let it copy this too with every move out of the cluster; can be repeated
+    #[arg(long, value_name = "PART", value_parser = typed::part)]
+    pub(crate) also_copy: Vec<Part>,
 }
 
 /// An agent.
 #[derive(Clone, Debug, Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true,
-    subcommand_negates_reqs = true
-)]
 pub(crate) struct Answering {
     /// Kubeconfig of the cluster that the agent is for; by default KUBECONFIG, ~/.kube/config or the pod's service account
     #[arg(long, value_name = "FILE")]
@@ -128,8 +124,6 @@ pub(crate) struct Answering {
     pub(crate) record_namespace: String,
     #[command(flatten)]
     pub(crate) called: Called,
-    #[command(subcommand)]
-    pub(crate) verb: Option<AgentVerb>,
 }
 
 /// A Secret of a cluster.
@@ -208,24 +202,13 @@ pub(crate) struct OfController {
     pub(crate) namespace: String,
 }
 
-/// What can be done about an agent.
-#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+/// What can be done with an agent.
+#[derive(Clone, Debug, Subcommand)]
 pub(crate) enum AgentVerb {
+    /// Answer a controller elsewhere, which is called from here, until it is stopped
+    Run(Box<Answering>),
     /// Let an agent enrol, once, within 24 hours; prints what to install in its cluster, with a token that is shown nowhere else
-    Invite {
-        /// Its name, as Pivots use it
-        name: String,
-        #[command(flatten)]
-        of: OfController,
-        /// The image of the agent
-        #[arg(long, value_name = "IMAGE")]
-        image: String,
-        /// The namespace to install it in, in its own cluster
-        #[arg(long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
-        install_namespace: String,
-        #[command(flatten)]
-        called: Called,
-    },
+    Invite(AgentInvitation),
     /// End the link of an invited agent, and take no more calls of it
     Remove {
         /// Its name
@@ -233,19 +216,37 @@ pub(crate) enum AgentVerb {
         #[command(flatten)]
         of: OfController,
     },
-    /// Print what to install in a cluster for an agent with a certificate of another authority; needs no cluster. Its roles are
-    /// printed by `rbac`
-    Manifests {
-        /// The image of the agent
-        #[arg(long, value_name = "IMAGE")]
-        image: String,
-        /// The namespace to install it in
-        #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
-        namespace: String,
-        /// The Secret of that namespace that has its certificate
-        #[arg(long, value_name = "SECRET", default_value = "pivot-host-agent-tls")]
-        secret: String,
-        #[command(flatten)]
-        called: Called,
-    },
+}
+
+/// An agent to invite.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct AgentInvitation {
+    /// Its name, as Pivots use it
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) of: OfController,
+    /// The image of the agent
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: String,
+    /// The namespace to install it in, in its own cluster
+    #[arg(long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
+    pub(crate) install_namespace: String,
+    #[command(flatten)]
+    pub(crate) called: Called,
+}
+
+/// An agent to install, with a certificate of another authority.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct AgentManifests {
+    /// The image of the agent
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: String,
+    /// The namespace to install it in
+    #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
+    pub(crate) namespace: String,
+    /// The Secret of that namespace that has its certificate
+    #[arg(long, value_name = "SECRET", default_value = "pivot-host-agent-tls")]
+    pub(crate) secret: String,
+    #[command(flatten)]
+    pub(crate) called: Called,
 }

@@ -474,7 +474,7 @@ fn what_makes_no_sense_is_said() {
         &expect!["--as-group needs --as, and --to-as-group needs --to-as"],
     );
     refused(
-        "pivot-host rbac --side source -n shop",
+        "pivot-host generate rbac --side source -n shop",
         &expect![
             "--side source: what a move needs depends on where it goes; name the target with --to-kubeconfig, --to-workload or --to-directory"
         ],

@@ -77,7 +77,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
     match remedy {
         Remedy::ByHand { .. } | Remedy::Kubectl { .. } => remedy.by_hand().unwrap_or_default(),
         Remedy::GrantRights { side } => format!(
-            "let an administrator of the {side} print and apply the roles for it: `rbac --side {side} --bind-to USER`, with the \
+            "let an administrator of the {side} print and apply the roles for it: `generate rbac --side {side} --bind-to USER`, with the \
              scope of this command"
         ),
         Remedy::NameOtherUser { side } => {

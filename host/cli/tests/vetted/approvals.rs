@@ -125,7 +125,7 @@ fn a_controller_does_not_start_where_plans_have_to_be_approved() {
     site.key("alice");
     site.key("bob");
     site.write("trust.toml", TRUST);
-    let said = err(&site.host(3, &["controller", "--kubeconfig", "none", "--trust", "trust.toml"]));
+    let said = err(&site.host(3, &["controller", "run", "--kubeconfig", "none", "--trust", "trust.toml"]));
     assert!(
         said.contains("the trust file requires a plan that was approved, and a Pivot has none"),
         "{said}"

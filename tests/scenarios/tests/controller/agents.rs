@@ -20,8 +20,8 @@ pub(crate) fn options() -> Value {
 /// Installs an agent in a cluster but for its Deployment's pods; its account's kubeconfig.
 pub(crate) async fn installed(server: &Server) -> PathBuf {
     let words = [
+        "generate",
         "agent",
-        "manifests",
         "--image",
         "registry.example.com/pivot-host:v1",
         "--call",
@@ -52,7 +52,8 @@ pub(crate) async fn roles((source, target): (&Server, &Server), words: &[&str]) 
     let host = Host::between(source.kubeconfig(), target.kubeconfig());
     let host = host.without_controllers();
     let words =
-        [&["rbac", "-n", "shop", "--accept", "unprovisioned"], words, &shape::WITHOUT_PLUGIN].concat();
+        [&["generate", "rbac", "-n", "shop", "--accept", "unprovisioned"], words, &shape::WITHOUT_PLUGIN]
+            .concat();
     host.run(&words).await.unwrap().done().unwrap()["items"].as_array().unwrap().clone()
 }
 

@@ -47,7 +47,7 @@ impl Point {
 }
 
 async fn controller(source: &FaultProxy) -> Run {
-    let words = ["controller", "--allow-special-network", LOOPBACK];
+    let words = ["controller", "run", "--allow-special-network", LOOPBACK];
     Host::out_of(source.kubeconfig()).start(&words).await.unwrap()
 }
 

@@ -73,7 +73,7 @@ fn collect_larger(schema: &Value, pointer: &str, into: &mut Vec<(String, Value)>
 // proves: T147
 #[tokio::test(flavor = "multi_thread")]
 async fn largest_pivot_is_accepted_and_larger_ones_refused() {
-    let words = ["controller", "manifests", "--image", "registry.example.com/pivot-host:v1"];
+    let words = ["generate", "controller", "--image", "registry.example.com/pivot-host:v1"];
     let list = Host::alone().run(&words).await.unwrap().done().unwrap();
     let definition = |item: &&Value| item["kind"] == "CustomResourceDefinition";
     let definition = list["items"].as_array().unwrap().iter().find(definition).unwrap();

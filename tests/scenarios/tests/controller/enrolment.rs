@@ -38,7 +38,7 @@ async fn an_invited_agent_enrols_with_what_was_printed_takes_a_move_and_is_turne
     assert_eq!(token.len(), 32);
 
     // Each with the permissions of its account, the agent with the very words that were printed.
-    let words = ["controller", "--agents", &address, "--agents-host", "localhost"];
+    let words = ["controller", "run", "--agents", &address, "--agents-host", "localhost"];
     let mut controller = Host::out_of(&stage.account()).start(&words).await.unwrap();
     let pod = &of_kind(&list, "Deployment")["spec"]["template"]["spec"]["containers"][0];
     let words: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Moves that a controller makes, on real servers, with the permissions of its manifests and of `rbac`, and no others.
+//! Moves that a controller makes, on real servers, with the permissions of its manifests and of `generate rbac`, and no others.
 
 #[cfg(test)]
 mod agents;

@@ -26,7 +26,7 @@ async fn controller(stage: &Stage) -> Run {
 
 async fn controller_with(stage: &Stage, more: &[&str]) -> Run {
     let host = Host::out_of(&stage.account());
-    let words = ["controller", "--listen", "127.0.0.1:0", "--allow-special-network", LOOPBACK];
+    let words = ["controller", "run", "--listen", "127.0.0.1:0", "--allow-special-network", LOOPBACK];
     let mut run = host.start(&[&words[..], more].concat()).await.unwrap();
     run.until_it_says("metrics and health: ").await.unwrap();
     run

@@ -57,8 +57,18 @@ impl Stage {
     pub(crate) async fn grant_with(&self, namespaces: &[&str], more: &[&str]) {
         let host = Host::out_of(self.pair.source.kubeconfig()).without_controllers();
         for (at, namespace) in namespaces.iter().enumerate() {
-            let words =
-                ["rbac", "--side", "source", "--bind-to", ACCOUNT, "--to-workload", "c", "-n", namespace];
+            let words = [
+                "generate",
+                "rbac",
+                "--side",
+                "source",
+                "--bind-to",
+                ACCOUNT,
+                "--to-workload",
+                "c",
+                "-n",
+                namespace,
+            ];
             let list =
                 host.run(&[&words[..], &shape::WITHOUT_PLUGIN, more].concat()).await.unwrap().done().unwrap();
             let items = list["items"].as_array().unwrap().iter();

@@ -17,7 +17,8 @@ fn printed_deployment_runs_under_the_name_of_its_pod() {
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     let args: Vec<&str> =
         container["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
-    let Task::Controller(typed) = meant(&format!("pivot-host {}", args.join(" "))) else {
+    let Task::Controller(ControllerVerb::Run(typed)) = meant(&format!("pivot-host {}", args.join(" ")))
+    else {
         panic!("{args:?}")
     };
     assert_eq!(typed.lease_identity.as_deref(), Some("$(POD_UID)"));
@@ -30,14 +31,14 @@ fn printed_deployment_runs_under_the_name_of_its_pod() {
 
 #[test]
 fn agents_and_controllers_know_each_other_in_one_of_two_ways() {
-    let agent = "pivot-host agent --call a:1 --allow-namespace shop";
-    let controller = "pivot-host controller --agents 127.0.0.1:1";
+    let agent = "pivot-host agent run --call a:1 --allow-namespace shop";
+    let controller = "pivot-host controller run --agents 127.0.0.1:1";
     for line in [
         format!("{agent} --tls DIR"),
         format!("{agent} --credentials a/b"),
         format!("{controller} --agents-tls DIR"),
         format!("{controller} --agents-host a --agents-host b"),
-        "pivot-host controller manifests --image a --agents-host a --agents-host b".to_owned(),
+        "pivot-host generate controller --image a --agents-host a --agents-host b".to_owned(),
         "pivot-host agent remove edge -n shop".to_owned(),
     ] {
         meant(&line);
@@ -51,9 +52,9 @@ fn agents_and_controllers_know_each_other_in_one_of_two_ways() {
         (format!("{agent} --tls DIR --finish-alone-after soon"), "is not a duration"),
         (controller.to_owned(), "required"),
         (format!("{controller} --agents-tls DIR --agents-host a"), "cannot be used with"),
-        ("pivot-host controller --agents-host a".to_owned(), "--agents <ADDRESS>"),
+        ("pivot-host controller run --agents-host a".to_owned(), "--agents <ADDRESS>"),
         (
-            "pivot-host controller manifests --image a --agents-host a --agents-secret b".to_owned(),
+            "pivot-host generate controller --image a --agents-host a --agents-secret b".to_owned(),
             "cannot be used with",
         ),
         (

@@ -106,7 +106,7 @@ fn missing_rights_lead_to_rbac() {
         shown(&stop(failure), AlreadyShown::Nothing),
         &expect![[r#"
             error: listing configmaps in the target: forbidden: User "jane" cannot list
-            fix:   let an administrator of the target print and apply the roles for it: `rbac --side target --bind-to USER`, with the scope of this command
+            fix:   let an administrator of the target print and apply the roles for it: `generate rbac --side target --bind-to USER`, with the scope of this command
                or  name a kubeconfig whose user is allowed to with --to-kubeconfig
             state: the source is the truth
             next:  pivot-host resume
@@ -114,7 +114,8 @@ fn missing_rights_lead_to_rbac() {
         "#]],
     );
     crate::next::tests::typed(
-        &["rbac", "--side", "target", "--bind-to", "USER", "--to-kubeconfig", "b"].map(str::to_owned),
+        &["generate", "rbac", "--side", "target", "--bind-to", "USER", "--to-kubeconfig", "b"]
+            .map(str::to_owned),
     );
 }
 
