@@ -44,7 +44,7 @@ pub(crate) fn run() -> Result<()> {
          for its state, and a directory runs none: this copy has it disabled.\n"
     ));
     site(&root()?.join(DIST), &root()?.join(SITE))?;
-    show(&mut host(&binary, &["plugin", "list", "--plugins", SITE])?)?;
+    show(&mut host(&binary, &["plugin", "list", SITE])?)?;
 
     let source = ["--from-directory", EXAMPLE, "--all-namespaces"];
     let target = ["--to-directory", DIRECTORY, "--plugins", SITE];

@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<()> {
     let binary = with_program()?;
     say("\n== What a move takes from there; one that is not enabled is locked and left out");
     let mut list = Command::new(&binary);
-    list.args(["plugin", "list", "--plugins", DIST]).current_dir(root()?);
+    list.args(["plugin", "list", DIST]).current_dir(root()?);
     must(&mut list)?;
     say(&format!("\nNext: pivot-host move --plugins {DIST} …"));
     Ok(())
@@ -87,7 +87,7 @@ fn clear(dist: &Path, components: &[PathBuf]) -> Result<()> {
 /// Like an operator who admits a reviewed file: the section that the bundled `plugins.toml` enables is for this very file.
 fn admit(binary: &Path, component: &Path) -> Result<()> {
     let mut command = Command::new(binary);
-    command.args(["plugin", "lock", "--grant"]).arg(component).stdout(Stdio::null());
+    command.args(["plugin", "add", "--grant"]).arg(component).stdout(Stdio::null());
     let status = command.status().with_context(|| format!("start `{}`", shown(&command)))?;
     if !status.success() {
         bail!("`{}` failed ({status})", shown(&command));

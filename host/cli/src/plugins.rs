@@ -59,8 +59,10 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
     let result = match verb {
         PluginVerb::New { name } => new(name, program, output),
         PluginVerb::Inspect { file } => inspect(file, output).await,
-        PluginVerb::List { with } => list(with, output).await,
-        PluginVerb::Lock { file, grant, trust } => lock(file, *grant, trust.as_deref(), output).await,
+        PluginVerb::List { directory, allow_unlocked, strict, trust } => {
+            list(directory, *allow_unlocked, *strict, trust.as_deref(), output).await
+        }
+        PluginVerb::Add { file, grant, trust } => add(file, *grant, trust.as_deref(), output).await,
         PluginVerb::Sign { claim, checked, signing } => match runtime() {
             Ok(runtime) => sign::run(*claim, checked.as_deref(), signing, &runtime, output).await,
             Err(error) => Err(error),
@@ -157,7 +159,7 @@ async fn diff(old: &Path, new: &Path, output: &Output) -> Result<u8> {
     comparison::run(old, new, &runtime()?, output).await
 }
 
-async fn lock(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
+async fn add(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
     let trust = TrustFile::read(trust).map_err(|why| (Exit::Plugin, why))?;
     let open = trust.as_ref().map_or(Ok(None), TrustFile::open).map_err(|why| (Exit::Plugin, why))?;
     open.into_iter().for_each(|open| output.warn(open));
@@ -231,12 +233,14 @@ async fn lock(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) -
     Ok(())
 }
 
-async fn list(with: &With, output: &Output) -> Result<()> {
-    let Some(directory) = &with.plugins else {
-        return Err((Exit::Usage, "name the directory: --plugins DIR".into()));
-    };
-    let (options, trust) = options(with.allow_unlocked, with.strict, with.trust.as_deref())
-        .map_err(|why| (Exit::Plugin, why))?;
+async fn list(
+    directory: &Path,
+    allow_unlocked: bool,
+    strict: bool,
+    trust: Option<&Path>,
+    output: &Output,
+) -> Result<()> {
+    let (options, trust) = options(allow_unlocked, strict, trust).map_err(|why| (Exit::Plugin, why))?;
     let loaded = runtime()?.load(directory, options).await;
     let Loaded { plugins, disabled, open_to_others } =
         loaded.map_err(|errors| (Exit::Plugin, refused::text(directory, &errors)))?;

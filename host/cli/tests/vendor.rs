@@ -169,7 +169,7 @@ mod vendor {
         says("plugin inspect", "  sees     ConfigMap\n");
         // The card of a project that nobody has worked on yet doesn't claim to do what the template does.
         let card = "The vendor says: \"my-hosts: its author hasn't said yet what it does\"\n";
-        for verb in ["plugin inspect", "plugin lock"] {
+        for verb in ["plugin inspect", "plugin add"] {
             says(verb, "my-hosts 0.1.0: at worst, ");
             says(verb, &format!("\n{card}  sha256 "));
             says(verb, &format!("review it:\n\n# {card}"));
@@ -256,9 +256,9 @@ mod vendor {
         // The name is enabled for the file that was there before.
         let lock = folder.path("my-hosts/plugins/plugins.lock");
         let digests = fs::read_to_string(&lock).unwrap();
-        let refused = err(&folder.host(6, &["plugin", "lock", file]));
+        let refused = err(&folder.host(6, &["plugin", "add", file]));
         let (_, command) = refused.trim_end().trim_end_matches('`').rsplit_once('`').unwrap();
-        assert_eq!(command, format!("pivot-host plugin lock --grant {file}"));
+        assert_eq!(command, format!("pivot-host plugin add --grant {file}"));
         assert_eq!(fs::read_to_string(&lock).unwrap(), digests);
         let locked = folder.typed("", command);
         assert!(locked.contains("\nlocked as it is now, in place of version 0.1.0 (sha256 "), "{locked}");
@@ -281,7 +281,7 @@ mod vendor {
         assert!(locked.ends_with(section), "{locked}");
         fs::write(&grants, section).unwrap();
         folder.host(0, &["plugin", "verify", "my-hosts/plugins"]);
-        let locked = out(&folder.host(0, &["plugin", "lock", file]));
+        let locked = out(&folder.host(0, &["plugin", "add", file]));
         assert!(locked.ends_with("grants what it asks for and stays as it is\n"), "{locked}");
 
         fs::write(&source, first).unwrap();
@@ -295,8 +295,8 @@ mod vendor {
         fs::write(folder.path("plugins/broken.wasm"), b"\0asm\x01\0\0\0").unwrap();
         let refused = folder.host(6, &["plugin", "verify", "plugins", "-o", "json"]);
         assert_eq!(json(&refused)["faults"].as_array().unwrap().len(), 2);
-        assert!(err(&refused).contains("pivot-host plugin lock plugins/my-hosts.wasm"), "{}", err(&refused));
-        let module = folder.host(6, &["plugin", "lock", "plugins/broken.wasm"]);
+        assert!(err(&refused).contains("pivot-host plugin add plugins/my-hosts.wasm"), "{}", err(&refused));
+        let module = folder.host(6, &["plugin", "add", "plugins/broken.wasm"]);
         assert!(err(&module).contains("--target wasm32-wasip2"), "{}", err(&module));
         fs::remove_file(folder.path("plugins/broken.wasm")).unwrap();
         locked_and_switched_off(folder);
@@ -311,7 +311,7 @@ mod vendor {
 
     /// Admitting a file grants nothing, and whoever looks is told.
     fn locked_and_switched_off(folder: &Folder) {
-        let locked = out(&folder.host(0, &["plugin", "lock", "plugins/my-hosts.wasm"]));
+        let locked = out(&folder.host(0, &["plugin", "add", "plugins/my-hosts.wasm"]));
         assert!(
             locked.contains("grants nothing of it until you write `enabled = true`; review it:"),
             "{locked}"
@@ -319,7 +319,7 @@ mod vendor {
         assert!(locked.contains("\n[plugins.my-hosts]\nenabled = false # "), "{locked}");
         // Nor does it the second time.
         for more in [&[][..], &["--grant"]] {
-            let line = [&["plugin", "lock", "plugins/my-hosts.wasm"], more].concat();
+            let line = [&["plugin", "add", "plugins/my-hosts.wasm"], more].concat();
             let again = out(&folder.host(0, &line));
             assert!(again.ends_with("no move calls it until you write `enabled = true`\n"), "{again}");
             let again = json(&folder.host(0, &[&line[..], &["-o", "json"]].concat()));
@@ -331,11 +331,10 @@ mod vendor {
         let named = "Not called, because plugins.toml doesn't enable them:\n  my-hosts 0.1.0\n";
         let nobody = "no trust file: nobody has to vouch for a plugin\n";
         assert!(verified.ends_with(&[none, nobody, named].concat()), "{verified}");
-        assert!(out(&folder.host(0, &["plugin", "list", "--plugins", "plugins"])).ends_with(named));
-        for verb in [
-            &["plugin", "verify", "plugins", "-o", "json"][..],
-            &["plugin", "list", "--plugins", "plugins", "-o", "json"],
-        ] {
+        assert!(out(&folder.host(0, &["plugin", "list", "plugins"])).ends_with(named));
+        for verb in
+            [&["plugin", "verify", "plugins", "-o", "json"][..], &["plugin", "list", "plugins", "-o", "json"]]
+        {
             assert_eq!(json(&folder.host(0, verb))["disabled"], serde_json::json!(["my-hosts 0.1.0"]));
         }
         // It is not called.

@@ -96,5 +96,5 @@ impl Operator {
 
 /// The command that admits a file, with a flag.
 pub(crate) fn lock_command(dir: &PluginDir, file: &str, flag: &str) -> String {
-    format!("pivot-host plugin lock {flag}{}", quoted(&dir.path.join(file).display().to_string()))
+    format!("pivot-host plugin add {flag}{}", quoted(&dir.path.join(file).display().to_string()))
 }

@@ -109,7 +109,7 @@ fn lists(list: &Path, file: &Path, part: &str) -> Result<()> {
 
 /// Plans and moves the example with the bundled plugins, into a directory.
 fn moves(place: &Place, plugins: &str) -> Result<()> {
-    let list = place.says(&["plugin", "list", "--plugins", plugins])?;
+    let list = place.says(&["plugin", "list", plugins])?;
     for plugin in BUNDLED {
         has("the list of plugins", &list, plugin)?;
     }

@@ -188,15 +188,15 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
         Some("plugin") => &[
             ("Begin a plugin of your own", "pivot-host plugin new my-hosts"),
             ("See what a component could do, and asks for", "pivot-host plugin inspect plugins/hosts.wasm"),
-            ("Compare a new version with what is admitted", "pivot-host plugin diff plugins new/hosts.wasm"),
+            ("Compare a new version with what was added", "pivot-host plugin diff plugins new/hosts.wasm"),
             (
                 "Vouch for one that you reviewed",
                 "pivot-host plugin sign hosts.wasm --claim vetted --key me.pem",
             ),
-            ("Admit it as it is now, granting nothing yet", "pivot-host plugin lock plugins/hosts.wasm"),
+            ("Add it as it is now, granting nothing yet", "pivot-host plugin add plugins/hosts.wasm"),
             ("Check a directory as a move does", "pivot-host plugin verify plugins"),
             ("Make one file of it, for another site", "pivot-host plugin bundle plugins --out site.tar"),
-            ("See what that would change there", "pivot-host plugin import site.tar plugins"),
+            ("See what that would change there", "pivot-host plugin import site.tar plugins --dry-run"),
             (
                 "Call a hook without a cluster",
                 "pivot-host plugin run plugins/hosts.wasm --hook relate --objects objects.yaml",

@@ -56,7 +56,7 @@ pub(crate) enum Verb {
         #[arg(long, value_name = "FILE")]
         identity: Option<PathBuf>,
     },
-    /// Write, inspect and admit plugins
+    /// Write, inspect and add plugins
     #[command(subcommand)]
     Plugin(PluginVerb),
     /// Run a controller, which carries out the Pivots of a cluster

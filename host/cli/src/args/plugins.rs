@@ -30,23 +30,31 @@ pub(crate) enum PluginVerb {
         /// Name: lower-case words joined by dashes
         name: String,
     },
-    /// Show what a component could do at worst, is and asks for, in a sandbox, without admitting it
+    /// Show what a component could do at worst, is and asks for, in a sandbox, without adding it
     Inspect {
         /// The component
         file: PathBuf,
     },
     /// List the plugins of a directory, as a move would use them
     List {
-        #[command(flatten)]
-        with: With,
+        /// The directory of plugins, with plugins.toml and plugins.lock
+        directory: PathBuf,
+        /// Accept plugins that are not in plugins.lock, or have another digest there: for development
+        #[arg(long)]
+        allow_unlocked: bool,
+        /// Refuse plugins that are there and not enabled, and a directory that others may write
+        #[arg(long)]
+        strict: bool,
+        /// Whom to trust: adds to the site's own file, /etc/pivot-host/trust.toml
+        #[arg(long, value_name = "FILE")]
+        trust: Option<PathBuf>,
     },
-    /// Admit a component as it is now: write its digest to plugins.lock beside it, and to plugins.toml what it asks for,
-    /// not enabled. Grants nothing without --grant
-    Lock {
+    /// Add a component to plugins.lock beside it, as it is now, and to plugins.toml what it asks for, not enabled. Grants nothing
+    /// without --grant
+    Add {
         /// The component
         file: PathBuf,
-        /// Let it have what plugins.toml enables for its name; where nothing is written there, all it asks for, unreviewed: for
-        /// development
+        /// Give this file the permissions in plugins.toml. If there are none, grant everything it requests (development only)
         #[arg(long)]
         grant: bool,
         /// Whom to trust: adds to the site's own file, /etc/pivot-host/trust.toml
@@ -66,7 +74,7 @@ pub(crate) enum PluginVerb {
     },
     /// Show how a component differs from an older one: what it could do, asks for and imports; exit 3 if it does
     Diff {
-        /// The older one, or a directory of plugins: what is admitted there under the newer one's name
+        /// The older one, or a directory of plugins: what was added there under the newer one's name
         old: PathBuf,
         /// The newer one
         new: PathBuf,
@@ -93,7 +101,7 @@ pub(crate) enum PluginVerb {
         #[arg(long, value_name = "FILE")]
         trust: Option<PathBuf>,
     },
-    /// Show what a bundle would change in a directory of plugins; with --admit do it, all of it or nothing
+    /// Write a bundle into a directory of plugins, all of it or nothing; --dry-run shows what that would change
     Import(Import),
     /// Push a bundle to an OCI registry, with what `docker login` keeps
     #[cfg(feature = "registry")]
@@ -118,7 +126,7 @@ pub(crate) enum PluginVerb {
         #[arg(long)]
         plain_http: bool,
     },
-    /// Call one hook on objects from a file, with no cluster and without admitting the component
+    /// Call one hook on objects from a file, with no cluster and without adding the component
     Run(Trial),
     /// Validate and compile the component on stdin within limits, for the program that started this one
     #[command(hide = true)]
@@ -194,9 +202,9 @@ pub(crate) struct Import {
     pub(crate) bundle: PathBuf,
     /// The directory of plugins; it need not exist
     pub(crate) directory: PathBuf,
-    /// Write it, and admit its components as they are now; without this, nothing is written
+    /// Write nothing: show what the bundle would change
     #[arg(long)]
-    pub(crate) admit: bool,
+    pub(crate) dry_run: bool,
     /// The digest that who made the bundle told you by another way; with another one, nothing is looked at
     #[arg(long, value_name = "DIGEST")]
     pub(crate) digest: Option<String>,

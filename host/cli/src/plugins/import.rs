@@ -42,7 +42,7 @@ struct Imported {
     content: Value,
 }
 
-/// Shows what a bundle changes and, if that is wanted, does it.
+/// Shows what a bundle changes and, unless this is a dry run, does it.
 pub(super) async fn run(
     import: &Import,
     trust: Option<Trust>,
@@ -82,7 +82,7 @@ pub(super) async fn run(
         text.append(refused::text(directory, &errors));
         (Exit::Plugin, text)
     })?;
-    if import.admit {
+    if !import.dry_run {
         staged.take_place().map_err(io)?;
     }
 
@@ -99,7 +99,7 @@ pub(super) async fn run(
     };
     let plugins: Vec<&Value> = plugins.iter().map(|plugin| &plugin.content).collect();
     let content = json!({
-        "bundle": digest, "written": import.admit, "grantsTaken": takes_grants, "plugins": plugins,
+        "bundle": digest, "written": !import.dry_run, "grantsTaken": takes_grants, "plugins": plugins,
         "disabled": disabled,
     });
     output.result(text, &Document::new("BundleImport", content));
@@ -132,9 +132,9 @@ fn takes_grants(staged: &Staged, bundle: &Bundle, import: &Import) -> Result<boo
     match (staged.path().join(GRANTS).exists(), bundle.files().contains_key(GRANTS)) {
         (true, _) => refuse("the directory has a plugins.toml of its own, which stays as it is"),
         (_, false) => refuse("the bundle has no plugins.toml"),
-        (false, true) if import.admit && import.digest.is_none() => refuse(
+        (false, true) if !import.dry_run && import.digest.is_none() => refuse(
             "plugins.toml is not signed, so --digest has to say which bundle is meant, as who made it told you by another way; \
-             without --admit you see what it grants",
+             with --dry-run you see what it grants",
         ),
         (false, true) => Ok(true),
     }
@@ -244,14 +244,14 @@ async fn one(
 }
 
 fn grants_note(bundle: &Bundle, taken: bool, import: &Import) -> Text {
-    let Import { directory, admit, .. } = import;
+    let Import { directory, dry_run, .. } = import;
     let Some(grants) = bundle.files().get(GRANTS) else { return Text::default() };
     match taken {
         true => {
             let mut text =
                 Text::from("plugins.toml, which says what each may do here, is the bundle's (--grants)");
             // To be read before it counts.
-            if !admit {
+            if *dry_run {
                 let grants = String::from_utf8_lossy(grants);
                 let lines = grants.lines().filter(|line| !line.trim().is_empty());
                 lines.for_each(|line| text.line(format!("  {}", shown(line, LINE))));
@@ -266,15 +266,15 @@ fn grants_note(bundle: &Bundle, taken: bool, import: &Import) -> Text {
     }
 }
 
-/// What was done or, to paste, the same command with `--admit` and the digest of what was looked at.
+/// What was done or, to paste, the same command without `--dry-run`, with the digest of what was looked at.
 fn ending(import: &Import, digest: &str) -> String {
-    let Import { bundle, directory, admit, digest: _, grants, downgrade, strict, trust } = import;
+    let Import { bundle, directory, dry_run, digest: _, grants, downgrade, strict, trust } = import;
     let path = |path: &Path| quoted(&path.display().to_string()).to_string();
-    if *admit {
+    if !*dry_run {
         return format!("{} has it now, and loads", directory.display());
     }
     let mut line = format!(
-        "nothing was written. Next: pivot-host plugin import {} {} --admit --digest {digest}",
+        "nothing was written. Next: pivot-host plugin import {} {} --digest {digest}",
         path(bundle),
         path(directory)
     );

@@ -96,12 +96,12 @@ mod tests {
 
     #[test]
     fn a_name_that_is_granted_to_another_file_is_refused_with_the_command_that_grants_it_to_this_one() {
-        let command = "pivot-host plugin lock --grant 'my plugins/hosts.wasm'".to_owned();
+        let command = "pivot-host plugin add --grant 'my plugins/hosts.wasm'".to_owned();
         let named =
             |locked| Refused::NameGranted { name: "hosts".to_owned(), locked, command: command.clone() };
         let told = |locked| text(Path::new("my plugins"), &[error("hosts", named(locked))]).message();
         let other = told(Some("ab".repeat(32)));
-        expect!["plugin hosts (hosts.wasm): calls itself hosts, and plugins.toml enables [plugins.hosts] for the file that was locked as sha256 abababababab…; nothing was written. Inspect the file; if it is to have those grants, `pivot-host plugin lock --grant 'my plugins/hosts.wasm'`"]
+        expect!["plugin hosts (hosts.wasm): calls itself hosts, and plugins.toml enables [plugins.hosts] for the file that was locked as sha256 abababababab…; nothing was written. Inspect the file; if it is to have those grants, `pivot-host plugin add --grant 'my plugins/hosts.wasm'`"]
         .assert_eq(&other);
         assert!(told(None).contains("enables [plugins.hosts] for a plugin that isn't locked yet; nothing"));
         assert_eq!(type_commands(&other), 1);

@@ -117,7 +117,7 @@ fn components_that_passed_are_locked_and_not_tried_again() {
     let plugin = dir.path().join("older.wasm");
     fs::copy(pivot_guests::guest("older").unwrap(), &plugin).unwrap();
     let ran = |arguments: &[&str]| host(arguments).output().unwrap();
-    let locked = ran(&["plugin", "lock", plugin.to_str().unwrap()]);
+    let locked = ran(&["plugin", "add", plugin.to_str().unwrap()]);
     assert!(locked.status.success(), "{}", err(&locked));
     let lock = fs::read_to_string(dir.path().join("plugins.lock")).unwrap();
     let passed = format!("\npassed = \"pivot-host {} on ", env!("CARGO_PKG_VERSION"));

@@ -65,7 +65,7 @@ fn a_plan_that_a_plugin_stops_is_drawn_with_what_it_said() {
     let dir = TempDir::new().unwrap();
     let plugin = dir.path().join("hostile.wasm");
     fs::copy(pivot_guests::guest("hostile").unwrap(), &plugin).unwrap();
-    assert_eq!(code(&host(&["plugin", "lock", "--grant", plugin.to_str().unwrap()])), 0);
+    assert_eq!(code(&host(&["plugin", "add", "--grant", plugin.to_str().unwrap()])), 0);
     let grants = fs::read_to_string(dir.path().join("plugins.toml")).unwrap();
     let plan = |does: &str, form: &str| {
         let config = format!("{grants}\n[plugins.hostile.config]\ncheck = 'before-pause/{does}'\n");

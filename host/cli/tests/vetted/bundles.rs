@@ -16,7 +16,7 @@ mod carried {
         for name in ["older", "steady"] {
             let file = format!("plugins/{name}.wasm");
             site.guest(name, &file);
-            site.host(0, &["plugin", "lock", "--grant", &file]);
+            site.host(0, &["plugin", "add", "--grant", &file]);
             site.host(0, &["plugin", "sign", &file, "--claim", "vetted", "--key", "alice.pem"]);
         }
         site.write("plugins/steady.md", "Read me.\n");
@@ -29,7 +29,7 @@ mod carried {
     /// Takes all of it, grants included.
     fn take(site: &Site) {
         let digest = bundle(site);
-        site.host(0, &["plugin", "import", "site.tar", "there", "--grants", "--admit", "--digest", &digest]);
+        site.host(0, &["plugin", "import", "site.tar", "there", "--grants", "--digest", &digest]);
     }
 
     fn bundle(site: &Site) -> String {
@@ -73,20 +73,20 @@ mod carried {
     }
 
     #[test]
-    fn an_import_shows_what_it_would_change_and_admits_it_when_asked() {
+    fn an_import_adds_what_its_dry_run_shows() {
         let site = vetting();
         let digest = bundle(&site);
         let look = ["plugin", "import", "site.tar", "there", "--grants", "--trust", "trust.toml"];
-        let shown = out(&site.host(0, &look));
+        let shown = out(&site.host(0, &[&look[..], &["--dry-run"]].concat()));
         let next = format!(
-            "nothing was written. Next: pivot-host plugin import site.tar there --admit --digest {digest} --grants --trust trust.toml\n"
+            "nothing was written. Next: pivot-host plugin import site.tar there --digest {digest} --grants --trust trust.toml\n"
         );
         assert!(shown.starts_with(&format!("site.tar: bundle {digest}\nolder 0.1.0: at worst, ")), "{shown}");
         assert!(shown.ends_with(&next), "{shown}");
         assert!(!site.path("there").exists() && !site.path(".there.import").exists());
 
-        let admit = [&look[..], &["--admit", "--digest", &digest, "-o", "json"]].concat();
-        let done = json(&site.host(0, &admit));
+        let import = [&look[..], &["--digest", &digest, "-o", "json"]].concat();
+        let done = json(&site.host(0, &import));
         assert_eq!((&done["written"], &done["grantsTaken"]), (&json!(true), &json!(true)));
         let changes: Vec<&Value> =
             done["plugins"].as_array().unwrap().iter().map(|one| &one["change"]).collect();
@@ -110,7 +110,7 @@ mod carried {
         assert!(lock.contains("admitted-by = \""), "{lock}");
 
         let before = files(&site.path("there"));
-        let again = out(&site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]));
+        let again = out(&site.host(0, &["plugin", "import", "site.tar", "there"]));
         assert!(again.contains("older 0.1.0: it is admitted as it is\n"), "{again}");
         let after = files(&site.path("there"));
         assert_eq!(before, after);
@@ -121,9 +121,9 @@ mod carried {
     fn grants_that_nobody_signed_are_shown_and_taken_with_the_bundles_digest_only() {
         let site = vetting();
         let look = ["plugin", "import", "site.tar", "there", "--grants"];
-        let shown = out(&site.host(0, &look));
+        let shown = out(&site.host(0, &[&look[..], &["--dry-run"]].concat()));
         assert!(shown.contains("\n  [plugins.older]\n  hooks = [\"relate\"]\n"), "{shown}");
-        let refused = err(&site.host(3, &[&look[..], &["--admit"]].concat()));
+        let refused = err(&site.host(3, &look));
         assert!(
             refused.contains("--grants: plugins.toml is not signed, so --digest has to say"),
             "{refused}"
@@ -143,7 +143,7 @@ mod carried {
         let trust = site.read("trust.toml");
         site.write("trust.toml", &trust.replace("[[require]]", "admits-until = 2026-01-01\n[[require]]"));
         bundle(&site);
-        let again = ["plugin", "import", "site.tar", "there", "--admit", "--trust", "trust.toml"];
+        let again = ["plugin", "import", "site.tar", "there", "--trust", "trust.toml"];
         site.host(0, &again);
         assert_eq!(site.read("there/plugins.lock"), lock);
         assert_eq!(site.read("there/steady.md"), "Read me again.\n");
@@ -178,9 +178,9 @@ mod carried {
         assert!(entry.contains("name = \"older\""), "{entry}");
         let entry = entry.replace(&sha(entry), &format!("sha256 = \"{broken}\""));
         site.write("there/plugins.lock", &format!("format = 1\n[[plugin]]{entry}"));
-        let shown = out(&site.host(0, &["plugin", "import", "site.tar", "there"]));
+        let shown = out(&site.host(0, &["plugin", "import", "site.tar", "there", "--dry-run"]));
         assert!(shown.contains("what the admitted one asked for can't be compared: "), "{shown}");
-        site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
+        site.host(0, &["plugin", "import", "site.tar", "there"]);
         site.host(0, &["plugin", "verify", "there"]);
     }
 
@@ -191,16 +191,16 @@ mod carried {
         let mine = "# mine\n[plugins.older]\nenabled = false\n";
         fs::create_dir(site.path("there")).unwrap();
         site.write("there/plugins.toml", mine);
-        let refused = err(&site.host(3, &["plugin", "import", "site.tar", "there", "--grants", "--admit"]));
+        let refused = err(&site.host(3, &["plugin", "import", "site.tar", "there", "--grants"]));
         assert!(refused.contains("--grants: the directory has a plugins.toml of its own"), "{refused}");
         assert_eq!(names(&site.path("there")), ["plugins.toml"]);
 
-        let done = json(&site.host(0, &["plugin", "import", "site.tar", "there", "--admit", "-o", "json"]));
+        let done = json(&site.host(0, &["plugin", "import", "site.tar", "there", "-o", "json"]));
         assert_eq!(done["disabled"], json!(["older 0.1.0", "steady 0.1.0"]));
         assert!(site.read("there/plugins.toml").starts_with(mine));
         site.key("bob");
         site.host(0, &["plugin", "sign", "there/older.wasm", "--claim", "vetted", "--key", "bob.pem"]);
-        site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
+        site.host(0, &["plugin", "import", "site.tar", "there"]);
         assert_eq!(site.read("there/older.wasm.intoto.jsonl").lines().count(), 2);
     }
 
@@ -212,7 +212,7 @@ mod carried {
         // Calls itself steady, too.
         site.guest("liar", "there/steady.wasm");
         site.host(0, &["plugin", "sign", "there/steady.wasm", "--claim", "vetted", "--key", "bob.pem"]);
-        site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
+        site.host(0, &["plugin", "import", "site.tar", "there"]);
         let (theirs, ours) = ("there/steady.wasm.intoto.jsonl", "plugins/steady.wasm.intoto.jsonl");
         assert_eq!(site.read(theirs), site.read(ours));
     }
@@ -225,14 +225,14 @@ mod carried {
         bundle(&site);
         std::fs::create_dir(site.path("there")).unwrap();
         site.write("there/alice.pub", "another key\n");
-        let refused = err(&site.host(3, &["plugin", "import", "site.tar", "there", "--admit"]));
+        let refused = err(&site.host(3, &["plugin", "import", "site.tar", "there"]));
         assert!(
             refused.contains("there: it has an own alice.pub, and a bundle replaces no key; nothing"),
             "{refused}"
         );
         assert_eq!(names(&site.path("there")), ["alice.pub"]);
         fs::copy(site.path("alice.pub"), site.path("there/alice.pub")).unwrap();
-        site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
+        site.host(0, &["plugin", "import", "site.tar", "there"]);
     }
 
     // proves: T29, T30
@@ -241,8 +241,7 @@ mod carried {
         let site = vetting();
         fs::remove_file(site.path("plugins/steady.wasm.intoto.jsonl")).unwrap();
         let import = |code, digest: &str| {
-            let line =
-                ["plugin", "import", "site.tar", "there", "--grants", "--admit", "--trust", "trust.toml"];
+            let line = ["plugin", "import", "site.tar", "there", "--grants", "--trust", "trust.toml"];
             err(&site.host(code, &[&line[..], &["--digest", digest]].concat()))
         };
         let refused = import(6, &bundle(&site));
@@ -277,16 +276,15 @@ mod carried {
         let sha = lock.lines().find(|line| line.starts_with("sha256")).unwrap().to_owned();
         site.write("there/plugins.lock", &lock.replace(&sha, &format!("sha256 = \"{}\"", "0".repeat(64))));
         let before = files(&site.path("there"));
-        let refused = err(&site.host(3, &["plugin", "import", "site.tar", "there", "--admit"]));
+        let refused = err(&site.host(3, &["plugin", "import", "site.tar", "there"]));
         assert!(refused.contains("older 0.2.0 -> older 0.1.0"), "{refused}");
         assert!(
             refused.contains("nothing was written; --downgrade goes back to an older version"),
             "{refused}"
         );
         assert_eq!(files(&site.path("there")), before);
-        let done = json(
-            &site.host(0, &["plugin", "import", "site.tar", "there", "--admit", "--downgrade", "-o", "json"]),
-        );
+        let done =
+            json(&site.host(0, &["plugin", "import", "site.tar", "there", "--downgrade", "-o", "json"]));
         assert_eq!(
             (&done["plugins"][0]["change"], &done["plugins"][0]["replaced"]),
             (&json!("replaced"), &json!("0.2.0"))
@@ -303,7 +301,7 @@ mod carried {
         // What the site has about the same file stays, by its new name.
         site.key("bob");
         site.host(0, &["plugin", "sign", "there/old-name.wasm", "--claim", "vetted", "--key", "bob.pem"]);
-        site.host(0, &["plugin", "import", "site.tar", "there", "--admit"]);
+        site.host(0, &["plugin", "import", "site.tar", "there"]);
         assert_eq!(site.read("there/older.wasm.intoto.jsonl").lines().count(), 2);
         assert!(!site.path("there/old-name.wasm.intoto.jsonl").exists());
         assert!(!names(&site.path("there")).contains(&"old-name.wasm".to_owned()));
@@ -315,7 +313,7 @@ mod carried {
         let site = vetting();
         fs::create_dir(site.path("there")).unwrap();
         site.guest("liar", "there/own.wasm");
-        let refused = err(&site.host(6, &["plugin", "import", "site.tar", "there", "--admit"]));
+        let refused = err(&site.host(6, &["plugin", "import", "site.tar", "there"]));
         assert!(
             refused.starts_with("error: with this bundle there would not load; nothing was written"),
             "{refused}"
@@ -343,19 +341,17 @@ mod carried {
         cases.push(("another component", flipped(component + 100)));
         for (name, bytes) in cases {
             fs::write(site.path("bad.tar"), bytes).unwrap();
-            let refused =
-                err(&site.host(3, &["plugin", "import", "bad.tar", "there", "--grants", "--admit"]));
+            let refused = err(&site.host(3, &["plugin", "import", "bad.tar", "there", "--grants"]));
             assert!(
                 refused.starts_with("error: bad.tar: ") && refused.contains("; nothing was written"),
                 "{name}: {refused}"
             );
         }
         let other = format!("sha256:{}", "0".repeat(64));
-        let refused =
-            err(&site.host(3, &["plugin", "import", "site.tar", "there", "--admit", "--digest", &other]));
+        let refused = err(&site.host(3, &["plugin", "import", "site.tar", "there", "--digest", &other]));
         assert!(refused.contains(&format!("not {other}; nothing was written")), "{refused}");
         assert!(!site.path("there").exists() && !site.path(".there.import").exists());
-        site.host(3, &["plugin", "import", "plugins", "there", "--admit"]);
+        site.host(3, &["plugin", "import", "plugins", "there"]);
     }
 }
 

@@ -23,7 +23,7 @@ fn site() -> Site {
     let site = Site::new();
     keys(&site);
     site.guest("older", COMPONENT);
-    site.host(0, &["plugin", "lock", "--grant", COMPONENT]);
+    site.host(0, &["plugin", "add", "--grant", COMPONENT]);
     site.write("trust.toml", TRUST);
     vetted(&site, "alice.pem");
     vetted(&site, "bob.pem");
@@ -59,14 +59,14 @@ fn two_of_three_have_to_have_vetted_a_plugin() {
     let said = json(&site.host(0, &trusting));
     assert_eq!(said["trust"], json!({"files": ["trust.toml"], "rules": 1}));
     assert_eq!(said["vouchedBy"], json!({"older": ["vetted by alice", "vetted by bob"]}));
-    let list = ["plugin", "list", "--plugins", "plugins", "--trust", "trust.toml"];
+    let list = ["plugin", "list", "plugins", "--trust", "trust.toml"];
     let listed = out(&site.host(0, &list));
     assert!(listed.contains("  vetted by alice, vetted by bob\n"), "{listed}");
     let listed = json(&site.host(0, &[&list[..], &["-o", "json"]].concat()));
     assert_eq!(listed["items"][0]["vouchedBy"][0]["signer"], "alice");
     assert_eq!(listed["items"][0]["description"]["vouchedBy"], json!(["vetted by alice", "vetted by bob"]));
     // Without the file nobody has to.
-    for line in [&["plugin", "verify", "plugins"][..], &["plugin", "list", "--plugins", "plugins"]] {
+    for line in [&["plugin", "verify", "plugins"][..], &["plugin", "list", "plugins"]] {
         let said = out(&site.host(0, line));
         assert!(said.ends_with("\nno trust file: nobody has to vouch for a plugin\n"), "{said}");
         assert!(json(&site.host(0, &[line, &["-o", "json"]].concat()))["trust"].is_null());
@@ -114,7 +114,7 @@ fn a_move_and_a_lock_hold_to_the_trust_file() {
     let site = site();
     site.world();
     let plan = ["plan", "--from-directory", "world", "--plugins", "plugins", "--trust", "trust.toml"];
-    let lock = ["plugin", "lock", "--grant", COMPONENT, "--trust", "trust.toml"];
+    let lock = ["plugin", "add", "--grant", COMPONENT, "--trust", "trust.toml"];
     site.host(0, &[&plan[..], &["--out", "plan.json"]].concat());
     let saved: Value = serde_json::from_str(&site.read("plan.json")).unwrap();
     assert_eq!(saved["plugins"][0]["vouchedBy"], json!(["vetted by alice", "vetted by bob"]));
@@ -235,18 +235,18 @@ fn a_signature_is_added_to_what_is_there_and_says_what_it_is_of() {
 #[test]
 fn a_revoked_key_stops_a_load_and_an_expired_one_an_admission() {
     let site = site();
-    let lock = ["plugin", "lock", "--grant", COMPONENT, "--trust", "trust.toml"];
+    let lock = ["plugin", "add", "--grant", COMPONENT, "--trust", "trust.toml"];
     site.write("trust.toml", &TRUST.replace("[signers.bob]", "admits-until = 2026-01-01\n[signers.bob]"));
     verified(&site);
     let said = err(&site.host(6, &lock));
     assert!(said.contains("line 1: alice admits until 2026-01-01"), "{said}");
     // Without a lock nothing was admitted before.
-    let list = ["plugin", "list", "--plugins", "plugins", "--trust", "trust.toml"];
+    let list = ["plugin", "list", "plugins", "--trust", "trust.toml"];
     site.host(0, &list);
     let said = err(&site.host(6, &[&list[..], &["--allow-unlocked"]].concat()));
     assert!(said.contains("line 1: alice admits until 2026-01-01"), "{said}");
 
-    let listed = ["plugin", "list", "--plugins", "plugins", "--trust", "trust.toml", "-o", "json"];
+    let listed = ["plugin", "list", "plugins", "--trust", "trust.toml", "-o", "json"];
     let key = json(&site.host(0, &listed))["items"][0]["vouchedBy"][1]["key"].as_str().unwrap().to_owned();
     site.write("trust.toml", &format!("{TRUST}[[revoked]]\nkey = '{key}'\nwhy = 'stolen laptop'\n"));
     assert_eq!(refused(&site), ["unsigned"]);
@@ -266,7 +266,7 @@ fn a_trust_file_that_others_may_replace_is_a_warning_and_a_strict_one_is_refused
     std::fs::rename(site.path("carol.pub"), site.path("keys/carol.pub")).unwrap();
     let trust = TRUST.replace("carol.pub", "keys/carol.pub");
     site.write("trust.toml", &trust);
-    let lock = ["plugin", "lock", COMPONENT, "--trust", "trust.toml"];
+    let lock = ["plugin", "add", COMPONENT, "--trust", "trust.toml"];
     let verify = ["plugin", "verify", "plugins", "--trust", "trust.toml"];
     assert!(!err(&site.host(0, &lock)).contains("others may write"));
     site.mode("keys", 0o1777);

@@ -8,7 +8,7 @@ use crate::site::{Site, err, json, out};
 fn site() -> Site {
     let site = Site::new();
     site.guest("older", "plugins/older.wasm");
-    site.host(0, &["plugin", "lock", "--grant", "plugins/older.wasm"]);
+    site.host(0, &["plugin", "add", "--grant", "plugins/older.wasm"]);
     for (file, bits) in [
         ("plugins", 0o755),
         ("plugins/older.wasm", 0o644),
@@ -36,7 +36,7 @@ fn what_others_may_write_is_a_warning_and_in_a_strict_run_refused() {
         let warned = out(&site.host(0, &["plugin", "verify", "plugins"]));
         let line = format!("warning: others may write what decides which plugins run: {named}; `chmod go-w`");
         assert!(warned.contains(&line), "{warned}");
-        let listed = json(&site.host(0, &["plugin", "list", "--plugins", "plugins", "-o", "json"]));
+        let listed = json(&site.host(0, &["plugin", "list", "plugins", "-o", "json"]));
         assert_eq!(listed["openToOthers"], json!([named]));
         let refused = json(&site.host(6, &["plugin", "verify", "--strict", "plugins", "-o", "json"]));
         assert_eq!(refused["faults"][0]["code"], "open-to-others", "{refused:#}");

@@ -12,7 +12,7 @@ fn a_new_version_is_compared_with_the_one_that_is_admitted() {
     site.guest("liar", "new.wasm");
     let nothing = site.host(6, &["plugin", "diff", "plugins", "new.wasm"]);
     assert!(err(&nothing).contains("plugins.lock in plugins has no plugin steady"), "{}", err(&nothing));
-    site.host(0, &["plugin", "lock", "--grant", "plugins/steady.wasm"]);
+    site.host(0, &["plugin", "add", "--grant", "plugins/steady.wasm"]);
     let same = out(&site.host(0, &["plugin", "diff", "plugins", "plugins/steady.wasm"]));
     assert!(same.starts_with("steady 0.1.0: the same file, sha256 "), "{same}");
 
@@ -102,7 +102,7 @@ fn a_new_version_is_compared_with_the_one_that_is_admitted() {
     "#]].assert_eq(
         &site.without_digests(&out(&site.host(3, &["plugin", "diff", "plugins", "new.wasm"]))),
     );
-    let locked = out(&site.host(0, &["plugin", "lock", "--grant", "plugins/steady.wasm"]));
+    let locked = out(&site.host(0, &["plugin", "add", "--grant", "plugins/steady.wasm"]));
     assert!(locked.contains("locked as it is now, in place of version 0.1.0 (sha256 "), "{locked}");
     let named = "the section grants what it doesn't ask for; remove it, or a later version has it unseen:\n  - the hook check\n";
     assert!(locked.contains(named), "{locked}");

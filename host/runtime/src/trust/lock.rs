@@ -15,7 +15,7 @@ use crate::trust::strict::{self, Table};
 use crate::trust::{LOCK_FILE, few};
 
 const HEAD: &str =
-    "# The plugins that were admitted here. Written by `pivot-host plugin lock`, checked at every start.\n";
+    "# The plugins that were admitted here. Written by `pivot-host plugin add`, checked at every start.\n";
 const FORMAT: u32 = 1;
 /// The longest remark, in characters.
 const REMARK: usize = 200;

@@ -15,7 +15,7 @@ async fn a_plugin_that_is_not_locked_is_refused_with_the_lock_command() {
     let refused = place.refused().await;
     assert_eq!(refused.len(), 1);
     assert_eq!(refused[0].0, "not-locked");
-    let command = format!("`pivot-host plugin lock {}`", place.path("steady.wasm").display());
+    let command = format!("`pivot-host plugin add {}`", place.path("steady.wasm").display());
     assert!(refused[0].1.ends_with(&command), "{}", refused[0].1);
     let unlocked =
         place.runtime.load(place.dir.path(), LoadOptions { unlocked: true, ..LoadOptions::default() }).await;
@@ -110,7 +110,7 @@ async fn a_file_does_not_get_the_grants_of_a_name_by_being_admitted_under_it() {
     let said = error.to_string();
     assert!(said.starts_with("plugin older 0.1.0 (other.wasm, sha256 "), "{said}");
     assert!(said.contains(&format!("for the file that was locked as sha256 {}…;", &locked[..12])), "{said}");
-    assert!(said.ends_with(&format!("`pivot-host plugin lock --grant {}`", path.display())), "{said}");
+    assert!(said.ends_with(&format!("`pivot-host plugin add --grant {}`", path.display())), "{said}");
     assert_eq!((file("plugins.lock"), file("plugins.toml")), (lock.clone(), grants.clone()));
 
     // An enabled section without a locked file is protected in the same way.
@@ -199,7 +199,7 @@ async fn without_a_section_it_is_refused() {
     let refused = place.refused().await;
     assert_eq!(refused[0].0, "no-grants");
     assert!(
-        refused[0].1.contains("plugins.toml has no [plugins.older]; `pivot-host plugin lock "),
+        refused[0].1.contains("plugins.toml has no [plugins.older]; `pivot-host plugin add "),
         "{}",
         refused[0].1
     );

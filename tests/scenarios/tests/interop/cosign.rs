@@ -33,7 +33,7 @@ fn keys(folder: &Folder, options: &[&str]) {
 }
 
 const P256: [&str; 4] = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
-const LOCK: [&str; 6] = ["plugin", "lock", "--grant", "plugins/older.wasm", "--trust", "trust.toml"];
+const LOCK: [&str; 6] = ["plugin", "add", "--grant", "plugins/older.wasm", "--trust", "trust.toml"];
 
 #[tokio::test]
 async fn a_statement_that_cosign_signs_admits_a_plugin() {

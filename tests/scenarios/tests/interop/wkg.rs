@@ -15,7 +15,7 @@ async fn wkg_pulls_a_component_of_a_bundle_byte_for_byte() {
         .with("DOCKER_CONFIG", registry.logged_in(PASSWORD).unwrap());
     fs::create_dir(folder.path("plugins")).unwrap();
     fs::copy(pivot_guests::guest("older").unwrap(), folder.path("plugins/older.wasm")).unwrap();
-    folder.host(0, &["plugin", "lock", "--grant", "plugins/older.wasm"]).unwrap();
+    folder.host(0, &["plugin", "add", "--grant", "plugins/older.wasm"]).unwrap();
     folder.host(0, &["plugin", "bundle", "plugins", "--out", "site.tar"]).unwrap();
     let place = format!("{}/site/plugins", registry.host());
     let (pushed, _) = folder.host(0, &["plugin", "push", "site.tar", &format!("{place}:v1")]).unwrap();

@@ -67,11 +67,11 @@ impl Plugins {
     }
 }
 
-/// `pivot-host plugin lock FILE`: the current file, with its grants in plugins.toml.
+/// `pivot-host plugin add FILE`: the current file, with its grants in plugins.toml.
 async fn admit(file: &Path) -> Result<()> {
     let mut command = std::process::Command::new(binary()?);
-    command.args(["plugin", "lock", "--grant"]).arg(file);
-    let mut process = Process::spawn("pivot-host plugin lock", &command, file.with_extension("log")).await?;
+    command.args(["plugin", "add", "--grant"]).arg(file);
+    let mut process = Process::spawn("pivot-host plugin add", &command, file.with_extension("log")).await?;
     let status = process.wait().await?;
     ensure!(status.success(), "{} is not admitted:\n{}", file.display(), process.tail());
     Ok(fs::remove_file(file.with_extension("log"))?)

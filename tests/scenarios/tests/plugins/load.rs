@@ -59,7 +59,7 @@ async fn files(stage: &Stage) {
         stage,
         "secretive",
         &stage.guest("secretive"),
-        &["plugins.toml has no [plugins.secretive]", "plugin lock"],
+        &["plugins.toml has no [plugins.secretive]", "plugin add"],
     )
     .await;
 }
@@ -89,14 +89,14 @@ async fn directories(stage: &Stage) {
 async fn admissions(stage: &Stage) {
     let plugins = stage.empty("not-admitted", HOSTILE);
     plugins.put("hostile.wasm", &stage.guest("hostile"));
-    let words = ["hostile.wasm", "is not in plugins.lock", "pivot-host plugin lock"];
+    let words = ["hostile.wasm", "is not in plugins.lock", "pivot-host plugin add"];
     refused(stage, "not-admitted", &stage.between(&plugins), &words).await;
 
     let plugins = stage.hostile("changed", "never/").await;
     // A custom section, which changes only the digest.
     let changed = [&stage.guest("hostile")[..], b"\0\x02\x01x"].concat();
     plugins.put("hostile.wasm", &changed);
-    let words = ["hostile.wasm", "has changed since it was admitted", "pivot-host plugin lock"];
+    let words = ["hostile.wasm", "has changed since it was admitted", "pivot-host plugin add"];
     refused(stage, "changed", &stage.between(&plugins), &words).await;
 
     for (what, from, to, words) in [

@@ -234,7 +234,7 @@ impl Plugins {
         self.put(&file, bytes);
         let path = self.dir.join(&file);
         Host::alone()
-            .run(&["plugin", "lock", "--grant", path.to_str().unwrap()])
+            .run(&["plugin", "add", "--grant", path.to_str().unwrap()])
             .await
             .unwrap()
             .done()

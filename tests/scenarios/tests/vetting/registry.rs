@@ -24,7 +24,7 @@ static FILES: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     for name in ["older", "steady"] {
         let file = format!("plugins/{name}.wasm");
         fs::copy(pivot_guests::guest(name).unwrap(), folder.path(&file)).unwrap();
-        folder.host(0, &["plugin", "lock", "--grant", &file]).unwrap();
+        folder.host(0, &["plugin", "add", "--grant", &file]).unwrap();
     }
     folder.host(0, &["plugin", "bundle", "plugins", "--out", "site.tar"]).unwrap();
     let plugins = fs::read_dir(folder.path("plugins")).unwrap();
@@ -67,9 +67,7 @@ async fn what_is_pushed_is_pulled_byte_for_byte() {
     let pinned = format!("{}/site/plugins@{digest}", registry.host());
     let (said, _) = folder.host(0, &["plugin", "pull", &pinned, "--out", "pinned.tar"]).unwrap();
     assert!(said.contains(digest), "{said}");
-    folder
-        .host(0, &["plugin", "import", "pinned.tar", "there", "--grants", "--admit", "--digest", digest])
-        .unwrap();
+    folder.host(0, &["plugin", "import", "pinned.tar", "there", "--grants", "--digest", digest]).unwrap();
     folder.host(0, &["plugin", "verify", "there"]).unwrap();
 
     let nothing = format!("{}/site/plugins:v2", registry.host());
@@ -139,8 +137,10 @@ async fn another_client_carries_a_bundle_between_a_file_and_a_registry() {
     folder.host(0, &["plugin", "push", "site.tar", &format!("{}/site/ours:v1", registry.host())]).unwrap();
     let ours = format!("{}/site/ours:v1", registry.host());
     folder.run(&regctl, 0, &["image", "export", &ours, "exported.tar"]).unwrap();
-    let (shown, _) = folder.host(0, &["plugin", "import", "exported.tar", "there", "--grants"]).unwrap();
-    let (expected, _) = folder.host(0, &["plugin", "import", "site.tar", "there", "--grants"]).unwrap();
+    let (shown, _) =
+        folder.host(0, &["plugin", "import", "exported.tar", "there", "--grants", "--dry-run"]).unwrap();
+    let (expected, _) =
+        folder.host(0, &["plugin", "import", "site.tar", "there", "--grants", "--dry-run"]).unwrap();
     assert_eq!(shown.replace("exported.tar", "site.tar"), expected);
     let (pushed, _) = folder.host(0, &["plugin", "push", "site.tar", &ours]).unwrap();
     let alone = pushed.lines().find(|line| line.contains("older alone: ")).unwrap();
