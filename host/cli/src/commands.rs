@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
-use pivot_core::saved_plan::Decisions;
+use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::scope::Namespaces;
 use pivot_core::soft::kubeconfig_of;
 use pivot_core::{Both, Key, Side};
@@ -19,7 +19,7 @@ use pivot_engine::{
 use serde::Serialize;
 
 use crate::approval::{self, Approved};
-use crate::args::{Choices, Connection, OutputFormat, Picture, TargetEnd, Within};
+use crate::args::{Choices, FromCluster, OutputFormat, Picture, TargetEnd, Within};
 use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::{About, Commands};
@@ -262,7 +262,7 @@ impl<'a> Command<'a> {
 
     /// If a cluster was given as target, a move into a directory goes elsewhere; and the other way round.
     fn placed(&self, one: MoveStatus) -> MoveStatus {
-        let to_directory = self.choices.connection.to_directory.is_some();
+        let to_directory = self.choices.connection.to_files.to_directory.is_some();
         // Any cluster may have imported what was handed over.
         let other_end = one.record.into_directory != to_directory && one.record.handed_over().is_none();
         MoveStatus { elsewhere: one.elsewhere || (one.missing.is_none() && other_end), ..one }
@@ -367,7 +367,7 @@ impl<'a> Command<'a> {
     }
 
     pub(crate) async fn status(&self) -> u8 {
-        let Connection { kubeconfig, kubeconfig_context, as_user, .. } = &self.choices.connection;
+        let FromCluster { kubeconfig, kubeconfig_context, as_user, .. } = &self.choices.connection.from;
         let source_given = kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some();
         let plugins = Loading::none();
         let (opened, one) = match ends::to_ask(&self.choices.ends, source_given).await {
@@ -389,6 +389,11 @@ impl<'a> Command<'a> {
         let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         match result {
             Ok(mut status) => {
+                if let Some(id) = self.choices.options(None).which.as_deref()
+                    && let Err(why) = status.select(id)
+                {
+                    return self.failed(Exit::Refused, &why.into(), UNTOUCHED);
+                }
                 status.moves = status.moves.into_iter().map(|one| self.placed(one)).collect();
                 let silent = status.silent.as_ref().map(|(side, _)| *side);
                 let several = status.moves.len() > 1;
@@ -407,7 +412,7 @@ impl<'a> Command<'a> {
         let options = self.choices.options(opened.namespace.as_deref());
         let Some(cluster) = self.found_workload(opened) else { return options };
         if workload::may_move(cluster, &options.scope) && !self.output.settings().quiet {
-            let save = workload::saving(cluster, &self.choices.connection);
+            let save = workload::saving(cluster, &self.choices.connection.from);
             self.output.say(format!(
                 "note: the kubeconfig of {cluster} moves with it, out of the source; if you have no other access to it: {save}"
             ));
@@ -428,7 +433,16 @@ impl<'a> Command<'a> {
         let begins = matches!(command, MoveOrResume::Move);
         let beyond = |plan: &Decisions| self.choices.beyond(plan);
         let read = approval::read(plan.as_deref(), with.trust.as_deref(), begins, beyond);
-        read.map_err(|error| self.failed(Exit::Refused, &error, UNTOUCHED))
+        let approved = read.map_err(|error| self.failed(Exit::Refused, &error, UNTOUCHED))?;
+        let other = |plan: &SavedPlan| begins && plan.decisions.handover != self.choices.hands_over();
+        match approved.plan.as_ref().filter(|plan| other(plan)) {
+            None => Ok(approved),
+            Some(plan) => {
+                let verb = if plan.decisions.handover { "handover start" } else { "move" };
+                let why = format!("the plan is not for this command: carry it out with `{verb} --plan`");
+                Err(self.failed(Exit::Refused, &why.into(), UNTOUCHED))
+            }
+        }
     }
 
     /// Reads the files of objects to add; otherwise returns the exit code.
@@ -523,7 +537,7 @@ impl<'a> Command<'a> {
     fn ways(&self, silent: Option<Side>, one: &MoveStatus, several: bool) -> Vec<String> {
         // From other files than the move's, it has to be named.
         let named = several || one.record.is_of_files();
-        let into_directory = self.choices.connection.to_directory.is_some();
+        let into_directory = self.choices.connection.to_files.to_directory.is_some();
         let move_id = Some(one.record.move_id.as_str()).filter(|_| named);
         let about = About { move_id, committed: one.record.phase.committed() };
         self.lines(Situation::of_status(one, silent, into_directory).next(), about)

@@ -11,7 +11,7 @@ use pivot_places::{
     additions_of_files,
 };
 
-use crate::args::{Connection, DirectoryEnd, Ends, SourceEnd, TargetEnd};
+use crate::args::{Connection, DirectoryEnd, Ends, FromCluster, SourceEnd, TargetEnd, ToCluster};
 use crate::missing_side::MissingSide;
 use crate::workload::{self, WorkloadError};
 
@@ -34,7 +34,8 @@ impl Opened {
 
     /// The kubectl flags that name the server and the user of each side.
     pub(crate) fn kubectl_flags(&self, connection: &Connection) -> Both<Vec<String>> {
-        let Connection { as_user, as_group, to_as, to_as_group, .. } = connection;
+        let FromCluster { as_user, as_group, .. } = &connection.from;
+        let ToCluster { to_as, to_as_group, .. } = &connection.to;
         // The note about this cluster has a command that saves its kubeconfig to that file.
         let saved = self.workload.as_ref().map(workload::saved_kubeconfig);
         let users = Both::new((as_user, as_group), (to_as, to_as_group));
@@ -251,11 +252,9 @@ mod tests {
             namespace: None,
             workload: Some(cluster),
         };
-        let connection = Connection {
-            as_user: Some("jane".into()),
-            to_as_group: vec!["ops".into()],
-            ..Connection::default()
-        };
+        let from = FromCluster { as_user: Some("jane".into()), ..FromCluster::default() };
+        let to = ToCluster { to_as_group: vec!["ops".into()], ..ToCluster::default() };
+        let connection = Connection { from, to, ..Connection::default() };
         let Both { source, target } = opened.kubectl_flags(&connection);
         let file = file.display().to_string();
         assert_eq!(source, ["--kubeconfig", &file, "--context", "boot", "--as", "jane"]);

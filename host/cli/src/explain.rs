@@ -99,7 +99,7 @@ fn explanation(risk: Risk) -> Explanation {
         Risk::SourceMayRun => (
             "The source is a directory that wasn't written by a handover.",
             "If another management cluster still runs the objects, two management clusters control the same machines.",
-            "Write the directory with --handover, which leaves the source paused.",
+            "Write the directory with `handover start`, which leaves the source paused.",
         ),
         Risk::ExistingDiffers => (
             "An object that moves is used by others, too, and exists in the target with other content.",
@@ -134,7 +134,7 @@ fn explanation(risk: Risk) -> Explanation {
         Risk::MaybeImported => (
             "A handover is taken back, and nothing shows that its directory was imported nowhere.",
             "If a management cluster imported the directory, two management clusters control the same machines.",
-            "Ask the cluster that may have imported it: name it as the target of `rollback`.",
+            "Ask the cluster that may have imported it: name it as the target of `handover cancel`.",
         ),
         Risk::WorldChanged => (
             "The target of a committed move went back to an earlier state. Or a copy lost the annotation that unpauses it.",

@@ -7,7 +7,7 @@ use pivot_core::record::Phase;
 use pivot_core::shell::quoted;
 use pivot_engine::{Next, Stop};
 
-use super::args::{Choices, Connection, SourceEnd, TargetEnd};
+use super::args::{Choices, Connection, FromCluster, SourceEnd, TargetEnd, ToCluster, ToDirectory};
 
 /// How this program was called, and the two sides it works on.
 #[derive(Clone, Debug)]
@@ -24,8 +24,12 @@ pub(crate) struct Commands {
     /// Flags that only a command that continues the move takes: a rollback needs no plugins and no files and doesn't wait, and
     /// neither does a status. Not the file of a report: the next run would replace what is written about this one.
     going_on: Vec<String>,
+    /// The same for a command that finishes a handover.
+    finishing: Vec<String>,
     /// A source directory keeps no records: only repeating the same command continues the move.
     no_records: bool,
+    /// The source was named as a directory.
+    from_files: bool,
     /// Whether a target is named, and whether it is a directory.
     target: Option<bool>,
     /// The side that the user declared gone for good.
@@ -49,9 +53,10 @@ impl<'a> About<'a> {
     }
 }
 
-const NO_FLAGS: &[&str] = &[];
-/// Flags of a rollback after a handover that was imported nowhere.
-const NOT_IMPORTED: &[&str] = &["--accept", "maybe-imported"];
+const RESUME: &[&str] = &["resume"];
+const FINISH: &[&str] = &["handover", "finish"];
+/// For a handover that was imported nowhere.
+const CANCEL: &[&str] = &["handover", "cancel", "--accept", "maybe-imported"];
 
 impl Commands {
     /// `again` is what the user typed after the program's name.
@@ -74,9 +79,10 @@ impl Commands {
         if with.strict {
             going_on.push("--strict".to_owned());
         }
+        let finishing = [going_on.clone(), choices.decided_for_handover()].concat();
         going_on.extend(choices.decided());
         let target_given = names_cluster(connection);
-        let workload = match (&ends.target, &connection.to_workload) {
+        let workload = match (&ends.target, &connection.to.to_workload) {
             (TargetEnd::Workload(workload), _) => Some(workload.named()),
             (_, typed) => typed.clone(),
         };
@@ -87,10 +93,12 @@ impl Commands {
             workload: workload.map(|typed| Workload { typed, found: OnceLock::new() }),
             added: add.iter().flat_map(|file| flag("--with-manifest", &file.display().to_string())).collect(),
             going_on,
+            finishing,
+            from_files: connection.from_directory.is_some(),
             no_records: matches!(ends.source, SourceEnd::Directory(_))
                 && !matches!(ends.target, TargetEnd::Kube(_)),
             target: match ends.target {
-                _ if connection.to_directory.is_some() => Some(true),
+                _ if connection.to_files.to_directory.is_some() => Some(true),
                 TargetEnd::Kube(_) | TargetEnd::Workload(_) => Some(false),
                 _ if target_given => Some(false),
                 _ => None,
@@ -118,43 +126,43 @@ impl Commands {
             let goes_on = next == Next::Resume;
             return goes_on.then(|| self.words(self.again.iter().map(String::as_str)));
         }
-        let (verb, gone) = match (next, self.gone) {
-            (Next::Status, _) => ("status", NO_FLAGS),
+        let words: &[&str] = match (next, self.gone) {
+            (Next::Status, _) => &["status"],
             // Its flags declare the source gone, if it is.
-            (Next::Resume, _) => ("resume", NO_FLAGS),
-            (Next::ResumeWithoutSource, Some(Side::Source)) => ("resume", NO_FLAGS),
-            (Next::ResumeWithoutSource, _) => ("resume", &["--without-source"][..]),
-            (Next::ResumeImported, _) => ("resume", &["--imported"][..]),
-            (Next::RollbackNotImported, _) => ("rollback", NOT_IMPORTED),
-            (Next::Rollback, Some(Side::Target)) if self.not_imported => ("rollback", NOT_IMPORTED),
+            (Next::Resume, _) => RESUME,
+            (Next::ResumeWithoutSource, Some(Side::Source)) => RESUME,
+            (Next::ResumeWithoutSource, _) => &["resume", "--without-source"],
+            (Next::FinishHandover, _) => FINISH,
+            (Next::CancelHandover, _) => CANCEL,
+            (Next::Rollback, Some(Side::Target)) if self.not_imported => CANCEL,
             (Next::Rollback, Some(Side::Target)) | (Next::RollbackWithoutTarget, _) => {
-                ("rollback", &["--without-target"][..])
+                &["rollback", "--without-target"]
             }
-            (Next::Rollback, Some(Side::Source)) => ("rollback", &["--without-source"][..]),
-            (Next::Rollback, None) => ("rollback", NO_FLAGS),
+            (Next::Rollback, Some(Side::Source)) => &["rollback", "--without-source"],
+            (Next::Rollback, None) => &["rollback"],
         };
         let typable = match (next, self.target) {
             (Next::Status, _) => true,
             // The source has the workload cluster's kubeconfig.
             (Next::ResumeWithoutSource, target) => target == Some(false) && self.workload.is_none(),
-            (Next::ResumeImported, target) => target == Some(false),
-            (_, target) => {
-                target.is_some() || ["--without-target", "--accept"].iter().any(|flag| gone.contains(flag))
-            }
+            (Next::FinishHandover, target) => target == Some(false) && !self.from_files,
+            _ if words == CANCEL => !self.from_files,
+            (_, target) => target.is_some() || words.contains(&"--without-target"),
         };
         if !typable {
             return None;
         }
         let files = self.added.iter().filter(|_| !about.committed);
-        let going_on = files.chain(&self.going_on).filter(|_| verb == "resume").map(String::as_str);
-        let which = about.move_id.filter(|_| next != Next::Status).into_iter().flat_map(|id| ["--move", id]);
+        let going_on: Vec<&String> = match words.first() {
+            Some(&"resume") => files.chain(&self.going_on).collect(),
+            _ if words == FINISH => files.chain(&self.finishing).collect(),
+            _ => Vec::new(),
+        };
+        let going_on = going_on.into_iter().map(String::as_str);
+        let which = about.move_id.filter(|_| next != Next::Status);
         let workload = self.workload.as_ref().map(|workload| ["--to-workload", workload.name()]);
         let both = self.both.iter().map(String::as_str).chain(workload.into_iter().flatten());
-        Some(
-            self.words(
-                [verb].into_iter().chain(gone.iter().copied()).chain(both).chain(going_on).chain(which),
-            ),
-        )
+        Some(self.words(words.iter().copied().chain(both).chain(going_on).chain(which)))
     }
 
     fn words<'a>(&self, words: impl Iterator<Item = &'a str>) -> String {
@@ -182,29 +190,17 @@ impl Workload {
 
 /// Whether the target is named, and is a cluster.
 fn names_cluster(connection: &Connection) -> bool {
-    let Connection { to_kubeconfig, to_kubeconfig_context, to_workload, .. } = connection;
+    let ToCluster { to_kubeconfig, to_kubeconfig_context, to_workload, .. } = &connection.to;
     to_kubeconfig.is_some() || to_kubeconfig_context.is_some() || to_workload.is_some()
 }
 
 /// The flags that name the two sides, except for a workload cluster.
 fn flags(connection: &Connection) -> Vec<String> {
-    let Connection {
-        kubeconfig,
-        kubeconfig_context,
-        to_kubeconfig,
-        to_kubeconfig_context,
-        // Its namespace may be found only later.
-        to_workload: _,
-        from_directory,
-        identity,
-        to_directory,
-        encrypt_to,
-        as_user,
-        as_group,
-        to_as,
-        to_as_group,
-        record_namespace,
-    } = connection;
+    let Connection { from, to, from_directory, identity, to_files } = connection;
+    let FromCluster { kubeconfig, kubeconfig_context, as_user, as_group, record_namespace } = from;
+    // The namespace of a workload cluster may be found only later.
+    let ToCluster { to_kubeconfig, to_kubeconfig_context, to_workload: _, to_as, to_as_group } = to;
+    let ToDirectory { to_directory, encrypt_to } = to_files;
     let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
     // Other commands reject an identity for a target that isn't named.
     let to_kube = names_cluster(connection);
@@ -251,8 +247,8 @@ pub(crate) mod tests {
         Next::Rollback,
         Next::ResumeWithoutSource,
         Next::RollbackWithoutTarget,
-        Next::ResumeImported,
-        Next::RollbackNotImported,
+        Next::FinishHandover,
+        Next::CancelHandover,
     ];
 
     const OF_ONE: About<'_> = About { move_id: Some("1234"), committed: false };
@@ -265,8 +261,8 @@ pub(crate) mod tests {
             Next::Rollback => 2,
             Next::ResumeWithoutSource => 3,
             Next::RollbackWithoutTarget => 4,
-            Next::ResumeImported => 5,
-            Next::RollbackNotImported => 6,
+            Next::FinishHandover => 5,
+            Next::CancelHandover => 6,
         }
     }
 
@@ -387,17 +383,7 @@ pub(crate) mod tests {
         &["status", "--kubeconfig", "a"],
         &["status", "--to-kubeconfig", "b"],
         &["status", "--kubeconfig", "a", "--to-kubeconfig", "b"],
-        &[
-            "resume",
-            "--kubeconfig",
-            "a",
-            "--to-kubeconfig",
-            "b",
-            "--accept",
-            "plugins-changed",
-            "--move",
-            "m",
-        ],
+        &["resume", "--kubeconfig", "a", "--to-kubeconfig", "b", "--accept", "plugins-changed", "m"],
         &["resume", "--without-source", "--to-kubeconfig", "b", "--accept", "takeover-unchecked"],
         &["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b"],
         &["rollback", "--without-target", "--kubeconfig", "a", "--to-as", "j"],
@@ -406,7 +392,7 @@ pub(crate) mod tests {
         &["status", "--from-directory", "d", "--to-kubeconfig", "b"],
         &["move", "--kubeconfig", "a", "--to-workload", "ns/c", "--to-as", "j", "-A"],
         &["plan", "--to-workload", "c", "-A"],
-        &["resume", "--to-workload", "ns/c", "--move", "m"],
+        &["resume", "--to-workload", "ns/c", "m"],
         &["rollback", "--without-target", "--to-workload", "ns/c"],
         &["move", "--kubeconfig", "a", "--to-directory", "d", "--encrypt-to", "it's"],
         &["resume", "--to-directory", "d", "--encrypt-to=-r"],
@@ -422,10 +408,10 @@ pub(crate) mod tests {
             "source-may-run",
         ],
         &["rollback", "--without-source", "--from-directory", "d", "--identity", "k", "--to-kubeconfig", "b"],
-        &["move", "--kubeconfig", "a", "--to-directory", "d", "--handover"],
-        &["resume", "--kubeconfig", "a", "--to-kubeconfig", "b", "--imported", "--plugins", "p"],
-        &["rollback", "--kubeconfig", "a", "--accept", "maybe-imported"],
-        &["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b", "--accept", "maybe-imported"],
+        &["handover", "start", "d", "--kubeconfig", "a"],
+        &["handover", "finish", "--kubeconfig", "a", "--to-kubeconfig", "b", "--plugins", "p"],
+        &["handover", "cancel", "--kubeconfig", "a", "--accept", "maybe-imported"],
+        &["handover", "cancel", "--kubeconfig", "a", "--to-kubeconfig", "b", "--accept", "maybe-imported"],
         &["move", "--kubeconfig", "a", "--to-kubeconfig", "b", "--report", "r.html"],
     ];
 
@@ -452,8 +438,8 @@ pub(crate) mod tests {
                         (Task::Rollback(_), Next::RollbackWithoutTarget) => {
                             after.options(None).without_target
                         }
-                        (Task::Resume(_), Next::ResumeImported) => after.options(None).imported,
-                        (Task::Rollback(_), Next::RollbackNotImported) => {
+                        (Task::Resume(_), Next::FinishHandover) => after.options(None).imported,
+                        (Task::Rollback(_), Next::CancelHandover) => {
                             after.options(None).accept.contains(Risk::MaybeImported)
                         }
                         (Task::Move(_) | Task::Plan(_), Next::Resume) => commands.no_records || same,
@@ -461,15 +447,20 @@ pub(crate) mod tests {
                     };
                     assert!(meant, "{run:?}: {line}: {task:?}");
                     assert_eq!(flags(&after.connection), flags(&before.connection), "{run:?}: {line}");
-                    let workload = |choices: &Choices| choices.connection.to_workload.clone();
+                    let workload = |choices: &Choices| choices.connection.to.to_workload.clone();
                     assert_eq!(workload(&after), workload(&before), "{run:?}: {line}");
                     let (there, here) = (before.options(None), after.options(None));
                     assert_eq!(there.record_namespace, here.record_namespace, "{line}");
                     if matches!(task, Task::Resume(_)) {
                         assert_eq!((&after.with, &after.add), (&before.with, &before.add), "{line}");
-                        let mut usable = there.accept;
-                        usable.remove(Risk::MaybeImported);
-                        assert_eq!(here.accept, usable, "{line}");
+                        let accepted = |choices: &Choices| {
+                            let words = match next {
+                                Next::FinishHandover => choices.decided_for_handover(),
+                                _ => choices.decided(),
+                            };
+                            words.into_iter().skip_while(|word| word != "--accept").collect::<Vec<_>>()
+                        };
+                        assert_eq!(accepted(&after), accepted(&before), "{line}");
                         assert_eq!(here.which.as_deref(), move_id, "{line}");
                     }
                 }
@@ -487,7 +478,7 @@ pub(crate) mod tests {
         assert_eq!(lines(&["plan", "--to-kubeconfig", "b"]), [true; 7]);
         assert_eq!(lines(&["rollback", "--without-target"]), [true, false, true, false, true, false, true]);
         assert_eq!(
-            lines(&["rollback", "--accept", "maybe-imported"]),
+            lines(&["handover", "cancel", "--accept", "maybe-imported"]),
             [true, false, true, false, true, false, true]
         );
         let from_files = [false, true, false, false, false, false, false];
@@ -542,7 +533,7 @@ pub(crate) mod tests {
             assert_eq!(before.report.as_deref(), Some(std::path::Path::new("r.html")), "{verb}");
             for command in [Next::Resume, Next::Rollback] {
                 let line = next.line(command, OF_ONE).unwrap();
-                assert!(line.ends_with("--to-kubeconfig b --move 1234"), "{line}");
+                assert!(line.ends_with("--to-kubeconfig b 1234"), "{line}");
             }
         }
     }
@@ -572,7 +563,7 @@ pub(crate) mod tests {
         let resume = "pivot-host resume --to-kubeconfig b --plugins ./plugins --allow-unlocked --accept takeover-unchecked";
         assert_eq!(line(Next::Resume, About::default()), resume);
         assert_eq!(line(Next::Status, OF_ONE), "pivot-host status --to-kubeconfig b");
-        assert_eq!(line(Next::Rollback, OF_ONE), "pivot-host rollback --to-kubeconfig b --move 1234");
+        assert_eq!(line(Next::Rollback, OF_ONE), "pivot-host rollback --to-kubeconfig b 1234");
         assert_eq!(
             line(Next::RollbackWithoutTarget, About::default()),
             "pivot-host rollback --without-target --to-kubeconfig b"

@@ -13,7 +13,7 @@ use pivot_core::soft::{is_cluster, kubeconfig_of};
 use pivot_core::{GroupKind, Key, Kind, Side};
 use pivot_places::{ConnectError, KubeContext, KubePlace, Place, PlaceError, builtin_kinds};
 
-use crate::args::{Connection, Within, Workload};
+use crate::args::{FromCluster, Within, Workload};
 
 /// The entry of the Secret's data.
 const ENTRY: &str = "value";
@@ -175,8 +175,8 @@ pub(crate) fn may_move(cluster: &Key, scope: &Scope) -> bool {
 }
 
 /// The command that saves the kubeconfig to a file that only its owner can read.
-pub(crate) fn saving(cluster: &Key, connection: &Connection) -> String {
-    let Connection { kubeconfig, kubeconfig_context, as_user, as_group, .. } = connection;
+pub(crate) fn saving(cluster: &Key, from: &FromCluster) -> String {
+    let FromCluster { kubeconfig, kubeconfig_context, as_user, as_group, .. } = from;
     let file = kubeconfig.as_ref().map(|path| path.display().to_string());
     let path = format!("jsonpath={{.data.{ENTRY}}}");
     let one = [
@@ -261,15 +261,15 @@ mod tests {
 
     #[test]
     fn the_command_that_saves_the_kubeconfig_asks_the_same_server_as_the_same_user() {
-        let connection = Connection {
+        let from = FromCluster {
             kubeconfig: Some("boot config".into()),
             kubeconfig_context: Some("boot".into()),
             as_user: Some("jane".into()),
             as_group: vec!["ops".into(), "dev".into()],
-            ..Connection::default()
+            ..FromCluster::default()
         };
         assert_eq!(
-            saving(&cluster("a", "c1"), &connection),
+            saving(&cluster("a", "c1"), &from),
             "(umask 077; set -C; kubectl get -n a secret c1-kubeconfig -o 'jsonpath={.data.value}' --kubeconfig 'boot config' --context \
              boot --as jane --as-group ops --as-group dev | base64 -d > c1.kubeconfig)"
         );

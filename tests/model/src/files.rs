@@ -72,7 +72,7 @@ pub enum AtSource {
     HandOver,
     /// The files are about to be closed: complete from here on.
     Close,
-    /// `resume --imported`: the checks.
+    /// `handover finish`: the checks.
     Verify,
     /// The record is about to say that it is committed.
     Commit,
@@ -110,9 +110,9 @@ pub struct Carried {
 /// What can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// `move --handover`, for the first time or again.
+    /// `handover start`, for the first time or again.
     HandOver,
-    /// `resume --imported`.
+    /// `handover finish`.
     Resume,
     /// `rollback`.
     Rollback,
@@ -138,7 +138,7 @@ impl Files {
         if self.0.records_before_closing { AtSource::HandOver } else { AtSource::Close }
     }
 
-    /// `move --handover` copies everything as it is now. Files that were closed are not written again once the record knows of them.
+    /// `handover start` copies everything as it is now. Files that were closed are not written again once the record knows of them.
     fn hand_over(&self, state: &mut Carried) {
         let (content, _) = state.source.unwrap_or_default();
         (state.source, state.files) = (Some((content, false)), (content, false));

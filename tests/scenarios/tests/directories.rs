@@ -78,8 +78,7 @@ async fn a_source_handed_over_in_a_directory_is_released_once_that_is_imported()
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().display().to_string();
     let out = Host::out_of(source.kubeconfig());
-    let hand_over =
-        [&["move", "-n", "shop", "--handover", "--to-directory", &path][..], &WITHOUT_PLUGIN].concat();
+    let hand_over = [&["handover", "start", &path, "-n", "shop"][..], &WITHOUT_PLUGIN].concat();
     let report = out.run(&hand_over).await.unwrap().done().unwrap();
     assert_eq!(report["outcome"], "HandedOver");
     let status = out.run(&["status"]).await.unwrap().done().unwrap();

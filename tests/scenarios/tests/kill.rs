@@ -125,7 +125,7 @@ async fn resume_after_each_death(points: Vec<Point>, round_trip: Duration) {
         let go_on = match &found {
             // Nothing was recorded: repeat the same command.
             None => [&moving(namespace)[..], &["--break-lease"]].concat(),
-            Some((id, _)) => vec!["resume", "--break-lease", "--move", id],
+            Some((id, _)) => vec!["resume", "--break-lease", id],
         };
         case.wired.host.run(&go_on).await.unwrap().done().unwrap();
         same(before, all(&stage.pair.target, &[namespace]).await);
@@ -181,7 +181,7 @@ async fn a_move_killed_before_the_commit_is_rolled_back_without_a_trace() {
                 leases.delete(&lease, &DeleteParams::default()).await.unwrap();
             }
             Some((id, _)) => {
-                let words = ["rollback", "--break-lease", "--move", &id];
+                let words = ["rollback", "--break-lease", &id];
                 case.wired.host.run(&words).await.unwrap().ends_with(0).unwrap();
             }
         }

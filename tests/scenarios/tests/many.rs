@@ -85,7 +85,7 @@ impl Lot {
         let moves = moves(&status(host).await);
         let (id, _) = moves.iter().find(|(_, namespace)| *namespace == self.namespace).unwrap();
         let report = match self.by_id {
-            true => host.run(&["resume", "--move", id]).await,
+            true => host.run(&["resume", id]).await,
             false => host.run(&moving(&["move", "-n", &self.namespace])).await,
         };
         let report = report.unwrap().done().unwrap();

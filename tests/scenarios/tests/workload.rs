@@ -181,7 +181,7 @@ async fn killed_anywhere_the_source_alone_leads_to_the_target_until_all_else_is_
             assert!(next.contains(&format!("--to-workload {workload}")), "{next}");
         }
         let id = own["record"]["moveId"].as_str().unwrap();
-        host.run(&[&["resume", "--break-lease", "--move", id], to].concat()).await.unwrap().done().unwrap();
+        host.run(&[&["resume", "--break-lease", id], to].concat()).await.unwrap().done().unwrap();
         same(before, all(&stage.pair.target, &[namespace]).await);
         assert!(all(&stage.pair.source, &[namespace]).await.is_empty(), "{point}");
     });

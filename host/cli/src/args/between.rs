@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pivot_places::ConnectOptions;
 
-use super::flags::Connection;
+use super::flags::{Connection, FromCluster, ToCluster, ToDirectory};
 use super::usage::{Result, usage};
 use super::workload::Workload;
 
@@ -57,8 +57,8 @@ const GROUP_WITHOUT_USER: &str = "--as-group needs --as, and --to-as-group needs
 
 /// Resolves the end that is read from its flags.
 pub(super) fn source_end(connection: &Connection, gone: Option<Side>) -> Result<SourceEnd> {
-    let Connection { kubeconfig, kubeconfig_context, from_directory, identity, as_user, as_group, .. } =
-        connection;
+    let Connection { from, from_directory, identity, .. } = connection;
+    let FromCluster { kubeconfig, kubeconfig_context, as_user, as_group, record_namespace: _ } = from;
     let from_kube =
         kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some() || !as_group.is_empty();
     if !as_group.is_empty() && as_user.is_none() {
@@ -99,22 +99,10 @@ fn kube(
 
 /// Resolves both ends from their flags.
 pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> {
-    let Connection {
-        kubeconfig,
-        kubeconfig_context: _,
-        to_kubeconfig,
-        to_kubeconfig_context,
-        to_workload,
-        from_directory: _,
-        identity: _,
-        to_directory,
-        encrypt_to,
-        as_user: _,
-        as_group: _,
-        to_as,
-        to_as_group,
-        record_namespace,
-    } = connection;
+    let Connection { from, to, from_directory: _, identity: _, to_files } = connection;
+    let FromCluster { kubeconfig, record_namespace, .. } = from;
+    let ToCluster { to_kubeconfig, to_kubeconfig_context, to_workload, to_as, to_as_group } = to;
+    let ToDirectory { to_directory, encrypt_to } = to_files;
     if record_namespace.is_empty() {
         return usage("--record-namespace is empty");
     }

@@ -15,8 +15,9 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters, full_names};
 use super::describe::{Description, description};
 use super::flags::{
-    Cli, Connection, Describe, Dry, Generate, Kept, Move, MoveOrAsk, OutputFormat, PlanVerb, Planned, Rbac,
-    Resume, Rollback, Shell, StopStep, Taking, Verb, Waits, Which,
+    Asked, Cli, Connection, Describe, Dry, Generate, HandoverCancel, HandoverFinish, HandoverStart,
+    HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, PlanVerb, Planned, Rbac, Resume, Rollback,
+    Selection, Shell, StopStep, TakeoverWaits, Taking, ToDirectory, Verb, Waits, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
@@ -107,14 +108,19 @@ impl Choices {
 
     /// The files that the command reads: none of them may be written to.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
-        let Connection { kubeconfig, to_kubeconfig, identity, encrypt_to, .. } = &self.connection;
+        let Connection { from, to, from_directory: _, identity, to_files } = &self.connection;
         self.plan
             .iter()
             .chain(&self.add)
-            .chain(kubeconfig)
-            .chain(to_kubeconfig)
+            .chain(&from.kubeconfig)
+            .chain(&to.to_kubeconfig)
             .chain(identity)
-            .chain(encrypt_to)
+            .chain(&to_files.encrypt_to)
+    }
+
+    /// Whether the source is left paused after a copy into a directory.
+    pub(crate) fn hands_over(&self) -> bool {
+        self.options.handover
     }
 
     /// Whether the user declared that the files of a handover were imported nowhere.
@@ -131,13 +137,27 @@ impl Choices {
     /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
     pub(crate) fn decided(&self) -> Vec<String> {
         let gone = self.options.without_source.then(|| "--without-source".to_owned());
+        let accepted = self.accepted(&risks::OF_RESUMES);
+        gone.into_iter().chain(self.batch()).chain(accepted).collect()
+    }
+
+    /// The same for a run that finishes the handover.
+    pub(crate) fn decided_for_handover(&self) -> Vec<String> {
+        self.batch().into_iter().chain(self.accepted(&risks::OF_FINISHES)).collect()
+    }
+
+    /// The flag for another number of held objects than the usual one.
+    fn batch(&self) -> Vec<String> {
         let usual = Options::new(self.options.scope.clone()).unpause_batch;
-        let at_once = (self.options.unpause_batch != usual)
-            .then(|| ["--unpause-batch".to_owned(), self.options.unpause_batch.to_string()]);
+        let batch = self.options.unpause_batch;
+        if batch == usual { Vec::new() } else { vec!["--unpause-batch".to_owned(), batch.to_string()] }
+    }
+
+    /// The flags for the accepted risks among these.
+    fn accepted(&self, usable: &[Risk]) -> Vec<String> {
         let mut accepted = self.options.accept.clone();
-        accepted.remove(Risk::MaybeImported);
-        let accepted = risks::words(&accepted);
-        gone.into_iter().chain(at_once.into_iter().flatten()).chain(accepted).collect()
+        Risk::ALL.into_iter().filter(|risk| !usable.contains(risk)).for_each(|risk| accepted.remove(risk));
+        risks::words(&accepted)
     }
 }
 
@@ -155,30 +175,54 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
 fn task(verb: Verb) -> Result<Task> {
     Ok(match verb {
         Verb::Plan(typed) => {
-            let Planned { what, tree, out, saved } = *typed;
+            let Planned { connection, handover, selection, allow_empty, tree, out, saved } = *typed;
             match saved {
                 Some(verb) => Task::SavedPlan(verb),
-                None => Task::Plan(Choices { tree, out, ..moving(what, DryRun::Plan)? }),
+                None => {
+                    let choices = moving(connection, selection, handover, DryRun::Plan)?;
+                    Task::Plan(Choices { allow_empty, tree, out, ..choices })
+                }
             }
         }
         Verb::Move(typed) => {
-            let MoveOrAsk { what, dry_run, plan, wait_for_provisioning, kept } = *typed;
+            let MoveOrAsk {
+                connection,
+                selection,
+                allow_empty,
+                waits,
+                taking: Taking { break_lease },
+                dry_run,
+                plan,
+                wait_for_provisioning,
+                kept,
+            } = *typed;
             let report = reported(kept)?;
             if dry_run.is_some() && report.is_some() {
                 return usage("--report is about a move; a dry run has a page of its own: -o html");
             }
-            match dry_run {
-                Some(Dry::Plan) => Task::Plan(moving(what, DryRun::Plan)?),
-                Some(Dry::Server) => Task::Plan(moving(what, DryRun::Server)?),
-                None => {
-                    let wait = wait_for_provisioning
-                        .map(|typed| duration("--wait-for-provisioning", &typed))
-                        .transpose()?;
-                    Task::Move(Choices { plan, report, wait, ..moving(what, DryRun::Off)? })
-                }
+            let dry_run = match dry_run {
+                Some(Dry::Plan) => DryRun::Plan,
+                Some(Dry::Server) => DryRun::Server,
+                None => DryRun::Off,
+            };
+            let choices = moving(connection, selection, false, dry_run)?;
+            let options = waiting(Options { break_lease, ..choices.options }, &waits)?;
+            let choices = Choices { allow_empty, options, ..choices };
+            if dry_run != DryRun::Off {
+                return Ok(Task::Plan(choices));
             }
+            let wait =
+                wait_for_provisioning.map(|typed| duration("--wait-for-provisioning", &typed)).transpose()?;
+            Task::Move(Choices { plan, report, wait, ..choices })
         }
-        Verb::Status(connection) => Task::Status(about_a_move(*connection, false, None)?),
+        Verb::Status(typed) => {
+            let Asked { connection, which: Which { which } } = *typed;
+            let choices = about_a_move(connection, false, None)?;
+            Task::Status(Choices { options: Options { which, ..choices.options }, ..choices })
+        }
+        Verb::Handover(HandoverVerb::Start(typed)) => start_handover(*typed)?,
+        Verb::Handover(HandoverVerb::Finish(typed)) => Task::Resume(finish_handover(*typed)?),
+        Verb::Handover(HandoverVerb::Cancel(typed)) => Task::Rollback(cancel_handover(*typed)?),
         Verb::Resume(typed) => Task::Resume(resuming(*typed)?),
         Verb::Rollback(typed) => {
             let Rollback {
@@ -194,9 +238,6 @@ fn task(verb: Verb) -> Result<Task> {
             } = *typed;
             let accept = accepted_risks(&accept, &risks::OF_ROLLBACKS)?;
             let (Which { which }, Taking { break_lease }) = (which, taking);
-            // What was imported nowhere has no target, unless one is named to be asked.
-            let without_target =
-                without_target || (accept.contains(Risk::MaybeImported) && !names_target(&connection));
             let gone = without_target.then_some(Side::Target).or(without_source.then_some(Side::Source));
             let choices = about_a_move(connection, true, gone)?;
             let unpause = full_names("--unpause", &unpause)?;
@@ -231,8 +272,8 @@ fn task(verb: Verb) -> Result<Task> {
 
 /// The permissions of one side of a move; only a server has any.
 fn rbac(typed: Rbac) -> Result<Task> {
-    let Rbac { what, side, bind_to, finish_alone } = typed;
-    let choices = moving(what, DryRun::Plan)?;
+    let Rbac { connection, handover, selection, side, bind_to, finish_alone } = typed;
+    let choices = moving(connection, selection, handover, DryRun::Plan)?;
     let (side, judged) = match (side, &choices.ends) {
         (OneSide::Source, ends) => (Side::Source, matches!(ends.source, SourceEnd::Kube(_))),
         (OneSide::Target, ends) => {
@@ -265,31 +306,80 @@ fn reported(Kept { report }: Kept) -> Result<Option<PathBuf>> {
 
 /// Whether any flag names a target.
 fn names_target(connection: &Connection) -> bool {
-    let Connection { to_kubeconfig, to_kubeconfig_context, to_workload, to_directory, .. } = connection;
-    to_kubeconfig.is_some()
-        || to_kubeconfig_context.is_some()
-        || to_workload.is_some()
-        || to_directory.is_some()
+    let Connection { to, to_files, .. } = connection;
+    to.to_kubeconfig.is_some()
+        || to.to_kubeconfig_context.is_some()
+        || to.to_workload.is_some()
+        || to_files.to_directory.is_some()
 }
 
-fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
-    let Move {
-        connection,
+/// A copy into a directory that leaves the source paused.
+fn start_handover(typed: HandoverStart) -> Result<Task> {
+    let HandoverStart {
+        directory,
+        from,
+        encrypt_to,
+        selection,
+        allow_empty,
+        dry_run,
+        plan,
+        pauses,
+        taking,
+        kept,
+    } = typed;
+    let to_files = ToDirectory { to_directory: Some(directory), encrypt_to };
+    let connection = Connection { from, to_files, ..Connection::default() };
+    let report = reported(kept)?;
+    if dry_run {
+        let choices = moving(connection, selection, true, DryRun::Plan)?;
+        return Ok(Task::Plan(Choices { allow_empty, ..choices }));
+    }
+    let choices = moving(connection, selection, true, DryRun::Off)?;
+    let Taking { break_lease } = taking;
+    let options = wait_before_takeover(Options { break_lease, ..choices.options }, &pauses)?;
+    Ok(Task::Move(Choices { allow_empty, plan, report, options, ..choices }))
+}
+
+/// The end of a handover in the cluster that imported the directory.
+fn finish_handover(typed: HandoverFinish) -> Result<Choices> {
+    let HandoverFinish { from, to, which, with_manifest, plan, accept, waits, taking, with, kept } = typed;
+    let connection = Connection { from, to, ..Connection::default() };
+    let (Which { which }, Taking { break_lease }) = (which, taking);
+    let choices = about_a_move(connection, false, None)?;
+    if matches!(choices.ends.target, TargetEnd::None) {
+        return usage("name the cluster that imported the directory: --to-kubeconfig or --to-workload");
+    }
+    let accept = accepted_risks(&accept, &risks::OF_FINISHES)?;
+    let options = Options { which, imported: true, accept, break_lease, ..choices.options };
+    let (report, options) = (reported(kept)?, waiting(options, &waits)?);
+    Ok(Choices { options, add: with_manifest, plan, with, report, ..choices })
+}
+
+/// The end of a handover whose directory no cluster imported.
+fn cancel_handover(typed: HandoverCancel) -> Result<Choices> {
+    let HandoverCancel { from, to, to_files, which, accept, taking, with, kept } = typed;
+    let connection = Connection { from, to, to_files, ..Connection::default() };
+    // A directory that was imported nowhere has no target, unless one is named to be asked.
+    let without_target = !names_target(&connection);
+    let accept = accepted_risks(&accept, &risks::OF_CANCELS)?;
+    let (Which { which }, Taking { break_lease }) = (which, taking);
+    let choices = about_a_move(connection, true, without_target.then_some(Side::Target))?;
+    let options = Options { which, break_lease, without_target, accept, ..choices.options };
+    Ok(Choices { options, report: reported(kept)?, with, ..choices })
+}
+
+fn moving(connection: Connection, selection: Selection, handover: bool, dry_run: DryRun) -> Result<Choices> {
+    let Selection {
         namespace,
         all_namespaces,
-        handover,
         cluster,
         map_namespace,
         exclude,
         also_copy,
         with_manifest,
-        allow_empty,
         accept,
-        waits,
-        taking,
         with,
-    } = typed;
-    let Taking { break_lease } = taking;
+    } = selection;
     let mut ends = ends(&connection, None)?;
     match (&ends.target, dry_run) {
         (TargetEnd::None, DryRun::Off) => {
@@ -305,7 +395,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         _ => {}
     }
     if handover && matches!(ends.source, SourceEnd::Directory(_)) {
-        return usage("--handover leaves a source paused; nothing runs what is in a directory");
+        return usage("a handover leaves its source paused; no controller runs the objects of a directory");
     }
     let namespace = match (namespace, all_namespaces, &ends.source) {
         (Some(_), true, _) => return usage("--namespace and --all-namespaces exclude each other"),
@@ -335,19 +425,17 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
         carry: parts("--also-copy", &also_copy)?,
         // Filled in when the files are read.
         added: Default::default(),
-        namespace_map: namespace_map(&map_namespace, &connection.record_namespace)?,
+        namespace_map: namespace_map(&map_namespace, &connection.from.record_namespace)?,
         accept: of_scope,
     };
     let options = Options {
-        record_namespace: connection.record_namespace.clone(),
+        record_namespace: connection.from.record_namespace.clone(),
         dry_run,
         accept,
-        break_lease,
         handover,
         ..Options::new(scope)
     };
-    let options = waiting(options, &waits)?;
-    let (tree, report, out, plan, wait) = (false, None, None, None, None);
+    let (allow_empty, tree, report, out, plan, wait) = (false, false, None, None, None, None);
     Ok(Choices {
         connection,
         ends,
@@ -369,7 +457,6 @@ fn resuming(typed: Resume) -> Result<Choices> {
     let Resume {
         connection,
         which,
-        imported,
         with_manifest,
         plan,
         accept,
@@ -383,18 +470,12 @@ fn resuming(typed: Resume) -> Result<Choices> {
     let Which { which } = which;
     let Taking { break_lease } = taking;
     let choices = about_a_move(connection, true, without_source.then_some(Side::Source))?;
-    if imported && !matches!(choices.ends.target, TargetEnd::Kube(_) | TargetEnd::Workload(_)) {
-        return usage(
-            "--imported needs the cluster that imported the directory: --to-kubeconfig or --to-workload",
-        );
-    }
     let accept = accepted_risks(&accept, &risks::OF_RESUMES)?;
     if without_source && accept.contains(Risk::WorldChanged) {
         return usage("--accept world-changed goes back to the source, so it excludes --without-source");
     }
     let options = Options {
         which,
-        imported,
         accept,
         break_lease,
         without_source,
@@ -429,7 +510,7 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
         _ => {}
     }
     let options = Options {
-        record_namespace: connection.record_namespace.clone(),
+        record_namespace: connection.from.record_namespace.clone(),
         ..Options::new(Scope::new(Namespaces::All))
     };
     let with = With::default();
@@ -452,14 +533,21 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
     })
 }
 
-fn waiting(options: Options, waits: &Waits) -> Result<Options> {
-    let Waits { pause_timeout, check_timeout, takeover_timeout, unpause_batch, stop_before } = waits;
+fn waiting(options: Options, Waits { pauses, takeover }: &Waits) -> Result<Options> {
+    let TakeoverWaits { takeover_timeout, unpause_batch, stop_before } = takeover;
     Ok(Options {
-        pause_timeout: duration("--pause-timeout", pause_timeout)?,
-        check_timeout: duration("--check-timeout", check_timeout)?,
         takeover_timeout: duration("--takeover-timeout", takeover_timeout)?,
         unpause_batch: usize::from(*unpause_batch),
         stop_before_release: *stop_before == Some(StopStep::Release),
+        ..wait_before_takeover(options, pauses)?
+    })
+}
+
+fn wait_before_takeover(options: Options, pauses: &PauseWaits) -> Result<Options> {
+    let PauseWaits { pause_timeout, check_timeout } = pauses;
+    Ok(Options {
+        pause_timeout: duration("--pause-timeout", pause_timeout)?,
+        check_timeout: duration("--check-timeout", check_timeout)?,
         ..options
     })
 }

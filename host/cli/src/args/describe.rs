@@ -4,7 +4,7 @@ use pivot_core::describe::{Filter, View};
 use pivot_core::usable::odd_name;
 
 use super::between::{SourceEnd, source_end};
-use super::flags::{Connection, DescribeCluster};
+use super::flags::{Connection, DescribeCluster, FromCluster};
 use super::usage::{Result, usage};
 use super::workload::Within;
 
@@ -34,15 +34,8 @@ pub(super) fn description(typed: DescribeCluster) -> Result<Description> {
         echo,
         grouping,
     } = typed;
-    let connection = Connection {
-        kubeconfig,
-        kubeconfig_context,
-        from_directory,
-        identity,
-        as_user,
-        as_group,
-        ..Connection::default()
-    };
+    let from = FromCluster { kubeconfig, kubeconfig_context, as_user, as_group, ..FromCluster::default() };
+    let connection = Connection { from, from_directory, identity, ..Connection::default() };
     let end = source_end(&connection, None)?;
     let (of_name, name) = match cluster.split_once('/') {
         Some((namespace, name)) => (Some(namespace), name),

@@ -121,10 +121,6 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             ("The same, encrypted", "pivot-host move -A --to-directory backup --encrypt-to recipients.txt"),
             (
-                "A copy that another cluster is to take over from; the source waits, paused",
-                "pivot-host move --kubeconfig boot.kubeconfig -A --to-directory out --handover",
-            ),
-            (
                 "Restore a backup whose management cluster is lost",
                 "pivot-host move --from-directory backup --to-kubeconfig prod.kubeconfig --accept source-may-run",
             ),
@@ -148,10 +144,6 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "Finish a committed move whose source is lost for good",
                 "pivot-host resume --without-source --to-kubeconfig prod.kubeconfig --plugins plugins",
             ),
-            (
-                "Release a source that was handed over in a directory",
-                "pivot-host resume --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig --imported",
-            ),
         ],
         Some("rollback") => &[
             (
@@ -162,9 +154,23 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "The same where the target is lost for good",
                 "pivot-host rollback --without-target --kubeconfig boot.kubeconfig",
             ),
+        ],
+        Some("handover") => &[
             (
-                "Resume a source that was handed over in a directory, which nobody imported",
-                "pivot-host rollback --accept maybe-imported --kubeconfig boot.kubeconfig",
+                "Copy into a directory; the source waits, paused",
+                "pivot-host handover start out --kubeconfig boot.kubeconfig -A",
+            ),
+            (
+                "Import it where it was carried",
+                "pivot-host move --from-directory out --to-kubeconfig prod.kubeconfig",
+            ),
+            (
+                "Delete the moved objects from the source, once both can be reached",
+                "pivot-host handover finish --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig",
+            ),
+            (
+                "Unpause the source instead, if no cluster imported the directory",
+                "pivot-host handover cancel --kubeconfig boot.kubeconfig --accept maybe-imported",
             ),
         ],
         Some("describe" | "describe cluster") => &[

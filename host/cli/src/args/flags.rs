@@ -30,11 +30,14 @@ pub(crate) enum Verb {
     /// Move, or continue a move that stopped
     Move(Box<MoveOrAsk>),
     /// Show how far moves are; change nothing
-    Status(Box<Connection>),
+    Status(Box<Asked>),
     /// Continue a move that stopped
     Resume(Box<Resume>),
     /// Undo a move that has not passed the point of no return
     Rollback(Box<Rollback>),
+    /// Hand a source over in a directory, for a cluster that no network reaches
+    #[command(subcommand)]
+    Handover(HandoverVerb),
     /// Show a Cluster with all that belongs to it; change nothing
     #[command(subcommand)]
     Describe(Describe),
@@ -118,16 +121,31 @@ pub(crate) struct Look {
     pub(crate) hide_api_warnings: Hide,
 }
 
-/// The two ends of a move. Also what `next:` lines repeat.
+/// A source that is a cluster.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Source and target")]
-pub(crate) struct Connection {
+pub(crate) struct FromCluster {
     /// Kubeconfig of the source; by default KUBECONFIG, ~/.kube/config or the pod's service account
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Kubeconfig context of the source; by default the current one
     #[arg(long, alias = "context", value_name = "NAME")]
     pub(crate) kubeconfig_context: Option<String>,
+    /// Impersonate this user in the source
+    #[arg(long = "as", value_name = "USER")]
+    pub(crate) as_user: Option<String>,
+    /// Impersonate this group in the source; can be repeated
+    #[arg(long, value_name = "GROUP", action = ArgAction::Append)]
+    pub(crate) as_group: Vec<String>,
+    /// Namespace of the locks and the record of the move, on both sides
+    #[arg(long, value_name = "NAME", default_value = "kube-system")]
+    pub(crate) record_namespace: String,
+}
+
+/// A target that is a cluster.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Source and target")]
+pub(crate) struct ToCluster {
     /// Kubeconfig of the target
     #[arg(long, value_name = "FILE")]
     pub(crate) to_kubeconfig: Option<PathBuf>,
@@ -139,49 +157,53 @@ pub(crate) struct Connection {
     /// NAME, or NAMESPACE/NAME. Its kubeconfig is the one in the Secret NAME-kubeconfig beside the Cluster.
     #[arg(long, value_name = "NAME")]
     pub(crate) to_workload: Option<String>,
-    /// Read the source from a directory of manifests
-    #[arg(long, value_name = "DIR")]
-    pub(crate) from_directory: Option<PathBuf>,
-    /// Decrypt --from-directory with the age identities (secret keys) in this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) identity: Option<PathBuf>,
-    /// Copy into a directory; the source is resumed, and nothing in it is deleted
-    #[arg(long, value_name = "DIR")]
-    pub(crate) to_directory: Option<PathBuf>,
-    /// Encrypt --to-directory to the age recipients (public keys) in this file, one per line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) encrypt_to: Option<PathBuf>,
-    /// Impersonate this user in the source
-    #[arg(long = "as", value_name = "USER")]
-    pub(crate) as_user: Option<String>,
-    /// Impersonate this group in the source; can be repeated
-    #[arg(long, value_name = "GROUP", action = ArgAction::Append)]
-    pub(crate) as_group: Vec<String>,
     /// Impersonate this user in the target
     #[arg(long, value_name = "USER")]
     pub(crate) to_as: Option<String>,
     /// Impersonate this group in the target; can be repeated
     #[arg(long, value_name = "GROUP", action = ArgAction::Append)]
     pub(crate) to_as_group: Vec<String>,
-    /// Namespace of the locks and the record of the move, on both sides
-    #[arg(long, value_name = "NAME", default_value = "kube-system")]
-    pub(crate) record_namespace: String,
+}
+
+/// A target that is a directory.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Source and target")]
+pub(crate) struct ToDirectory {
+    /// Copy into a directory; the source is resumed, and nothing in it is deleted
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to_directory: Option<PathBuf>,
+    /// Encrypt --to-directory to the age recipients (public keys) in this file, one per line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) encrypt_to: Option<PathBuf>,
+}
+
+/// The two ends of a move. Also what `next:` lines repeat.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Source and target")]
+pub(crate) struct Connection {
+    #[command(flatten)]
+    pub(crate) from: FromCluster,
+    #[command(flatten)]
+    pub(crate) to: ToCluster,
+    /// Read the source from a directory of manifests
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from_directory: Option<PathBuf>,
+    /// Decrypt --from-directory with the age identities (secret keys) in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) to_files: ToDirectory,
 }
 
 /// The choice of objects, and the accepted risks.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Move {
-    #[command(flatten)]
-    pub(crate) connection: Connection,
+pub(crate) struct Selection {
     /// Namespace to move; by default the context's, or `default`
     #[arg(short, long, value_name = "NAME", help_heading = "What moves")]
     pub(crate) namespace: Option<String>,
     /// Move all namespaces
     #[arg(short = 'A', long, help_heading = "What moves")]
     pub(crate) all_namespaces: bool,
-    /// Leave the source paused after the copy into a directory, for a cluster that imports it to take over
-    #[arg(long, requires = "to_directory", help_heading = "Source and target")]
-    pub(crate) handover: bool,
     /// Move only this Cluster and what it needs (NAME or NAMESPACE/NAME); what others use too is copied and kept; can be repeated
     #[arg(long, value_name = "NAME", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) cluster: Vec<String>,
@@ -203,16 +225,9 @@ pub(crate) struct Move {
     /// Create the objects in this file (YAML or JSON) in the target too, beside the copies; can be repeated
     #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) with_manifest: Vec<PathBuf>,
-    /// Exit 0 if there is nothing to move
-    #[arg(long, help_heading = "What moves")]
-    pub(crate) allow_empty: bool,
     /// Accept a risk by the code that a refusal prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
     #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_MOVES), hide_possible_values = true, help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
-    #[command(flatten)]
-    pub(crate) waits: Waits,
-    #[command(flatten)]
-    pub(crate) taking: Taking,
     #[command(flatten)]
     pub(crate) with: With,
 }
@@ -221,7 +236,15 @@ pub(crate) struct Move {
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Planned {
     #[command(flatten)]
-    pub(crate) what: Move,
+    pub(crate) connection: Connection,
+    /// The source stays paused after the copy into a directory: `handover start`
+    #[arg(long, requires = "to_directory", help_heading = "Source and target")]
+    pub(crate) handover: bool,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Exit 0 if there is nothing to move
+    #[arg(long, help_heading = "What moves")]
+    pub(crate) allow_empty: bool,
     /// Show each object in the order of creation, below what it belongs to
     #[arg(long, help_heading = "Output")]
     pub(crate) tree: bool,
@@ -250,7 +273,12 @@ pub(crate) enum Generate {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Rbac {
     #[command(flatten)]
-    pub(crate) what: Move,
+    pub(crate) connection: Connection,
+    /// The source stays paused after the copy into a directory: `handover start`
+    #[arg(long, requires = "to_directory", help_heading = "Source and target")]
+    pub(crate) handover: bool,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
     /// The side
     #[arg(long, value_enum, value_name = "SIDE", help_heading = "Output")]
     pub(crate) side: OneSide,
@@ -284,7 +312,16 @@ pub(crate) enum PlanVerb {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MoveOrAsk {
     #[command(flatten)]
-    pub(crate) what: Move,
+    pub(crate) connection: Connection,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Exit 0 if there is nothing to move
+    #[arg(long, help_heading = "What moves")]
+    pub(crate) allow_empty: bool,
+    #[command(flatten)]
+    pub(crate) waits: Waits,
+    #[command(flatten)]
+    pub(crate) taking: Taking,
     /// Change nothing: `plan` only reads, `server` also dry-runs each create on the target
     #[arg(long, help_heading = "What moves", value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "plan")]
     pub(crate) dry_run: Option<Dry>,
@@ -294,7 +331,7 @@ pub(crate) struct MoveOrAsk {
         value_name = "FILE",
         help_heading = "What moves",
         conflicts_with_all = [
-            "dry_run", "namespace", "all_namespaces", "handover", "cluster", "map_namespace", "exclude", "also_copy", "accept",
+            "dry_run", "namespace", "all_namespaces", "cluster", "map_namespace", "exclude", "also_copy", "accept",
         ]
     )]
     pub(crate) plan: Option<PathBuf>,
@@ -325,12 +362,28 @@ pub(crate) struct Kept {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Waiting")]
 pub(crate) struct Waits {
+    #[command(flatten)]
+    pub(crate) pauses: PauseWaits,
+    #[command(flatten)]
+    pub(crate) takeover: TakeoverWaits,
+}
+
+/// The waits before the target takes over.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Waiting")]
+pub(crate) struct PauseWaits {
     /// How long to wait for the source's controllers to acknowledge the pause, and for block-move
     #[arg(long, value_name = "DURATION", default_value = "5m")]
     pub(crate) pause_timeout: String,
     /// How long to wait for plugin checks
     #[arg(long, value_name = "DURATION", default_value = "10m")]
     pub(crate) check_timeout: String,
+}
+
+/// The takeover.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Waiting")]
+pub(crate) struct TakeoverWaits {
     /// How long to wait for the target's controllers to take over
     #[arg(long, value_name = "DURATION", default_value = "10m")]
     pub(crate) takeover_timeout: String,
@@ -362,8 +415,8 @@ pub(crate) struct Taking {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Which move")]
 pub(crate) struct Which {
-    /// ID of the move, if several are under way; `status` lists them
-    #[arg(long = "move", value_name = "ID")]
+    /// ID of the move, or its first characters; needed if several moves are under way
+    #[arg(value_name = "ID")]
     pub(crate) which: Option<String>,
 }
 
@@ -423,14 +476,114 @@ pub(crate) struct DescribeCluster {
 }
 
 #[derive(Clone, Debug, Args)]
+pub(crate) struct Asked {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+/// The steps of a handover. Its second step is a move out of the directory.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum HandoverVerb {
+    /// Copy into a directory and leave the source paused, for a cluster that imports the directory (move --from-directory)
+    Start(Box<HandoverStart>),
+    /// Delete from the source what it handed over, once the target has imported it and taken over
+    Finish(Box<HandoverFinish>),
+    /// Unpause the source, if no cluster has imported the directory
+    Cancel(Box<HandoverCancel>),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HandoverStart {
+    /// The directory to write
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) from: FromCluster,
+    /// Encrypt the directory to the age recipients (public keys) in this file, one per line
+    #[arg(long, value_name = "FILE", help_heading = "Source and target")]
+    pub(crate) encrypt_to: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Exit 0 if there is nothing to move
+    #[arg(long, help_heading = "What moves")]
+    pub(crate) allow_empty: bool,
+    /// Change nothing, and show the plan
+    #[arg(long, help_heading = "What moves")]
+    pub(crate) dry_run: bool,
+    /// Carry out this saved plan of a handover, and nothing else
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "What moves",
+        conflicts_with_all = [
+            "dry_run", "namespace", "all_namespaces", "cluster", "map_namespace", "exclude", "also_copy", "accept",
+        ]
+    )]
+    pub(crate) plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) pauses: PauseWaits,
+    #[command(flatten)]
+    pub(crate) taking: Taking,
+    #[command(flatten)]
+    pub(crate) kept: Kept,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HandoverFinish {
+    #[command(flatten)]
+    pub(crate) from: FromCluster,
+    #[command(flatten)]
+    pub(crate) to: ToCluster,
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Before the point of no return: the same files of objects to add as the move began with; can be repeated
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "Which move")]
+    pub(crate) with_manifest: Vec<PathBuf>,
+    /// The saved plan that the move was begun with; needed before the point of no return, and what it decides counts after it, too
+    #[arg(long, value_name = "FILE", help_heading = "Which move")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Accept a risk by the code that a stop prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
+    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_FINISHES), hide_possible_values = true, help_heading = "Risks")]
+    pub(crate) accept: Vec<String>,
+    #[command(flatten)]
+    pub(crate) waits: Waits,
+    #[command(flatten)]
+    pub(crate) taking: Taking,
+    #[command(flatten)]
+    pub(crate) with: With,
+    #[command(flatten)]
+    pub(crate) kept: Kept,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HandoverCancel {
+    #[command(flatten)]
+    pub(crate) from: FromCluster,
+    #[command(flatten)]
+    pub(crate) to: ToCluster,
+    #[command(flatten)]
+    pub(crate) to_files: ToDirectory,
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Accept a risk by the code that a stop prints; `explain CODE` describes it
+    #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_CANCELS), hide_possible_values = true, help_heading = "Risks")]
+    pub(crate) accept: Vec<String>,
+    #[command(flatten)]
+    pub(crate) taking: Taking,
+    #[command(flatten)]
+    pub(crate) with: With,
+    #[command(flatten)]
+    pub(crate) kept: Kept,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Resume {
     #[command(flatten)]
     pub(crate) connection: Connection,
     #[command(flatten)]
     pub(crate) which: Which,
-    /// The target imported the directory of a move with --handover: verify that, then release the source
-    #[arg(long, help_heading = "Source and target")]
-    pub(crate) imported: bool,
     /// Before the point of no return: the same files of objects to add as the move began with; can be repeated
     #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "Which move")]
     pub(crate) with_manifest: Vec<PathBuf>,

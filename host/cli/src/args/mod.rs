@@ -33,7 +33,10 @@ pub(crate) use checked::{Choices, Roles, Task, check};
 pub(crate) use command::command;
 pub(crate) use command::{called, parse};
 pub(crate) use describe::Description;
-pub(crate) use flags::{Color, Connection, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb};
+pub(crate) use flags::{
+    Color, Connection, FromCluster, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb, ToCluster,
+    ToDirectory,
+};
 pub(crate) use manual::pages;
 pub(crate) use plugins::{Import, PluginClaim, PluginVerb, Signing, Trial, With};
 pub(crate) use protection::Protection;

@@ -26,31 +26,29 @@ pub(super) const OF_MOVES: [Risk; 12] = [
 ];
 
 /// The risks that `resume` accepts: its move has those of the scope.
-pub(super) const OF_RESUMES: [Risk; 7] = [
+pub(super) const OF_RESUMES: [Risk; 6] = [
     Risk::ExistingDiffers,
     Risk::PauseUnchecked,
     Risk::Unverified,
     Risk::TakeoverUnchecked,
     Risk::PluginsChanged,
-    Risk::CopyChanged,
     Risk::WorldChanged,
 ];
 
 /// The risks that `rollback` accepts.
-pub(super) const OF_ROLLBACKS: [Risk; 2] = [Risk::MaybeImported, Risk::WorldChanged];
+pub(super) const OF_ROLLBACKS: [Risk; 1] = [Risk::WorldChanged];
+
+/// The risks that `handover finish` accepts.
+pub(super) const OF_FINISHES: [Risk; 4] =
+    [Risk::Unverified, Risk::TakeoverUnchecked, Risk::PluginsChanged, Risk::CopyChanged];
+
+/// The risks that `handover cancel` accepts.
+pub(super) const OF_CANCELS: [Risk; 1] = [Risk::MaybeImported];
 
 /// Flags that accept a risk, or leave out what would show one: they are typed on purpose. No mistyped flag is answered with one of
 /// them, and no variable sets one.
-pub(super) const RISKY_FLAGS: [&str; 8] = [
-    "accept",
-    "handover",
-    "imported",
-    "without-source",
-    "break-lease",
-    "without-target",
-    "allow-unlocked",
-    "unpause",
-];
+pub(super) const RISKY_FLAGS: [&str; 7] =
+    ["accept", "handover", "without-source", "break-lease", "without-target", "allow-unlocked", "unpause"];
 
 /// Flags by which other programs ask nothing any more.
 const UNQUESTIONED: [&str; 2] = ["--force", "--yes"];

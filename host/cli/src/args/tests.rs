@@ -355,43 +355,51 @@ fn unpaused_clusters_are_named_in_full() {
 }
 
 #[test]
-fn a_handover_ends_with_the_cluster_that_imported_it_or_with_none() {
-    let options = |line: &str| choices(line).options(None);
-    assert!(options("pivot-host move --kubeconfig a --to-directory d --handover").handover);
-    assert!(options("pivot-host resume --kubeconfig a --to-kubeconfig b --imported").imported);
-    let rollback = options("pivot-host rollback --kubeconfig a --accept maybe-imported");
-    assert!(rollback.accept.contains(Risk::MaybeImported) && rollback.without_target);
-    assert!(options("pivot-host resume --kubeconfig a --to-workload ns/c --imported").imported);
-    let accepted = options(
-        "pivot-host resume --kubeconfig a --to-kubeconfig b --imported --accept copy-changed=A.g --accept copy-changed=B.g",
-    );
+fn handover_starts_and_is_finished_or_canceled() {
+    let options = |line: &str| choices(&format!("pivot-host handover {line}")).options(None);
+    assert!(options("start d --kubeconfig a").handover);
+    let Task::Plan(planned) = meant("pivot-host handover start d -A --dry-run") else { panic!() };
+    assert!(planned.options(None).handover);
+    assert!(choices("pivot-host plan --to-directory d --handover").options(None).handover);
+    assert!(options("finish --kubeconfig a --to-kubeconfig b").imported);
+    assert!(options("finish --kubeconfig a --to-workload ns/c").imported);
+    let accepted = options("finish --to-kubeconfig b --accept copy-changed=A.g --accept copy-changed=B.g 12");
     assert_eq!(accepted.accept.kinds(Risk::CopyChanged).len(), 2);
+    assert_eq!(accepted.which.as_deref(), Some("12"));
+    let canceled = options("cancel --kubeconfig a --accept maybe-imported");
+    assert!(canceled.accept.contains(Risk::MaybeImported) && canceled.without_target);
     for target in ["--to-kubeconfig b", "--to-kubeconfig-context b", "--to-workload ns/c", "--to-directory d"]
     {
-        let rollback =
-            options(&format!("pivot-host rollback --kubeconfig a --accept maybe-imported {target}"));
-        assert!(
-            rollback.accept.contains(Risk::MaybeImported) && !rollback.without_target,
-            "{target}: it is asked"
-        );
+        let canceled = options(&format!("cancel --kubeconfig a --accept maybe-imported {target}"));
+        assert!(!canceled.without_target, "{target}: it is asked");
     }
     refused(
-        "pivot-host move --from-directory a --to-directory d --handover",
-        &expect!["--handover leaves a source paused; nothing runs what is in a directory"],
+        "pivot-host plan --from-directory a --to-directory d --handover",
+        &expect!["a handover leaves its source paused; no controller runs the objects of a directory"],
     );
     refused(
-        "pivot-host resume --kubeconfig a --to-directory d --imported",
-        &expect![
-            "--imported needs the cluster that imported the directory: --to-kubeconfig or --to-workload"
-        ],
+        "pivot-host handover finish --kubeconfig a",
+        &expect!["name the cluster that imported the directory: --to-kubeconfig or --to-workload"],
     );
     for line in [
-        "pivot-host move --to-kubeconfig b --handover",
-        "pivot-host rollback --kubeconfig a --accept maybe-imported --without-target",
-        "pivot-host rollback --kubeconfig a --accept maybe-imported --without-source",
-        "pivot-host rollback --kubeconfig a --to-kubeconfig b --imported",
+        "plan --to-kubeconfig b --handover",
+        "move --to-directory d --handover",
+        "handover start",
+        "handover start d --from-directory a",
+        "handover start d --to-kubeconfig b",
+        "handover finish --to-directory d",
+        "handover cancel --without-target",
     ] {
-        assert!(parsed(line).is_err(), "{line}");
+        assert!(parsed(&format!("pivot-host {line}")).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn moves_are_named_by_an_argument() {
+    for verb in ["status", "resume --to-kubeconfig b", "rollback --to-kubeconfig b"] {
+        let which = |id| choices(&format!("pivot-host {verb} {id}")).options(None).which;
+        assert_eq!((which("4f1c"), which("")), (Some("4f1c".to_owned()), None), "{verb}");
+        assert!(parsed(&format!("pivot-host {verb} --move 4f1c")).is_err(), "{verb}");
     }
 }
 

@@ -143,7 +143,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
             )
         }
         Remedy::NotImported => format!(
-            "if that was not done anywhere, or what came of it is gone, say it: rollback with {}",
+            "if no cluster imported the directory, or the imported objects were deleted, cancel the handover with {}",
             to_accept(Risk::MaybeImported)
         ),
         Remedy::ResumeUnverified => format!(
@@ -545,14 +545,16 @@ mod tests {
                 };
                 let code = value.first().and_then(|value| value.split('=').next()).unwrap_or_default();
                 let verb = match (flag.as_str(), code) {
-                    (_, "maybe-imported") => "rollback",
-                    (_, "plugins-changed" | "copy-changed" | "world-changed")
-                    | ("--without-source" | "--unpause", _) => "resume",
+                    (_, "maybe-imported") => "handover cancel",
+                    (_, "copy-changed") => "handover finish",
+                    (_, "plugins-changed" | "world-changed") | ("--without-source" | "--unpause", _) => {
+                        "resume"
+                    }
                     _ => "move",
                 };
                 let side = if flag == "--to-kubeconfig" { "--kubeconfig" } else { "--to-kubeconfig" };
-                let line =
-                    [vec![verb.to_owned(), side.to_owned(), "b".to_owned(), flag.clone()], value].concat();
+                let verb = verb.split(' ').map(str::to_owned).collect();
+                let line = [verb, vec![side.to_owned(), "b".to_owned(), flag.clone()], value].concat();
                 typed(&line);
                 named += 1;
             }

@@ -62,10 +62,12 @@ pub(crate) fn handed_over(report: &Report, (source, target): (&str, &str), all: 
     let mut text = Text::default();
     let added = added(report);
     text.strong("Handed over:", format!("{copied}{added}, from {source} in {target} (move {move_id})"));
-    text.line("The source stays paused until another cluster has imported that, or the move is rolled back:");
-    text.line("  to import it, there    move --from-directory DIR --to-kubeconfig FILE");
-    text.line("  to release the source  resume --imported --to-kubeconfig FILE");
-    text.line("  to resume the source   rollback --accept maybe-imported");
+    text.line(
+        "The source stays paused until another cluster has imported that, or the handover is canceled:",
+    );
+    text.line("  to import it, there                 move --from-directory DIR --to-kubeconfig FILE");
+    text.line("  then, to delete it from the source  handover finish --to-kubeconfig FILE");
+    text.line("  or, to unpause the source           handover cancel --accept maybe-imported");
     text.gap();
     let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));

@@ -316,7 +316,7 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
             "name the target, too, if there is one, to have it asked"
         }
         Some(Side::Target) if one.record.handed_over().is_some() => {
-            "once it is imported, name the cluster that imported it: `resume --imported --to-kubeconfig`; only if none did:"
+            "once it is imported, name the cluster that imported it: `handover finish --to-kubeconfig`; only if none did:"
         }
         Some(Side::Target) if one.record.into_directory => {
             "it copies into a directory: name that too (--to-directory) to see the next commands"

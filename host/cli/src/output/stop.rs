@@ -86,7 +86,7 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
         Failure::Several(_) => {
             let mut found = stop.failure.lines(all);
             if let Some(head) = found.lines.first_mut() {
-                *head = "several moves are under way; name one of them with --move:".to_owned();
+                *head = "several moves are under way; name one of them by its ID:".to_owned();
             }
             text(found)
         }

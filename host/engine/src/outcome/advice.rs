@@ -203,24 +203,24 @@ impl<'a> Situation<'a> {
     /// The commands for a source that was handed over in files.
     fn after_handover(&self) -> &'static [Next] {
         match (self.why, self.sides) {
-            (Why::Undecided, _) => &[Next::ResumeImported],
+            (Why::Undecided, _) => &[Next::FinishHandover],
             (Why::Asked, KnownSides::Both) if self.record.is_withdrawn() => &[Next::Rollback],
-            (Why::Asked, KnownSides::Both) => &[Next::ResumeImported, Next::RollbackNotImported],
+            (Why::Asked, KnownSides::Both) => &[Next::FinishHandover, Next::CancelHandover],
             (Why::Asked, KnownSides::IntoDirectory | KnownSides::NotGiven(Side::Target)) => {
-                &[Next::RollbackNotImported]
+                &[Next::CancelHandover]
             }
             (Why::Asked, _) => &[],
-            _ if self.record.is_withdrawn() && self.not_imported => &[Next::RollbackNotImported],
+            _ if self.record.is_withdrawn() && self.not_imported => &[Next::CancelHandover],
             _ if self.record.is_withdrawn() => &[Next::Rollback],
-            (Why::MayBeImported, _) => &[Next::ResumeImported, Next::RollbackNotImported],
-            (Why::NotImportedThere, _) => &[Next::ResumeImported],
+            (Why::MayBeImported, _) => &[Next::FinishHandover, Next::CancelHandover],
+            (Why::NotImportedThere, _) => &[Next::FinishHandover],
             // The files were named, and no cluster that could have imported them.
-            (Why::Declined, KnownSides::IntoDirectory) => &[Next::RollbackNotImported],
-            (Why::Declined, _) => &[Next::ResumeImported, Next::RollbackNotImported],
+            (Why::Declined, KnownSides::IntoDirectory) => &[Next::CancelHandover],
+            (Why::Declined, _) => &[Next::FinishHandover, Next::CancelHandover],
             // They may not have been closed: a resume does that.
-            (_, KnownSides::IntoDirectory) => &[Next::Resume, Next::RollbackNotImported],
+            (_, KnownSides::IntoDirectory) => &[Next::Resume, Next::CancelHandover],
             // The files were imported, or it is not known: to resume the source would be wrong.
-            _ => &[Next::ResumeImported],
+            _ => &[Next::FinishHandover],
         }
     }
 }
@@ -400,11 +400,11 @@ mod tests {
         let mut record = record(Phase::Copied);
         record.handover = Some(serde_json::from_value(json!({"contents": "files:0"})).unwrap());
         let handed_over = MoveStatus { decides: Side::Source, record, ..live() };
-        assert_eq!(next(&handed_over), [Next::ResumeImported, Next::RollbackNotImported]);
-        assert_eq!(Situation::of_status(&handed_over, None, true).next(), [Next::RollbackNotImported]);
+        assert_eq!(next(&handed_over), [Next::FinishHandover, Next::CancelHandover]);
+        assert_eq!(Situation::of_status(&handed_over, None, true).next(), [Next::CancelHandover]);
         let silent = Situation::of_status(&handed_over, Some(Side::Target), false);
         assert_eq!(silent.next(), [], "it may have imported the files");
         let alone = MoveStatus { missing: Some(Side::Target), ..handed_over };
-        assert_eq!(next(&alone), [Next::RollbackNotImported]);
+        assert_eq!(next(&alone), [Next::CancelHandover]);
     }
 }

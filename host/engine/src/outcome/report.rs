@@ -1,9 +1,11 @@
 //! What a command found or did.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use pivot_core::record::{Finished, Phase, RolledBackMove};
-use pivot_core::{Key, Side};
+use pivot_core::refusal::some_of;
+use pivot_core::{Key, Side, words};
 
 use serde::Serialize;
 
@@ -11,6 +13,7 @@ use crate::leftover::Leftover;
 use crate::outcome::under_way::MoveStatus;
 use crate::phases::sequence::Done;
 use crate::state::lease::DURATION;
+use crate::state::moves::{LONGEST_ID, MOST_NAMED};
 
 /// A move that was completed.
 #[derive(Clone, Debug)]
@@ -42,6 +45,36 @@ pub struct Status {
     pub rolled_back: Vec<RolledBackMove>,
     /// What is left in the source, if both sides answer and no move is under way.
     pub left: Option<Leftover>,
+}
+
+impl Status {
+    /// Keeps only the move whose ID this is, or is the only one that begins with it, under way or ended.
+    ///
+    /// # Errors
+    ///
+    /// Says which moves there are if none or several match.
+    pub fn select(&mut self, id: &str) -> Result<(), String> {
+        let under_way = self.moves.iter().map(|one| &one.record.move_id);
+        let ended = self.finished.iter().map(|one| &one.move_id);
+        let ids: BTreeSet<&String> =
+            under_way.chain(ended).chain(self.rolled_back.iter().map(|one| &one.move_id)).collect();
+        let ids: Vec<String> = ids.into_iter().cloned().collect();
+        let matching: Vec<&String> = match ids.iter().find(|whole| *whole == id) {
+            Some(whole) => vec![whole],
+            None => ids.iter().filter(|whole| !id.is_empty() && whole.starts_with(id)).collect(),
+        };
+        let id = words::line(id, LONGEST_ID);
+        let only = match matching[..] {
+            [only] => only.clone(),
+            [] if ids.is_empty() => return Err(format!("no move {id}: no move is under way, or remembered")),
+            [] => return Err(format!("no move {id}; there are: {}", some_of(&ids, MOST_NAMED))),
+            _ => return Err(format!("several moves begin with {id}: {}", some_of(&matching, MOST_NAMED))),
+        };
+        self.moves.retain(|one| one.record.move_id == only);
+        self.finished.retain(|one| one.move_id == only);
+        self.rolled_back.retain(|one| one.move_id == only);
+        Ok(())
+    }
 }
 
 /// The holder of a lock, and the move it is for.
@@ -76,4 +109,47 @@ pub struct WaitingCopies {
     pub move_id: String,
     /// The Clusters.
     pub clusters: Vec<Key>,
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::scope::{Namespaces, Scope};
+
+    use super::*;
+
+    fn rolled_back(move_id: &str) -> RolledBackMove {
+        RolledBackMove {
+            format: Default::default(),
+            move_id: move_id.to_owned(),
+            by: "jane".to_owned(),
+            started: "2026-01-01T00:00:00Z".to_owned(),
+            ended: "2026-01-01T00:01:00Z".to_owned(),
+            phase: Phase::Paused,
+            scope: Scope::new(Namespaces::All),
+            from: "boot".to_owned(),
+            to: "prod".to_owned(),
+        }
+    }
+
+    #[test]
+    fn moves_are_selected_by_unique_prefix() {
+        let all = ["4f1c", "4f2d", "4f2d-more", "9a"].map(rolled_back).to_vec();
+        let select = |id| {
+            let mut status = Status { rolled_back: all.clone(), ..Status::default() };
+            status
+                .select(id)
+                .map(|()| status.rolled_back.into_iter().map(|one| one.move_id).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(select("9").as_deref(), Ok("9a"));
+        assert_eq!(select("4f2d").as_deref(), Ok("4f2d"));
+        assert_eq!(select("4f2d-").as_deref(), Ok("4f2d-more"));
+        let ambiguous = select("4f").unwrap_err();
+        assert_eq!(ambiguous, "several moves begin with 4f: 4f1c, 4f2d and 4f2d-more");
+        for none in ["", "5"] {
+            let why = select(none).unwrap_err();
+            assert_eq!(why, format!("no move {none}; there are: 4f1c, 4f2d, 4f2d-more and 9a"));
+        }
+        let why = Status::default().select("9").unwrap_err();
+        assert_eq!(why, "no move 9: no move is under way, or remembered");
+    }
 }

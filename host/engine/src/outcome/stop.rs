@@ -28,9 +28,9 @@ pub enum Next {
     /// Undo the move without the target, if that is lost for good.
     RollbackWithoutTarget,
     /// Continue the move: its files were imported into the target.
-    ResumeImported,
+    FinishHandover,
     /// Undo the move, if its files were imported nowhere.
-    RollbackNotImported,
+    CancelHandover,
 }
 
 /// The outcome of a run that did not get to its end.

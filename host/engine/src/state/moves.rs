@@ -12,10 +12,10 @@ use crate::outcome::one_sided::OneSidedMove;
 use crate::state::records::Stored;
 
 /// How much of an id that a user typed is quoted, in bytes.
-const LONGEST_ID: usize = 100;
+pub(crate) const LONGEST_ID: usize = 100;
 
 /// How many moves an error names.
-const MOST_NAMED: usize = 10;
+pub(crate) const MOST_NAMED: usize = 10;
 
 /// A move under way.
 #[derive(Clone, Debug)]

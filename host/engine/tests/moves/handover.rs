@@ -175,7 +175,7 @@ async fn a_handover_is_rolled_back_by_those_who_say_that_nobody_imported_it() {
         let stop = run::rollback(setup).await.unwrap_err();
         assert!(matches!(stop.failure, Failure::MayBeImported { .. }), "{stop}");
         assert_eq!((stop.exit, stop.remedies()), (Exit::Refused, vec![Remedy::NotImported]));
-        assert_eq!(stop.next, [Next::ResumeImported, Next::RollbackNotImported]);
+        assert_eq!(stop.next, [Next::FinishHandover, Next::CancelHandover]);
         assert_eq!(picture(&stage.source), paused);
     }
     run::rollback(not_imported(&stage)).await.unwrap();
@@ -202,7 +202,7 @@ async fn a_source_whose_files_were_imported_is_not_resumed() {
             }
             let stop = run::rollback(setup).await.unwrap_err();
             assert!(matches!(stop.failure, Failure::Imported(_)), "{stop}");
-            assert_eq!((stop.exit, stop.next), (Exit::Refused, vec![Next::ResumeImported]));
+            assert_eq!((stop.exit, stop.next), (Exit::Refused, vec![Next::FinishHandover]));
             assert_eq!((picture(&stage.source), picture(&stage.target)), before);
         }
     };
@@ -283,11 +283,11 @@ async fn nothing_else_is_done_with_a_source_that_was_handed_over() {
             matches!(&stop.failure, Failure::Declined(why) if why.contains("handed this source over")),
             "{stop}"
         );
-        let cluster_given = stop.next.contains(&Next::ResumeImported);
+        let cluster_given = stop.next.contains(&Next::FinishHandover);
         let next = if cluster_given {
-            vec![Next::ResumeImported, Next::RollbackNotImported]
+            vec![Next::FinishHandover, Next::CancelHandover]
         } else {
-            vec![Next::RollbackNotImported]
+            vec![Next::CancelHandover]
         };
         assert_eq!(
             (stop.exit, &stop.next, stop.to_string().contains(&dir.path().display().to_string())),

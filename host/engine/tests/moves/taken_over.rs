@@ -125,7 +125,7 @@ async fn what_changed_after_it_was_copied_is_not_deleted() {
         let (source, target) = (picture(&stage.source), picture(&stage.target));
         let stop = run::resume(imported(&stage)).await.unwrap_err();
         assert!(matches!(&stop.failure, Failure::Changed { object, .. } if *object == changed), "{stop}");
-        assert_eq!((stop.exit, stop.next), (Exit::PartWay, vec![Next::ResumeImported]));
+        assert_eq!((stop.exit, stop.next), (Exit::PartWay, vec![Next::FinishHandover]));
         assert!(stop.state.contains("stays paused"), "{}", stop.state);
         assert_eq!((picture(&stage.source), picture(&stage.target)), (source, target));
         // Back in the state that was copied, it goes.
@@ -162,7 +162,7 @@ async fn a_target_that_has_not_taken_over_releases_nothing() {
     let stage = Stage::new();
     let dir = handed_over(&stage).await;
     let stop = refused(&stage).await;
-    assert_eq!((code(&stop), stop.next.clone()), ("import-not-found", vec![Next::ResumeImported]));
+    assert_eq!((code(&stop), stop.next.clone()), ("import-not-found", vec![Next::FinishHandover]));
     let other = exported(&Stage::new()).await;
     run::start(importing::importing(&stage, other.path())).await.unwrap();
     assert_eq!(code(&refused(&stage).await), "import-not-found");
@@ -172,7 +172,7 @@ async fn a_target_that_has_not_taken_over_releases_nothing() {
     run::start(importing(&stage, dir.path())).await.unwrap_err();
     revive(&stage);
     let stop = refused(&stage).await;
-    assert_eq!((code(&stop), stop.next.clone()), ("import-under-way", vec![Next::ResumeImported]));
+    assert_eq!((code(&stop), stop.next.clone()), ("import-under-way", vec![Next::FinishHandover]));
     run::start(importing(&stage, dir.path())).await.unwrap();
     // A copy is gone; another object has its name; the mark is of another move.
     let copy = key(INFRA, "Pool", "p");
@@ -213,7 +213,7 @@ async fn controllers_of_the_importing_cluster_have_to_show_that_they_took_over()
     let stop = run::resume(imported(&stage)).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::NotTakenOver(_)), "{stop}");
     // It can still be rolled back.
-    assert_eq!((stop.exit, deleted(&stage), stop.next), (Exit::PartWay, false, vec![Next::ResumeImported]));
+    assert_eq!((stop.exit, deleted(&stage), stop.next), (Exit::PartWay, false, vec![Next::FinishHandover]));
     // They wrote long ago, when the copies were made: there is nothing new to write about a cluster that is well.
     for kind_and_name in [("Cluster", "c"), ("Machine", "m0"), ("Machine", "m1")] {
         let copy = key(CLUSTERS, kind_and_name.0, kind_and_name.1);
@@ -263,7 +263,7 @@ async fn a_copy_that_differs_releases_nothing_until_that_is_accepted() {
     let stop = run::resume(imported(&stage)).await.unwrap_err();
     assert_eq!(
         (stop.exit, code(&stop), stop.next.clone()),
-        (Exit::PartWay, "copy-differs", vec![Next::ResumeImported])
+        (Exit::PartWay, "copy-differs", vec![Next::FinishHandover])
     );
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
     let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };

@@ -285,7 +285,7 @@ impl<'a> Trial<'a> {
         let ended = self.run().await?;
         says(&ended, &["next:", "pivot-host resume", "pivot-host rollback"])?;
         let id = move_to_continue(&ended)?;
-        let back = self.stage.plain().run(&["rollback", "--move", &id]).await;
+        let back = self.stage.plain().run(&["rollback", &id]).await;
         let back = back.map_err(|error| error.to_string())?;
         decent(&back)?;
         back.done().map_err(|error| error.to_string())?;
@@ -316,7 +316,7 @@ impl<'a> Trial<'a> {
         let fixed = self.stage.fixed(&format!("{}-fixed", self.namespace)).await;
         let host = self.stage.between(&fixed);
         let id = move_to_continue(&ended)?;
-        let resume = ["resume", "--move", &id];
+        let resume = ["resume", &id];
         let refused = host.run(&resume).await.map_err(|error| error.to_string())?;
         decent(&refused)?;
         says(&refused, &["--accept", "plugins-changed"])?;

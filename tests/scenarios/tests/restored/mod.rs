@@ -116,7 +116,7 @@ impl<'a> Moves<'a> {
     }
 
     async fn take_one(&self, namespace: &str, step: Step) {
-        let resume = |id| vec!["resume", "--move", id, "--break-lease"];
+        let resume = |id| vec!["resume", id, "--break-lease"];
         let go_on = self.ids.get(namespace).map_or_else(|| moving(namespace), |id| resume(id));
         match step {
             Step::Die(point) => {
@@ -133,11 +133,11 @@ impl<'a> Moves<'a> {
             }
             Step::End => drop(self.stage.host.run(&go_on).await.unwrap().done().unwrap()),
             Step::RollBack => {
-                let words = ["rollback", "--move", &self.ids[namespace], "--break-lease"];
+                let words = ["rollback", &self.ids[namespace], "--break-lease"];
                 self.stage.host.run(&words).await.unwrap().ends_with(0).unwrap();
             }
             Step::EndWithoutSource => {
-                let words = ["resume", "--without-source", "--move", &self.ids[namespace], "--break-lease"];
+                let words = ["resume", "--without-source", &self.ids[namespace], "--break-lease"];
                 let host = Host::into_server(self.stage.pair.target.kubeconfig());
                 host.run(&words).await.unwrap().ends_with(0).unwrap();
             }
@@ -188,9 +188,7 @@ impl<'a> Moves<'a> {
         let work = refusing.map(async |(namespace, expected)| {
             let mut commands = vec![[&moving(namespace)[..], &["--break-lease"]].concat()];
             if let Some(id) = self.ids.get(namespace) {
-                commands.extend(
-                    ["resume", "rollback"].map(|command| vec![command, "--move", id, "--break-lease"]),
-                );
+                commands.extend(["resume", "rollback"].map(|command| vec![command, id, "--break-lease"]));
             }
             for words in commands {
                 let ended = host.run(&words).await.unwrap();

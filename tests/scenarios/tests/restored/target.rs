@@ -117,8 +117,7 @@ async fn ensure_missing_objects_are_named(stage: &Stage) {
         secrets.delete("c-proxy", &DeleteParams::default()).await.unwrap();
     }
     let id = &find_moves(&stage.host).await["row-7-listed"];
-    let ended =
-        stage.host.run(&["resume", "--move", id, "--break-lease"]).await.unwrap().ends_with(0).unwrap();
+    let ended = stage.host.run(&["resume", id, "--break-lease"]).await.unwrap().ends_with(0).unwrap();
     assert!(ended.stderr.contains("Secret row-7-listed/c-proxy are on neither side"), "{}", ended.stderr);
 }
 
@@ -133,8 +132,8 @@ async fn ensure_replaced_target_is_left_alone(stage: &Stage, replaced: &Server, 
     let id = &find_moves(host).await["row-1"];
     for words in [
         [&moving("row-1")[..], &["--break-lease"]].concat(),
-        vec!["resume", "--move", id, "--break-lease"],
-        vec!["rollback", "--move", id, "--break-lease"],
+        vec!["resume", id, "--break-lease"],
+        vec!["rollback", id, "--break-lease"],
     ] {
         let ended = host.run(&words).await.unwrap();
         ensure_refusal("row-8", &ended, "the source may be the last copy: keep it");

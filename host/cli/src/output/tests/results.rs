@@ -296,7 +296,7 @@ fn what_a_command_must_name_is_shown_with_its_flag() {
     for (failure, expected) in [
         (
             Failure::Several(vec!["a".into(), "b".into()]),
-            "several moves are under way; name one of them with --move:\n  - a\n  - b",
+            "several moves are under way; name one of them by its ID:\n  - a\n  - b",
         ),
         (
             Failure::OtherEnd { move_id: id(), into_directory: true },

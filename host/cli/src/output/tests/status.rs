@@ -225,7 +225,7 @@ fn a_status_says_that_a_source_was_handed_over() {
         silent,
         ..Status::default()
     };
-    let next = [vec!["pivot-host resume --imported".to_owned(), "pivot-host rollback".to_owned()]];
+    let next = [vec!["pivot-host handover finish".to_owned(), "pivot-host rollback".to_owned()]];
     check(
         crate::output::status(&of(None, None), SIDES, &next),
         &expect![[r#"
@@ -237,14 +237,14 @@ fn a_status_says_that_a_source_was_handed_over() {
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
               lease    free
-              next     pivot-host resume --imported
+              next     pivot-host handover finish
               or       pivot-host rollback
         "#]],
     );
     let alone = of(Some(Side::Target), None);
-    let next = [vec!["pivot-host rollback --accept maybe-imported".to_owned()]];
+    let next = [vec!["pivot-host handover cancel --accept maybe-imported".to_owned()]];
     let text = crate::output::status(&alone, SIDES, &next).message();
-    assert!(text.contains("`resume --imported --to-kubeconfig`; only if none did:"), "{text}");
+    assert!(text.contains("`handover finish --to-kubeconfig`; only if none did:"), "{text}");
     let silent = of(None, Some((Side::Target, "no route".to_owned())));
     let text = crate::output::status(&silent, SIDES, &[Vec::new()]).message();
     assert!(
