@@ -94,9 +94,11 @@ fn filter(look: &Look) -> String {
     let mut filter = format!(
         "{others},kube_client=off,plugin={plugins},pivot_={ours},pivot_controller={services},pivot_link={services}"
     );
-    if look.hide_api_warnings == Hide::All {
-        filter.push_str(",pivot_places::kube::transport=error");
-    }
+    filter.push_str(match look.hide_api_warnings {
+        Hide::None => "",
+        Hide::Default => ",pivot_places::kube::transport::finalizers=off",
+        Hide::All => ",pivot_places::kube::transport=error",
+    });
     filter
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use anstream::{AutoStream, ColorChoice};
 use pivot_engine::{Exit, Halter};
+use pivot_places::current_context;
 use pivot_runtime::{TrialLimits, try_compile};
 use serde_json::json;
 
@@ -144,6 +145,7 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
         | Task::Rollback(choices)
         | Task::Rbac(choices, _) => choices,
     };
+    let choices = &name_implied_target(choices, output);
     let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
     let again: Vec<String> = typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let commands = Commands::new(program, choices, &again);
@@ -151,6 +153,23 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
     // An aborted run must not wait for a request that hangs.
     runtime.shutdown_background();
     code
+}
+
+/// Prints which cluster is the target if no flag names it, also with -q: it may be another one than the user thinks of.
+fn name_implied_target(choices: &Choices, output: &Output) -> Choices {
+    if !choices.target_is_implied {
+        return choices.clone();
+    }
+    match current_context() {
+        Some(name) => {
+            output.say(format!("target: context {name} (current context, as clusterctl does)"));
+            choices.clone().with_target_context(&name)
+        }
+        None => {
+            output.say("target: the cluster of the default kubeconfig or service account (as clusterctl does)");
+            choices.clone()
+        }
+    }
 }
 
 /// Each of its pages is a file for everyone.

@@ -17,7 +17,7 @@ use super::describe::{Description, description};
 use super::flags::{
     Asked, Cli, Connection, Describe, Dry, Generate, HandoverCancel, HandoverFinish, HandoverStart,
     HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, PlanVerb, Planned, Rbac, Resume, Rollback,
-    Selection, Shell, StopStep, TakeoverWaits, Taking, ToDirectory, Verb, Waits, Which,
+    Selection, Shell, StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory, Trying, Verb, Waits, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
@@ -81,6 +81,8 @@ pub(crate) struct Choices {
     pub(crate) plan: Option<PathBuf>,
     /// How long to wait for what is still being built.
     pub(crate) wait: Option<Duration>,
+    /// The target is the current context, although no flag names it.
+    pub(crate) target_is_implied: bool,
     pub(crate) namespace: Namespace,
     /// The named Clusters; if none is, everything moves.
     clusters: Vec<Cluster>,
@@ -116,6 +118,16 @@ impl Choices {
             .chain(&to.to_kubeconfig)
             .chain(identity)
             .chain(&to_files.encrypt_to)
+    }
+
+    /// Names the context that is the target, in the commands that are suggested, too.
+    pub(crate) fn with_target_context(mut self, name: &str) -> Self {
+        let to = &mut self.connection.to;
+        to.to_kubeconfig_context = Some(name.to_owned());
+        if let TargetEnd::Kube(options) = &mut self.ends.target {
+            options.context = Some(name.to_owned());
+        }
+        self
     }
 
     /// Whether the source is left paused after a copy into a directory.
@@ -191,21 +203,21 @@ fn task(verb: Verb) -> Result<Task> {
                 allow_empty,
                 waits,
                 taking: Taking { break_lease },
-                dry_run,
+                trying,
                 plan,
                 wait_for_provisioning,
                 kept,
             } = *typed;
-            let report = reported(kept)?;
-            if dry_run.is_some() && report.is_some() {
+            let (report, dry_run) = (reported(kept)?, trying.dry_run());
+            if dry_run != DryRun::Off && report.is_some() {
                 return usage("--report is about a move; a dry run has a page of its own: -o html");
             }
-            let dry_run = match dry_run {
-                Some(Dry::Plan) => DryRun::Plan,
-                Some(Dry::Server) => DryRun::Server,
-                None => DryRun::Off,
+            // As clusterctl does: a command of its name without a target is about the current context.
+            let is_implied = connection.from_directory.is_some() && !names_target(&connection);
+            let choices = match is_implied {
+                true => moving_to_current_context(connection, selection, dry_run)?,
+                false => moving(connection, selection, false, dry_run)?,
             };
-            let choices = moving(connection, selection, false, dry_run)?;
             let options = waiting(Options { break_lease, ..choices.options }, &waits)?;
             let choices = Choices { allow_empty, options, ..choices };
             if dry_run != DryRun::Off {
@@ -313,6 +325,16 @@ fn names_target(connection: &Connection) -> bool {
         || to_files.to_directory.is_some()
 }
 
+impl Trying {
+    fn dry_run(self) -> DryRun {
+        match self.dry_run {
+            Some(Dry::Client) => DryRun::Plan,
+            Some(Dry::Server) => DryRun::Server,
+            Some(Dry::None) | None => DryRun::Off,
+        }
+    }
+}
+
 /// A copy into a directory that leaves the source paused.
 fn start_handover(typed: HandoverStart) -> Result<Task> {
     let HandoverStart {
@@ -321,7 +343,7 @@ fn start_handover(typed: HandoverStart) -> Result<Task> {
         encrypt_to,
         selection,
         allow_empty,
-        dry_run,
+        trying,
         plan,
         pauses,
         taking,
@@ -330,11 +352,11 @@ fn start_handover(typed: HandoverStart) -> Result<Task> {
     let to_files = ToDirectory { to_directory: Some(directory), encrypt_to };
     let connection = Connection { from, to_files, ..Connection::default() };
     let report = reported(kept)?;
-    if dry_run {
-        let choices = moving(connection, selection, true, DryRun::Plan)?;
+    let dry_run = trying.dry_run();
+    let choices = moving(connection, selection, true, dry_run)?;
+    if dry_run != DryRun::Off {
         return Ok(Task::Plan(Choices { allow_empty, ..choices }));
     }
-    let choices = moving(connection, selection, true, DryRun::Off)?;
     let Taking { break_lease } = taking;
     let options = wait_before_takeover(Options { break_lease, ..choices.options }, &pauses)?;
     Ok(Task::Move(Choices { allow_empty, plan, report, options, ..choices }))
@@ -366,6 +388,20 @@ fn cancel_handover(typed: HandoverCancel) -> Result<Choices> {
     let choices = about_a_move(connection, true, without_target.then_some(Side::Target))?;
     let options = Options { which, break_lease, without_target, accept, ..choices.options };
     Ok(Choices { options, report: reported(kept)?, with, ..choices })
+}
+
+/// A move out of a directory into the cluster of the current context.
+fn moving_to_current_context(
+    connection: Connection,
+    selection: Selection,
+    dry_run: DryRun,
+) -> Result<Choices> {
+    // An empty file name is none: the usual rules find the kubeconfig.
+    let to = ToCluster { to_kubeconfig: Some(PathBuf::new()), ..connection.to };
+    let choices = moving(Connection { to, ..connection }, selection, false, dry_run)?;
+    let to = ToCluster { to_kubeconfig: None, ..choices.connection.to.clone() };
+    let connection = Connection { to, ..choices.connection };
+    Ok(Choices { connection, target_is_implied: true, ..choices })
 }
 
 fn moving(connection: Connection, selection: Selection, handover: bool, dry_run: DryRun) -> Result<Choices> {
@@ -445,6 +481,7 @@ fn moving(connection: Connection, selection: Selection, handover: bool, dry_run:
         out,
         plan,
         wait,
+        target_is_implied: false,
         namespace,
         clusters,
         add: with_manifest,
@@ -525,6 +562,7 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
         out,
         plan,
         wait,
+        target_is_implied: false,
         namespace,
         clusters,
         add,

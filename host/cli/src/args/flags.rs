@@ -322,9 +322,8 @@ pub(crate) struct MoveOrAsk {
     pub(crate) waits: Waits,
     #[command(flatten)]
     pub(crate) taking: Taking,
-    /// Change nothing: `plan` only reads, `server` also dry-runs each create on the target
-    #[arg(long, help_heading = "What moves", value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "plan")]
-    pub(crate) dry_run: Option<Dry>,
+    #[command(flatten)]
+    pub(crate) trying: Trying,
     /// Carry out this saved plan, and nothing else: it says what moves, and which dangers are accepted
     #[arg(
         long,
@@ -509,9 +508,8 @@ pub(crate) struct HandoverStart {
     /// Exit 0 if there is nothing to move
     #[arg(long, help_heading = "What moves")]
     pub(crate) allow_empty: bool,
-    /// Change nothing, and show the plan
-    #[arg(long, help_heading = "What moves")]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) trying: Trying,
     /// Carry out this saved plan of a handover, and nothing else
     #[arg(
         long,
@@ -635,10 +633,22 @@ pub(crate) struct Rollback {
     pub(crate) kept: Kept,
 }
 
+/// Whether the command changes anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct Trying {
+    /// Change nothing, and show the plan: `client` (true) only reads, `server` also dry-runs each create on the target
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "client", hide_possible_values = true, help_heading = "What moves")]
+    pub(crate) dry_run: Option<Dry>,
+}
+
+/// kubectl's words for a dry run, and those of clusterctl's boolean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Dry {
-    Plan,
+    #[value(alias = "true")]
+    Client,
     Server,
+    #[value(alias = "false")]
+    None,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -705,7 +715,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// clusterctl's words. Warnings about finalizers' names are of no use to anyone, so `none` is as `default` here.
+/// clusterctl's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Hide {
     Default,

@@ -202,7 +202,7 @@ pub(crate) struct Import {
     pub(crate) bundle: PathBuf,
     /// The directory of plugins; it need not exist
     pub(crate) directory: PathBuf,
-    /// Write nothing: show what the bundle would change
+    /// Write nothing, and show what the bundle would change
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// The digest that who made the bundle told you by another way; with another one, nothing is looked at

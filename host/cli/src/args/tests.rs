@@ -90,6 +90,42 @@ fn clusterctl_lines_mean_what_they_meant() {
 }
 
 #[test]
+fn examples_of_clusterctls_help_keep_their_meaning() {
+    let Task::Move(to_cluster) = meant("clusterctl-pivot move --to-kubeconfig=target-kubeconfig.yaml") else {
+        panic!()
+    };
+    let TargetEnd::Kube(target) = &to_cluster.ends.target else { panic!("{to_cluster:?}") };
+    assert_eq!(target.kubeconfig.as_deref(), Some("target-kubeconfig.yaml".as_ref()));
+    let Task::Move(to_files) = meant("clusterctl-pivot move --to-directory /tmp/backup-directory") else {
+        panic!()
+    };
+    assert!(matches!(to_files.ends.target, TargetEnd::Directory(_)) && !to_files.hands_over());
+    let line = "clusterctl-pivot move --from-directory /tmp/backup-directory";
+    let Task::Move(from_files) = meant(line) else { panic!() };
+    let TargetEnd::Kube(target) = &from_files.ends.target else { panic!("{from_files:?}") };
+    assert!(from_files.target_is_implied && target.context.is_none(), "{target:?}");
+    let named = from_files.with_target_context("prod");
+    let TargetEnd::Kube(target) = &named.ends.target else { panic!("{named:?}") };
+    assert_eq!(target.context.as_deref(), Some("prod"));
+    // Only where clusterctl has the command.
+    let Task::Plan(planned) = meant("pivot-host plan --from-directory d") else { panic!() };
+    assert!(matches!(planned.ends.target, TargetEnd::None));
+    assert!(!choices("pivot-host move --from-directory d --to-kubeconfig b").target_is_implied);
+}
+
+#[test]
+fn each_flag_of_clusterctls_move_is_here() {
+    let line = "clusterctl-pivot move --kubeconfig=a --kubeconfig-context=x --to-kubeconfig=b --to-kubeconfig-context=y \
+                --namespace=ns --dry-run=true --hide-api-warnings=none";
+    let Task::Plan(choices) = meant(line) else { panic!() };
+    assert_eq!(choices.options(None).scope.namespaces, Namespaces::One("ns".into()));
+    for (flag, hidden) in [("default", Hide::Default), ("all", Hide::All), ("none", Hide::None)] {
+        let line = format!("clusterctl-pivot move --to-directory d --hide-api-warnings {flag}");
+        assert_eq!(parsed(&line).unwrap().look.hide_api_warnings, hidden);
+    }
+}
+
+#[test]
 fn without_a_namespace_it_is_the_contexts() {
     let choices = choices("pivot-host move --to-kubeconfig b");
     let namespace = |of_context| choices.options(of_context).scope.namespaces;
@@ -237,14 +273,20 @@ fn w2_a_dry_run_is_a_plan() {
         ("pivot-host plan", DryRun::Plan),
         ("pivot-host move --dry-run", DryRun::Plan),
         ("pivot-host move --dry-run --to-kubeconfig b", DryRun::Plan),
-        ("pivot-host move --dry-run=plan --to-directory d", DryRun::Plan),
+        ("pivot-host move --dry-run=client --to-directory d", DryRun::Plan),
+        ("pivot-host move --dry-run=true --to-directory d", DryRun::Plan),
         ("pivot-host move --dry-run=server --to-kubeconfig b", DryRun::Server),
     ] {
         let Task::Plan(choices) = meant(line) else { panic!("{line}") };
         assert_eq!(choices.options(None).dry_run, expected, "{line}");
     }
-    let Task::Move(choices) = meant("pivot-host move --to-kubeconfig b") else { panic!() };
-    assert_eq!(choices.options(None).dry_run, DryRun::Off);
+    for flag in ["", "--dry-run=none", "--dry-run=false"] {
+        let Task::Move(choices) = meant(&format!("pivot-host move --to-kubeconfig b {flag}")) else {
+            panic!("{flag}")
+        };
+        assert_eq!(choices.options(None).dry_run, DryRun::Off);
+    }
+    assert!(parsed("pivot-host move --to-kubeconfig b --dry-run=plan").is_err());
 }
 
 #[test]
@@ -301,7 +343,7 @@ fn waiting_is_said_as_people_say_it() {
 
 #[test]
 fn how_many_are_released_at_once_has_a_default_and_bounds() {
-    for verb in ["move --to-kubeconfig b", "resume --to-kubeconfig b", "plan"] {
+    for verb in ["move --to-kubeconfig b", "resume --to-kubeconfig b"] {
         let at_once = |flag| choices(&format!("pivot-host {verb} {flag}")).options(None).unpause_batch;
         assert_eq!(["", "--unpause-batch 1", "--unpause-batch 64"].map(at_once), [8, 1, 64], "{verb}");
     }

@@ -22,6 +22,11 @@ pub(super) struct Loaded {
     pub(super) kubeconfig: Kubeconfig,
 }
 
+/// Returns the current context of the kubeconfig that the usual rules find.
+pub fn current_context() -> Option<String> {
+    load(None).ok()??.kubeconfig.current_context.filter(|name| !name.is_empty())
+}
+
 /// Loads the kubeconfig by the usual rules; none if there is no file but a pod's service account.
 pub(super) fn load(explicit: Option<PathBuf>) -> Result<Option<Loaded>, ConnectError> {
     if let Some(path) = explicit.filter(|path| !path.as_os_str().is_empty()) {

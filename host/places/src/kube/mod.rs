@@ -34,6 +34,7 @@ use serde_json::{Value, json};
 pub use caught::catches_panics;
 pub use connect::ConnectOptions;
 pub use error::ConnectError;
+pub use kubeconfig::current_context;
 pub use proxy::choose as choose_proxy;
 
 use crate::budget::Budget;

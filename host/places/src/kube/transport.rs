@@ -272,7 +272,7 @@ impl Transport {
     }
 
     /// Deprecations and the like, each once. They may quote the object, so a Secret's are not passed on. Warnings about the form
-    /// of finalizer names apply to every Cluster API object and help nobody.
+    /// of finalizer names apply to every Cluster API object.
     fn pass_on_warnings(&self, headers: &HeaderMap, quote: Quote, about: &str) {
         if quote == Quote::Names {
             return;
@@ -280,9 +280,15 @@ impl Transport {
         for warning in headers.get_all(WARNING).iter().filter_map(|value| value.to_str().ok()) {
             let mut known = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
             let new = known.len() < WARNINGS_LIMIT && !known.contains(warning);
-            if new && !warning.contains("prefer a domain-qualified finalizer name") {
+            if new {
                 known.insert(warning.to_owned());
-                tracing::warn!(about, warning, "the API server warns");
+                // Filters of log lines tell them apart by their target.
+                match warning.contains("prefer a domain-qualified finalizer name") {
+                    true => {
+                        tracing::warn!(target: "pivot_places::kube::transport::finalizers", about, warning, "the API server warns");
+                    }
+                    false => tracing::warn!(about, warning, "the API server warns"),
+                }
             }
         }
     }
