@@ -1,5 +1,6 @@
 //! Runs a command: opens both sides, calls the engine, prints the result.
 
+mod kinds;
 mod rbac;
 mod waiting;
 
@@ -106,6 +107,9 @@ impl<'a> Command<'a> {
     }
 
     pub(crate) async fn plan(&self) -> u8 {
+        if let Some(code) = self.refuse_without_kind().await {
+            return code;
+        }
         let out = self
             .choices
             .out
@@ -269,6 +273,9 @@ impl<'a> Command<'a> {
     }
 
     pub(crate) async fn move_or_resume(&self, command: MoveOrResume) -> u8 {
+        if let Some(code) = self.refuse_without_kind().await {
+            return code;
+        }
         if let Some(patience) = self.choices.wait
             && let Err(code) = self.until_built(patience).await
         {

@@ -166,7 +166,8 @@ fn name_implied_target(choices: &Choices, output: &Output) -> Choices {
             choices.clone().with_target_context(&name)
         }
         None => {
-            output.say("target: the cluster of the default kubeconfig or service account (as clusterctl does)");
+            output
+                .say("target: the cluster of the default kubeconfig or service account (as clusterctl does)");
             choices.clone()
         }
     }

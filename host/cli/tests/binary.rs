@@ -163,7 +163,22 @@ mod example {
         let document = json(&output);
         assert_eq!(code(&output), 3);
         assert_eq!((&document["kind"], document["refusals"].as_array().unwrap().len()), (&"Plan".into(), 1));
-        assert_eq!(code(&host(&[&line[..], &["--accept", "already-paused"]].concat())), 0);
+        let accepted = host(&[&line[..], &["--accept", "already-paused"]].concat());
+        assert_eq!(code(&accepted), 0);
+        assert!(!out(&accepted).contains("not needed"), "{}", out(&accepted));
+    }
+
+    #[test]
+    fn accepted_risks_that_nothing_has_are_reported() {
+        let source = paused();
+        let line = ["plan", "--from-directory", source.path().to_str().unwrap(), "-n", "metal3"];
+        let accepted = ["--accept", "already-paused", "--accept", "owner-dropped=Secret"];
+        let output = host(&[&line[..], &accepted].concat());
+        assert_eq!(code(&output), 0, "{}", err(&output));
+        assert!(out(&output).contains("not needed: owner-dropped=Secret"), "{}", out(&output));
+        let bare = host(&[&line[..], &["--accept", "owner-dropped"]].concat());
+        assert_eq!(code(&bare), 2);
+        assert!(err(&bare).contains("write owner-dropped=KIND.group for each kind"), "{}", err(&bare));
     }
 
     #[test]

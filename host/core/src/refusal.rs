@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::grouped::{Group, groups};
 use crate::remedy::Remedy;
+use crate::risk::AcceptedRisks;
 use crate::shell::Kubectl;
 use crate::{Key, ObjectError, Side};
 
@@ -99,6 +100,14 @@ impl Refusal {
     }
 }
 
+/// The risks that remedies of these refusals accept.
+pub fn risks_to_accept(refusals: &[Refusal]) -> AcceptedRisks {
+    let mut risks = AcceptedRisks::default();
+    let remedies = refusals.iter().flat_map(|refusal| &refusal.remedies);
+    remedies.for_each(|remedy| risks.extend(remedy.accepted_risks()));
+    risks
+}
+
 /// What is wrong, then what can be done by hand; the other remedies are phrased by the programs that offer them.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -125,6 +134,26 @@ pub fn some_of<T: fmt::Display>(items: &[T], shown: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::GroupKind;
+    use crate::risk::Risk;
+
+    #[test]
+    fn risks_of_remedies_are_collected() {
+        let (object, kind) =
+            (Key::new(GroupKind::new("", "Secret"), Some("a"), "b"), GroupKind::new("g", "K"));
+        let lost = Remedy::AcceptLoss { kind: kind.clone() };
+        let owners = Remedy::DropOwners { kinds: [kind.clone(), GroupKind::new("g", "L")].into() };
+        let refusals = [
+            Refusal::source("a", object.clone(), "b", lost),
+            Refusal::source("c", object.clone(), "d", owners).or(Remedy::MovePaused),
+            Refusal::source("e", object, "f", "repair it"),
+        ];
+        let risks = risks_to_accept(&refusals);
+        let found: Vec<(Risk, usize)> = risks.iter().map(|(risk, kinds)| (risk, kinds.len())).collect();
+        let expected = [(Risk::OwnerDropped, 2), (Risk::DependentsLost, 1), (Risk::AlreadyPaused, 0)];
+        assert_eq!(found, expected);
+        assert!(risks.contains_kind(Risk::DependentsLost, &kind));
+    }
 
     #[test]
     fn long_lists_of_names_are_cut() {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::part::Part;
+use crate::risk::{AcceptedRisks, Risk};
 use crate::shell::Kubectl;
 use crate::{Both, GroupKind, Key, Side};
 
@@ -230,6 +231,33 @@ impl Remedy {
     /// A command with the words before and after it.
     pub fn kubectl(before: &str, command: Kubectl, after: &str) -> Self {
         Self::Kubectl { before: before.to_owned(), command, after: after.to_owned() }
+    }
+
+    /// The risks that the remedy accepts.
+    pub(crate) fn accepted_risks(&self) -> AcceptedRisks {
+        let of_kind = |risk: Risk, kind: &GroupKind| {
+            let mut accepted = AcceptedRisks::default();
+            accepted.insert_kind(risk, kind.clone());
+            accepted
+        };
+        match self {
+            Self::DropOwners { kinds } | Self::DropOneOwner { kinds } => {
+                let mut accepted = AcceptedRisks::default();
+                accepted.insert_kinds(Risk::OwnerDropped, kinds.iter().cloned());
+                accepted
+            }
+            Self::AcceptLoss { kind } => of_kind(Risk::DependentsLost, kind),
+            Self::AcceptUnverified { kind } => of_kind(Risk::Unverified, kind),
+            Self::MoveWithoutPlugin { kind } => of_kind(Risk::NoPlugin, kind),
+            Self::AcceptShared { kind } => of_kind(Risk::Shared, kind),
+            Self::AcceptOldNamespace { kind } => of_kind(Risk::OldNamespace, kind),
+            Self::AcceptChanged { kind } => of_kind(Risk::CopyChanged, kind),
+            Self::MovePaused => Risk::AlreadyPaused.into(),
+            Self::MoveUnprovisioned => Risk::Unprovisioned.into(),
+            Self::SourceIsOff => Risk::SourceMayRun.into(),
+            Self::UseExisting => Risk::ExistingDiffers.into(),
+            _ => AcceptedRisks::default(),
+        }
     }
 
     /// The words of a remedy that no command of ours does.

@@ -28,7 +28,9 @@ pub use crate::directory::{
     DirectoryError, DirectoryPlace, Encryption, Examined, Identities, Manifest, Recipients,
     additions_of_files, objects_of_file,
 };
-pub use crate::kube::{ConnectError, ConnectOptions, KubePlace, catches_panics, choose_proxy, current_context};
+pub use crate::kube::{
+    ConnectError, ConnectOptions, KubePlace, catches_panics, choose_proxy, current_context,
+};
 pub use crate::mapped::MappedPlace;
 pub use crate::memory::MemoryPlace;
 pub use crate::regular::{open as open_regular_file, read as read_regular_file};

@@ -2,6 +2,7 @@
 //!
 //! Every flag is named where it is destructured, so that a new one can't be forgotten.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use super::flags::{
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
 use super::protection::Protection;
-use super::risks::{self, accepted_risks};
+use super::risks::{self, accepted_risks, read_risks};
 use super::service::{AgentManifests, AgentVerb, ControllerManifests, ControllerVerb};
 use super::side::OneSide;
 use super::usage::{Result, usage};
@@ -83,6 +84,8 @@ pub(crate) struct Choices {
     pub(crate) wait: Option<Duration>,
     /// The target is the current context, although no flag names it.
     pub(crate) target_is_implied: bool,
+    /// The risks that take kinds, and were accepted without one: a usage error that names the kinds.
+    pub(crate) without_kind: Vec<Risk>,
     pub(crate) namespace: Namespace,
     /// The named Clusters; if none is, everything moves.
     clusters: Vec<Cluster>,
@@ -286,6 +289,9 @@ fn task(verb: Verb) -> Result<Task> {
 fn rbac(typed: Rbac) -> Result<Task> {
     let Rbac { connection, handover, selection, side, bind_to, finish_alone } = typed;
     let choices = moving(connection, selection, handover, DryRun::Plan)?;
+    if let Some(risk) = choices.without_kind.first() {
+        return usage(risks::needs_kinds(*risk, &BTreeSet::new()));
+    }
     let (side, judged) = match (side, &choices.ends) {
         (OneSide::Source, ends) => (Side::Source, matches!(ends.source, SourceEnd::Kube(_))),
         (OneSide::Target, ends) => {
@@ -451,7 +457,8 @@ fn moving(connection: Connection, selection: Selection, handover: bool, dry_run:
             (typed, _) => typed.clone(),
         };
     }
-    let (of_scope, accept) = accepted_risks(&accept, &risks::OF_MOVES)?.split_scope();
+    let (accept, without_kind) = read_risks(&accept, &risks::OF_MOVES)?;
+    let (of_scope, accept) = accept.split_scope();
     // The namespace is filled in when the kubeconfig is read.
     let scope = Scope {
         format: Default::default(),
@@ -482,6 +489,7 @@ fn moving(connection: Connection, selection: Selection, handover: bool, dry_run:
         plan,
         wait,
         target_is_implied: false,
+        without_kind,
         namespace,
         clusters,
         add: with_manifest,
@@ -563,6 +571,7 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
         plan,
         wait,
         target_is_implied: false,
+        without_kind: Vec::new(),
         namespace,
         clusters,
         add,

@@ -170,7 +170,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ),
             (
                 "Unpause the source instead, if no cluster imported the directory",
-                "pivot-host handover cancel --kubeconfig boot.kubeconfig --accept maybe-imported",
+                "pivot-host handover cancel --accept maybe-imported",
             ),
         ],
         Some("describe" | "describe cluster") => &[

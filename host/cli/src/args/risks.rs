@@ -1,11 +1,12 @@
 //! Risks on the command line: `--accept CODE[=KIND.group]`, and flags that no tip proposes.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, StyledStr, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use pivot_core::risk::{AcceptedRisks, Risk};
-use pivot_core::typed;
+use pivot_core::{GroupKind, typed};
 
 use super::usage::{Result, usage};
 
@@ -76,7 +77,30 @@ impl TypedValueParser for RiskParser {
 
 /// Reads `CODE` and `CODE=KIND.group`. A command can use the risks in `usable`.
 pub(super) fn accepted_risks(typed: &[String], usable: &[Risk]) -> Result<AcceptedRisks> {
+    let (accepted, without_kind) = read_risks(typed, usable)?;
+    match without_kind.first() {
+        None => Ok(accepted),
+        Some(risk) => usage(needs_kinds(*risk, &BTreeSet::new())),
+    }
+}
+
+/// The error for a risk that takes kinds and was accepted without one. `found` are the kinds that need it.
+pub(crate) fn needs_kinds(risk: Risk, found: &BTreeSet<GroupKind>) -> String {
+    match found.is_empty() {
+        true => {
+            format!("--accept {risk}: write {risk}=KIND.group for each kind; the refusal names the kinds")
+        }
+        false => {
+            let flags: Vec<String> = found.iter().map(|kind| format!("--accept {risk}={kind}")).collect();
+            format!("--accept {risk}: name each kind that it is accepted for: {}", flags.join(" "))
+        }
+    }
+}
+
+/// Does the same, and returns the risks that take kinds and have none. A plan finds the kinds.
+pub(super) fn read_risks(typed: &[String], usable: &[Risk]) -> Result<(AcceptedRisks, Vec<Risk>)> {
     let mut accepted = AcceptedRisks::default();
+    let mut without_kind = Vec::new();
     for text in typed {
         let (code, kind) = match text.split_once('=') {
             Some((code, kind)) => (code, Some(kind)),
@@ -93,18 +117,14 @@ pub(super) fn accepted_risks(typed: &[String], usable: &[Risk]) -> Result<Accept
         match (risk.takes_kinds(), kind) {
             (false, None) => accepted.insert(risk),
             (false, Some(_)) => return usage(format!("--accept {text:?}: {code} takes no kind")),
-            (true, None | Some("*")) => {
-                return usage(format!(
-                    "--accept {text}: write {code}=KIND.group for each kind; the plan, or the refusal, names the kinds"
-                ));
-            }
+            (true, None | Some("*")) => without_kind.push(risk),
             (true, Some(kind)) => match typed::kind(kind) {
                 Ok(kind) => accepted.insert_kind(risk, kind),
                 Err(why) => return usage(format!("--accept {text:?}: {why}")),
             },
         }
     }
-    Ok(accepted)
+    Ok((accepted, without_kind))
 }
 
 /// Finds the risk of a code.

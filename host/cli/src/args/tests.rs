@@ -491,24 +491,26 @@ fn what_makes_no_sense_is_said() {
             "owner-dropped=machine",
             r#"--accept "owner-dropped=machine": not a kind; write it as in manifests, like Machine.cluster.x-k8s.io"#,
         ),
-        (
-            "owner-dropped",
-            "--accept owner-dropped: write owner-dropped=KIND.group for each kind; the plan, or the refusal, names the kinds",
-        ),
-        (
-            "owner-dropped=*",
-            "--accept owner-dropped=*: write owner-dropped=KIND.group for each kind; the plan, or the refusal, names the kinds",
-        ),
         ("unprovisioned=A.g", r#"--accept "unprovisioned=A.g": unprovisioned takes no kind"#),
         ("all", r#""all" is not the code of a risk; `explain` lists all of them"#),
     ] {
         let cli = parsed(&format!("pivot-host plan --accept {accept}")).unwrap();
         assert_eq!(check(cli).unwrap_err(), UsageError(why.to_owned()));
     }
+    for bare in ["owner-dropped", "owner-dropped=*"] {
+        let planned = choices(&format!("pivot-host plan --accept {bare}"));
+        assert_eq!(planned.without_kind, [Risk::OwnerDropped], "the plan finds the kinds");
+    }
+    refused(
+        "pivot-host handover finish --to-kubeconfig b --accept copy-changed",
+        &expect![
+            "--accept copy-changed: write copy-changed=KIND.group for each kind; the refusal names the kinds"
+        ],
+    );
     refused(
         "pivot-host resume --to-kubeconfig b --accept unprovisioned",
         &expect![
-            "--accept unprovisioned: this command can't use it; it can use existing-differs, pause-unchecked, unverified, takeover-unchecked, plugins-changed, copy-changed, world-changed"
+            "--accept unprovisioned: this command can't use it; it can use existing-differs, pause-unchecked, unverified, takeover-unchecked, plugins-changed, world-changed"
         ],
     );
     refused(

@@ -11,9 +11,10 @@ use pivot_core::plan::{Fate, InTarget, KeepReason};
 use pivot_core::preflight::preflight;
 use pivot_core::providers::{Provider, check_providers};
 use pivot_core::reach::is_read;
-use pivot_core::refusal::Refusal;
+use pivot_core::refusal::{Refusal, risks_to_accept};
 use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
+use pivot_core::risk::{AcceptedRisks, Risk};
+use pivot_core::scope::Scope;
 use pivot_core::served::served_versions;
 use pivot_core::soft::is_cluster;
 use pivot_core::usable::{same_file, unusable};
@@ -57,6 +58,8 @@ pub(crate) struct FirstReads {
     pub(crate) providers: Vec<Provider>,
     /// Namespaces of the target, looked up at the same time.
     pub(crate) namespaces: Namespaces,
+    /// The risks that the plan needs accepted.
+    pub(crate) needed: AcceptedRisks,
 }
 
 /// Runs all checks.
@@ -107,7 +110,8 @@ pub(crate) async fn all(
         schedulable_node(job),
     )?;
     refusals.extend(providers);
-    refusals.extend(bystanders);
+    let (lost, lost_if_strict) = bystanders;
+    refusals.extend(lost);
     refusals.extend(refused);
     let Existing { used, in_target, refusals: foreign } = existing;
     refusals.extend(foreign.into_iter().map(|refusal| or_mapped(job, refusal)));
@@ -125,8 +129,40 @@ pub(crate) async fn all(
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
     }
+    let mut needed = first_reads.needed.clone();
+    needed.extend(risks_to_accept(&lost_if_strict));
+    report_unneeded_risks(job, snapshot, needed);
     calls::gate(job, &snapshot.plugin_view(), Point::BeforePause).await?;
     Ok(TargetState { used, in_target, changes, namespaces, carried })
+}
+
+/// Reports the risks of the scope that were accepted, and that nothing in this move has. `needed` are those of the plan.
+fn report_unneeded_risks(job: &Job, snapshot: &Snapshot, mut needed: AcceptedRisks) {
+    let scope = &job.options.scope;
+    if scope.accept.is_empty() {
+        return;
+    }
+    let strict = Scope { accept: AcceptedRisks::default(), ..scope.clone() };
+    let handled = handled_kinds(job, snapshot);
+    let id = Some(job.move_id.as_str());
+    needed.extend(risks_to_accept(&preflight(&snapshot.inventory, &snapshot.plan, &strict, id, &handled)));
+    if may_run_elsewhere(job) {
+        needed.insert(Risk::SourceMayRun);
+    }
+    let unneeded = scope.accept.without(&needed);
+    let codes = unneeded.iter().flat_map(|(risk, kinds)| match kinds.is_empty() {
+        true => vec![risk.to_string()],
+        false => kinds.iter().map(|kind| format!("{risk}={kind}")).collect(),
+    });
+    let codes: Vec<String> = codes.collect();
+    if !codes.is_empty() {
+        job.report(Event::warning("risk-not-needed", format!("not needed: {}", codes.join(", "))));
+    }
+}
+
+/// Returns true if a source of files may also run in a management cluster.
+fn may_run_elsewhere(job: &Job) -> bool {
+    job.source.can().may_live_on && job.target.can().has_controllers
 }
 
 /// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays, nor be kept for another
@@ -176,8 +212,7 @@ fn of_objects(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
 
 /// Refuses to run clusters that may still be running elsewhere.
 fn source_may_be_running(job: &Job) -> Option<Refusal> {
-    let danger = job.source.can().may_live_on && job.target.can().has_controllers;
-    (danger && !job.options.scope.accept.contains(Risk::SourceMayRun)).then(|| Refusal {
+    (may_run_elsewhere(job) && !job.options.scope.accept.contains(Risk::SourceMayRun)).then(|| Refusal {
         code: "source-may-live-on",
         side: Side::Source,
         object: None,
@@ -289,14 +324,15 @@ fn check_or_nothing(
 
 /// Checks once more, right before the point of no return, whether anything would be garbage-collected.
 pub(crate) async fn check_no_dependents_lost(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
-    let refusals = bystanders(job, snapshot).await?;
+    let (refusals, _) = bystanders(job, snapshot).await?;
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
-/// Everything else in the source that could be garbage-collected with the deleted objects.
-async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
+/// Refuses what else in the source would be garbage-collected with the deleted objects. The second list is what would be refused if
+/// no risk was accepted.
+async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
     if !job.hands_over() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
     let moved = snapshot.plan.steps.iter().filter(|step| step.fate == Fate::Move);
     let namespaces: BTreeSet<String> = moved.filter_map(|step| step.key.namespace.clone()).collect();
@@ -329,7 +365,10 @@ async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Fail
         .map(Bystander::from)
         .chain(found)
         .collect();
-    Ok(collateral(&snapshot.plan, &job.options.scope, &snapshot.relations, &all))
+    let scope = &job.options.scope;
+    let strict = Scope { accept: AcceptedRisks::default(), ..scope.clone() };
+    let refused = |scope: &Scope| collateral(&snapshot.plan, scope, &snapshot.relations, &all);
+    Ok((refused(scope), refused(&strict)))
 }
 
 /// A cluster without a node that accepts Pods can't run the controllers that the moved objects need.

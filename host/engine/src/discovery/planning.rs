@@ -7,7 +7,9 @@ use pivot_core::GroupKind;
 use pivot_core::hooks::{Hook, Relation};
 use pivot_core::plan::{Plan, plan};
 use pivot_core::reach::{Wishes, is_shown};
+use pivot_core::refusal::risks_to_accept;
 use pivot_core::relations::{Link, Need, Relations, Said};
+use pivot_core::risk::AcceptedRisks;
 use pivot_core::scope::Scope;
 
 use crate::discovery::objects::SourceObjects;
@@ -76,6 +78,20 @@ pub(crate) async fn relate(
         }
     }
     Ok(relations)
+}
+
+/// The risks that the plan, without the checks that follow it, can be made only if they are accepted.
+pub(crate) fn find_needed_risks(
+    source_objects: &SourceObjects,
+    scope: &Scope,
+    relations: &Relations,
+) -> AcceptedRisks {
+    if scope.accept.is_empty() {
+        return AcceptedRisks::default();
+    }
+    let strict = Scope { accept: AcceptedRisks::default(), ..scope.clone() };
+    let plan = plan(&source_objects.inventory, &strict, relations, &source_objects.elsewhere);
+    risks_to_accept(&plan.refusals)
 }
 
 /// Makes the plan, and returns it with plugins' statements.

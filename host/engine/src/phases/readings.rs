@@ -42,6 +42,7 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
         job.report(Event::warning(code, caution.as_str()));
     }
     let (mut plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
+    let needed = planning::find_needed_risks(&source_objects, &job.options.scope, &relations);
     let inventory = with_added(job, &mut plan, source_objects.inventory);
     if job.options.dry_run != DryRun::Off {
         name_contents(job, &mut plan, &inventory)?;
@@ -69,7 +70,7 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
         let why = if excluded { format!("{why}, apart from what is excluded") } else { why };
         return Err(Failure::Empty(why));
     }
-    let first_reads = FirstReads { providers: source_objects.providers, namespaces };
+    let first_reads = FirstReads { providers: source_objects.providers, namespaces, needed };
     Ok((Snapshot { inventory, plan, relations }, first_reads))
 }
 

@@ -1,16 +1,27 @@
 //! Flags that accept a risk are typed on purpose.
 
-use super::super::risks::{OF_MOVES, OF_RESUMES, OF_ROLLBACKS, RISKY_FLAGS};
+use pivot_core::GroupKind;
+
+use super::super::risks::{OF_CANCELS, OF_FINISHES, OF_MOVES, OF_RESUMES, OF_ROLLBACKS, RISKY_FLAGS};
 use super::*;
 
 #[test]
 fn each_risk_by_code_is_of_some_command() {
-    let usable: Vec<Risk> = [&OF_MOVES[..], &OF_RESUMES, &OF_ROLLBACKS].concat();
+    let usable: Vec<Risk> = [&OF_MOVES[..], &OF_RESUMES, &OF_ROLLBACKS, &OF_FINISHES, &OF_CANCELS].concat();
     let flags = [Risk::LeaseBroken, Risk::WithoutSource, Risk::WithoutTarget];
     for risk in Risk::ALL {
         assert_ne!(usable.contains(&risk), flags.contains(&risk), "{risk}");
     }
     assert!(Risk::ALL.into_iter().filter(|risk| risk.is_of_scope()).all(|risk| OF_MOVES.contains(&risk)));
+}
+
+#[test]
+fn found_kinds_are_named_with_their_flags() {
+    let found = [GroupKind::new("g.io", "A"), GroupKind::new("", "Secret")].into();
+    assert_eq!(
+        needs_kinds(Risk::OwnerDropped, &found),
+        "--accept owner-dropped: name each kind that it is accepted for: --accept owner-dropped=Secret --accept owner-dropped=A.g.io"
+    );
 }
 
 #[test]
