@@ -106,7 +106,7 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
             let text = || output::differences(&older, &newer, &differences, &otherwise);
             output.result(text, &Document::new("PlanDiff", content));
             let same = differences.is_empty() && otherwise.is_empty();
-            Ok(if same { exit::DONE } else { exit::code(Exit::Refused) })
+            Ok(if same { exit::DONE } else { exit::code(Exit::Differs) })
         }),
     };
     // Not the code that says that two plans differ.

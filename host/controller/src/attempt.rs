@@ -390,9 +390,9 @@ fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
         _ if lost => (Verdict::Retry, None, "LeaseLost"),
         Exit::Plugin => (Verdict::Stalled, Some(true), "Plugins"),
         // A target that doesn't answer passes, too; that it doesn't is said above.
-        Exit::Refused if stop.passes() => (Verdict::Waits, Some(true), "Waiting"),
+        Exit::Refused | Exit::Unreachable if stop.passes() => (Verdict::Waits, Some(true), "Waiting"),
         Exit::Refused if distrusted => (Verdict::Stalled, Some(false), "NoCluster"),
-        Exit::Refused => (Verdict::Stalled, Some(true), "Refused"),
+        Exit::Refused | Exit::Unreachable | Exit::Differs => (Verdict::Stalled, Some(true), "Refused"),
         Exit::Empty => (Verdict::Stalled, Some(true), "NothingToMove"),
         Exit::PartWay => (Verdict::Retry, None, "PartWay"),
         Exit::PastCommit => (Verdict::Retry, None, "PastCommit"),

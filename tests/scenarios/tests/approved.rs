@@ -103,7 +103,7 @@ async fn a_saved_plan_is_carried_out_as_it_is_or_not_at_all() {
     plan(&host, &newer).await;
     let newer = newer.display().to_string();
     let diff =
-        alone.run(&["plan", "diff", &path, &newer]).await.unwrap().ends_with(3).unwrap().document().unwrap();
+        alone.run(&["plan", "diff", &path, &newer]).await.unwrap().ends_with(10).unwrap().document().unwrap();
     assert_eq!((diff["differences"].as_array().unwrap().len(), &diff["otherwise"]), (3, &json!([])));
     std::fs::rename(&newer, &file).unwrap();
     remove(&stage, "ConfigMap", "late").await;

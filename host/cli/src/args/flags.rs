@@ -300,7 +300,7 @@ pub(crate) enum PlanVerb {
     },
     /// Approve a saved plan, beside it, in FILE.intoto.jsonl: a trust file can require that for a move
     Sign(Signing),
-    /// Show how a saved plan differs from an older one; exit 3 if it does
+    /// Show how a saved plan differs from an older one; exit 10 if it does
     Diff {
         /// The older one
         old: PathBuf,

@@ -72,7 +72,7 @@ pub(crate) enum PluginVerb {
         #[command(flatten)]
         signing: Signing,
     },
-    /// Show how a component differs from an older one: what it could do, asks for and imports; exit 3 if it does
+    /// Show how a component differs from an older one: what it could do, asks for and imports; exit 10 if it does
     Diff {
         /// The older one, or a directory of plugins: what was added there under the newer one's name
         old: PathBuf,

@@ -370,11 +370,7 @@ impl ErrorDocument {
         let way = |remedy: Remedy| Way { text: remedies::text(&remedy), remedy };
         let content = Self {
             exit_code: crate::exit::code(*exit),
-            reason: match (failure, exit) {
-                // The exit code is that of a refusal: nothing was changed.
-                (Failure::Unreachable { .. }, Exit::Refused) => "Unreachable".to_owned(),
-                _ => format!("{exit:?}"),
-            },
+            reason: format!("{exit:?}"),
             message: failure_text(stop, false, "").message(),
             refusals: refusals(failure).iter().map(Refused::from).collect(),
             phase: *phase,

@@ -65,7 +65,7 @@ pub(super) struct Comparison {
     beside: Option<(PathBuf, Admitted)>,
 }
 
-/// Compares a component with another one, or with what a directory has under its name. Exit 3 if they differ.
+/// Compares a component with another one, or with what a directory has under its name. Exit 10 if they differ.
 pub(super) async fn run(old: &Path, new: &Path, runtime: &Runtime, output: &Output) -> Result<u8> {
     let no = |error: pivot_runtime::LoadError| (Exit::Plugin, Text::from(error.to_string()));
     let comparison = if old.is_dir() {
@@ -84,7 +84,7 @@ pub(super) async fn run(old: &Path, new: &Path, runtime: &Runtime, output: &Outp
         Comparison::new(Subject::of(older), Subject::of(newer), None)
     };
     output.result(|| comparison.text(), &Document::new("PluginDiff", comparison.content()));
-    if comparison.is_same() { Ok(exit::DONE) } else { Ok(exit::code(Exit::Refused)) }
+    if comparison.is_same() { Ok(exit::DONE) } else { Ok(exit::code(Exit::Differs)) }
 }
 
 impl Comparison {

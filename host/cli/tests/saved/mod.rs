@@ -61,7 +61,7 @@ fn a_plan_is_saved_shown_compared_and_carried_out() {
     let more = host(&["plan", "diff", &file, &desk.at("all.json"), "-o", "json"]);
     let document = json(&more);
     let count = |plan: &Value| plan["steps"].as_array().unwrap().len();
-    assert_eq!(code(&more), 3);
+    assert_eq!(code(&more), 10);
     assert_eq!(document["differences"].as_array().unwrap().len(), count(&all) - count(&plan));
     assert_eq!(document["otherwise"], json!(["decisions"]));
     let text = out(&host(&["plan", "diff", &file, &desk.at("all.json")]));

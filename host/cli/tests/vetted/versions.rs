@@ -69,10 +69,10 @@ fn a_new_version_is_compared_with_the_one_that_is_admitted() {
           - to read Secret of the source in namespace ironic
           - to probe any of *:6385
     "#]].assert_eq(&site.without_digests(&out(&site.host(3, &line))));
-    let said = json(&site.host(3, &["plugin", "diff", "plugins", "new.wasm", "-o", "json"]));
+    let said = json(&site.host(10, &["plugin", "diff", "plugins", "new.wasm", "-o", "json"]));
     assert_eq!(said["grants"]["missing"].as_array().unwrap().len(), 1, "{said:#}");
     // Two files are compared without anybody's grants.
-    let files = json(&site.host(3, &["plugin", "diff", "plugins/steady.wasm", "new.wasm", "-o", "json"]));
+    let files = json(&site.host(10, &["plugin", "diff", "plugins/steady.wasm", "new.wasm", "-o", "json"]));
     assert_eq!((&files["changes"], &files["grants"]), (&said["changes"], &serde_json::Value::Null));
 
     // Written over the old one, the old one is known by the lock alone.
@@ -100,7 +100,7 @@ fn a_new_version_is_compared_with_the_one_that_is_admitted() {
           - to read Secret of the source in namespace ironic
           - to probe any of *:6385
     "#]].assert_eq(
-        &site.without_digests(&out(&site.host(3, &["plugin", "diff", "plugins", "new.wasm"]))),
+        &site.without_digests(&out(&site.host(10, &["plugin", "diff", "plugins", "new.wasm"]))),
     );
     let locked = out(&site.host(0, &["plugin", "add", "--grant", "plugins/steady.wasm"]));
     assert!(locked.contains("locked as it is now, in place of version 0.1.0 (sha256 "), "{locked}");

@@ -37,10 +37,50 @@ pub enum Exit {
     Empty = 7,
     /// A wait timed out before the first target write; everything is undone.
     Timeout = 8,
+    /// A server doesn't answer; nothing was changed, or everything was undone.
+    Unreachable = 9,
+    /// What was compared differs.
+    Differs = 10,
     /// SIGINT, after stopping at a safe point.
     Interrupted = 130,
     /// SIGTERM, after stopping at a safe point.
     Terminated = 143,
+}
+
+impl Exit {
+    /// All of them, by their codes.
+    pub const ALL: [Self; 12] = [
+        Self::Unexpected,
+        Self::Usage,
+        Self::Refused,
+        Self::PartWay,
+        Self::PastCommit,
+        Self::Plugin,
+        Self::Empty,
+        Self::Timeout,
+        Self::Unreachable,
+        Self::Differs,
+        Self::Interrupted,
+        Self::Terminated,
+    ];
+
+    /// The state in which a command leaves both clusters when it ends with this code, and why it ended.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Unexpected => "An unexpected error. Please report it.",
+            Self::Usage => "The command line is invalid. Nothing was read.",
+            Self::Refused => "Refused. Nothing was changed, or everything was undone. `verify` found problems in a directory.",
+            Self::PartWay => "Stopped part-way. The source is authoritative, and may be paused.",
+            Self::PastCommit => "Stopped after the point of no return. The move can only be resumed.",
+            Self::Plugin => "A plugin was refused. Nothing was changed.",
+            Self::Empty => "Nothing to move, no such move, or no such Cluster. Nothing was changed.",
+            Self::Timeout => "A wait timed out before the first write to the target. Everything was undone.",
+            Self::Unreachable => "A server doesn't answer. Nothing was changed, or everything was undone.",
+            Self::Differs => "`plan diff` or `plugin diff` found a difference. Nothing was changed.",
+            Self::Interrupted => "Interrupted by SIGINT (Ctrl-C), at a safe point.",
+            Self::Terminated => "Terminated by SIGTERM, at a safe point.",
+        }
+    }
 }
 
 /// The code of the refusal if another run is active.

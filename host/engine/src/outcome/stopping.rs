@@ -55,7 +55,7 @@ fn situation<'a>(active: &'a ActiveMove, phase: Phase, failure: &Failure, why: W
 /// Between places without records, only the target shows what was written, and the same command continues from there.
 fn unwritten(failure: Failure, phase: Phase) -> Stop {
     let exit = match exit_untouched(&failure) {
-        Exit::Refused | Exit::Unexpected => Exit::PartWay,
+        Exit::Refused | Exit::Unreachable | Exit::Unexpected => Exit::PartWay,
         other => other,
     };
     stop_with(failure, Some(phase), exit, advice::UNRECORDED, &[])
@@ -69,6 +69,8 @@ fn exit_untouched(failure: &Failure) -> Exit {
         Failure::Halted(Halt::Signal(15)) => Exit::Terminated,
         Failure::Halted(Halt::Signal(_)) => Exit::Interrupted,
         Failure::Bug(_) => Exit::Unexpected,
+        Failure::Unreachable { .. } => Exit::Unreachable,
+        Failure::Place { error, .. } if error.transient() => Exit::Unreachable,
         _ => Exit::Refused,
     }
 }
@@ -124,8 +126,10 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         Why::LeaseLost => stop_of(active, phase, failure, why, Exit::PartWay),
         _ => match active.roll_back().await {
             Ok(_) => {
-                let timed_out = matches!(failure, Failure::TimedOut(_));
-                let exit = signal.unwrap_or(if timed_out { Exit::Timeout } else { Exit::Refused });
+                let exit = signal.unwrap_or_else(|| match exit_untouched(&failure) {
+                    exit @ (Exit::Timeout | Exit::Unreachable) => exit,
+                    _ => Exit::Refused,
+                });
                 stop_of(active, phase, failure, Why::Undone, exit)
             }
             Err(trouble) => {

@@ -109,18 +109,6 @@ fn every_command_on_the_pages_for_operators_can_be_typed() {
 
 #[test]
 fn the_runbook_has_a_section_for_each_exit_code_and_phase() {
-    let codes = [
-        Exit::Unexpected,
-        Exit::Usage,
-        Exit::Refused,
-        Exit::PartWay,
-        Exit::PastCommit,
-        Exit::Plugin,
-        Exit::Empty,
-        Exit::Timeout,
-        Exit::Interrupted,
-        Exit::Terminated,
-    ];
     let phases = [
         Phase::Checked,
         Phase::Paused,
@@ -130,7 +118,7 @@ fn the_runbook_has_a_section_for_each_exit_code_and_phase() {
         Phase::Released,
         Phase::Settled,
     ];
-    let codes = codes.iter().map(|code| format!("### Exit {}", *code as u8));
+    let codes = Exit::ALL.iter().map(|code| format!("### Exit {}", *code as u8));
     let phases = phases.iter().map(|phase| format!("### {phase}"));
     let runbook = page(&root().join("docs/runbook.md"));
     let missing: Vec<String> = ["### Exit 0".to_owned()]

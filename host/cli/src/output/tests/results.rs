@@ -147,7 +147,7 @@ fn silent_server_has_its_own_reason() {
         serde_json::to_value(error_document(&stop, Vec::new())).unwrap()["reason"].clone()
     };
     assert_eq!(
-        (reason(Exit::Refused), reason(Exit::PastCommit)),
+        (reason(Exit::Unreachable), reason(Exit::PastCommit)),
         ("Unreachable".into(), "PastCommit".into())
     );
 }
