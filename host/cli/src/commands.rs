@@ -120,6 +120,12 @@ impl<'a> Command<'a> {
             Ok(out) => Mutex::new(out),
             Err(why) => return self.failed(Exit::Refused, &why.into(), UNTOUCHED),
         };
+        let report = self.choices.report.as_deref();
+        let report = report.map(|file| PrivateFile::reserve(file, "the report", self.choices.inputs()));
+        let report = match report.transpose() {
+            Ok(report) => Mutex::new(report),
+            Err(why) => return self.failed(Exit::Refused, &why.into(), UNTOUCHED),
+        };
         let plugins = Loading::begin(&self.choices.with);
         let read = async {
             Ok((ends::additions(&self.choices.add).await?, ends::to_read(&self.choices.ends).await?))
@@ -158,16 +164,25 @@ impl<'a> Command<'a> {
             let plan = &Plan { notes, ..plan.clone() };
             let all = self.output.settings().verbose > 0;
             let tree = all || self.choices.tree;
+            let page = PlanPage {
+                plan,
+                sides: (source, target),
+                scope: &scope,
+                files: self.choices.ends.of_files(),
+                target_given: !matches!(self.choices.ends.target, TargetEnd::None),
+                moves: &moves,
+                next: &next,
+                reported: &reported,
+                failed,
+                now: output::now(),
+            };
+            let document = PlanDocument::new(plan, source, target, &scope, &reported, (&moves, &next));
+            if let Some(file) = report.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                self.write_report(file, &page, &document);
+            }
             if let OutputFormat::Picture(picture) = format {
-                let target_given = !matches!(self.choices.ends.target, TargetEnd::None);
-                let (sides, scope, moves, next) = ((source, target), &scope, &moves[..], &next[..]);
-                let (now, files) = (output::now(), self.choices.ends.of_files());
-                let reported = &reported;
-                let page =
-                    PlanPage { plan, sides, scope, files, target_given, moves, next, reported, failed, now };
                 return self.output.own(&output::drawn(picture, &page));
             }
-            let document = PlanDocument::new(plan, source, target, &scope, &reported, (&moves, &next));
             let text = || {
                 let mut text = Document::<PlanDocument<'_>>::text(
                     plan,
@@ -248,6 +263,21 @@ impl<'a> Command<'a> {
             }
         };
         self.stopped(&stop, shown, &disabled)
+    }
+
+    /// Writes a plan where a move would write its report. The plan is shown all the same if that fails.
+    fn write_report(&self, file: PrivateFile, page: &PlanPage<'_>, document: &impl Serialize) {
+        let path = file.path().to_owned();
+        let text = match file.is_page() {
+            true => Ok(output::drawn(Picture::Html, page)),
+            false => serde_json::to_string_pretty(document).map(|text| text + "\n"),
+        };
+        match text.map_err(std::io::Error::from).and_then(|text| file.write(&text)) {
+            Ok(()) => self.output.note(format!("report: {}", path.display())),
+            Err(error) => {
+                self.output.warn(format!("the report can't be written to {}: {error}", path.display()))
+            }
+        }
     }
 
     /// The run reached what it was for.

@@ -169,6 +169,20 @@ mod example {
     }
 
     #[test]
+    fn plans_are_written_where_reports_are() {
+        let dir = TempDir::new().unwrap();
+        for (name, begins) in [("plan.json", "{"), ("plan.html", "<!")] {
+            let file = dir.path().join(name);
+            let planned = of_example("plan", &["--report", file.to_str().unwrap()]);
+            assert_eq!(code(&planned), 0, "{}", err(&planned));
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(text.to_lowercase().starts_with(begins), "{name}: {text:.100}");
+        }
+        let report: Value = serde_json::from_slice(&std::fs::read(dir.path().join("plan.json")).unwrap()).unwrap();
+        assert_eq!(report, json(&of_example("plan", &["-o", "json"])));
+    }
+
+    #[test]
     fn accepted_risks_that_nothing_has_are_reported() {
         let source = paused();
         let line = ["plan", "--from-directory", source.path().to_str().unwrap(), "-n", "metal3"];

@@ -42,6 +42,35 @@ pub fn shown(words: &str, most: usize) -> String {
     format!("{} … {} characters left out … {}", escaped(head), middle.chars().count(), escaped(tail))
 }
 
+/// Returns ` (did you mean NAME?)` for the known name that is most like the typed one; empty if none is.
+pub fn did_you_mean(typed: &str, known: &[&str]) -> String {
+    // Longer differences than a slip or two are other names.
+    let most = (typed.chars().count() / 3).min(2);
+    let near = known.iter().map(|name| (edit_distance(typed, name), *name)).filter(|(far, _)| *far <= most);
+    near.min().map(|(_, name)| format!(" (did you mean {name}?)")).unwrap_or_default()
+}
+
+/// The fewest characters to insert, delete, replace or swap with their neighbor that make one name of the other.
+fn edit_distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=other.len()).collect();
+    let mut previous = None;
+    for (row, c) in one.chars().enumerate() {
+        let mut costs = vec![row + 1];
+        for (column, d) in other.iter().enumerate() {
+            let cost = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
+            let replaced = cost(&last, column) + usize::from(c != *d);
+            let longer = cost(&costs, column).min(cost(&last, column + 1)) + 1;
+            let swaps = column > 0 && previous == Some(*d) && other.get(column - 1) == Some(&c);
+            let swapped = if swaps { cost(&before_last, column - 1) + 1 } else { usize::MAX / 2 };
+            costs.push(replaced.min(longer).min(swapped));
+        }
+        (before_last, last, previous) = (last, costs, Some(c));
+    }
+    last.last().copied().unwrap_or_default()
+}
+
 /// The first character that no longer fits.
 fn overflow(mut chars: impl Iterator<Item = (usize, char)>, room: usize) -> Option<(usize, char)> {
     let mut used = 0;
@@ -81,6 +110,26 @@ mod tests {
         for c in " ~aäéß€ςдعא中日本🚀…‹›“”–—\u{301}\u{93f}".chars() {
             assert!(!hidden(c), "{c:?}");
         }
+    }
+
+    #[test]
+    fn similar_names_are_proposed() {
+        let known = ["prod", "staging", "edge-1", "edge-2"];
+        for (typed, proposed) in [
+            ("prdo", " (did you mean prod?)"),
+            ("stagign", " (did you mean staging?)"),
+            ("edge1", " (did you mean edge-1?)"),
+            ("edge-10", " (did you mean edge-1?)"),
+            ("boot", ""),
+            ("x", ""),
+            ("", ""),
+        ] {
+            assert_eq!(did_you_mean(typed, &known), proposed, "{typed}");
+        }
+        assert_eq!(
+            (edit_distance("ca", "abc"), edit_distance("", "abc"), edit_distance("abc", "abc")),
+            (3, 3, 0)
+        );
     }
 
     #[test]

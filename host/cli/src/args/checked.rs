@@ -190,12 +190,12 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
 fn task(verb: Verb) -> Result<Task> {
     Ok(match verb {
         Verb::Plan(typed) => {
-            let Planned { connection, handover, selection, allow_empty, tree, out, saved } = *typed;
+            let Planned { connection, handover, selection, allow_empty, tree, kept, out, saved } = *typed;
             match saved {
                 Some(verb) => Task::SavedPlan(verb),
                 None => {
                     let choices = moving(connection, selection, handover, DryRun::Plan)?;
-                    Task::Plan(Choices { allow_empty, tree, out, ..choices })
+                    Task::Plan(Choices { allow_empty, tree, out, report: reported(kept)?, ..choices })
                 }
             }
         }
@@ -212,9 +212,6 @@ fn task(verb: Verb) -> Result<Task> {
                 kept,
             } = *typed;
             let (report, dry_run) = (reported(kept)?, trying.dry_run());
-            if dry_run != DryRun::Off && report.is_some() {
-                return usage("--report is about a move; a dry run has a page of its own: -o html");
-            }
             // As clusterctl does: a command of its name without a target is about the current context.
             let is_implied = connection.from_directory.is_some() && !names_target(&connection);
             let choices = match is_implied {
@@ -222,13 +219,13 @@ fn task(verb: Verb) -> Result<Task> {
                 false => moving(connection, selection, false, dry_run)?,
             };
             let options = waiting(Options { break_lease, ..choices.options }, &waits)?;
-            let choices = Choices { allow_empty, options, ..choices };
+            let choices = Choices { allow_empty, report, options, ..choices };
             if dry_run != DryRun::Off {
                 return Ok(Task::Plan(choices));
             }
             let wait =
                 wait_for_provisioning.map(|typed| duration("--wait-for-provisioning", &typed)).transpose()?;
-            Task::Move(Choices { plan, report, wait, ..choices })
+            Task::Move(Choices { plan, wait, ..choices })
         }
         Verb::Status(typed) => {
             let Asked { connection, which: Which { which } } = *typed;
@@ -361,7 +358,7 @@ fn start_handover(typed: HandoverStart) -> Result<Task> {
     let dry_run = trying.dry_run();
     let choices = moving(connection, selection, true, dry_run)?;
     if dry_run != DryRun::Off {
-        return Ok(Task::Plan(Choices { allow_empty, ..choices }));
+        return Ok(Task::Plan(Choices { allow_empty, report, ..choices }));
     }
     let Taking { break_lease } = taking;
     let options = wait_before_takeover(Options { break_lease, ..choices.options }, &pauses)?;

@@ -13,8 +13,19 @@ use super::{environment, examples, risks};
 const MORE: &str = "Use --help for every flag and examples.";
 pub(super) const ENVIRONMENT: &str = "Flags can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG. Flags that accept a risk can't.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.
-const LONG: [&str; 7] = ["plan", "move", "status", "resume", "rollback", "generate rbac", "agent run"];
-const USUAL: [&str; 24] = [
+const LONG: [&str; 10] = [
+    "plan",
+    "move",
+    "status",
+    "resume",
+    "rollback",
+    "handover start",
+    "handover finish",
+    "handover cancel",
+    "generate rbac",
+    "agent run",
+];
+const USUAL: [&str; 23] = [
     "kubeconfig",
     "kubeconfig-context",
     "to-kubeconfig",
@@ -31,7 +42,6 @@ const USUAL: [&str; 24] = [
     "side",
     "bind-to",
     "tree",
-    "move",
     "plugins",
     "call",
     "credentials",

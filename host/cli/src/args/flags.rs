@@ -248,6 +248,8 @@ pub(crate) struct Planned {
     /// Show each object in the order of creation, below what it belongs to
     #[arg(long, help_heading = "Output")]
     pub(crate) tree: bool,
+    #[command(flatten)]
+    pub(crate) kept: Kept,
     /// Save the plan in this file too: to be approved, and carried out with move --plan
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
@@ -353,7 +355,7 @@ pub(crate) struct MoveOrAsk {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Kept {
-    /// Write a report to this file, also when the run stops: a page if it ends in .html, a document if it ends in .json
+    /// Write a report to this file, also if the run stops: a page if it ends in .html, a document if it ends in .json
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 }

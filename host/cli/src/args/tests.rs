@@ -643,18 +643,17 @@ fn only_a_plan_is_drawn() {
 }
 
 #[test]
-fn a_report_is_a_page_or_a_document_about_a_move() {
+fn reports_are_pages_or_documents() {
     for line in [
         "pivot-host move --to-kubeconfig t --report r.html",
         "pivot-host resume --to-kubeconfig t --report r.JSON",
         "pivot-host rollback --to-kubeconfig t --report r.json",
+        "pivot-host plan --report r.html",
+        "pivot-host move --to-kubeconfig t --dry-run --report r.json",
+        "pivot-host handover start d --dry-run --report r.json",
     ] {
         assert!(choices(line).report.is_some(), "{line}");
     }
-    refused(
-        "pivot-host move --to-kubeconfig t --dry-run --report r.html",
-        &expect!["--report is about a move; a dry run has a page of its own: -o html"],
-    );
     refused(
         "pivot-host rollback --to-kubeconfig t --report report",
         &expect![[r#"--report "report": the name has to end in .html or .json"#]],

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use pivot_core::names::GROUP_CLUSTER;
 use pivot_core::refusal::some_of;
 use pivot_core::scope::{ClusterName, Namespaces};
+use pivot_core::words::did_you_mean;
 use pivot_core::{GroupKind, Key};
 
 use crate::job::Job;
@@ -21,7 +22,11 @@ pub(crate) async fn explained(job: &Job, failure: Failure) -> Failure {
             Failure::Empty(match clusters(job).await {
                 Some(there) if there.is_empty() => format!("{why}; there are no Clusters"),
                 Some(there) => {
-                    format!("{why}; there are Clusters {}", some_of(&Vec::from_iter(there), NAMED))
+                    let known: Vec<&str> = there.iter().map(|cluster| cluster.name.as_str()).collect();
+                    let typed = job.options.scope.clusters.iter().map(|cluster| cluster.name.as_str());
+                    let mut similar = typed.filter(|name| !known.contains(name)).map(|name| did_you_mean(name, &known));
+                    let similar = similar.find(|words| !words.is_empty()).unwrap_or_default();
+                    format!("{why}{similar}; there are Clusters {}", some_of(&Vec::from_iter(&there), NAMED))
                 }
                 None => why,
             })
@@ -34,7 +39,9 @@ pub(crate) async fn explained(job: &Job, failure: Failure) -> Failure {
                     format!("{why}; there are no Clusters in other namespaces either")
                 }
                 Some(namespaces) => {
-                    format!("{why}; there are Clusters in {}", some_of(&namespaces, NAMED))
+                    let known: Vec<&str> = namespaces.iter().map(String::as_str).collect();
+                    let similar = did_you_mean(name, &known);
+                    format!("{why}{similar}; there are Clusters in {}", some_of(&namespaces, NAMED))
                 }
                 None => why,
             })

@@ -1,6 +1,7 @@
 //! Why a kubeconfig yields no connection.
 
 use jiff::Timestamp;
+use pivot_core::words;
 use tower::BoxError;
 
 /// Why there is no connection to try. Contains no credentials.
@@ -32,7 +33,7 @@ pub enum ConnectError {
         known: Vec<String>,
     },
     /// The file has no such entry.
-    #[error("kubeconfig {file} has no {what} {name:?}; there are: {}", listed(.known))]
+    #[error("kubeconfig {file} has no {what} {name:?}{}; there are: {}", suggest_name(.name, .known), listed(.known))]
     Unknown {
         /// The file.
         file: String,
@@ -81,6 +82,11 @@ pub enum ConnectError {
 
 fn listed(known: &[String]) -> String {
     if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+}
+
+fn suggest_name(name: &str, known: &[String]) -> String {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    words::did_you_mean(name, &known)
 }
 
 fn nobody(user: &Option<String>) -> String {
