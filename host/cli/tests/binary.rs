@@ -178,7 +178,8 @@ mod example {
             let text = std::fs::read_to_string(&file).unwrap();
             assert!(text.to_lowercase().starts_with(begins), "{name}: {text:.100}");
         }
-        let report: Value = serde_json::from_slice(&std::fs::read(dir.path().join("plan.json")).unwrap()).unwrap();
+        let report: Value =
+            serde_json::from_slice(&std::fs::read(dir.path().join("plan.json")).unwrap()).unwrap();
         assert_eq!(report, json(&of_example("plan", &["-o", "json"])));
     }
 

@@ -24,7 +24,8 @@ pub(crate) async fn explained(job: &Job, failure: Failure) -> Failure {
                 Some(there) => {
                     let known: Vec<&str> = there.iter().map(|cluster| cluster.name.as_str()).collect();
                     let typed = job.options.scope.clusters.iter().map(|cluster| cluster.name.as_str());
-                    let mut similar = typed.filter(|name| !known.contains(name)).map(|name| did_you_mean(name, &known));
+                    let mut similar =
+                        typed.filter(|name| !known.contains(name)).map(|name| did_you_mean(name, &known));
                     let similar = similar.find(|words| !words.is_empty()).unwrap_or_default();
                     format!("{why}{similar}; there are Clusters {}", some_of(&Vec::from_iter(&there), NAMED))
                 }

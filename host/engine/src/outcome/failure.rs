@@ -70,7 +70,9 @@ impl Exit {
         match self {
             Self::Unexpected => "An unexpected error. Please report it.",
             Self::Usage => "The command line is invalid. Nothing was read.",
-            Self::Refused => "Refused. Nothing was changed, or everything was undone. `verify` found problems in a directory.",
+            Self::Refused => {
+                "Refused. Nothing was changed, or everything was undone. `verify` found problems in a directory."
+            }
             Self::PartWay => "Stopped part-way. The source is authoritative, and may be paused.",
             Self::PastCommit => "Stopped after the point of no return. The move can only be resumed.",
             Self::Plugin => "A plugin was refused. Nothing was changed.",

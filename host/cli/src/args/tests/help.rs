@@ -78,11 +78,24 @@ fn plans_and_roles_offer_no_flag_of_a_run() {
         let of = words.split_whitespace().fold(&command, |of, word| of.find_subcommand(word).unwrap());
         of.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)).collect::<Vec<_>>()
     };
-    let of_runs = ["break-lease", "pause-timeout", "check-timeout", "takeover-timeout", "unpause-batch", "stop-before"];
+    let of_runs =
+        ["break-lease", "pause-timeout", "check-timeout", "takeover-timeout", "unpause-batch", "stop-before"];
     let moves = flags("move");
     assert!(of_runs.iter().all(|flag| moves.iter().any(|there| there == flag)), "{moves:?}");
     for words in ["plan", "generate rbac"] {
-        let offered: Vec<String> = flags(words).into_iter().filter(|flag| of_runs.contains(&flag.as_str())).collect();
+        let offered: Vec<String> =
+            flags(words).into_iter().filter(|flag| of_runs.contains(&flag.as_str())).collect();
         assert_eq!(offered, Vec::<String>::new(), "{words}");
     }
+}
+
+#[test]
+fn move_has_at_most_forty_arguments() {
+    let own = Cli::command();
+    let own = own.find_subcommand("move").unwrap().get_arguments().count();
+    let mut whole = command(None);
+    whole.build();
+    let whole = whole.find_subcommand("move").unwrap().get_arguments().count();
+    // Hidden ones are among them; the flags of every command and `--help` come on top.
+    assert!(own <= 40 && whole <= 44, "{own}, {whole} with those of every command");
 }
