@@ -191,8 +191,9 @@ mod tests {
 pivot-host refuses a move, or stops it, when something could get lost. Some of these risks can be accepted. A refusal prints the risk's
 code, and `pivot-host explain CODE` prints what this page has.
 
-A risk that takes kinds is accepted for each kind: `--accept no-plugin=BareMetalHost.metal3.io`. `plan`, `move`, `resume` and `rollback`
-each accept the risks that they can use. The result, the report and the records list accepted risks. A Pivot lists them in
-`options.accept`. No environment variable accepts a risk.
+A risk that takes kinds is accepted for each kind: `--accept no-plugin=BareMetalHost.metal3.io`. `plan`, `move`, `resume`,
+`rollback` and `handover` each accept the risks that they can use. The result, the report and the records list accepted risks. A risk of the
+scope that was accepted and that nothing in the move has is reported as not needed. A Pivot lists accepted risks in `options.accept`. No
+environment variable accepts a risk.
 ";
 }

@@ -554,6 +554,28 @@ mod example {
     }
 
     #[test]
+    fn implied_target_is_named_first() {
+        let dir = TempDir::new().unwrap();
+        let config = kubeconfig(&dir, "prod", "https://192.0.2.2:6443");
+        // A token that can't be sent is refused before anything is asked.
+        let text = fs::read_to_string(&config).unwrap().replace(r#""user":{}"#, r#""user":{"token":"a\nb"}"#);
+        fs::write(&config, text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+        command.env_clear().env("KUBECONFIG", &config).args(["move", "-q", "--from-directory"]);
+        let output = command.arg(example()).output().unwrap();
+        let said = err(&output);
+        let named = said.lines().next().unwrap();
+        assert!(
+            named.starts_with("target: context ")
+                && named.ends_with(" (current context, as clusterctl does)"),
+            "{said}"
+        );
+        assert_eq!(code(&output), 3, "{said}");
+        let planned = host(&["plan", "-q", "--from-directory", example().to_str().unwrap()]);
+        assert_eq!((code(&planned), err(&planned).contains("target: ")), (0, false), "{}", err(&planned));
+    }
+
+    #[test]
     fn no_proxy_may_have_empty_elements() {
         let dir = TempDir::new().unwrap();
         // A token that can't be sent is refused before anything is asked.
