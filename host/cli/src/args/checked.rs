@@ -16,9 +16,10 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters, full_names};
 use super::describe::{Description, description};
 use super::flags::{
-    Asked, Cli, Connection, Describe, Dry, Generate, HandoverCancel, HandoverFinish, HandoverStart,
+    Cli, Connection, Describe, Dry, DryRunArgs, Generate, HandoverCancel, HandoverFinish, HandoverStart,
     HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, PlanVerb, Planned, Rbac, Resume, Rollback,
-    Selection, Shell, StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory, Trying, Verb, Waits, Which,
+    Selection, Shell, StatusArgs, StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory, Verb, Waits,
+    Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, With};
@@ -152,24 +153,24 @@ impl Choices {
     /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
     pub(crate) fn decided(&self) -> Vec<String> {
         let gone = self.options.without_source.then(|| "--without-source".to_owned());
-        let accepted = self.accepted(&risks::OF_RESUMES);
-        gone.into_iter().chain(self.batch()).chain(accepted).collect()
+        let accepted = self.accept_flags(&risks::OF_RESUMES);
+        gone.into_iter().chain(self.batch_flag()).chain(accepted).collect()
     }
 
     /// The same for a run that finishes the handover.
     pub(crate) fn decided_for_handover(&self) -> Vec<String> {
-        self.batch().into_iter().chain(self.accepted(&risks::OF_FINISHES)).collect()
+        self.batch_flag().into_iter().chain(self.accept_flags(&risks::OF_FINISHES)).collect()
     }
 
     /// The flag for another number of held objects than the usual one.
-    fn batch(&self) -> Vec<String> {
+    fn batch_flag(&self) -> Vec<String> {
         let usual = Options::new(self.options.scope.clone()).unpause_batch;
         let batch = self.options.unpause_batch;
         if batch == usual { Vec::new() } else { vec!["--unpause-batch".to_owned(), batch.to_string()] }
     }
 
     /// The flags for the accepted risks among these.
-    fn accepted(&self, usable: &[Risk]) -> Vec<String> {
+    fn accept_flags(&self, usable: &[Risk]) -> Vec<String> {
         let mut accepted = self.options.accept.clone();
         Risk::ALL.into_iter().filter(|risk| !usable.contains(risk)).for_each(|risk| accepted.remove(risk));
         risks::words(&accepted)
@@ -206,12 +207,12 @@ fn task(verb: Verb) -> Result<Task> {
                 allow_empty,
                 waits,
                 taking: Taking { break_lease },
-                trying,
+                dry_run_args,
                 plan,
                 wait_for_provisioning,
                 kept,
             } = *typed;
-            let (report, dry_run) = (reported(kept)?, trying.dry_run());
+            let (report, dry_run) = (reported(kept)?, dry_run_args.dry_run());
             // As clusterctl does: a command of its name without a target is about the current context.
             let is_implied = connection.from_directory.is_some() && !names_target(&connection);
             let choices = match is_implied {
@@ -228,7 +229,7 @@ fn task(verb: Verb) -> Result<Task> {
             Task::Move(Choices { plan, wait, ..choices })
         }
         Verb::Status(typed) => {
-            let Asked { connection, which: Which { which } } = *typed;
+            let StatusArgs { connection, which: Which { which } } = *typed;
             let choices = about_a_move(connection, false, None)?;
             Task::Status(Choices { options: Options { which, ..choices.options }, ..choices })
         }
@@ -328,7 +329,7 @@ fn names_target(connection: &Connection) -> bool {
         || to_files.to_directory.is_some()
 }
 
-impl Trying {
+impl DryRunArgs {
     fn dry_run(self) -> DryRun {
         match self.dry_run {
             Some(Dry::Client) => DryRun::Plan,
@@ -346,7 +347,7 @@ fn start_handover(typed: HandoverStart) -> Result<Task> {
         encrypt_to,
         selection,
         allow_empty,
-        trying,
+        dry_run_args,
         plan,
         pauses,
         taking,
@@ -355,7 +356,7 @@ fn start_handover(typed: HandoverStart) -> Result<Task> {
     let to_files = ToDirectory { to_directory: Some(directory), encrypt_to };
     let connection = Connection { from, to_files, ..Connection::default() };
     let report = reported(kept)?;
-    let dry_run = trying.dry_run();
+    let dry_run = dry_run_args.dry_run();
     let choices = moving(connection, selection, true, dry_run)?;
     if dry_run != DryRun::Off {
         return Ok(Task::Plan(Choices { allow_empty, report, ..choices }));

@@ -30,7 +30,7 @@ pub(crate) enum Verb {
     /// Move, or continue a move that stopped
     Move(Box<MoveOrAsk>),
     /// Show how far moves are; change nothing
-    Status(Box<Asked>),
+    Status(Box<StatusArgs>),
     /// Continue a move that stopped
     Resume(Box<Resume>),
     /// Undo a move that has not passed the point of no return
@@ -325,7 +325,7 @@ pub(crate) struct MoveOrAsk {
     #[command(flatten)]
     pub(crate) taking: Taking,
     #[command(flatten)]
-    pub(crate) trying: Trying,
+    pub(crate) dry_run_args: DryRunArgs,
     /// Carry out this saved plan, and nothing else: it says what moves, and which dangers are accepted
     #[arg(
         long,
@@ -477,7 +477,7 @@ pub(crate) struct DescribeCluster {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Asked {
+pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) connection: Connection,
     #[command(flatten)]
@@ -511,7 +511,7 @@ pub(crate) struct HandoverStart {
     #[arg(long, help_heading = "What moves")]
     pub(crate) allow_empty: bool,
     #[command(flatten)]
-    pub(crate) trying: Trying,
+    pub(crate) dry_run_args: DryRunArgs,
     /// Carry out this saved plan of a handover, and nothing else
     #[arg(
         long,
@@ -637,7 +637,7 @@ pub(crate) struct Rollback {
 
 /// Whether the command changes anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
-pub(crate) struct Trying {
+pub(crate) struct DryRunArgs {
     /// Change nothing, and show the plan: `client` (true) only reads, `server` also dry-runs each create on the target
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "client", hide_possible_values = true, help_heading = "What moves")]
     pub(crate) dry_run: Option<Dry>,
