@@ -2,6 +2,7 @@
 //!
 //! Redirects are returned, never followed here; who asked decides about them. Whatever arrives is bounded in size and time.
 
+use std::env;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
-use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::TokioIo;
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::net::TcpStream;
@@ -50,7 +51,8 @@ impl Default for Patience {
 /// Connects to registries.
 pub(crate) struct Connections {
     tls: TlsConnector,
-    proxies: Matcher,
+    /// Reads the environment.
+    variable: fn(&str) -> Option<String>,
     pub(crate) patience: Patience,
 }
 
@@ -78,7 +80,7 @@ impl Connections {
             why: format!("no TLS: {error}"),
         })?;
         let tls = TlsConnector::from(Arc::new(config.with_no_client_auth()));
-        Ok(Self { tls, proxies: Matcher::from_env(), patience })
+        Ok(Self { tls, variable: |name| env::var(name).ok(), patience })
     }
 
     /// Sends a request, and reads an answer of at most so many bytes.
@@ -127,7 +129,7 @@ impl Connections {
     async fn stream(&self, host: &str, uri: &Uri) -> Result<TokioIo<TcpStream>, RegistryError> {
         let mut direct = HttpConnector::new();
         direct.enforce_http(false);
-        match self.proxies.intercept(uri).filter(|_| uri.scheme_str() == Some("https")) {
+        match self.proxy(host, uri)? {
             Some(proxy) => {
                 // Any other is spoken to in plain HTTP, too, and would be sent the password in clear.
                 if proxy.uri().scheme_str() != Some("http") {
@@ -144,6 +146,16 @@ impl Connections {
             }
             None => direct.oneshot(uri.clone()).await.map_err(|error| unreachable(host, error)),
         }
+    }
+
+    /// The proxy for an address, with the credentials in its own address. Only HTTPS goes through one.
+    fn proxy(&self, host: &str, uri: &Uri) -> Result<Option<Intercept>, RegistryError> {
+        if uri.scheme_str() != Some("https") {
+            return Ok(None);
+        }
+        let chosen = pivot_places::choose_proxy(uri, None, self.variable)
+            .map_err(|_| unreachable(host, "HTTPS_PROXY is no address"))?;
+        Ok(chosen.and_then(|proxy| Matcher::builder().all(proxy.to_string()).build().intercept(uri)))
     }
 
     async fn over<S>(
@@ -236,14 +248,43 @@ fn unreachable(host: &str, why: impl Into<Box<dyn std::error::Error + Send + Syn
 mod tests {
     use super::*;
 
+    fn connections(variable: fn(&str) -> Option<String>) -> Connections {
+        Connections { variable, ..Connections::new(Patience::default()).unwrap() }
+    }
+
+    async fn error(connections: &Connections, address: &str) -> String {
+        let request = Request::get(address).body(Full::default()).unwrap();
+        connections.send(request, 1, 0).await.err().unwrap().to_string()
+    }
+
     #[tokio::test]
-    async fn a_proxy_that_is_not_spoken_to_in_plain_http_is_refused() {
-        for proxy in ["https://me:hidden@127.0.0.1:1", "socks5://me:hidden@127.0.0.1:1"] {
-            let mut connections = Connections::new(Patience::default()).unwrap();
-            connections.proxies = Matcher::builder().https(proxy).build();
-            let request = Request::get("https://r.example/v2/").body(Full::default()).unwrap();
-            let said = connections.send(request, 1, 0).await.err().unwrap().to_string();
-            assert!(said.contains("no other kind is spoken here") && !said.contains("hidden"), "{said}");
+    async fn only_http_proxies_are_used() {
+        let variables: [fn(&str) -> Option<String>; 2] = [
+            |name| (name == "HTTPS_PROXY").then(|| "https://me:hidden@127.0.0.1:1".to_owned()),
+            |name| (name == "https_proxy").then(|| "socks5://me:hidden@127.0.0.1:1".to_owned()),
+        ];
+        for variable in variables {
+            let why = error(&connections(variable), "https://r.example/v2/").await;
+            assert!(why.contains("no other kind is spoken here") && !why.contains("hidden"), "{why}");
+        }
+    }
+
+    #[test]
+    fn registries_have_the_proxy_that_servers_have() {
+        let connections = connections(|name| match name {
+            "HTTPS_PROXY" => Some("me:hidden@10.0.0.9:3128".to_owned()),
+            // An empty element, and a name with a port.
+            "NO_PROXY" => Some("a,,registry.example.com:5000".to_owned()),
+            _ => None,
+        });
+        let proxy = |address: &str| connections.proxy("r", &address.parse().unwrap()).unwrap();
+        let proxied = proxy("https://other.example.com/v2/").unwrap();
+        assert_eq!(proxied.uri().to_string(), "http://10.0.0.9:3128/");
+        assert!(proxied.basic_auth().is_some());
+        for direct in
+            ["https://registry.example.com:5000/v2/", "https://localhost:5000/", "http://other.example.com/"]
+        {
+            assert!(proxy(direct).is_none(), "{direct}");
         }
     }
 }
