@@ -15,7 +15,7 @@ use pivot_core::soft::kubeconfig_of;
 use pivot_core::{Both, Key, Side};
 use pivot_engine::run;
 use pivot_engine::{
-    Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Situation, Stop, Watcher,
+    Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Situation, Status, Stop, Watcher,
 };
 use serde::Serialize;
 
@@ -432,10 +432,8 @@ impl<'a> Command<'a> {
                     return self.failed(Exit::Refused, &why.into(), UNTOUCHED);
                 }
                 status.moves = status.moves.into_iter().map(|one| self.placed(one)).collect();
-                let silent = status.silent.as_ref().map(|(side, _)| *side);
-                let several = status.moves.len() > 1;
                 let next: Vec<Vec<String>> =
-                    status.moves.iter().map(|one| self.ways(silent, one, several)).collect();
+                    status.moves.iter().map(|one| self.ways_of(&status, one)).collect();
                 let text = || output::status(&status, labels, &next);
                 self.output.result(text, &StatusDocument::new(&status, labels, &next));
                 exit::DONE
@@ -568,6 +566,15 @@ impl<'a> Command<'a> {
         // With its sources, each separate from the error that it caused.
         tracing::debug!(error = error as &dyn std::error::Error, "not opened");
         self.failed(Exit::Refused, &error.to_string().into(), UNTOUCHED)
+    }
+
+    /// The same for a move of a status. While a run is at work on it, there is nothing to type.
+    fn ways_of(&self, status: &Status, one: &MoveStatus) -> Vec<String> {
+        if status.is_at_work(&one.record.move_id) {
+            return Vec::new();
+        }
+        let silent = status.silent.as_ref().map(|(side, _)| *side);
+        self.ways(silent, one, status.moves.len() > 1)
     }
 
     /// The command lines that the user can type next about one of the moves under way.

@@ -482,6 +482,7 @@ async fn take_locks(
         records: opened.records.of(leases.handle.side).clone(),
         scope,
         move_id,
+        operator: setup.options.operator.clone(),
         break_lease: setup.options.break_lease,
         halter: setup.halter.clone(),
         watcher: setup.watcher.clone(),

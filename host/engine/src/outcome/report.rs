@@ -48,6 +48,11 @@ pub struct Status {
 }
 
 impl Status {
+    /// Whether a run is at work on a move. Another command has to wait until it ends.
+    pub fn is_at_work(&self, move_id: &str) -> bool {
+        self.locks.iter().any(|lock| lock.move_id.as_deref() == Some(move_id) && lock.is_alive())
+    }
+
     /// Keeps only the move whose ID this is, or is the only one that begins with it, under way or ended.
     ///
     /// # Errors

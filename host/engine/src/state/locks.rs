@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use pivot_core::Side;
 use pivot_core::names::STATE;
 use pivot_core::record::Record;
 use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::{Side, words};
 use pivot_places::PlaceError;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
@@ -32,6 +32,8 @@ use crate::state::records::Records;
 const RENEW: Duration = Duration::from_secs(4);
 /// How soon a failed renewal is retried.
 const RETRY: Duration = Duration::from_millis(500);
+/// The longest name of an operator in a Lease, in bytes.
+const OPERATOR: usize = 100;
 const TAKEN: &str = "another run took it over";
 
 /// What a lock covers.
@@ -71,6 +73,8 @@ pub(crate) struct LockRequest {
     /// A claim of the move that was begun with this scope doesn't block a run that continues this move.
     pub(crate) scope: Scope,
     pub(crate) move_id: String,
+    /// Names who runs it, for people who find the lease.
+    pub(crate) operator: String,
     pub(crate) break_lease: bool,
     pub(crate) halter: Halter,
     pub(crate) watcher: Arc<dyn Watcher>,
@@ -154,6 +158,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Names a run in its leases: no two runs have the same name, and people read who runs it.
+fn holder(operator: &str) -> String {
+    let who = words::line(operator, OPERATOR);
+    let run = uuid::Uuid::new_v4();
+    if who.is_empty() { format!("pivot-host/{run}") } else { format!("pivot-host/{run} ({who})") }
+}
+
 impl Locks {
     /// Takes all of them, waiting for those of dead runs to expire, and holding none meanwhile. Returns the moves under way, from
     /// records read once the locks are held, so that earlier writes of other runs are seen. Anything else that must be read then
@@ -165,7 +176,7 @@ impl Locks {
         also_read: impl Fn() -> BoxFuture<'a, Option<T>>,
     ) -> Result<(Self, Moves, Option<T>), Failure> {
         let held = Arc::new(HeldLocks {
-            holder: format!("pivot-host/{}", uuid::Uuid::new_v4()),
+            holder: holder(&request.operator),
             claim: Mutex::new(request.move_id.clone()),
             each: Mutex::default(),
             taken_early: AtomicBool::new(false),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use jiff::{SignedDuration, Timestamp};
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key};
@@ -309,6 +310,49 @@ async fn a_wait_names_the_last_renewal() {
         let renewal = Arc::new(LastRenewal::default());
         run::start(Setup { watcher: renewal.clone(), ..stage.setup() }).await.unwrap();
         assert_eq!(renewal.0.lock().unwrap().as_deref(), told);
+    }
+}
+
+/// Who holds the lease that a run takes.
+#[derive(Default)]
+struct Taken(Mutex<Vec<String>>);
+
+impl Watcher for Taken {
+    fn event(&self, event: Event) {
+        if let Event::Lease { state: LeaseState::Taken, holder, .. } = event {
+            self.0.lock().unwrap().push(holder);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_names_who_runs_it() {
+    for (operator, end) in [("jane@laptop", " (jane@laptop)"), ("a\n\u{202e}b", " (a  b)"), ("", "")] {
+        let mut stage = Stage::new();
+        stage.options.operator = operator.into();
+        let taken = Arc::new(Taken::default());
+        run::start(Setup { watcher: taken.clone(), ..stage.setup() }).await.unwrap();
+        let holder = taken.0.lock().unwrap()[0].clone();
+        let run = holder.strip_prefix("pivot-host/").unwrap().strip_suffix(end).unwrap();
+        assert_eq!(run.len(), 36, "{holder}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_knows_that_a_run_is_at_work() {
+    let stage = Stage::new();
+    stage.dies(|_, key| key.name == "m1", |verb, _| verb == "patch").await;
+    let id = under_way(stage.setup()).await.unwrap().record.move_id;
+    for (ago, is_at_work) in [(3, true), (60, false)] {
+        let renewed = Timestamp::now() - SignedDuration::from_secs(ago);
+        let edit = |body: &mut Value| {
+            body["spec"]["holderIdentity"] = json!("pivot-host/another");
+            body["spec"]["renewTime"] = json!(renewed.to_string());
+        };
+        stage.source.edit(&lease(), edit).unwrap();
+        let status = run::status(stage.setup()).await.unwrap();
+        assert_eq!(status.is_at_work(&id), is_at_work, "renewed {ago} s ago");
+        assert!(!status.is_at_work("another"));
     }
 }
 
