@@ -58,6 +58,8 @@ impl PhaseProgress {
         };
         let what = match self.phase {
             Phase::Checked | Phase::Committed => self.what(Some(self.objects)),
+            // What it began with says that there was nothing to do.
+            _ if self.done.is_empty() => "done".to_owned(),
             _ => self.what(None),
         };
         headed(&self.phase.to_string(), &format!("{what} in {time:.1} s{rate}"))

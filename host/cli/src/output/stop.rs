@@ -48,11 +48,17 @@ pub(crate) fn refusals(failure: &Failure) -> &[Refusal] {
     }
 }
 
+/// Stand for the kubeconfigs of readers who run kubectl elsewhere: without any, a command would run against whichever cluster their
+/// kubectl uses.
+const PLACEHOLDERS: Both<&str> = Both { source: "SOURCE.kubeconfig", target: "TARGET.kubeconfig" };
+
 /// Why a run stopped, and how to fix it, for readers of a status.
 pub(crate) fn explained(stop: &Stop) -> Text {
     let mut text = failure_text(stop, false, "");
     text.append(refusal_lines(refusals(&stop.failure), false));
-    let remedies = remedies::of_stop(stop, &Both::default());
+    let flags = |file: &str| vec!["--kubeconfig".to_owned(), file.to_owned()];
+    let flags = Both::new(flags(PLACEHOLDERS.source), flags(PLACEHOLDERS.target));
+    let remedies = remedies::of_stop(stop, &flags);
     let remedies: Vec<String> = remedies.iter().map(remedies::text).collect();
     if !remedies.is_empty() {
         text.line(format!("fix: {}", remedies.join("; or ")));

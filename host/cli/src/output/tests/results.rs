@@ -380,6 +380,13 @@ fn a_stop_caused_by_a_plugin_names_its_remedies() {
 }
 
 #[test]
+fn commands_for_readers_elsewhere_name_a_kubeconfig() {
+    let text = crate::output::explained(&stop(Failure::NotTakenOver(Vec::new()))).message();
+    assert!(text.contains("`kubectl --kubeconfig TARGET.kubeconfig get deployments"), "{text}");
+    assert!(!text.contains("`kubectl get"), "{text}");
+}
+
+#[test]
 fn a_stopping_check_is_a_value_in_the_error_document() {
     let finding = Finding {
         severity: Severity::Stop,
