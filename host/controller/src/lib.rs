@@ -4,8 +4,8 @@
 //! is. It keeps nothing that the records on the two sides don't have, so a controller can die at any moment.
 //!
 //! It is written against [`pivot_places::Place`], for the Pivots themselves too: list, watch and patch are there, with their
-//! errors, and what is tested in memory is what runs. kube-runtime was looked at and left out: its scheduler starts as many
-//! reconciliations as there are objects and lets no deletion through while one is at work, and it has no Lease.
+//! errors, and what is tested in memory is what runs. kube-runtime isn't used: it works with kube's own client only, its
+//! `Config::concurrency` limits reconciliations for all namespaces together, and it has no Lease.
 //!
 //! | room | what is in it |
 //! |---|---|
