@@ -293,7 +293,7 @@ impl Spec {
         let scope = Scope {
             clusters: clusters.iter().map(|name| ClusterName::new(namespace, name)).collect(),
             exclude: parts("exclude", exclude)?,
-            carry: if from.is_own() {
+            also_copy: if from.is_own() {
                 within(own, parts("alsoCopy", also_copy)?)?
             } else {
                 parts("alsoCopy", also_copy)?
@@ -316,7 +316,7 @@ impl Spec {
                 (true, _) => Some(Side::Source),
                 (false, own) => own.then_some(Side::Target),
             },
-            seal: *when_away == WhenAway::Finish,
+            finish_alone: *when_away == WhenAway::Finish,
             ..usual
         })
     }

@@ -70,7 +70,7 @@ pub struct Options {
     /// The side on which nothing is changed outside of the namespace that moves: who asks for the move has no say there.
     pub confined: Option<Side>,
     /// Once the move is committed, the target may finish it while the source is away ([`crate::run::finish_alone`]).
-    pub seal: bool,
+    pub finish_alone: bool,
 }
 
 impl Options {
@@ -99,14 +99,14 @@ impl Options {
             handover: false,
             imported: false,
             confined: None,
-            seal: false,
+            finish_alone: false,
         }
     }
 
     /// The same, as an approved plan has it.
     pub fn approved(mut self, plan: SavedPlan) -> Self {
         let Decisions { scope, accept, handover } = plan.decisions.clone();
-        self.scope = Scope { added: self.scope.added, ..scope };
+        self.scope = Scope { from_manifests: self.scope.from_manifests, ..scope };
         // A run that resumes the move may have decided more.
         self.accept.extend(accept);
         self.handover |= handover;
@@ -127,7 +127,7 @@ impl Options {
 
     /// The same, adding these objects.
     pub fn adding(mut self, added: Vec<Addition>) -> Self {
-        self.scope.added = added.iter().map(|addition| addition.named().clone()).collect();
+        self.scope.from_manifests = added.iter().map(|addition| addition.named().clone()).collect();
         self.added = added.into();
         self
     }

@@ -324,13 +324,12 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
     let (of_scope, accept) = accepted_risks(&accept, &risks::OF_MOVES)?.split_scope();
     // The namespace is filled in when the kubeconfig is read.
     let scope = Scope {
-        format: Default::default(),
         namespaces: Namespaces::All,
         clusters: Default::default(),
         exclude: parts("--exclude", &exclude)?,
-        carry: parts("--also-copy", &also_copy)?,
+        also_copy: parts("--also-copy", &also_copy)?,
         // Filled in when the files are read.
-        added: Default::default(),
+        from_manifests: Default::default(),
         namespace_map: namespace_map(&map_namespace, &connection.record_namespace)?,
         accept: of_scope,
     };
