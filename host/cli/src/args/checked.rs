@@ -25,7 +25,7 @@ use super::risks::{self, accepted_risks};
 use super::service::{Answering, Controlled};
 use super::side::OneSide;
 use super::usage::{Result, usage};
-use super::values::{duration, namespace_map};
+use super::values::{duration, namespace_map, timeout};
 use super::workload::Within;
 use crate::operator;
 use crate::private_file::has_form;
@@ -450,9 +450,9 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
 fn waiting(options: Options, waits: &Waits) -> Result<Options> {
     let Waits { pause_timeout, check_timeout, takeover_timeout, unpause_batch, stop_before } = waits;
     Ok(Options {
-        pause_timeout: duration("--pause-timeout", pause_timeout)?,
-        check_timeout: duration("--check-timeout", check_timeout)?,
-        takeover_timeout: duration("--takeover-timeout", takeover_timeout)?,
+        pause_timeout: timeout("--pause-timeout", pause_timeout)?,
+        check_timeout: timeout("--check-timeout", check_timeout)?,
+        takeover_timeout: timeout("--takeover-timeout", takeover_timeout)?,
         unpause_batch: usize::from(*unpause_batch),
         stop_before_release: *stop_before == Some(StopStep::Release),
         ..options

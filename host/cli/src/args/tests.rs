@@ -5,6 +5,7 @@ mod help;
 mod kubectl;
 mod manual;
 mod pages;
+mod pivots;
 mod risks;
 mod service;
 
