@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::Side;
-use pivot_core::record::Seal;
+use pivot_core::record::FinishAlone;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Halt, Halter, MoveStatus, Options, Setup, Sides, Stop, run};
 use pivot_link::Finish;
@@ -57,7 +57,9 @@ impl Alone {
             }
         };
         let mut again = false;
-        for MoveStatus { record, .. } in moves.iter().filter(|one| one.record.seal == Some(Seal::Set)) {
+        for MoveStatus { record, .. } in
+            moves.iter().filter(|one| one.record.finish_alone == Some(FinishAlone::Allowed))
+        {
             let id = &record.move_id;
             self.output.say(format!("without a link for long: finishing move {id} here, alone"));
             match run::finish_alone(self.setup(place, halter, Some(id.clone()))).await {

@@ -77,10 +77,10 @@ fn double_pause(failures: u32, first: Duration, longest: Duration) -> Duration {
 }
 
 /// Tells that a Pivot was deleted too late for its move to be undone.
-const FINISHES: &str = "deleted after its move was committed: the move is finished, and then the Pivot goes";
+const FINISHES: &str = "the Pivot was deleted after the commit of its move: the move is finished first";
 
 /// Tells that a Pivot was deleted in time.
-const UNDOES: &str = "deleted before its move was committed: the move is undone, and then the Pivot goes";
+const UNDOES: &str = "the Pivot was deleted before the commit of its move: the move is rolled back first";
 
 /// Why nothing could be done.
 enum Trouble {
@@ -174,7 +174,7 @@ impl Attempt<'_> {
         let spec = pivot.spec.as_ref().map_err(|why| Trouble::Spec(why.clone()))?;
         let mut options = spec.options(pivot.namespace()).map_err(Trouble::Spec)?;
         if spec.from.is_own() {
-            options.scope.carry.extend(shared.settings.carry.iter().cloned());
+            options.scope.also_copy.extend(shared.settings.carry.iter().cloned());
         }
         let options = Options {
             operator: pivot.operator(),
@@ -218,9 +218,9 @@ impl Attempt<'_> {
         let Self { pivot, .. } = *self;
         let status = run::status(setup.clone()).await?;
         // What the controller carries along may have been changed since the move began: that goes on as it was begun.
-        let mut begun = status.moves.iter().filter(|one| one.record.by == pivot.operator());
+        let mut begun = status.moves.iter().filter(|one| one.record.started_by == pivot.operator());
         if let Some(asked) = begun.find_map(|one| one.asked.as_ref()).filter(|_| spec.from.is_own()) {
-            setup.options.scope.carry.clone_from(&asked.carry);
+            setup.options.scope.also_copy.clone_from(&asked.also_copy);
         }
         // With one side silent, its records may say something else.
         if let Some((side, why)) = status.silent {
@@ -247,7 +247,11 @@ impl Attempt<'_> {
                 self.view.change(Status::rolling_back);
                 let options = Options { which: Some(move_id), ..setup.options.clone() };
                 run::rollback(Setup { options, ..setup }).await?;
-                self.view.tell(true, "RolledBack", "the move was undone; the source runs again".to_owned());
+                self.view.tell(
+                    true,
+                    "RolledBack",
+                    "the move is rolled back; the source is unpaused".to_owned(),
+                );
                 self.let_go().await
             }
             Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,

@@ -58,9 +58,11 @@ impl Write<'_> {
 
 /// Whose record it is, and what it is about, if that can be read.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Authored {
-    #[serde(default)]
-    by: String,
+    /// Records of format 4 call it `by`.
+    #[serde(default, alias = "by")]
+    started_by: String,
     #[serde(default)]
     scope: Option<Namespace>,
 }
@@ -164,12 +166,12 @@ impl Confined {
                 let of_own_namespace = record.scope.is_some_and(|scope| scope.namespaces == out_of);
                 match self.side {
                     Side::Source => of_own_namespace,
-                    Side::Target => record.by == self.operator,
+                    Side::Target => record.started_by == self.operator,
                 }
             }),
             // Each move that ends, or is rolled back, removes the oldest summaries.
             (None, Some(_)) if matches!(write, Write::Delete) => true,
-            (None, Some(text)) => read(text).is_some_and(|summary| summary.by == self.operator),
+            (None, Some(text)) => read(text).is_some_and(|summary| summary.started_by == self.operator),
             (None, None) => false,
         }
     }
@@ -352,15 +354,15 @@ mod tests {
         }
         let of = |namespace: &str| json!({"namespaces": {"one": namespace}});
         for (id, entry, text) in [
-            ("ours", ENTRY, json!({"by": "us", "scope": of("shop")}).to_string()),
-            ("admins", ENTRY, json!({"by": "admin", "scope": of("shop")}).to_string()),
-            ("theirs", ENTRY, json!({"by": "them", "scope": of("bank")}).to_string()),
-            ("handed", ENTRY, json!({"by": "them", "scope": of("bank")}).to_string()),
-            ("alls", ENTRY, json!({"by": "them", "scope": {"namespaces": "all"}}).to_string()),
+            ("ours", ENTRY, json!({"startedBy": "us", "scope": of("shop")}).to_string()),
+            ("admins", ENTRY, json!({"startedBy": "admin", "scope": of("shop")}).to_string()),
+            ("theirs", ENTRY, json!({"startedBy": "them", "scope": of("bank")}).to_string()),
+            ("handed", ENTRY, json!({"startedBy": "them", "scope": of("bank")}).to_string()),
+            ("alls", ENTRY, json!({"startedBy": "them", "scope": {"namespaces": "all"}}).to_string()),
             ("odd", ENTRY, "no record".to_owned()),
-            ("ended", SUMMARY, json!({"by": "them"}).to_string()),
-            ("done", SUMMARY, json!({"by": "us"}).to_string()),
-            ("undone", ROLLBACK_SUMMARY, json!({"by": "them"}).to_string()),
+            ("ended", SUMMARY, json!({"startedBy": "them"}).to_string()),
+            ("done", SUMMARY, json!({"startedBy": "us"}).to_string()),
+            ("undone", ROLLBACK_SUMMARY, json!({"startedBy": "them"}).to_string()),
         ] {
             let sides: &[Side] = if id == "handed" { &[Side::Source] } else { &[Side::Source, Side::Target] };
             for &side in sides {
@@ -382,7 +384,7 @@ mod tests {
             body["metadata"]["namespace"] = json!(namespace);
         }
         if name.starts_with("pivot-host-source") || name.starts_with("pivot-host-target") {
-            let record = json!({"by": "us", "scope": {"namespaces": {"one": "shop"}}});
+            let record = json!({"startedBy": "us", "scope": {"namespaces": {"one": "shop"}}});
             body["data"] = json!({ENTRY: record.to_string()});
         }
         let mut seen = Vec::new();

@@ -34,10 +34,10 @@ pub(crate) enum Act {
 
 /// The move whose record names this operator.
 pub(crate) fn found(status: &Status, operator: &str) -> Found {
-    if let Some(one) = status.moves.iter().find(|one| one.record.by == operator) {
+    if let Some(one) = status.moves.iter().find(|one| one.record.started_by == operator) {
         return Found::UnderWay { move_id: one.record.move_id.clone(), phase: one.record.phase };
     }
-    match status.finished.iter().find(|one| one.by == operator) {
+    match status.finished.iter().find(|one| one.started_by == operator) {
         Some(one) => Found::Ended { move_id: one.move_id.clone(), moved: one.moved, kept: one.kept },
         None => Found::Nothing,
     }
@@ -46,7 +46,7 @@ pub(crate) fn found(status: &Status, operator: &str) -> Found {
 /// The id of a move whose record names this operator, and which the Pivot with this UID did not begin. Who controls a source could
 /// have another's move resumed, or recorded, in the Pivot's name.
 pub(crate) fn foreign_id<'a>(status: &'a Status, operator: &str, uid: &Uid) -> Option<&'a str> {
-    let own = status.moves.iter().map(|one| &one.record).filter(|record| record.by == operator);
+    let own = status.moves.iter().map(|one| &one.record).filter(|record| record.started_by == operator);
     own.map(|record| &*record.move_id).find(|id| !is_move_of(id, uid))
 }
 

@@ -1,6 +1,9 @@
 //! The CustomResourceDefinition of Pivots. Its fields are those of [`Spec`](crate::resource::Spec); a test compares them.
 
+use std::time::Duration;
+
 use pivot_core::risk::Risk;
+use pivot_engine::Options;
 use serde_json::{Map, Value, json};
 
 use crate::resource::{
@@ -20,7 +23,6 @@ const FIELDS: usize = 32;
 const SHOWN: usize = 64;
 /// The most conditions. A controller shows fewer.
 const CONDITIONS: usize = 16;
-const HOUR: u32 = 3_600;
 
 /// The most entries of a list, and the longest of them. An API server estimates by them what it costs to compare two Pivots, and a
 /// controller reads nothing larger than all lists together.
@@ -40,7 +42,7 @@ const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 /// Options that may change while the move is under way: those that a move is resumed with at a terminal.
 const CHANGEABLE: [&str; 4] =
     ["checkTimeoutSeconds", "pauseTimeoutSeconds", "unpauseBatch", "takeoverTimeoutSeconds"];
-/// How parts of what moves are written.
+/// Forms in which objects are named.
 const FORMS_OF_PARTS: &str =
     "KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
 
@@ -75,7 +77,7 @@ pub fn definition() -> Value {
 fn schema() -> Value {
     json!({
         "type": "object", "required": ["spec"], KEEPS_UNKNOWN: true,
-        "description": "A move of Cluster API objects from one management cluster to another, carried out by pivot-host.",
+        "description": "A Pivot moves Cluster API objects from one management cluster to another. A pivot-host controller carries it out.",
         "properties": {
             "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"},
             "spec": spec(),
@@ -88,8 +90,8 @@ fn schema() -> Value {
                 what_moves_is_unchanged()
             ),
             "message": format!(
-                "the move is under way or has ended, and only these options can be changed: {}, and of accept {}; for anything \
-                 else delete this Pivot, which undoes the move if it is not committed, and make another",
+                "the move is under way or has ended, so only these options can be changed: {}, and in accept {}. To change anything \
+                 else, delete this Pivot and create another. If the move isn't committed, deleting the Pivot rolls it back",
                 CHANGEABLE.join(", "),
                 changeable_risks().join(", ")
             ),
@@ -144,8 +146,11 @@ fn list(description: &str, most: Most) -> Value {
     json!({"type": "array", "description": description, "maxItems": most.entries, "items": items})
 }
 
-fn seconds(description: &str) -> Value {
-    json!({"type": "integer", "description": description, "minimum": 0, "maximum": 24 * HOUR})
+/// The limit of a wait in seconds, with the default and the maximum of its flag.
+fn seconds(awaited: &str, default: Duration) -> Value {
+    let description =
+        format!("Limit of the wait for {awaited}, in seconds. By default {}.", default.as_secs());
+    json!({"type": "integer", "description": description, "minimum": 0, "maximum": Options::MAX_TIMEOUT.as_secs()})
 }
 
 fn object(description: &str, required: &[&str], properties: &[(&str, Value)]) -> Value {
@@ -170,36 +175,39 @@ fn spec_object(description: &str, required: &[&str], properties: &[(&str, Value)
 
 fn spec() -> Value {
     let kubeconfig = |whose: &str| {
-        let entry = name("The entry of its data; by default value.");
-        let what = format!("A Secret beside the Pivot that has a kubeconfig of {whose}.");
-        spec_object(&what, &["name"], &[("name", name("Its name.")), ("key", entry)])
+        let entry = name("Key of the kubeconfig in the Secret's data. By default value.");
+        let description = format!("Secret in the Pivot's namespace with a kubeconfig of {whose}.");
+        spec_object(&description, &["name"], &[("name", name("Name of the Secret.")), ("key", entry)])
+    };
+    let agent = |side: &str| {
+        name(&format!("Name of the agent in the {side}. The agent was invited into the Pivot's namespace."))
     };
     let from = spec_object(
-        "Where the objects are; by default in the Pivot's own cluster and namespace.",
+        "Source of the move. By default the Pivot's own cluster and namespace.",
         &[],
         &[
-            ("kubeconfig", kubeconfig("another source")),
-            ("agent", name("The cluster of an agent of the Pivot's namespace.")),
-            ("namespace", name("The namespace in that cluster; by default the Pivot's.")),
+            ("kubeconfig", kubeconfig("the source")),
+            ("agent", agent("source")),
+            ("namespace", name("Namespace in the source. By default the Pivot's.")),
         ],
     );
     let to = spec_object(
-        "Where they go; if no cluster is named, into the Pivot's own.",
+        "Target of the move. If it is empty, the Pivot's own cluster.",
         &[],
         &[
-            ("cluster", name("The workload cluster of this Cluster, which is in the source.")),
+            ("cluster", name("Name of a Cluster in the source whose workload cluster is the target.")),
             ("kubeconfig", kubeconfig("the target")),
-            ("agent", name("The cluster of an agent of the Pivot's namespace.")),
+            ("agent", agent("target")),
             (
                 "namespace",
                 name(
-                    "The namespace there; by default the source's. In the Pivot's own cluster it is the Pivot's.",
+                    "Namespace in the target. By default the source's. In the Pivot's own cluster always the Pivot's.",
                 ),
             ),
         ],
     );
     let mut spec = spec_object(
-        "What moves, from where to where.",
+        "Source, target and objects of the move.",
         &["to"],
         &[
             ("from", from),
@@ -207,7 +215,7 @@ fn spec() -> Value {
             (
                 "clusters",
                 list(
-                    "Only these Clusters and what they need; if none is named, all of the namespace.",
+                    "Names of the Clusters to move, each with the objects that it needs. If the list is empty, the whole namespace moves.",
                     CLUSTERS,
                 ),
             ),
@@ -215,8 +223,8 @@ fn spec() -> Value {
                 "whenAway",
                 json!({
                     "type": "string", "enum": ["Wait", "Finish"],
-                    "description": "What becomes of a committed move while this cluster is away: it waits, or the target's agent \
-                                    resumes and settles the copies, if it has --finish-alone-after. By default it waits.",
+                    "description": "What happens to a committed move while the controller can't be reached. Wait: the move waits. Finish: \
+                                    the target's agent finishes it, if the agent runs with --finish-alone-after. By default Wait.",
                 }),
             ),
             ("options", options()),
@@ -258,15 +266,16 @@ fn spec() -> Value {
 
 fn options() -> Value {
     spec_object(
-        "Options of the move, each by the name of the flag of pivot-host move.",
+        "Options of the move, with the names of the flags of pivot-host move.",
         &[],
         &[
-            ("exclude", list(&format!("What stays: {FORMS_OF_PARTS}."), PARTS)),
+            ("exclude", list(&format!("Objects that stay in the source: {FORMS_OF_PARTS}."), PARTS)),
             (
                 "alsoCopy",
                 list(
                     &format!(
-                        "What is copied and stays too: {FORMS_OF_PARTS}. Of this cluster, what is in the Pivot's namespace."
+                        "Objects that are copied and kept, although no rule selects them: {FORMS_OF_PARTS}. If the source is the Pivot's \
+                         own cluster, only those in the Pivot's namespace."
                     ),
                     PARTS,
                 ),
@@ -274,21 +283,21 @@ fn options() -> Value {
             ("accept", accept()),
             (
                 "pauseTimeoutSeconds",
-                seconds("How long to wait for controllers to acknowledge the pause; by default 300."),
+                seconds("the source's controllers to acknowledge the pause", Options::PAUSE_TIMEOUT),
             ),
-            (
-                "checkTimeoutSeconds",
-                seconds("How long plugins' checks may make the move wait; by default 600."),
-            ),
+            ("checkTimeoutSeconds", seconds("plugins' checks", Options::CHECK_TIMEOUT)),
             (
                 "takeoverTimeoutSeconds",
-                seconds("How long to wait for the target's controllers; by default 600."),
+                seconds("the target's controllers to take over", Options::TAKEOVER_TIMEOUT),
             ),
             (
                 "unpauseBatch",
                 json!({
-                    "type": "integer", "minimum": 1, "maximum": 1_000,
-                    "description": "The most held objects to release at once; by default 8.",
+                    "type": "integer", "minimum": 1, "maximum": Options::MAX_UNPAUSE_BATCH,
+                    "description": format!(
+                        "Maximum number of held objects, such as hosts, that are unpaused together. By default {}.",
+                        Options::UNPAUSE_BATCH
+                    ),
                 }),
             ),
         ],
@@ -313,46 +322,60 @@ fn accept() -> Value {
 }
 
 fn status() -> Value {
-    let text = |most: usize| json!({"type": "string", "maxLength": most});
-    let (word, number) = (text(SHOWN), json!({"type": "integer", "format": "int64"}));
-    let message = text(LONGEST_MESSAGE);
-    let time = json!({"type": "string", "format": "date-time", "maxLength": SHOWN});
+    let text = |description: &str, most: usize| json!({"type": "string", "description": description, "maxLength": most});
+    let word = |description: &str| text(description, SHOWN);
+    let number =
+        |description: &str| json!({"type": "integer", "description": description, "format": "int64"});
+    let time = |description: &str| json!({"type": "string", "description": description, "format": "date-time", "maxLength": SHOWN});
     let condition = object(
         "One condition.",
         &["type", "status", "reason", "lastTransitionTime"],
         &[
-            ("type", word.clone()),
-            ("status", json!({"type": "string", "enum": ["True", "False", "Unknown"]})),
-            ("reason", word.clone()),
-            ("message", message.clone()),
-            ("observedGeneration", number.clone()),
-            ("lastTransitionTime", time.clone()),
+            ("type", word("Connected, Committed, Succeeded, Stalled, Reconciling or Ready.")),
+            (
+                "status",
+                json!({"type": "string", "description": "True, False or Unknown.", "enum": ["True", "False", "Unknown"]}),
+            ),
+            ("reason", word("One word for programs.")),
+            ("message", text("One line for people.", LONGEST_MESSAGE)),
+            ("observedGeneration", number("Generation of the Pivot that the condition is about.")),
+            ("lastTransitionTime", time("Time of the last change of the status.")),
         ],
     );
     object(
-        "What the move does: a view. What decides are the records on its two sides.",
+        "State of the move, for information. The records on the move's two sides decide.",
         &[],
         &[
-            ("observedGeneration", number.clone()),
-            ("phase", word.clone()),
-            ("moveId", word.clone()),
+            ("observedGeneration", number("Generation of the Pivot that the status is about.")),
+            ("phase", word("Pending, a phase of the move, RollingBack, or Succeeded.")),
+            ("moveId", word("Id of the move, as pivot-host status prints it.")),
             (
                 "objects",
                 object(
-                    "The objects of the move, in numbers.",
+                    "Numbers of objects.",
                     &[],
-                    &[("planned", number.clone()), ("copied", number.clone()), ("deleted", number.clone())],
+                    &[
+                        ("planned", number("Objects to copy.")),
+                        ("copied", number("Objects that are in the target.")),
+                        ("deleted", number("Objects that the last attempt deleted from the source.")),
+                    ],
                 ),
             ),
-            ("progress", word),
-            ("message", message),
-            ("failures", number),
-            ("nextAttempt", time),
-            ("lastHandledRequest", text(REQUEST)),
+            ("progress", word("Copied and planned objects, for a column.")),
+            ("message", text("What the move does or waits for, or why it stopped.", LONGEST_MESSAGE)),
+            ("failures", number("Consecutive attempts that failed.")),
+            ("nextAttempt", time("Time of the next attempt, if none runs.")),
+            (
+                "lastHandledRequest",
+                text(
+                    "Value of the annotation pivot-host.io/requestedAt when the last attempt began.",
+                    REQUEST,
+                ),
+            ),
             (
                 "conditions",
                 json!({
-                    "type": "array", "items": condition, "maxItems": CONDITIONS,
+                    "type": "array", "description": "Conditions of the move.", "items": condition, "maxItems": CONDITIONS,
                     "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
                 }),
             ),

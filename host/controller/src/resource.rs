@@ -38,12 +38,11 @@ const ENTRY: &str = "value";
 /// What contradicts itself; the server says the same, by the definition.
 pub(crate) const ONE_SOURCE: &str = "from.kubeconfig and from.agent exclude each other";
 pub(crate) const ONE_TARGET: &str = "to.cluster, to.kubeconfig and to.agent exclude each other";
-pub(crate) const OWN_NAMESPACE: &str =
-    "from.namespace goes with from.kubeconfig or from.agent: in this cluster a Pivot moves its own namespace";
-pub(crate) const OWN_TARGET: &str = "to.namespace goes with to.cluster, to.kubeconfig or to.agent: into this cluster a Pivot moves to its own namespace";
-pub(crate) const NO_AGENT: &str = "whenAway: Finish goes with to.agent: nobody else could finish alone";
-pub(crate) const OWN_ALSO_COPY: &str = "in this cluster a Pivot carries what is in its own namespace; what else comes along, whoever \
-                                    runs the controller says (--also-copy)";
+pub(crate) const OWN_NAMESPACE: &str = "from.namespace needs from.kubeconfig or from.agent: out of this cluster, a Pivot moves its own namespace";
+pub(crate) const OWN_TARGET: &str = "to.namespace needs to.cluster, to.kubeconfig or to.agent: into this cluster, a Pivot moves to its own namespace";
+pub(crate) const NO_AGENT: &str = "whenAway: Finish needs to.agent: only an agent can finish a move alone";
+pub(crate) const OWN_ALSO_COPY: &str = "out of this cluster, a Pivot can also copy objects of its namespace only; for other objects, start the \
+                                    controller with --also-copy";
 pub(crate) const SAME_CLUSTER: &str = "from and to are both this cluster; name another one";
 
 /// What a Pivot asks for.
@@ -154,20 +153,21 @@ pub struct PivotRisk {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MoveOptions {
-    /// What stays, as it is typed for the flag.
+    /// Objects that stay in the source, as typed for the flag.
     pub exclude: Vec<String>,
-    /// What is copied, and stays too. Of the Pivot's own cluster, what is in its namespace.
+    /// Objects that are copied and kept, as typed for the flag. If the source is the Pivot's own cluster, only those in the Pivot's
+    /// namespace.
     pub also_copy: Vec<String>,
     /// Risks that the move accepts.
     pub accept: Vec<PivotRisk>,
-    /// How long to wait for the pause.
+    /// Limit of the wait for the source's controllers to acknowledge the pause.
     pub pause_timeout_seconds: Option<u32>,
-    /// How long plugins' checks may make the move wait.
+    /// Limit of the wait for plugins' checks.
     pub check_timeout_seconds: Option<u32>,
-    /// How long to wait for the target's controllers.
+    /// Limit of the wait for the target's controllers to take over.
     pub takeover_timeout_seconds: Option<u32>,
-    /// The most held objects to release at once.
-    pub unpause_batch: Option<u16>,
+    /// Maximum number of held objects that are unpaused together.
+    pub unpause_batch: Option<u8>,
 }
 
 /// The largest spec of which anything is kept. The largest that the definition allows is smaller.
@@ -293,7 +293,7 @@ impl Spec {
         let scope = Scope {
             clusters: clusters.iter().map(|name| ClusterName::new(namespace, name)).collect(),
             exclude: parts("exclude", exclude)?,
-            carry: if from.is_own() {
+            also_copy: if from.is_own() {
                 within(own, parts("alsoCopy", also_copy)?)?
             } else {
                 parts("alsoCopy", also_copy)?
@@ -316,7 +316,7 @@ impl Spec {
                 (true, _) => Some(Side::Source),
                 (false, own) => own.then_some(Side::Target),
             },
-            seal: *when_away == WhenAway::Finish,
+            finish_alone: *when_away == WhenAway::Finish,
             ..usual
         })
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pivot_core::Key;
 use pivot_core::hooks::Severity;
-use pivot_core::plan::CARRIED_NONE;
+use pivot_core::plan::ALSO_COPIED_NONE;
 use pivot_core::words::line;
 use pivot_engine::{Event, Watcher};
 use tokio::sync::Notify;
@@ -107,7 +107,7 @@ impl Watcher for View {
                 self.tell(false, &reason_of(code), about(object.as_ref(), text))
             }
             // Whoever labels objects may have mistyped it, and would miss them only when they are needed.
-            Event::Note { code, object, text } if code == CARRIED_NONE => {
+            Event::Note { code, object, text } if code == ALSO_COPIED_NONE => {
                 self.tell(false, &reason_of(code), about(object.as_ref(), text));
             }
             Event::Finding { plugin, code, severity, object, text, .. } if *severity != Severity::Note => {

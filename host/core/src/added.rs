@@ -61,8 +61,8 @@ fn step(object: &Object, addition: &Addition) -> Step {
         uid: object.meta.uid.clone(),
         after: Vec::new(),
         dropped_owners: Vec::new(),
-        fate: Fate::Add,
-        why: Why::Added { file: addition.file.clone() },
+        fate: Fate::FromManifest,
+        why: Why::FromManifest { file: addition.file.clone() },
         cluster: None,
         in_target: None,
         changes: Vec::new(),
@@ -91,10 +91,10 @@ fn object(
         metadata.insert("resourceVersion".to_owned(), json!("0"));
     }
     let object = Object::from_value(kind, &body)
-        .map_err(|error| refused("added-unreadable", error.to_string(), correct(addition)))?;
+        .map_err(|error| refused("manifest-unreadable", error.to_string(), correct(addition)))?;
     if is_acted_on(&object) {
         return Err(refused(
-            "added-active",
+            "manifest-active",
             "controllers of the target would act on it before the move is committed, and tear down what it stands for if the \
              move is rolled back"
                 .to_owned(),
@@ -103,7 +103,7 @@ fn object(
     }
     if own.group_kind.is_definition() {
         return Err(refused(
-            "added-definition",
+            "manifest-definition",
             "a rollback would delete it with all objects of its kind, whoever created them".to_owned(),
             "create it in the target before the move".to_owned(),
         ));
@@ -112,11 +112,11 @@ fn object(
     let key = object.key();
     if taken.contains(&key) {
         let refusal = refused(
-            "added-moves",
+            "manifest-moves",
             "the move copies the source's object of that name".to_owned(),
             in_file(addition, "remove it from"),
         );
-        let parts = inventory.parts_with(&scope.carry, [&key]);
+        let parts = inventory.parts_with(&scope.also_copy, [&key]);
         return Err(match parts.is_empty() {
             true => refusal,
             false => Box::new(refusal.or(Remedy::LeaveOutCarry { parts })),
@@ -135,7 +135,7 @@ fn kind(
     let name = &added.object.group_kind;
     let Some(kind) = served.get(name) else {
         return Err(refused(
-            "added-kind-missing",
+            "manifest-kind-missing",
             format!("the target does not serve {name}"),
             "install what defines it there (a directory has the kinds of the source)".to_owned(),
         ));
@@ -143,15 +143,17 @@ fn kind(
     if !(kind.served.is_empty() || kind.served.contains(version)) {
         let versions = kind.served.join(", ");
         return Err(refused(
-            "added-kind-missing",
+            "manifest-kind-missing",
             format!("the target serves {name} as {versions}, and not as {version}"),
             correct(addition),
         ));
     }
     match (kind.namespaced, &added.object.namespace) {
-        (true, None) => Err(refused("added-namespace", "it has no namespace".to_owned(), correct(addition))),
+        (true, None) => {
+            Err(refused("manifest-namespace", "it has no namespace".to_owned(), correct(addition)))
+        }
         (false, Some(_)) => Err(refused(
-            "added-namespace",
+            "manifest-namespace",
             format!("it has a namespace, and {name} is cluster-scoped"),
             correct(addition),
         )),

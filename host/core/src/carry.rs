@@ -17,7 +17,7 @@ use crate::graph::{Graph, Tie};
 use crate::inventory::Inventory;
 use crate::names::{GROUP_CLUSTER, LABEL_CLUSTER, OURS, SECRETS_OF_ONE_CLUSTER};
 use crate::part::Part;
-use crate::plan::{CARRIED_NONE, Note};
+use crate::plan::{ALSO_COPIED_NONE, Note};
 use crate::refusal::{Refusal, some_of};
 use crate::relations::{Relations, Said};
 use crate::remedy::Remedy;
@@ -46,7 +46,8 @@ pub(crate) fn carry(
     }
     let carrier = Carrier { inventory, scope, relations };
     let (mut carried, mut prevented) = (BTreeSet::new(), BTreeMap::new());
-    let (named, kinds): (Vec<&Part>, Vec<&Part>) = scope.carry.iter().partition(|part| part.is_deliberate());
+    let (named, kinds): (Vec<&Part>, Vec<&Part>) =
+        scope.also_copy.iter().partition(|part| part.is_deliberate());
     for part in &named {
         for object in carrier.of(part) {
             if selection.has(object) {
@@ -70,7 +71,7 @@ pub(crate) fn carry(
     };
     let mut refusals: Vec<Refusal> = prevented.into_values().collect();
     let (definitions, others): (Vec<&Part>, Vec<&Part>) =
-        scope.carry.iter().partition(|part| part.kind.is_definition());
+        scope.also_copy.iter().partition(|part| part.kind.is_definition());
     refusals.extend(definitions.into_iter().map(definition));
     let (unlabelled, missed): (Vec<&Part>, Vec<&Part>) =
         others.into_iter().filter(|part| !is_found(part)).partition(|part| part.label.is_some());
@@ -86,7 +87,7 @@ pub(crate) fn carry(
 /// What is carried and exists nowhere.
 fn missing(part: &Part) -> Refusal {
     Refusal {
-        code: "carried-missing",
+        code: "also-copied-missing",
         side: Side::Source,
         object: None,
         others: Vec::new(),
@@ -101,13 +102,13 @@ fn missing(part: &Part) -> Refusal {
 /// Whoever gives objects a label may have given it to none yet.
 fn none_labelled(part: &Part) -> Note {
     let message = format!("{part} is to be carried along, and no object that was read has that label");
-    Note { code: CARRIED_NONE, object: None, message }
+    Note { code: ALSO_COPIED_NONE, object: None, message }
 }
 
 /// What defines a kind: a rollback would delete it.
 fn definition(part: &Part) -> Refusal {
     Refusal {
-        code: "carried-definition",
+        code: "also-copied-definition",
         message: format!(
             "{part} is to be carried along, but a rollback would delete it with all objects of its kind, whoever created them"
         ),
@@ -141,7 +142,7 @@ impl Carrier<'_> {
 
     fn moves_anyway(&self, object: usize) -> Option<Note> {
         Some(Note {
-            code: "carried-moves",
+            code: "also-copied-moves",
             object: Some(self.key(object)?.clone()),
             message: "moves without being carried: it is treated like everything else that moves".into(),
         })
@@ -157,11 +158,11 @@ impl Carrier<'_> {
         if selection.excluded.contains(&object) {
             let parts = self.inventory.parts_with(&self.scope.exclude, [key]);
             let why = "it is excluded as well".to_owned();
-            return refusal("carried-excluded", why, Remedy::LeaveOutExclude { parts });
+            return refusal("also-copied-excluded", why, Remedy::LeaveOutExclude { parts });
         }
         if let Some(said) = self.left(selection, object) {
             let why = format!("plugin {} leaves it: {}", said.plugin, said.reason);
-            return refusal("carried-left", why, Remedy::SwitchOff { plugin: said.plugin.clone() });
+            return refusal("also-copied-left", why, Remedy::SwitchOff { plugin: said.plugin.clone() });
         }
         if let Some(cluster) = self.of_other_cluster(selection, object) {
             let why = format!("it belongs to {cluster}, which stays");
@@ -239,10 +240,10 @@ impl Carrier<'_> {
             let (code, why) = if is_pool(kind) {
                 ("pool-shared", "both sides would give out its addresses, and can give the same one twice")
             } else {
-                ("carried-active", "controllers on both sides would act on it")
+                ("also-copied-active", "controllers on both sides would act on it")
             };
             let message = format!("{} would be carried along, but {why}", some_of(&keys, SHOWN));
-            let parts = self.inventory.parts_with(&self.scope.carry, keys.iter().copied());
+            let parts = self.inventory.parts_with(&self.scope.also_copy, keys.iter().copied());
             let leave_out = Remedy::LeaveOutCarry { parts };
             let refusal = Refusal::source(code, first, message, leave_out);
             let refusal = refusal.and(keys.iter().skip(1).copied().cloned());

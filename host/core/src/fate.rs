@@ -91,7 +91,7 @@ impl Keeper<'_> {
     fn carried(&mut self) {
         for object in self.selection.iter() {
             if let Some(Chosen::Carried) = self.selection.why(object) {
-                self.keep(object, KeepReason::Carried);
+                self.keep(object, KeepReason::AlsoCopied);
             }
         }
     }
@@ -126,7 +126,7 @@ impl Keeper<'_> {
     fn brought(&mut self) {
         let kept = self.selection.brought.iter().filter(|(_, brought)| !brought.delete);
         for (object, brought) in kept {
-            self.kept.entry(*object).or_insert(KeepReason::Brought { plugin: brought.plugin.clone() });
+            self.kept.entry(*object).or_insert(KeepReason::AddedByPlugin { plugin: brought.plugin.clone() });
         }
     }
 

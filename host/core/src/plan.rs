@@ -80,8 +80,8 @@ pub enum Fate {
     Move,
     /// It stays there too.
     Keep(KeepReason),
-    /// It was never there: the user adds it.
-    Add,
+    /// The source doesn't have it: it is created from a manifest.
+    FromManifest,
 }
 
 /// Why an object is copied but not deleted.
@@ -108,13 +108,13 @@ pub enum KeepReason {
         /// That object.
         by: Key,
     },
-    /// A plugin brought it along from outside the namespaces that move, without a grant to delete it there.
-    Brought {
+    /// A plugin added it from outside the namespaces that move, without a grant to delete it there.
+    AddedByPlugin {
         /// The plugin.
         plugin: String,
     },
-    /// The user carries it along.
-    Carried,
+    /// The user also copies it.
+    AlsoCopied,
     /// Clusters were named, or objects excluded, and something that stays uses it as well.
     Shared {
         /// What.
@@ -141,11 +141,11 @@ pub enum Why {
     Referred(Key),
     /// It, or its kind, is labelled to move.
     Labelled,
-    /// No rule selects it: the user carries it along.
-    Carried,
-    /// The user adds it from a file.
-    Added {
-        /// The file.
+    /// No rule selects it: the user also copies it.
+    AlsoCopied,
+    /// It is created from a manifest.
+    FromManifest {
+        /// File of the manifest.
         file: String,
     },
     /// Something in the set needs it.
@@ -155,8 +155,8 @@ pub enum Why {
         /// The plugin that says so.
         plugin: String,
     },
-    /// It is outside the namespaces that move, and a plugin brings it along.
-    Brought {
+    /// It is outside the namespaces that move, and a plugin adds it.
+    AddedByPlugin {
         /// The plugin.
         plugin: String,
         /// The object that brings it: the root that the plugin says it belongs to, or the object that the plugin says needs it.
@@ -230,7 +230,7 @@ pub enum StayReason {
 }
 
 /// The code of the note that nothing has the label by which something is to be carried along.
-pub const CARRIED_NONE: &str = "carried-none";
+pub const ALSO_COPIED_NONE: &str = "also-copied-none";
 
 /// Something the user should know, which doesn't stop the move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -255,9 +255,9 @@ impl fmt::Display for KeepReason {
             }
             Self::SharedClass { class, used_by: None } => write!(f, "{class} is in a namespace that stays"),
             Self::Needed { by } => write!(f, "{by} stays and needs it too"),
-            Self::Carried => f.write_str("carried along"),
+            Self::AlsoCopied => f.write_str("carried along"),
             Self::Shared { by } => write!(f, "{by} stays and may use it too"),
-            Self::Brought { plugin } => write!(f, "plugin {plugin} is not granted to delete it there"),
+            Self::AddedByPlugin { plugin } => write!(f, "plugin {plugin} is not granted to delete it there"),
             Self::Plugin { name, reason } => write!(f, "kept by plugin {name}: {reason}"),
         }
     }
@@ -298,10 +298,10 @@ impl fmt::Display for Why {
             Self::Below(root) => write!(f, "belongs to {root}"),
             Self::Referred(by) => write!(f, "{by} refers to it"),
             Self::Labelled => f.write_str("labelled for move"),
-            Self::Carried => f.write_str("no rule selects it"),
-            Self::Added { file } => write!(f, "added from {file}"),
+            Self::AlsoCopied => f.write_str("no rule selects it"),
+            Self::FromManifest { file } => write!(f, "added from {file}"),
             Self::Needed { by, plugin } => write!(f, "{by} needs it, says plugin {plugin}"),
-            Self::Brought { plugin, with } => {
+            Self::AddedByPlugin { plugin, with } => {
                 write!(f, "brought by plugin {plugin} from outside of what moves, with {with}")
             }
         }
@@ -311,18 +311,18 @@ impl fmt::Display for Why {
 impl Step {
     /// Whether a plugin brings it along from outside the namespaces that move.
     pub fn is_brought(&self) -> bool {
-        matches!(self.why, Why::Brought { .. })
+        matches!(self.why, Why::AddedByPlugin { .. })
     }
 
     /// Whether the user carries it along, or adds it: it is copied as it is, and nothing in the source is done to it.
     pub fn is_carried(&self) -> bool {
-        matches!(self.why, Why::Carried | Why::Added { .. })
+        matches!(self.why, Why::AlsoCopied | Why::FromManifest { .. })
     }
 
     /// The file that the user adds it from.
     pub fn added_from(&self) -> Option<&str> {
         match &self.why {
-            Why::Added { file } => Some(file),
+            Why::FromManifest { file } => Some(file),
             _ => None,
         }
     }
@@ -346,7 +346,7 @@ impl Plan {
 
     /// The objects that the user adds.
     pub fn added(&self) -> impl Iterator<Item = &Step> {
-        self.steps.iter().filter(|step| step.fate == Fate::Add)
+        self.steps.iter().filter(|step| step.fate == Fate::FromManifest)
     }
 
     /// Whether an object of the plan doesn't make its namespace move: that namespace stays, or a plugin brings the object along.

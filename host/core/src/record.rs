@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::addition::MOST_ADDED;
 use crate::cluster_identity::MovedCluster;
@@ -20,6 +21,8 @@ use crate::scope::{Namespaces, Scope};
 use crate::side::Side;
 use crate::usable::{odd_id, odd_kind, odd_label, odd_name};
 use crate::words;
+
+mod format4;
 
 /// How far a move has come. A phase is recorded before its first change is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -108,20 +111,21 @@ const SHOWN: usize = 300;
 
 /// The version of the record's format.
 pub const FORMAT: u32 = 5;
+/// The oldest format that is read.
+pub const OLDEST_FORMAT: u32 = 4;
+/// The version of a summary's format.
+pub const SUMMARY_FORMAT: u32 = 3;
 
 /// The record itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Record {
     /// The version of this format.
-    #[serde(default)]
     pub format: Format<FORMAT>,
     /// The version of pivot-host that wrote it last.
-    #[serde(default)]
     pub written_by: String,
-    /// Who started the move: for people, and records of different people are of different moves.
-    #[serde(default)]
-    pub by: String,
+    /// Name of the user who started the move. Records that different users started are of different moves.
+    pub started_by: String,
     /// The move's id: also the mark on every object it creates.
     pub move_id: String,
     /// Proves which objects of the target the move made ([`crate::copy_mark`]). Only the records have it: reports and documents must
@@ -143,25 +147,25 @@ pub struct Record {
     /// Whether it is a copy into a directory.
     #[serde(default)]
     pub into_directory: bool,
-    /// When it started, for people.
-    pub started: String,
-    /// Namespaces the move created in the target.
-    pub namespaces: Vec<String>,
+    /// Time of the start, for people.
+    pub started_at: String,
+    /// Namespaces that the move created in the target.
+    pub created_namespaces: Vec<String>,
     /// The plugins that take part.
     pub plugins: Vec<Pin>,
     /// The kinds of the objects that move: a rollback without plugins must find those, too.
     pub kinds: BTreeSet<GroupKind>,
-    /// The namespaces of the objects that are copied.
-    pub touched: BTreeSet<String>,
+    /// Namespaces of the objects that are copied.
+    pub copied_namespaces: BTreeSet<String>,
     /// Whether nothing of the source is changed outside of the scope: from other namespaces objects are copied, and no more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confined: bool,
-    /// The saved plan that it carries out, by its checksum: until the commit it goes on only with that.
+    /// Checksum of the saved plan that the move carries out. Until the commit, it can be resumed only with that plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan: Option<String>,
+    pub plan_checksum: Option<String>,
     /// Whether the target may finish the move while the source is away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seal: Option<Seal>,
+    pub finish_alone: Option<FinishAlone>,
     /// The digest of the release list, once there is one. The list lies in the target: by this the source knows it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_digest: Option<String>,
@@ -175,41 +179,41 @@ pub struct Record {
     pub handover: Option<Handover>,
 }
 
-/// What lets a target finish a move while its source is away. Its record says Live before the source's says Committed, so without this
+/// State of the permission to finish a move while its source is away. The target's record says Live before the source's says Committed, so without this
 /// the target alone can't know which of them decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Seal {
-    /// The target may, once the move is committed.
-    Wanted,
-    /// It is: written into the target's record after the source's said so, and before any copy is resumed.
-    Set,
-    /// The target did: its copies run, and what is left to do is in the source.
-    Finished,
+pub enum FinishAlone {
+    /// The user wants it. The target must not do so before the move is committed.
+    Requested,
+    /// The target may do so: written into its record after the source's said Committed, and before any copy is unpaused.
+    Allowed,
+    /// The target did so: its copies run, and only the source is left to be done.
+    Done,
 }
 
 /// A source that is handed over in files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Handover {
-    /// What identifies the files; `None` until all of them are written. No directory is closed before it is known, so that nobody
-    /// imports files that the source's record doesn't know.
+    /// Identity of the files; `None` until all of them are written. No directory is closed before it is recorded, so that no
+    /// cluster imports files that the source's record doesn't name.
     #[serde(default)]
-    pub contents: Option<Uid>,
-    /// Where they were written, for people.
+    pub files: Option<Uid>,
+    /// Directory of the files, for people.
     #[serde(default)]
-    pub to: String,
-    /// When, for people.
+    pub directory: String,
+    /// Time at which they were written, for people.
     #[serde(default)]
-    pub at: String,
-    /// The moves that imported them, by their marks: known once the target was asked.
+    pub written_at: String,
+    /// Ids of the moves that imported the files. Empty until the target was asked.
     #[serde(default)]
-    pub imports: BTreeSet<String>,
-    /// The kinds whose copies may have changed, or gone, since they were imported: the user accepted that.
+    pub imported_by: BTreeSet<String>,
+    /// Kinds for which the user accepted the risk `copy-changed`.
     #[serde(default)]
-    pub accept_changed: BTreeSet<GroupKind>,
-    /// A rollback has begun to resume the source: from here on nobody must import the files.
+    pub copy_changed: BTreeSet<GroupKind>,
+    /// Whether a rollback has begun to unpause the source. From then on no cluster may import the files.
     #[serde(default)]
-    pub withdrawn: bool,
+    pub rollback_begun: bool,
 }
 
 impl Record {
@@ -220,7 +224,7 @@ impl Record {
 
     /// The files in which the source was handed over, until it is released or rolled back.
     pub fn handed_over(&self) -> Option<&Uid> {
-        self.handover.as_ref()?.contents.as_ref().filter(|_| !self.phase.committed())
+        self.handover.as_ref()?.files.as_ref().filter(|_| !self.phase.committed())
     }
 
     /// Returns true if the source was made authoritative again after the commit. What its machines have been through since is unknown, so
@@ -229,9 +233,9 @@ impl Record {
         !self.earlier_copy_keys.is_empty()
     }
 
-    /// Whether it can no longer be imported: a rollback has begun to resume the source.
-    pub fn is_withdrawn(&self) -> bool {
-        self.handover.as_ref().is_some_and(|handover| handover.withdrawn)
+    /// Returns true if a rollback has begun to unpause a source that was handed over. Its files can no longer be imported.
+    pub fn is_being_rolled_back(&self) -> bool {
+        self.handover.as_ref().is_some_and(|handover| handover.rollback_begun)
     }
 }
 
@@ -239,10 +243,26 @@ impl Record {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// A newer program wrote it.
-    #[error("pivot-host {written_by} wrote it in format {format}, and this one ({}) knows format {FORMAT}: use that version, or a newer one", env!("CARGO_PKG_VERSION"))]
+    #[error("pivot-host {written_by} wrote it in format {format}, and this one ({}) knows formats {OLDEST_FORMAT} and {FORMAT}: use that version, or a newer one", env!("CARGO_PKG_VERSION"))]
     Newer {
-        /// Its format.
-        format: u32,
+        /// Format of the record.
+        format: u64,
+        /// That program's version.
+        written_by: String,
+    },
+    /// A program wrote it that is too old.
+    #[error("pivot-host {written_by} wrote it in format {format}, and this one ({}) knows formats {OLDEST_FORMAT} and {FORMAT}: finish the move with that version", env!("CARGO_PKG_VERSION"))]
+    Older {
+        /// Format of the record.
+        format: u64,
+        /// That program's version.
+        written_by: String,
+    },
+    /// A newer program wrote a phase, a field or another word that this one doesn't know, in a format that both know.
+    #[error("pivot-host {written_by} wrote it with {name:?}, which this one ({}) doesn't know: use that version, or a newer one, unless the record was edited", env!("CARGO_PKG_VERSION"))]
+    Unknown {
+        /// Name of the phase or field.
+        name: String,
         /// That program's version.
         written_by: String,
     },
@@ -257,68 +277,93 @@ pub enum RecordError {
 }
 
 impl Record {
-    /// Parses a record of this release or an earlier one; unknown fields are refused.
+    /// Parses a record of this format, or of format 4.
+    ///
+    /// # Errors
+    ///
+    /// A later version may add phases and fields to this format. A record that has one is refused: an older version would drop it, and
+    /// continue a move without what it protects. Records that have none are read by both.
     pub fn parse(text: &str) -> Result<Self, RecordError> {
-        /// The fields that every format has.
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Head {
-            #[serde(default)]
-            format: u32,
-            #[serde(default)]
-            written_by: String,
-        }
-        let head: Option<Head> = serde_json::from_str(text).ok();
-        let written_by =
-            head.as_ref().map(|head| head.written_by.clone()).filter(|version| !version.is_empty());
-        let written_by = words::line(written_by.as_deref().unwrap_or("of an unknown version"), SHOWN);
-        match head {
-            Some(Head { format, .. }) if format > FORMAT => Err(RecordError::Newer { format, written_by }),
-            _ => {
-                let unreadable = |reason| RecordError::Unreadable { reason, written_by: written_by.clone() };
-                let record: Self = serde_json::from_str(text)
-                    .map_err(|error| unreadable(words::line(&error.to_string(), SHOWN)))?;
-                record.believable().map_err(|what| unreadable(format!("its {what} can't be right")))?;
-                Ok(record)
+        let parsed: Result<Value, _> = serde_json::from_str(text);
+        let field = |name| parsed.as_ref().ok().and_then(|record| record.get(name));
+        let format = field("format").and_then(Value::as_u64);
+        let written_by = field("writtenBy").and_then(Value::as_str).filter(|version| !version.is_empty());
+        let written_by = words::line(written_by.unwrap_or("of an unknown version"), SHOWN);
+        let unreadable = |reason| RecordError::Unreadable { reason, written_by: written_by.clone() };
+        let refused = |error: serde_json::Error| match unknown_name(&error) {
+            Some(name) => RecordError::Unknown { name, written_by: written_by.clone() },
+            None => unreadable(words::line(&error.to_string(), SHOWN)),
+        };
+        match format {
+            Some(format) if format > u64::from(FORMAT) => {
+                return Err(RecordError::Newer { format, written_by });
             }
+            Some(format) if format < u64::from(OLDEST_FORMAT) => {
+                return Err(RecordError::Older { format, written_by });
+            }
+            _ => {}
         }
+        let mut value = parsed.map_err(refused)?;
+        if format == Some(u64::from(OLDEST_FORMAT)) {
+            format4::convert_record(&mut value, FORMAT);
+        }
+        let record: Self = serde_json::from_value(value).map_err(refused)?;
+        record.believable().map_err(|what| unreadable(format!("its {what} can't be right")))?;
+        Ok(record)
     }
 
     /// Anyone with permission to write ConfigMaps can write nonsense: everything that becomes a name, a path or a count is
     /// bounded before it is used, and before it is written.
     pub fn believable(&self) -> Result<(), &'static str> {
-        let Self { scope, source, target, namespaces, plugins, kinds, touched, handover, .. } = self;
+        let Self {
+            scope,
+            source,
+            target,
+            created_namespaces,
+            plugins,
+            kinds,
+            copied_namespaces,
+            handover,
+            ..
+        } = self;
         let files = |contents: &Uid| contents.0.starts_with(names::FILES) && odd_id(&contents.0).is_none();
         let handover_fits = handover.as_ref().is_none_or(|handover| {
-            let Handover { contents, to, at, imports, accept_changed, withdrawn: _ } = handover;
+            let Handover {
+                files: contents,
+                directory,
+                written_at,
+                imported_by,
+                copy_changed,
+                rollback_begun: _,
+            } = handover;
             contents.iter().all(files)
-                && to.len().max(at.len()) <= TEXT
-                && imports.len() <= MOST_IMPORTS
-                && imports.iter().all(|id| is_move_id(id))
-                && accept_changed.len() <= MOST_KINDS
-                && accept_changed.iter().all(|kind| odd_kind(kind).is_none())
+                && directory.len().max(written_at.len()) <= TEXT
+                && imported_by.len() <= MOST_IMPORTS
+                && imported_by.iter().all(|id| is_move_id(id))
+                && copy_changed.len() <= MOST_KINDS
+                && copy_changed.iter().all(|kind| odd_kind(kind).is_none())
         });
         let mut accepted = scope.accept.iter().map(|(_, kinds)| kinds).chain([kinds]);
         let asked_for = match &scope.namespaces {
             Namespaces::All => None,
             Namespaces::One(one) => Some(one),
         };
-        let parts = || scope.exclude.iter().chain(&scope.carry);
+        let parts = || scope.exclude.iter().chain(&scope.also_copy);
         let objects = || parts().filter_map(|part| part.object.as_ref());
-        let added = || scope.added.iter().map(|added| &added.object);
+        let added = || scope.from_manifests.iter().map(|added| &added.object);
         let within = || parts().filter_map(|part| part.within.as_ref());
         let mut in_parts =
             objects().flat_map(|name| name.namespace.iter().chain([&name.name])).chain(within());
         let mut labels = parts().filter_map(|part| part.label.as_ref());
         let mut of_added = added().flat_map(|key| key.namespace.iter().chain([&key.name]));
         let mut clusters = scope.clusters.iter().flat_map(|cluster| [&cluster.namespace, &cluster.name]);
-        let names = || namespaces.iter().chain(touched).chain(asked_for);
+        let names = || created_namespaces.iter().chain(copied_namespaces).chain(asked_for);
         let pins = || {
             let texts = plugins.iter().flat_map(|pin| [&pin.name, &pin.version, &pin.digest]);
             texts.chain(plugins.iter().flat_map(|pin| pin.vouched_by.iter().chain(&pin.granted)))
         };
         let digests = || self.release_digest.iter().chain(self.release_uids.iter().map(|uids| &uids.digest));
-        let own = || [&self.written_by, &self.by, &self.started].into_iter().chain(digests());
+        let own = || [&self.written_by, &self.started_by, &self.started_at].into_iter().chain(digests());
         let texts = || own().chain(pins());
         let mut claims = plugins.iter().flat_map(|pin| [&pin.vouched_by, &pin.granted]);
         let checks: [(bool, &'static str); 23] = [
@@ -331,7 +376,10 @@ impl Record {
             ),
             (self.release_chunks <= MOST_CHUNKS, "releaseChunks"),
             (
-                namespaces.len().max(touched.len()).max(scope.namespace_map.pairs().count())
+                created_namespaces
+                    .len()
+                    .max(copied_namespaces.len())
+                    .max(scope.namespace_map.pairs().count())
                     <= MOST_NAMESPACES,
                 "number of namespaces",
             ),
@@ -341,12 +389,15 @@ impl Record {
             (parts().all(|part| odd_kind(&part.kind).is_none()), "kinds of parts"),
             (in_parts.all(|name| odd_name(name).is_none()), "names of parts"),
             (labels.all(|label| odd_label(label).is_none()), "labels of parts"),
-            (scope.added.len() <= MOST_ADDED, "number of added objects"),
+            (scope.from_manifests.len() <= MOST_ADDED, "number of added objects"),
             (added().all(|key| odd_kind(&key.group_kind).is_none()), "kinds of added objects"),
             (of_added.all(|name| odd_name(name).is_none()), "names of added objects"),
-            (scope.added.iter().all(|added| odd_id(&added.uid.0).is_none()), "added objects"),
+            (scope.from_manifests.iter().all(|added| odd_id(&added.uid.0).is_none()), "added objects"),
             (accepted.all(|kinds| kinds.len() <= MOST_KINDS), "number of kinds"),
-            (kinds.len().saturating_mul(touched.len()) <= MOST_LISTS, "number of kinds and namespaces"),
+            (
+                kinds.len().saturating_mul(copied_namespaces.len()) <= MOST_LISTS,
+                "number of kinds and namespaces",
+            ),
             (kinds.iter().all(|kind| odd_kind(kind).is_none()), "kinds"),
             (source.iter().chain(target).all(|uid| odd_id(&uid.0).is_none()), "source or target"),
             (plugins.len() <= MOST_PLUGINS, "number of plugins"),
@@ -415,16 +466,15 @@ pub const MOST_MOVED_CLUSTERS: usize = 500;
 #[serde(rename_all = "camelCase")]
 pub struct Finished {
     /// The version of this format.
-    #[serde(default)]
-    pub format: Format<2>,
+    pub format: Format<SUMMARY_FORMAT>,
     /// The move's id.
     pub move_id: String,
-    /// Who started it.
-    pub by: String,
-    /// When it started.
-    pub started: String,
-    /// When it ended.
-    pub ended: String,
+    /// Name of the user who started it.
+    pub started_by: String,
+    /// Time of the start.
+    pub started_at: String,
+    /// Time of the end.
+    pub ended_at: String,
     /// What the user asked for; `None` if the move ended under an earlier release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
@@ -443,10 +493,10 @@ pub struct Finished {
     /// All Clusters that moved, if there are more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_clusters: Option<UidSet>,
-    /// The source.
-    pub from: String,
-    /// The target.
-    pub to: String,
+    /// Label of the source, for people.
+    pub source_label: String,
+    /// Label of the target, for people.
+    pub target_label: String,
     /// How many objects moved.
     pub moved: usize,
     /// How many objects are on both sides.
@@ -462,24 +512,48 @@ pub struct Finished {
 #[serde(rename_all = "camelCase")]
 pub struct RolledBackMove {
     /// The version of this format.
-    #[serde(default)]
     pub format: Format<1>,
     /// The move's id.
     pub move_id: String,
-    /// Who started it.
-    pub by: String,
-    /// When it started.
-    pub started: String,
-    /// When it was rolled back.
-    pub ended: String,
+    /// Name of the user who started it.
+    pub started_by: String,
+    /// Time of the start.
+    pub started_at: String,
+    /// Time of the rollback's end.
+    pub ended_at: String,
     /// Last phase before the rollback.
     pub phase: Phase,
     /// What the user asked for.
     pub scope: Scope,
-    /// The source.
-    pub from: String,
-    /// The target.
-    pub to: String,
+    /// Label of the source, for people.
+    pub source_label: String,
+    /// Label of the target, for people.
+    pub target_label: String,
+}
+
+impl Finished {
+    /// Parses a summary of this format or an earlier one; none if the text is neither.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut value: Value = serde_json::from_str(text).ok()?;
+        if value.get("format")?.as_u64()? < u64::from(SUMMARY_FORMAT) {
+            format4::convert_summary(&mut value, SUMMARY_FORMAT);
+        }
+        serde_json::from_value(value).ok()
+    }
+}
+
+impl RolledBackMove {
+    /// Parses a summary; none if the text is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+/// Name of the field or variant that a parser doesn't know, if that is what is wrong.
+fn unknown_name(error: &serde_json::Error) -> Option<String> {
+    let text = error.to_string();
+    let name = text.strip_prefix("unknown field `").or_else(|| text.strip_prefix("unknown variant `"))?;
+    name.split_once("`, ").map(|(name, _)| words::line(name, SHOWN))
 }
 
 #[cfg(test)]

@@ -12,8 +12,7 @@
 //!
 //! Flags: `s` its status is part of the copy, `p` paused by the move, `h` held by a plugin, `u` the target had it before: it is
 //! used there and not changed; `n` it had no finalizers when it was copied; `b` a plugin brought it along from outside the
-//! namespaces that move; `e` it doesn't make its namespace move; `l` it is deleted last of all. Lists from before `n` existed say
-//! nothing about finalizers: there may be some. In lists from before `e` existed, `b` implied it.
+//! namespaces that move; `e` it doesn't make its namespace move; `l` it is deleted last of all.
 //!
 //! The digest identifies the object's content when it was copied, so that a later run can tell a change of content from a
 //! controller's bookkeeping. Secrets have none: with a digest of secret data, a reader of the record could verify guesses. The
@@ -102,7 +101,7 @@ pub struct ReleaseList {
     pub entries: Vec<Entry>,
 }
 
-/// The version of the list's format; a list without a version line is of the first.
+/// The version of the list's format.
 pub const FORMAT: u32 = 3;
 
 /// A set of UIDs, too many to be stored. Equal sets have equal digests.
@@ -129,9 +128,9 @@ pub enum ListError {
     /// A line could not be read.
     #[error("the release list is damaged in line {0}")]
     Damaged(usize),
-    /// A newer program wrote it.
+    /// Another program wrote it.
     #[error("the release list is in format {0}, and this pivot-host knows {FORMAT}")]
-    Newer(u32),
+    Format(u32),
     /// No cluster has that many objects.
     #[error("the release list has more than {MOST_ENTRIES} entries")]
     TooLong,
@@ -192,10 +191,11 @@ impl ReleaseList {
             match line.split_once(' ').ok_or_else(damaged)? {
                 ("v", format) if number == 0 => {
                     let format: u32 = format.parse().map_err(|_| damaged())?;
-                    if format > FORMAT {
-                        return Err(ListError::Newer(format));
+                    if format != FORMAT {
+                        return Err(ListError::Format(format));
                     }
                 }
+                _ if number == 0 => return Err(damaged()),
                 ("k", rest) => kinds.push(parse_kind(rest).ok_or_else(damaged)?),
                 ("o", _) if entries.len() == most => return Err(ListError::TooLong),
                 ("o", rest) => {
@@ -305,7 +305,7 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entr
         used: flags.contains('u'),
         no_finalizers: flags.contains('n'),
         brought: flags.contains('b'),
-        elsewhere: flags.contains(['b', 'e']),
+        elsewhere: flags.contains('e'),
         last: flags.contains('l'),
         after,
     })

@@ -92,7 +92,7 @@ pub enum Remedy {
         /// Which one.
         cluster: Key,
     },
-    /// Let pools of this kind give out addresses on both sides.
+    /// Let objects of this kind, such as pools, be used on both sides.
     AcceptShared {
         /// The kind.
         kind: GroupKind,

@@ -43,10 +43,10 @@ pub struct SavedPlan {
     pub format: Format<FORMAT>,
     /// The version of pivot-host that wrote it.
     pub written_by: String,
-    /// Who made it, for people.
-    pub by: String,
-    /// When, for people.
-    pub made: String,
+    /// Name of the user who made it.
+    pub made_by: String,
+    /// Time at which it was made.
+    pub made_at: String,
     /// Where the objects are.
     pub source: End,
     /// Where they are to be.
@@ -148,8 +148,8 @@ pub enum SavedFate {
     Move,
     /// It stays there too.
     Keep,
-    /// It was never there.
-    Add,
+    /// The source doesn't have it: it is created from a manifest.
+    FromManifest,
 }
 
 /// An object that stays.
@@ -253,8 +253,8 @@ impl SavedPlan {
             kind: KIND.to_owned(),
             format: Format,
             written_by: env!("CARGO_PKG_VERSION").to_owned(),
-            by,
-            made: at,
+            made_by: by,
+            made_at: at,
             source,
             target,
             decisions,
@@ -323,7 +323,7 @@ impl From<&Step> for SavedStep {
             fate: fate.into(),
             why: match fate {
                 Fate::Keep(reason) => format!("{why}; kept: {reason}"),
-                Fate::Move | Fate::Add => why.to_string(),
+                Fate::Move | Fate::FromManifest => why.to_string(),
             },
             dropped_owners: dropped_owners
                 .iter()
@@ -341,7 +341,7 @@ impl From<&Fate> for SavedFate {
         match fate {
             Fate::Move => Self::Move,
             Fate::Keep(_) => Self::Keep,
-            Fate::Add => Self::Add,
+            Fate::FromManifest => Self::FromManifest,
         }
     }
 }

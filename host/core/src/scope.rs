@@ -8,12 +8,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::addition::Added;
-use crate::format::Format;
 use crate::mapping::NamespaceMap;
 use crate::names::GROUP_CLUSTER;
 use crate::part::Part;
 use crate::refusal::some_of;
-use crate::risk::{AcceptedRisks, Risk};
+use crate::risk::AcceptedRisks;
 use crate::{GroupKind, Key};
 
 /// How many Clusters, or parts, are named in a line.
@@ -58,97 +57,41 @@ impl fmt::Display for ClusterName {
     }
 }
 
-/// What to move, and which risks the user accepts.
+/// What to move, and which risks the user accepts. The format of a record, or of a saved plan, includes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", from = "ReadScope")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scope {
-    /// The version of this format.
-    pub format: Format<2>,
     /// Which namespaces.
     pub namespaces: Namespaces,
     /// `--cluster`: in these namespaces, only these Clusters and what they need; if empty, everything.
+    #[serde(default)]
     pub clusters: BTreeSet<ClusterName>,
     /// `--exclude`: objects that stay.
+    #[serde(default)]
     pub exclude: BTreeSet<Part>,
     /// `--also-copy`: objects that no rule selects, to be copied and kept.
-    pub carry: BTreeSet<Part>,
-    /// `--with-manifest`: objects that the target is to have beside the copies, by their names there. Files have the objects themselves.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub added: BTreeSet<Added>,
+    #[serde(default)]
+    pub also_copy: BTreeSet<Part>,
+    /// `--with-manifest`: objects to create in the target next to the copies, by their names there. The manifests have their content.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub from_manifests: BTreeSet<Added>,
     /// `--map-namespace`: namespaces that have another name in the target.
-    #[serde(skip_serializing_if = "NamespaceMap::is_empty")]
+    #[serde(default, skip_serializing_if = "NamespaceMap::is_empty")]
     pub namespace_map: NamespaceMap,
     /// `--accept`: risks of the choice of objects.
-    #[serde(skip_serializing_if = "AcceptedRisks::is_empty")]
+    #[serde(default, skip_serializing_if = "AcceptedRisks::is_empty")]
     pub accept: AcceptedRisks,
-}
-
-/// A scope in this format or in format 1, which has a field for each risk.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ReadScope {
-    #[serde(default)]
-    format: Format<2>,
-    namespaces: Namespaces,
-    #[serde(default)]
-    clusters: BTreeSet<ClusterName>,
-    #[serde(default)]
-    exclude: BTreeSet<Part>,
-    #[serde(default)]
-    carry: BTreeSet<Part>,
-    #[serde(default)]
-    added: BTreeSet<Added>,
-    #[serde(default)]
-    namespace_map: NamespaceMap,
-    #[serde(default)]
-    accept: AcceptedRisks,
-    #[serde(default)]
-    drop_owners: BTreeSet<GroupKind>,
-    #[serde(default)]
-    accept_loss: BTreeSet<GroupKind>,
-    #[serde(default)]
-    without_plugin_for: BTreeSet<GroupKind>,
-    #[serde(default)]
-    accept_shared: BTreeSet<GroupKind>,
-    #[serde(default)]
-    accept_old_namespace: BTreeSet<GroupKind>,
-    #[serde(default)]
-    move_paused: bool,
-    #[serde(default)]
-    accept_unprovisioned: bool,
-    #[serde(default)]
-    source_is_off: bool,
-}
-
-impl From<ReadScope> for Scope {
-    fn from(read: ReadScope) -> Self {
-        let mut accept = read.accept;
-        accept.insert_kinds(Risk::OwnerDropped, read.drop_owners);
-        accept.insert_kinds(Risk::DependentsLost, read.accept_loss);
-        accept.insert_kinds(Risk::NoPlugin, read.without_plugin_for);
-        accept.insert_kinds(Risk::Shared, read.accept_shared);
-        accept.insert_kinds(Risk::OldNamespace, read.accept_old_namespace);
-        let plain = [
-            (Risk::AlreadyPaused, read.move_paused),
-            (Risk::Unprovisioned, read.accept_unprovisioned),
-            (Risk::SourceMayRun, read.source_is_off),
-        ];
-        plain.into_iter().filter(|(_, accepted)| *accepted).for_each(|(risk, _)| accept.insert(risk));
-        let ReadScope { format, namespaces, clusters, exclude, carry, added, namespace_map, .. } = read;
-        Self { format, namespaces, clusters, exclude, carry, added, namespace_map, accept }
-    }
 }
 
 impl Scope {
     /// A scope that accepts no danger.
     pub fn new(namespaces: Namespaces) -> Self {
         Self {
-            format: Format,
             namespaces,
             clusters: BTreeSet::new(),
             exclude: BTreeSet::new(),
-            carry: BTreeSet::new(),
-            added: BTreeSet::new(),
+            also_copy: BTreeSet::new(),
+            from_manifests: BTreeSet::new(),
             namespace_map: NamespaceMap::default(),
             accept: AcceptedRisks::default(),
         }
@@ -189,13 +132,13 @@ impl fmt::Display for Scope {
         if !self.namespace_map.is_empty() {
             write!(f, " ({} in the target)", self.namespace_map)?;
         }
-        for (parts, how) in [(&self.exclude, " without"), (&self.carry, ", carrying")] {
+        for (parts, how) in [(&self.exclude, " without"), (&self.also_copy, ", carrying")] {
             if !parts.is_empty() {
                 write!(f, "{how} {}", some_of(&parts.iter().collect::<Vec<_>>(), SHOWN))?;
             }
         }
-        if !self.added.is_empty() {
-            let added: Vec<Part> = self.added.iter().map(|added| Part::one(&added.object)).collect();
+        if !self.from_manifests.is_empty() {
+            let added: Vec<Part> = self.from_manifests.iter().map(|added| Part::one(&added.object)).collect();
             write!(f, ", adding {}", some_of(&added, SHOWN))?;
         }
         Ok(())
@@ -206,6 +149,7 @@ impl fmt::Display for Scope {
 mod tests {
     use super::*;
     use crate::Uid;
+    use crate::risk::Risk;
 
     #[test]
     fn one_namespace_includes_itself_and_what_is_cluster_scoped() {
@@ -232,42 +176,21 @@ mod tests {
             scope.to_string(),
             "Clusters ns/a and ns/b (ns as prod, x as y in the target) without K.g"
         );
-        scope.carry.insert(Part::all(GroupKind::new("", "Secret")));
+        scope.also_copy.insert(Part::all(GroupKind::new("", "Secret")));
         let text = "Clusters ns/a and ns/b (ns as prod, x as y in the target) without K.g, carrying Secret";
         assert_eq!(scope.to_string(), text);
         let (object, uid) = (crate::testing::key("ConfigMap ns/bom"), Uid("added-1".into()));
-        scope.added.insert(Added { object, uid });
+        scope.from_manifests.insert(Added { object, uid });
         assert_eq!(scope.to_string(), format!("{text}, adding ConfigMap/ns/bom"));
     }
 
     /// An older version that knows no Clusters must not take it for a move of everything.
     #[test]
-    fn an_older_scope_names_no_parts_and_an_unknown_field_is_refused() {
+    fn scopes_with_unknown_fields_are_refused() {
         let mut scope = serde_json::to_value(Scope::new(Namespaces::All)).unwrap();
-        for newer in ["clusters", "exclude", "carry"] {
-            scope.as_object_mut().unwrap().remove(newer).unwrap();
-        }
         assert_eq!(serde_json::from_value::<Scope>(scope.clone()).unwrap(), Scope::new(Namespaces::All));
         scope["machines"] = serde_json::json!([]);
         assert!(serde_json::from_value::<Scope>(scope).is_err());
-    }
-
-    #[test]
-    fn each_risk_had_a_field_in_format_1() {
-        let kinds = serde_json::json!([{"group": "g", "kind": "K"}]);
-        let old = serde_json::json!({
-            "format": 1, "namespaces": "all", "dropOwners": kinds, "acceptLoss": kinds, "withoutPluginFor": kinds,
-            "acceptShared": kinds, "acceptOldNamespace": kinds, "movePaused": true, "acceptUnprovisioned": true,
-            "sourceIsOff": true,
-        });
-        let read: Scope = serde_json::from_value(old).unwrap();
-        assert!(
-            read.accept
-                .iter()
-                .map(|(risk, _)| risk)
-                .eq(Risk::ALL.into_iter().filter(|risk| risk.is_of_scope()))
-        );
-        assert!(read.accept.iter().all(|(risk, kinds)| kinds.len() == usize::from(risk.takes_kinds())));
     }
 
     #[test]
@@ -276,9 +199,9 @@ mod tests {
         scope.accept.insert_kind(Risk::OwnerDropped, GroupKind::new("g", "K"));
         scope.clusters.insert(ClusterName::new("a", "c"));
         scope.exclude.insert(Part::one(&crate::testing::key("Secret a/b")));
-        scope.carry.insert(Part::one(&crate::testing::key("Identity i")));
+        scope.also_copy.insert(Part::one(&crate::testing::key("Identity i")));
         let object = crate::testing::key("Secret a/added");
-        scope.added.insert(Added { object, uid: Uid("added-1".into()) });
+        scope.from_manifests.insert(Added { object, uid: Uid("added-1".into()) });
         let text = serde_json::to_string(&scope).unwrap();
         assert_eq!(serde_json::from_str::<Scope>(&text).unwrap(), scope);
     }

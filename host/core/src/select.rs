@@ -60,7 +60,7 @@ pub(crate) fn select(
         let without = all(BTreeSet::new(), &mut Vec::new());
         selection.refusals.extend(exclude::refusals(inventory, graph, scope, &without, &selection));
     }
-    if !scope.carry.is_empty() {
+    if !scope.also_copy.is_empty() {
         carry::carry(inventory, graph, scope, relations, &mut selection, notes);
     }
     selection

@@ -185,7 +185,7 @@ impl Case {
 
     /// `--also-copy`: kinds, or objects.
     pub(crate) fn carry(mut self, texts: &[&str]) -> Self {
-        self.scope.carry.extend(texts.iter().map(|text| part(text)));
+        self.scope.also_copy.extend(texts.iter().map(|text| part(text)));
         self
     }
 
@@ -255,7 +255,7 @@ impl Case {
             let namespace = object.meta.namespace.as_deref();
             let mut reaches = self.relations.reaches.values().flatten();
             let looked_for = is_looked_for(&object.kind, namespace, &self.scope);
-            let carried = covered(&self.scope.carry, object);
+            let carried = covered(&self.scope.also_copy, object);
             !looked_for && (carried || reaches.any(|reach| reach.covers(&object.kind.group_kind, namespace)))
                 || carried && !object.kind.takes_part()
         };
@@ -309,7 +309,7 @@ pub(crate) fn render(plan: &Plan) -> String {
     for step in &plan.steps {
         let what = match &step.fate {
             Fate::Move => format!("move {} ({})", step.key, step.why),
-            Fate::Add => format!("add {} ({})", step.key, step.why),
+            Fate::FromManifest => format!("add {} ({})", step.key, step.why),
             Fate::Keep(reason) => format!("keep {} ({}; {reason})", step.key, step.why),
         };
         out.push_str(&what);

@@ -46,7 +46,7 @@ const AWAITED: usize = 100;
 #[serde(tag = "event", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Event {
     /// A side is being read, before the first phase.
-    Looking {
+    Reading {
         /// Which.
         side: Side,
     },

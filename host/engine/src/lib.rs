@@ -47,7 +47,7 @@ pub use outcome::advice::{Files, KnownSides, OneRecord, Situation, Why};
 pub use outcome::change_counts::Counts;
 pub use outcome::failure::{Exit, Failure, Held, Lines};
 pub use outcome::one_sided::OneSidedMove;
-pub use outcome::report::{LockStatus, Report, Status, WaitingCopies};
+pub use outcome::report::{LeaseStatus, Report, Status, WaitingCopies};
 pub use outcome::stop::{Next, Stop};
 pub use outcome::under_way::MoveStatus;
 pub use phases::rollback::RolledBack;

@@ -46,9 +46,9 @@ pub struct Options {
     pub pause_timeout: Duration,
     /// How long plugins' checks may make the move wait.
     pub check_timeout: Duration,
-    /// How long to wait for the target's controllers after the resume.
+    /// Limit of the wait for the target's controllers to take over.
     pub takeover_timeout: Duration,
-    /// The most held objects to release at once, after waves of one, two, four, … succeeded. At least one.
+    /// Maximum number of held objects that are unpaused together, after batches of one, two, four, … succeeded. At least one.
     pub unpause_batch: usize,
     /// Stop once the target has taken over, before anything is deleted from the source.
     pub stop_before_release: bool,
@@ -70,10 +70,24 @@ pub struct Options {
     /// The side on which nothing is changed outside of the namespace that moves: who asks for the move has no say there.
     pub confined: Option<Side>,
     /// Once the move is committed, the target may finish it while the source is away ([`crate::run::finish_alone`]).
-    pub seal: bool,
+    pub finish_alone: bool,
 }
 
+/// Flags and the fields of Pivots have these defaults and maxima.
 impl Options {
+    /// Default limit of the wait for the source's controllers to acknowledge the pause.
+    pub const PAUSE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+    /// Default limit of the wait for plugins' checks.
+    pub const CHECK_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+    /// Default limit of the wait for the target's controllers to take over.
+    pub const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+    /// Maximum of these limits.
+    pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+    /// Default number of held objects that are unpaused together.
+    pub const UNPAUSE_BATCH: u8 = 8;
+    /// Maximum of that number.
+    pub const MAX_UNPAUSE_BATCH: u8 = 64;
+
     /// The defaults for a scope.
     pub fn new(scope: Scope) -> Self {
         Self {
@@ -86,10 +100,10 @@ impl Options {
             asked_by: None,
             record_namespace: "kube-system".into(),
             dry_run: DryRun::Off,
-            pause_timeout: Duration::from_secs(300),
-            check_timeout: Duration::from_secs(600),
-            takeover_timeout: Duration::from_secs(600),
-            unpause_batch: 8,
+            pause_timeout: Self::PAUSE_TIMEOUT,
+            check_timeout: Self::CHECK_TIMEOUT,
+            takeover_timeout: Self::TAKEOVER_TIMEOUT,
+            unpause_batch: Self::UNPAUSE_BATCH.into(),
             stop_before_release: false,
             break_lease: false,
             without_source: false,
@@ -99,14 +113,14 @@ impl Options {
             handover: false,
             imported: false,
             confined: None,
-            seal: false,
+            finish_alone: false,
         }
     }
 
     /// The same, as an approved plan has it.
     pub fn approved(mut self, plan: SavedPlan) -> Self {
         let Decisions { scope, accept, handover } = plan.decisions.clone();
-        self.scope = Scope { added: self.scope.added, ..scope };
+        self.scope = Scope { from_manifests: self.scope.from_manifests, ..scope };
         // A run that resumes the move may have decided more.
         self.accept.extend(accept);
         self.handover |= handover;
@@ -127,7 +141,7 @@ impl Options {
 
     /// The same, adding these objects.
     pub fn adding(mut self, added: Vec<Addition>) -> Self {
-        self.scope.added = added.iter().map(|addition| addition.named().clone()).collect();
+        self.scope.from_manifests = added.iter().map(|addition| addition.named().clone()).collect();
         self.added = added.into();
         self
     }

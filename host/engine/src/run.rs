@@ -137,7 +137,7 @@ pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
 
 /// Reads the source with the requested scope.
 async fn first_reading(setup: &Setup, opened: &Opened) -> Result<FirstReading, Failure> {
-    setup.watcher.event(Event::Looking { side: Side::Source });
+    setup.watcher.event(Event::Reading { side: Side::Source });
     let wishes = async { Ok(planning::wishes(&setup.loaded().await?)) };
     let scope = &setup.options.scope;
     let target = opened.sides.target.clone().mapped(&scope.namespace_map);
@@ -198,7 +198,7 @@ impl Command {
         let (record, options) = (&active.journal.record, &active.job.options);
         let (id, begun) = (&record.move_id, record.handover.is_some());
         let why = match (record.handed_over(), self) {
-            (Some(_), _) if record.is_withdrawn() => {
+            (Some(_), _) if record.is_being_rolled_back() => {
                 format!("move {id} is being rolled back, and can't be continued")
             }
             (Some(_), Self::Resume) if options.imported && active.job.target.can().has_controllers => {
@@ -285,7 +285,7 @@ async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
         handover::not_imported(job, &active.journal, contents).await?;
     }
     // A cluster that has nothing of them proves nothing: the files may have been imported into another one.
-    match job.options.accept.contains(Risk::MaybeImported) || record.is_withdrawn() {
+    match job.options.accept.contains(Risk::MaybeImported) || record.is_being_rolled_back() {
         true => Ok(()),
         false => Err(Failure::MayBeImported { move_id: record.move_id.clone() }),
     }
@@ -437,7 +437,7 @@ async fn ready(
 
 /// The locks for everything that earlier runs of a move may have worked in.
 fn touched(record: &Record, opened: &Opened, options: &Options) -> BTreeSet<Lock> {
-    let touched = record.touched.iter().filter(|namespace| options.works_in(Some(namespace)));
+    let touched = record.copied_namespaces.iter().filter(|namespace| options.works_in(Some(namespace)));
     let mut touched: BTreeSet<Lock> = touched.cloned().map(Lock::Namespace).collect();
     let cluster_scoped = |gk| opened.kinds.source.get(gk).is_some_and(|kind| !kind.namespaced);
     if options.works_in(None) && record.kinds.iter().any(cluster_scoped) {

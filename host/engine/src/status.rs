@@ -14,7 +14,7 @@ use pivot_places::PlaceError;
 use crate::leftover;
 use crate::options::Options;
 use crate::outcome::failure::Failure;
-use crate::outcome::report::{LockStatus, Status, WaitingCopies};
+use crate::outcome::report::{LeaseStatus, Status, WaitingCopies};
 use crate::outcome::under_way::MoveStatus;
 use crate::requests::listing;
 use crate::requests::side_by_side::LISTS;
@@ -50,7 +50,7 @@ pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
     };
     Ok(Status {
         moves,
-        locks: locks(&opened).await?,
+        leases: read_leases(&opened).await?,
         silent,
         missing: None,
         waiting_copies: Vec::new(),
@@ -83,7 +83,7 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
     waiting_copies.retain(|copies| moves.iter().all(|one| one.record.move_id != copies.move_id));
     Ok(Status {
         moves,
-        locks: locks(&opened).await?,
+        leases: read_leases(&opened).await?,
         silent: None,
         missing: Some(missing),
         waiting_copies,
@@ -152,7 +152,7 @@ fn move_status(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
     Some(MoveStatus { decides, record, elsewhere, orphaned, asked, one_sided, missing })
 }
 
-async fn locks(opened: &Opened) -> Result<Vec<LockStatus>, Failure> {
+async fn read_leases(opened: &Opened) -> Result<Vec<LeaseStatus>, Failure> {
     let Some(leases) = opened.leases() else { return Ok(Vec::new()) };
     let all = match leases.all().await {
         // A user without permission to list them still sees the moves.
@@ -160,7 +160,7 @@ async fn locks(opened: &Opened) -> Result<Vec<LockStatus>, Failure> {
         other => other?,
     };
     let ago = |renewed: Timestamp| Timestamp::now().duration_since(renewed).as_secs().try_into().unwrap_or(0);
-    let status = |seen: Seen| LockStatus {
+    let status = |seen: Seen| LeaseStatus {
         // What a run that ended left says nothing of one that is alive.
         renewed_seconds_ago: seen.renewed.filter(|_| !seen.holder.is_empty()).map(ago),
         name: seen.name,

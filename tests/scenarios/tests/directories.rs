@@ -38,7 +38,7 @@ async fn restore(server: &Server, dir: &Path, flags: &[&str]) {
     assert_eq!(report["outcome"], "Copied");
     let status = host.run(&["status"]).await.unwrap().done().unwrap();
     assert_eq!(
-        (status["moves"].as_array().map(Vec::len), status["locks"].as_array().map(Vec::len)),
+        (status["moves"].as_array().map(Vec::len), status["leases"].as_array().map(Vec::len)),
         (Some(0), Some(0))
     );
 }

@@ -162,7 +162,7 @@ async fn looked_at(host: &Host, namespaces: &[&str]) {
     let moving: Vec<&str> =
         moves.iter().map(|(_, namespace)| &**namespace).collect::<BTreeSet<_>>().into_iter().collect();
     assert_eq!((moves.len(), moving), (8, namespaces.to_vec()));
-    let locks = status["locks"].as_array().unwrap();
+    let locks = status["leases"].as_array().unwrap();
     let held = locks.iter().filter(|lock| !lock["holder"].as_str().unwrap().is_empty());
     let held: BTreeSet<(String, String)> = held
         .map(|lock| {
@@ -218,7 +218,7 @@ async fn eight_moves_at_once_each_killed_once_and_resumed() {
     same(before, all(&stage.pair.target, &namespaces).await);
     assert!(all(&stage.pair.source, &namespaces).await.is_empty());
     let status = status(&wired.host).await;
-    assert_eq!((moves(&status).len(), status["locks"].as_array().unwrap().len()), (0, 0), "{status}");
+    assert_eq!((moves(&status).len(), status["leases"].as_array().unwrap().len()), (0, 0), "{status}");
     assert_eq!(status["finished"].as_array().unwrap().len(), lots.len(), "{status}");
     stage.tidy(&namespaces).await;
     clean(observer, &Rules::new()).await;

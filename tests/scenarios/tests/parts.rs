@@ -132,8 +132,8 @@ async fn what_is_carried_along_is_on_both_sides_there_and_back() {
         |more: &[&'static str]| [&["move", "-n", NAMESPACE][..], &flags, more, &WITHOUT_PLUGIN].concat();
 
     for (more, expected) in [
-        ("Policy.example.org/shop/strikt", "carried-missing"),
-        ("Machine.cluster.x-k8s.io/vault/c-0", "carried-missing"),
+        ("Policy.example.org/shop/strikt", "also-copied-missing"),
+        ("Machine.cluster.x-k8s.io/vault/c-0", "also-copied-missing"),
         ("Policy.example.org/shop/below", "owner-outside"),
     ] {
         let more = if expected == "owner-outside" {
@@ -218,7 +218,7 @@ async fn what_is_added_is_in_the_target_and_a_rollback_removes_it() {
     let unserved = file("unserved.yaml", &installed().replace("example.org/v1", "example.org/v9"));
     let mistyped = file("mistyped.yaml", &installed().replace("name: extra", "name: exrta"));
     for (file, expected) in
-        [(odd, "create-refused"), (unserved, "added-kind-missing"), (mistyped, "added-namespace")]
+        [(odd, "create-refused"), (unserved, "manifest-kind-missing"), (mistyped, "manifest-namespace")]
     {
         let refused = run(&command(&file)).await.ends_with(3).unwrap().document().unwrap();
         let refusals = refused["refusals"].as_array().unwrap();
@@ -249,7 +249,7 @@ async fn what_is_added_is_in_the_target_and_a_rollback_removes_it() {
 
     wired.target.faults().remove(rule);
     let report = run(&command(&good)).await.done().unwrap();
-    assert_eq!((&report["outcome"], &report["added"]["Secret"]), (&json!("Moved"), &json!(1)));
+    assert_eq!((&report["outcome"], &report["fromManifests"]["Secret"]), (&json!("Moved"), &json!(1)));
     stage.tidy(&both).await;
     assert!(all(source, &both).await.is_empty());
     let there = all(target, &both).await;

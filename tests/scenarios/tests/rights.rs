@@ -115,7 +115,7 @@ async fn users_with_limited_permissions() {
     // A user without permission to delete has to leave the lease behind, but released.
     assert_eq!(state::belongings(source).await.unwrap(), ["Lease kube-system/pivot-host.ns.shop"]);
     let status = stage.host.run(&["status"]).await.unwrap().done().unwrap();
-    assert_eq!(status["locks"], json!([{ "name": "pivot-host.ns.shop", "holder": "" }]), "{status}");
+    assert_eq!(status["leases"], json!([{ "name": "pivot-host.ns.shop", "holder": "" }]), "{status}");
 }
 
 /// Everything in one go, for both sides, before anyone has granted anything.

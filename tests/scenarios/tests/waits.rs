@@ -73,7 +73,7 @@ async fn waits_end_when_they_should() {
     assert!(second.stderr.contains("pivot-host status"), "{}", second.stderr);
     let status = wired.host.run(&["status"]).await.unwrap().done().unwrap();
     assert_eq!(status["moves"][0]["record"]["phase"], "Paused");
-    let lock = &status["locks"][0];
+    let lock = &status["leases"][0];
     assert_eq!(lock["name"], "pivot-host.ns.shop");
     assert!(lock["holder"].as_str().is_some_and(|holder| !holder.is_empty()), "{status}");
     assert_eq!(lock["moveId"], status["moves"][0]["record"]["moveId"]);

@@ -28,7 +28,7 @@ use super::risks::{self, accepted_risks, read_risks};
 use super::service::{AgentManifests, AgentVerb, ControllerManifests, ControllerVerb};
 use super::side::OneSide;
 use super::usage::{Result, usage};
-use super::values::{duration, namespace_map};
+use super::values::{duration, namespace_map, timeout};
 use super::workload::Within;
 use crate::operator;
 use crate::private_file::has_form;
@@ -459,13 +459,12 @@ fn moving(connection: Connection, selection: Selection, handover: bool, dry_run:
     let (of_scope, accept) = accept.split_scope();
     // The namespace is filled in when the kubeconfig is read.
     let scope = Scope {
-        format: Default::default(),
         namespaces: Namespaces::All,
         clusters: Default::default(),
         exclude: parts("--exclude", &exclude)?,
-        carry: parts("--also-copy", &also_copy)?,
+        also_copy: parts("--also-copy", &also_copy)?,
         // Filled in when the files are read.
-        added: Default::default(),
+        from_manifests: Default::default(),
         namespace_map: namespace_map(&map_namespace, &connection.from.record_namespace)?,
         accept: of_scope,
     };
@@ -581,7 +580,7 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
 fn waiting(options: Options, Waits { pauses, takeover }: &Waits) -> Result<Options> {
     let TakeoverWaits { takeover_timeout, unpause_batch, stop_before } = takeover;
     Ok(Options {
-        takeover_timeout: duration("--takeover-timeout", takeover_timeout)?,
+        takeover_timeout: timeout("--takeover-timeout", takeover_timeout)?,
         unpause_batch: usize::from(*unpause_batch),
         stop_before_release: *stop_before == Some(StopStep::Release),
         ..wait_before_takeover(options, pauses)?
@@ -591,8 +590,8 @@ fn waiting(options: Options, Waits { pauses, takeover }: &Waits) -> Result<Optio
 fn wait_before_takeover(options: Options, pauses: &PauseWaits) -> Result<Options> {
     let PauseWaits { pause_timeout, check_timeout } = pauses;
     Ok(Options {
-        pause_timeout: duration("--pause-timeout", pause_timeout)?,
-        check_timeout: duration("--check-timeout", check_timeout)?,
+        pause_timeout: timeout("--pause-timeout", pause_timeout)?,
+        check_timeout: timeout("--check-timeout", check_timeout)?,
         ..options
     })
 }

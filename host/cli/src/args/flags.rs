@@ -6,12 +6,14 @@ use clap::builder::PossibleValue;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
 use pivot_core::risk::Risk;
+use pivot_engine::Options;
 
 use super::plugins::{PluginVerb, Signing, With};
 use super::protection::Protection;
 use super::risks::{self, RiskParser};
 use super::service::{AgentManifests, AgentVerb, ControllerManifests, ControllerVerb};
 use super::side::OneSide;
+use super::values::format_duration;
 
 /// Move Cluster API objects between management clusters, safely and resumably.
 #[derive(Debug, Parser)]
@@ -374,10 +376,10 @@ pub(crate) struct Waits {
 #[command(next_help_heading = "Waiting")]
 pub(crate) struct PauseWaits {
     /// How long to wait for the source's controllers to acknowledge the pause, and for block-move
-    #[arg(long, value_name = "DURATION", default_value = "5m")]
+    #[arg(long, value_name = "DURATION", default_value_t = format_duration(Options::PAUSE_TIMEOUT))]
     pub(crate) pause_timeout: String,
     /// How long to wait for plugin checks
-    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    #[arg(long, value_name = "DURATION", default_value_t = format_duration(Options::CHECK_TIMEOUT))]
     pub(crate) check_timeout: String,
 }
 
@@ -386,11 +388,11 @@ pub(crate) struct PauseWaits {
 #[command(next_help_heading = "Waiting")]
 pub(crate) struct TakeoverWaits {
     /// How long to wait for the target's controllers to take over
-    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    #[arg(long, value_name = "DURATION", default_value_t = format_duration(Options::TAKEOVER_TIMEOUT))]
     pub(crate) takeover_timeout: String,
     /// How many held objects, such as hosts, to release at once at most: first one, then two, four, and so on while all goes
     /// well
-    #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = Options::UNPAUSE_BATCH, value_parser = clap::value_parser!(u8).range(1..=i64::from(Options::MAX_UNPAUSE_BATCH)))]
     pub(crate) unpause_batch: u8,
     /// Stop once the target has taken over, while the source still has everything: back the target up, then `resume`
     #[arg(long, value_enum, value_name = "STEP")]

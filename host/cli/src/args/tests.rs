@@ -5,6 +5,7 @@ mod help;
 mod kubectl;
 mod manual;
 mod pages;
+mod pivots;
 mod risks;
 mod service;
 
@@ -201,7 +202,7 @@ fn parts_are_kinds_or_objects() {
     assert!(parsed("pivot-host rollback --to-kubeconfig b --with-manifest bom.yaml").is_err());
     let carried =
         choices("pivot-host move --to-kubeconfig b --also-copy ConfigMap/ns/bom --also-copy Secret");
-    let carried: Vec<_> = carried.options(None).scope.carry.iter().map(ToString::to_string).collect();
+    let carried: Vec<_> = carried.options(None).scope.also_copy.iter().map(ToString::to_string).collect();
     assert_eq!(carried, ["ConfigMap/ns/bom", "Secret"]);
     refused(
         "pivot-host move --to-kubeconfig b --also-copy secrets",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pivot_core::mapping::NamespaceMap;
+use pivot_engine::Options;
 
 use super::usage::{Result, usage};
 
@@ -15,6 +16,24 @@ pub(super) fn duration(flag: &str, text: &str) -> Result<Duration> {
     match parsed {
         Some(duration) => Ok(duration),
         None => usage(format!("{flag} {text:?} is not a duration; write 90s, 5m or 1h30m")),
+    }
+}
+
+/// Parses the limit of a wait, which has the same maximum as in a Pivot.
+pub(super) fn timeout(flag: &str, text: &str) -> Result<Duration> {
+    let limit = duration(flag, text)?;
+    if limit > Options::MAX_TIMEOUT {
+        return usage(format!("{flag} {text:?} is longer than {}", format_duration(Options::MAX_TIMEOUT)));
+    }
+    Ok(limit)
+}
+
+/// Writes a duration of whole hours, minutes or seconds as users type it.
+pub(super) fn format_duration(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds if seconds % 3_600 == 0 => format!("{}h", seconds / 3_600),
+        seconds if seconds % 60 == 0 => format!("{}m", seconds / 60),
+        seconds => format!("{seconds}s"),
     }
 }
 

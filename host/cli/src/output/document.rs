@@ -11,7 +11,7 @@ use pivot_core::remedy::Remedy;
 use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{
-    Awaited, Exit, Failure, Held, Leftover, LockStatus, MoveStatus, Report, Status, Stop, Summary, Verb,
+    Awaited, Exit, Failure, Held, LeaseStatus, Leftover, MoveStatus, Report, Status, Stop, Summary, Verb,
     WaitingCopies,
 };
 use serde::Serialize;
@@ -137,7 +137,7 @@ pub(crate) struct ReportDocument {
     kept: BTreeMap<String, usize>,
     /// Objects that the user added, in the target only.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    added: BTreeMap<String, usize>,
+    from_manifests: BTreeMap<String, usize>,
     /// Kinds for which no target controller was seen taking over.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unverified: Vec<String>,
@@ -189,7 +189,7 @@ impl ReportDocument {
             move_id: Some(move_id.clone()),
             moved: named(&done.moved),
             kept: named(&done.kept),
-            added: named(&done.added),
+            from_manifests: named(&done.added),
             unverified: done.unverified.iter().map(ToString::to_string).collect(),
             phases: phase_times(times),
             ..Self::between(source, target)
@@ -241,7 +241,7 @@ pub(crate) struct StatusDocument<'a> {
     target: Option<&'a str>,
     under_way: bool,
     moves: Vec<MoveDocument<'a>>,
-    locks: &'a [LockStatus],
+    leases: &'a [LeaseStatus],
     /// The side that doesn't answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent: Option<Side>,
@@ -289,14 +289,14 @@ impl<'a> StatusDocument<'a> {
         (source, target): (&'a str, &'a str),
         next: &'a [Vec<String>],
     ) -> Document<Self> {
-        let Status { moves, locks, silent, missing, waiting_copies, finished, rolled_back, left } = status;
+        let Status { moves, leases, silent, missing, waiting_copies, finished, rolled_back, left } = status;
         let moves = moves.iter().zip(next).map(MoveDocument::from);
         let content = Self {
             source: Some(source).filter(|_| *missing != Some(Side::Source)),
             target: Some(target).filter(|_| *missing != Some(Side::Target)),
             under_way: !status.moves.is_empty(),
             moves: moves.collect(),
-            locks,
+            leases,
             silent: silent.as_ref().map(|(side, _)| *side),
             silent_because: silent.as_ref().map(|(_, why)| why.as_str()),
             waiting_copies,

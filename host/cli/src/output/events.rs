@@ -47,7 +47,7 @@ pub(super) fn level(event: &Event) -> Level {
 pub(super) fn shown(event: &Event, verbose: bool) -> bool {
     match event {
         Event::Finding { severity: Severity::Stop, .. } => false,
-        Event::Object { .. } | Event::Throttled { .. } | Event::Lease { state: LeaseState::Taken, .. } => {
+        Event::Object { .. } | Event::Throttled { .. } | Event::Lease { state: LeaseState::Acquired, .. } => {
             verbose
         }
         _ => true,
@@ -57,7 +57,7 @@ pub(super) fn shown(event: &Event, verbose: bool) -> bool {
 /// The text of an event. It doesn't label a warning as such: the functions that write it do.
 pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
     match event {
-        Event::Looking { side } => format!("reading the {side}"),
+        Event::Reading { side } => format!("reading the {side}"),
         Event::Planned { summary, .. } => headed("Planned", &head(summary, source, target)),
         Event::Accepted { code, kinds } => {
             let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", some_of(kinds, 8)) };
@@ -93,25 +93,25 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
             format!("waiting for the {side}, {place}: no answer for {seconds}s")
         }
         Event::Retrying { side, error, .. } => {
-            format!("the {side} does not take a request; trying again ({error})")
+            format!("the {side} isn't accepting requests; retrying ({error})")
         }
         Event::Throttled { side, requests, .. } => {
-            format!("the {side} asks for fewer requests ({requests} turned away so far)")
+            format!("the {side} asks for fewer requests ({requests} rejected so far)")
         }
-        Event::Lease { side, object, holder, state: LeaseState::Taken, .. } => {
-            format!("took {object} in the {side} as {holder}")
+        Event::Lease { side, object, holder, state: LeaseState::Acquired, .. } => {
+            format!("acquired {object} in the {side} as {holder}")
         }
         Event::Lease { holder, state: LeaseState::Waiting, seconds_left, renewed, .. } => {
             let left = seconds_left.map(|left| format!(", {left}s left")).unwrap_or_default();
             let renewed =
                 renewed.as_ref().map(|renewed| format!(", renewed last at {renewed}")).unwrap_or_default();
             format!(
-                "waiting{left}: another run ({holder}) holds the lease{renewed}; without a renewal by then it counts as dead"
+                "waiting{left}: another run ({holder}) holds the lease{renewed}; if it isn't renewed by then, that run counts as dead"
             )
         }
-        Event::Lease { object, state: LeaseState::TakenOver, seconds_left, .. } => {
+        Event::Lease { object, state: LeaseState::Broken, seconds_left, .. } => {
             let left = seconds_left.map(|left| format!(", {left}s left")).unwrap_or_default();
-            format!("waiting{left}: the run that held {object} must have noticed that it was taken over")
+            format!("waiting{left}: the run that held {object} must notice that its lease was broken")
         }
     }
 }
@@ -188,7 +188,7 @@ fn json_line(level: Level, mut fields: Map<String, Value>, message: &str) -> Str
 
 /// One sentence: how many objects, how many of them Clusters and ClusterClasses, from where to where.
 pub(super) fn head(summary: &Summary, source: &str, target: &str) -> String {
-    let Summary { objects, kept, added, clusters, cluster_classes, .. } = *summary;
+    let Summary { objects, kept, from_manifests, clusters, cluster_classes, .. } = *summary;
     let mut of_them = Vec::new();
     for (number, what) in [(clusters, "Cluster"), (cluster_classes, "ClusterClass")] {
         if number > 0 {
@@ -197,7 +197,10 @@ pub(super) fn head(summary: &Summary, source: &str, target: &str) -> String {
     }
     let of_them = if of_them.is_empty() { String::new() } else { format!(" ({})", of_them.join(", ")) };
     let kept = if kept == 0 { String::new() } else { format!(", {kept} of them kept in the source too") };
-    let added = if added == 0 { String::new() } else { format!(", {added} of them added") };
+    let added = match from_manifests {
+        0 => String::new(),
+        some => format!(", {some} of them added"),
+    };
     format!("{}{of_them}{kept}{added}, from {source} to {target}", count(objects, "object"))
 }
 
@@ -232,10 +235,10 @@ pub(super) fn done(verb: Verb) -> &'static str {
         Verb::Created => "created",
         Verb::Updated => "updated",
         Verb::Used => "used",
-        Verb::Resumed => "resumed",
-        Verb::Kept => "kept and resumed",
+        Verb::Unpaused => "unpaused",
+        Verb::Kept => "kept and unpaused",
         Verb::Deleted => "deleted",
-        Verb::Settled => "unpaused",
+        Verb::UnpausedHeld => "unpaused",
         Verb::Removed => "removed",
     }
 }

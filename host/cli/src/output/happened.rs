@@ -201,7 +201,7 @@ impl Seen {
             Event::Lease { holder, state: LeaseState::Waiting, .. } => {
                 self.wait(at, Awaiting::Lease, vec![format!("the lease of another run ({holder})")], 0);
             }
-            Event::Lease { object, state: LeaseState::TakenOver, .. } => {
+            Event::Lease { object, state: LeaseState::Broken, .. } => {
                 let what = format!("the run that held {object} to notice that it was taken over");
                 self.wait(at, Awaiting::Lease, vec![what], 0);
             }
@@ -211,9 +211,9 @@ impl Seen {
             }
             Event::Note { code, object, text } => self.said(at, false, code, object, text),
             Event::Warning { code, object, text } => self.said(at, true, code, object, text),
-            Event::Looking { .. }
+            Event::Reading { .. }
             | Event::UnderWay { .. }
-            | Event::Lease { state: LeaseState::Taken, .. } => {}
+            | Event::Lease { state: LeaseState::Acquired, .. } => {}
         }
     }
 
@@ -225,7 +225,7 @@ impl Seen {
     /// An object's change belongs to the phase under way, unless it undoes one.
     fn object(&mut self, at: u64, verb: Verb, phase: Phase) {
         *self.ticks.entry(at / TICK).or_default() += 1;
-        let undoes = verb == Verb::Removed || (verb == Verb::Resumed && !phase.committed());
+        let undoes = verb == Verb::Removed || (verb == Verb::Unpaused && !phase.committed());
         let under_way = |one: &PhaseSeen| match undoes {
             true => one.state == PhaseState::Undone && one.phase == phase,
             false => one.state == PhaseState::Stopped,
@@ -317,13 +317,13 @@ mod tests {
                 // Of an earlier phase, but done while this one is under way.
                 (160, object("paused", "Paused")),
                 (200, object("removed", "Copied")),
-                (230, object("resumed", "Paused")),
-                (290, object("resumed", "Paused")),
+                (230, object("unpaused", "Paused")),
+                (290, object("unpaused", "Paused")),
             ],
             300,
         );
         expect![[r#"
-            [{"at":0,"changes":{"paused":1},"milliseconds":20,"objects":2,"phase":"Paused","state":"done"},{"at":20,"changes":{"created":1,"paused":1},"milliseconds":280,"objects":2,"phase":"Copied","state":"stopped"},{"at":200,"changes":{"removed":1},"milliseconds":0,"objects":1,"phase":"Copied","state":"undone"},{"at":230,"changes":{"resumed":2},"milliseconds":60,"objects":2,"phase":"Paused","state":"undone"}]"#]]
+            [{"at":0,"changes":{"paused":1},"milliseconds":20,"objects":2,"phase":"Paused","state":"done"},{"at":20,"changes":{"created":1,"paused":1},"milliseconds":280,"objects":2,"phase":"Copied","state":"stopped"},{"at":200,"changes":{"removed":1},"milliseconds":0,"objects":1,"phase":"Copied","state":"undone"},{"at":230,"changes":{"unpaused":2},"milliseconds":60,"objects":2,"phase":"Paused","state":"undone"}]"#]]
         .assert_eq(&serde_json::to_value(&seen.phases).unwrap().to_string());
         let rate = Rate::of(&seen.ticks, 300).unwrap();
         assert_eq!((rate.milliseconds, rate.changes), (100, vec![1, 2, 3, 0]));
@@ -340,7 +340,7 @@ mod tests {
             vec![
                 (0, asking.clone()),
                 (1000, asking),
-                (1500, json!({"event": "looking", "side": "source"})),
+                (1500, json!({"event": "reading", "side": "source"})),
                 (2000, waiting("a and b")),
                 (2500, object("paused", "Paused")),
                 (7000, waiting("b")),

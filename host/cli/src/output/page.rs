@@ -275,7 +275,7 @@ impl Words {
         let (fate, keep) = match fate {
             Fate::Move => ("move", -1),
             Fate::Keep(reason) => ("keep", self.of(reason)),
-            Fate::Add => ("add", -1),
+            Fate::FromManifest => ("add", -1),
         };
         let Key { group_kind, namespace, name } = key;
         let dropped =

@@ -97,9 +97,9 @@ fn own(phase: Phase) -> Option<Verb> {
         Phase::Checked | Phase::Committed => return None,
         Phase::Paused => Verb::Paused,
         Phase::Copied => Verb::Created,
-        Phase::Live => Verb::Resumed,
+        Phase::Live => Verb::Unpaused,
         Phase::Released => Verb::Deleted,
-        Phase::Settled => Verb::Settled,
+        Phase::Settled => Verb::UnpausedHeld,
     })
 }
 

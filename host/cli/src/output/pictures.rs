@@ -39,7 +39,7 @@ fn dot(plan: &Plan, (source, target): (&str, &str)) -> String {
             let look = match step.fate {
                 Fate::Move => "",
                 Fate::Keep(_) => ", peripheries=2",
-                Fate::Add => ", style=dashed",
+                Fate::FromManifest => ", style=dashed",
             };
             let alarm = if drawing.problems.contains_key(&step.key) { ", penwidth=4" } else { "" };
             let lines = drawing.lines(step, escaped_for_dot).join("\\n");
@@ -73,7 +73,7 @@ fn mermaid(plan: &Plan, (source, target): (&str, &str)) -> String {
             let (begin, end) = match step.fate {
                 Fate::Move => ("[", "]"),
                 Fate::Keep(_) => ("[[", "]]"),
-                Fate::Add => ("([", "])"),
+                Fate::FromManifest => ("([", "])"),
             };
             let lines = drawing.lines(step, escaped_for_mermaid).join("<br/>");
             push(&mut out, format_args!("    s{index}{begin}\"{lines}\"{end}\n"));
@@ -133,7 +133,7 @@ impl<'a> Drawing<'a> {
         match &step.fate {
             Fate::Move => {}
             Fate::Keep(_) => lines.push("kept in the source too".to_owned()),
-            Fate::Add => lines.push("added".to_owned()),
+            Fate::FromManifest => lines.push("added".to_owned()),
         }
         match self.problems.get(&step.key) {
             Some(1) => lines.push("! 1 problem".to_owned()),

@@ -108,7 +108,7 @@ fn kept(plan: &Plan) -> Text {
     let mut text = Text::default();
     let reason = |step: &Step| match &step.fate {
         Fate::Keep(reason) => reason.to_string(),
-        Fate::Move | Fate::Add => String::new(),
+        Fate::Move | Fate::FromManifest => String::new(),
     };
     let groups = groups(plan.kept(), |step| (Some(&step.key), vec![reason(step)]));
     if groups.is_empty() {

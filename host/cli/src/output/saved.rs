@@ -16,11 +16,13 @@ const FIELDS: usize = 4;
 
 /// A saved plan, with each object in the order of creation. With `all`, what stays is named, too.
 pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
-    let SavedPlan { by, made, source, target, decisions, plugins, steps, stays, notes, refusals, .. } = plan;
+    let SavedPlan {
+        made_by, made_at, source, target, decisions, plugins, steps, stays, notes, refusals, ..
+    } = plan;
     let mut text = Text::default();
     let to = target.as_ref().map_or("(no target)", |target| &target.label);
     text.strong("Plan:", format!("{}, from {} to {to}", decisions.scope, source.label));
-    text.line(format!("  made {made} by {by}, with pivot-host {}", plan.written_by));
+    text.line(format!("  made {made_at} by {made_by}, with pivot-host {}", plan.written_by));
     let pins: Vec<String> = plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
     text.line(format!("  plugins: {}", if pins.is_empty() { "none".to_owned() } else { pins.join(", ") }));
     let accepted =
@@ -75,7 +77,7 @@ fn counts(steps: &[SavedStep]) -> String {
         thousands(steps.len()),
         thousands(of(SavedFate::Move)),
         thousands(of(SavedFate::Keep)),
-        thousands(of(SavedFate::Add))
+        thousands(of(SavedFate::FromManifest))
     )
 }
 
@@ -124,12 +126,12 @@ pub(crate) fn differences(
     if differences.is_empty() && otherwise.is_empty() {
         text.line(format!(
             "Same: both plans, made {} and {}, copy the same {} objects in the same way.",
-            old.made,
-            new.made,
+            old.made_at,
+            new.made_at,
             thousands(new.steps.len())
         ));
     } else {
-        text.line(format!("The plan made {} differs from that made {}:", new.made, old.made));
+        text.line(format!("The plan made {} differs from that made {}:", new.made_at, old.made_at));
     }
     let mut kinds: BTreeMap<(u8, &str, &GroupKind), BTreeSet<&Key>> = BTreeMap::new();
     for difference in differences {
@@ -161,7 +163,7 @@ fn words(difference: &Difference) -> (u8, &'static str) {
         Difference::Content(_) => (3, "changed"),
         Difference::Fate { is: SavedFate::Keep, .. } => (4, "now kept, too"),
         Difference::Fate { is: SavedFate::Move, .. } => (5, "now moved"),
-        Difference::Fate { is: SavedFate::Add, .. } => (6, "now added"),
+        Difference::Fate { is: SavedFate::FromManifest, .. } => (6, "now added"),
         Difference::Owners(_) => (7, "other owners"),
         Difference::InTarget(_) => (8, "in the target"),
         Difference::Changes(_) => (9, "other patches"),

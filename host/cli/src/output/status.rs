@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use pivot_core::grouped::{counted, thousands};
-use pivot_core::record::{Finished, Handover, Phase, Record, RolledBackMove, Seal};
+use pivot_core::record::{FinishAlone, Finished, Handover, Phase, Record, RolledBackMove};
 use pivot_core::refusal::some_of;
 use pivot_core::{GroupKind, Key, Side, words};
-use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Situation, Status, WaitingCopies};
+use pivot_engine::{LeaseStatus, Leftover, MoveStatus, OneSidedMove, Situation, Status, WaitingCopies};
 
 use super::lines;
 use super::lines::count;
@@ -170,7 +170,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
         }
         text.line(format!("  {name:8} {value}"));
     }
-    if let Some(plan) = &record.plan {
+    if let Some(plan) = &record.plan_checksum {
         let needs = if record.phase.committed() { "" } else { "; resume needs its file, with --plan" };
         text.line(format!("  {:8} the saved one with checksum {plan}{needs}", "plan"));
     }
@@ -203,18 +203,20 @@ fn phase(one: &MoveStatus) -> String {
         (true, Side::Source) => {
             format!("{phase} or later (resume only; the record in the target decides and was not read)")
         }
-        (true, Side::Target) if record.seal == Some(Seal::Set) && phase < Phase::Settled => {
+        (true, Side::Target)
+            if record.finish_alone == Some(FinishAlone::Allowed) && phase < Phase::Settled =>
+        {
             format!(
                 "{phase} (resume only; sealed: while its source is away, an agent may finish it in the target)"
             )
         }
-        (true, Side::Target) if record.seal == Some(Seal::Finished) && phase < Phase::Settled => {
+        (true, Side::Target) if record.finish_alone == Some(FinishAlone::Done) && phase < Phase::Settled => {
             format!(
                 "{phase} (resume only; an agent finished it in the target while its source was away: the copies run, and the source's objects are left to be deleted)"
             )
         }
         (true, Side::Target) => format!("{phase} (resume only; the record in the target decides)"),
-        (false, _) if record.is_withdrawn() => {
+        (false, _) if record.is_being_rolled_back() => {
             format!(
                 "{phase} (handed over{}, and being rolled back: the files must not be imported)",
                 to(record)
@@ -230,7 +232,9 @@ fn phase(one: &MoveStatus) -> String {
 /// Where a source was handed over, and when.
 fn to(record: &Record) -> String {
     let shown = |text: &str| words::line(text, SHOWN);
-    let said = |handover: &Handover| format!(" in {} on {}", shown(&handover.to), shown(&handover.at));
+    let said = |handover: &Handover| {
+        format!(" in {} on {}", shown(&handover.directory), shown(&handover.written_at))
+    };
     record.handover.as_ref().map(said).unwrap_or_default()
 }
 
@@ -264,20 +268,24 @@ pub(super) fn one_under_way(one: &MoveStatus) -> Vec<String> {
 }
 
 fn started(record: &Record) -> String {
-    if record.by.is_empty() { record.started.clone() } else { format!("{} by {}", record.started, record.by) }
+    if record.started_by.is_empty() {
+        record.started_at.clone()
+    } else {
+        format!("{} by {}", record.started_at, record.started_by)
+    }
 }
 
 /// The holder of the move's locks.
 fn lease(status: &Status, move_id: &str) -> String {
-    let ours = |lock: &&LockStatus| lock.move_id.as_deref() == Some(move_id) && !lock.holder.is_empty();
-    let held: Vec<String> = status.locks.iter().filter(ours).map(describe_lock).collect();
+    let ours = |lease: &&LeaseStatus| lease.move_id.as_deref() == Some(move_id) && !lease.holder.is_empty();
+    let held: Vec<String> = status.leases.iter().filter(ours).map(describe_lease).collect();
     if held.is_empty() { "free".to_owned() } else { some_of(&held, 3) }
 }
 
-fn describe_lock(lock: &LockStatus) -> String {
-    let LockStatus { name, holder, renewed_seconds_ago, .. } = lock;
+fn describe_lease(lease: &LeaseStatus) -> String {
+    let LeaseStatus { name, holder, renewed_seconds_ago, .. } = lease;
     match renewed_seconds_ago {
-        Some(seconds) if lock.is_alive() => {
+        Some(seconds) if lease.is_alive() => {
             format!(
                 "{name} held by {holder}, a run that is at work (renewed {seconds} s ago by its clock): wait until it ends"
             )
@@ -312,7 +320,7 @@ fn note(status: &Status, one: &MoveStatus) -> Option<String> {
 /// The same, derived from the move and the given sides.
 fn one_sided(one: &MoveStatus) -> Option<String> {
     let note = match one.missing {
-        Some(Side::Target) if one.record.is_withdrawn() => {
+        Some(Side::Target) if one.record.is_being_rolled_back() => {
             "name the target, too, if there is one, to have it asked"
         }
         Some(Side::Target) if one.record.handed_over().is_some() => {
@@ -372,16 +380,18 @@ fn last_moves(finished: &[Finished]) -> Text {
         return text;
     }
     let row = |one: &Finished| {
-        let Finished { ended, by, moved, kept, scope, from, to, move_id, .. } = one;
-        let by = if by.is_empty() { "-" } else { by };
+        let Finished {
+            ended_at, started_by, moved, kept, scope, source_label, target_label, move_id, ..
+        } = one;
+        let by = if started_by.is_empty() { "-" } else { started_by };
         vec![
-            ended.clone(),
+            ended_at.clone(),
             moved.to_string(),
             kept.to_string(),
             by.to_owned(),
             scope.as_ref().map_or("-".to_owned(), ToString::to_string),
-            from.clone(),
-            to.clone(),
+            source_label.clone(),
+            target_label.clone(),
             move_id.clone(),
         ]
     };
@@ -411,15 +421,17 @@ fn last_rollbacks(rolled_back: &[RolledBackMove]) -> Text {
         return text;
     }
     let row = |one: &RolledBackMove| {
-        let RolledBackMove { ended, by, phase, scope, from, to, move_id, .. } = one;
-        let by = if by.is_empty() { "-" } else { by };
+        let RolledBackMove {
+            ended_at, started_by, phase, scope, source_label, target_label, move_id, ..
+        } = one;
+        let by = if started_by.is_empty() { "-" } else { started_by };
         vec![
-            ended.clone(),
+            ended_at.clone(),
             phase.to_string(),
             by.to_owned(),
             scope.to_string(),
-            from.clone(),
-            to.clone(),
+            source_label.clone(),
+            target_label.clone(),
             move_id.clone(),
         ]
     };

@@ -162,9 +162,9 @@ fn a_plan_shows_what_moves_where_in_which_order_and_what_does_not() {
 
 #[test]
 fn plan_shows_the_new_names_of_namespaces() {
-    let added = Why::Added { file: "bom.yaml".into() };
+    let added = Why::FromManifest { file: "bom.yaml".into() };
     let bom = step(key("", "ConfigMap", Some("ns"), "bom"), &[]);
-    let plan = Plan { steps: vec![Step { fate: Fate::Add, why: added, ..bom }], ..Plan::default() };
+    let plan = Plan { steps: vec![Step { fate: Fate::FromManifest, why: added, ..bom }], ..Plan::default() };
     let map: NamespaceMap = serde_json::from_str(r#"{"ns":"site-7"}"#).unwrap();
     let text = Document::<PlanDocument<'_>>::text(&plan, &Reported::default(), SIDES, &map, (false, false))
         .message();
@@ -285,10 +285,10 @@ fn events() -> Vec<Event> {
     };
     vec![
         lease(LeaseState::Waiting, Some(12)),
-        lease(LeaseState::Taken, None),
+        lease(LeaseState::Acquired, None),
         Event::Accepted { code: Risk::DependentsLost, kinds: vec![GroupKind::new("", "Secret")] },
         Event::Accepted { code: Risk::TakeoverUnchecked, kinds: Vec::new() },
-        Event::Looking { side: Side::Source },
+        Event::Reading { side: Side::Source },
         planned(),
         note("two classes share a template"),
         Event::PhaseBegun { phase: Phase::Copied, objects: 5 },
@@ -323,7 +323,7 @@ fn without_a_terminal_each_event_is_a_line() {
     check(
         shown(events(), 0, LogFormat::Text),
         &expect![[r#"
-            waiting, 12s left: another run (pivot-host/7) holds the lease, renewed last at 2026-11-21T21:59:57Z; without a renewal by then it counts as dead
+            waiting, 12s left: another run (pivot-host/7) holds the lease, renewed last at 2026-11-21T21:59:57Z; if it isn't renewed by then, that run counts as dead
             accepted: objects of these kinds are garbage-collected with their owners in the source (dependents-lost: Secret)
             accepted: the target's controllers don't have to show that they took over (takeover-unchecked)
             reading the source
@@ -331,7 +331,7 @@ fn without_a_terminal_each_event_is_a_line() {
             note: two classes share a template
             Copied:    creating 5 objects in the target
             waiting, 42s left: Machine ns/edge-1 in the source: not paused yet; and for 7 more objects
-            warning: the target does not take a request; trying again (no route)
+            warning: the target isn't accepting requests; retrying (no route)
             note: readiness: Cluster ns/edge: it is not ready; wait for it
             warning: readiness: Cluster ns/edge: it is not ready; wait for it
             warning: the target has no ready node
@@ -345,8 +345,8 @@ fn with_v_counts_and_reasons_are_reported_during_the_run() {
     check(
         shown(events(), 1, LogFormat::Text),
         &expect![[r#"
-            waiting, 12s left: another run (pivot-host/7) holds the lease, renewed last at 2026-11-21T21:59:57Z; without a renewal by then it counts as dead
-            took Lease kube-system/pivot-host in the source as pivot-host/7
+            waiting, 12s left: another run (pivot-host/7) holds the lease, renewed last at 2026-11-21T21:59:57Z; if it isn't renewed by then, that run counts as dead
+            acquired Lease kube-system/pivot-host in the source as pivot-host/7
             accepted: objects of these kinds are garbage-collected with their owners in the source (dependents-lost: Secret)
             accepted: the target's controllers don't have to show that they took over (takeover-unchecked)
             reading the source
@@ -364,8 +364,8 @@ fn with_v_counts_and_reasons_are_reported_during_the_run() {
             created Machine ns/edge-1 in the target
             left Machine ns/edge-1 in the target as it is
             waiting, 42s left: Machine ns/edge-1 in the source: not paused yet; and for 7 more objects
-            warning: the target does not take a request; trying again (no route)
-            the target asks for fewer requests (17 turned away so far)
+            warning: the target isn't accepting requests; retrying (no route)
+            the target asks for fewer requests (17 rejected so far)
             note: readiness: Cluster ns/edge: it is not ready; wait for it
             warning: readiness: Cluster ns/edge: it is not ready; wait for it
             warning: the target has no ready node

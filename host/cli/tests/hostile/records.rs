@@ -32,9 +32,9 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 fn good() -> Value {
-    json!({"format": 2, "writtenBy": "0.1.0", "by": "a", "moveId": "m", "phase": "Copied",
-        "scope": {"namespaces": {"one": "ns"}}, "source": "n-kube-system", "target": null, "started": "2026-01-01T00:00:00Z",
-        "namespaces": [], "plugins": [], "kinds": [{"group": "cluster.x-k8s.io", "kind": "Cluster"}], "touched": ["ns"],
+    json!({"format": 5, "writtenBy": "0.1.0", "startedBy": "a", "moveId": "m", "phase": "Copied",
+        "scope": {"namespaces": {"one": "ns"}}, "source": "n-kube-system", "target": null, "startedAt": "2026-01-01T00:00:00Z",
+        "createdNamespaces": [], "plugins": [], "kinds": [{"group": "cluster.x-k8s.io", "kind": "Cluster"}], "copiedNamespaces": ["ns"],
         "releaseChunks": 0})
 }
 
@@ -73,7 +73,7 @@ fn fields() -> Vec<Case> {
         changed("whose phase forges", status, "phase", WORDS.into()),
         changed("with a field more that forges", status, WORDS, json!(1)),
         changed("with a writer of 900000 letters", status, "writtenBy", "x".repeat(900_000).into()),
-        changed("with 60000 namespaces", status, "touched", json!(names)),
+        changed("with 60000 namespaces", status, "copiedNamespaces", json!(names)),
         changed("of a hundred million pieces", resume, "releaseChunks", json!(100_000_000)),
         record("that is half of it", status, &good().to_string()[..100]),
         record("that is lists in lists", status, &"[".repeat(900_000)),
@@ -83,7 +83,7 @@ fn fields() -> Vec<Case> {
 
 /// What moves of long ago left: it is only shown.
 fn finished() -> Vec<Case> {
-    let good = json!({"format": 1, "moveId": "m", "by": "a", "started": "s", "ended": "e", "from": "f", "to": "t", "moved": 1, "kept": 0,
+    let good = json!({"format": 3, "moveId": "m", "startedBy": "a", "startedAt": "s", "endedAt": "e", "sourceLabel": "f", "targetLabel": "t", "moved": 1, "kept": 0,
         "plugins": [], "accepted": []});
     let mut cases = Vec::new();
     let case = |name: String, texts: Vec<String>| {
@@ -100,8 +100,8 @@ fn finished() -> Vec<Case> {
     };
     for (field, value) in [
         ("moveId", json!(WORDS)),
-        ("by", json!(WORDS)),
-        ("from", "FORGED ".repeat(100_000).into()),
+        ("startedBy", json!(WORDS)),
+        ("sourceLabel", "FORGED ".repeat(100_000).into()),
         ("accepted", json!([WORDS])),
         ("moved", json!(-1)),
     ] {
@@ -129,7 +129,7 @@ fn config_maps() -> Vec<Case> {
             config_map("pivot-host-source-x", "pivot-host.io/record", "source", json!({"record.json": text})),
         ),
         of(
-            "with the first release's name",
+            "with no move's name",
             FINE,
             config_map("pivot-host-source", "pivot-host.io/record", "", json!({"record.json": text})),
         ),

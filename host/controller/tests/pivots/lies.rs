@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pivot_core::record::{FORMAT, SUMMARY_FORMAT};
 use pivot_core::{GroupKind, Key, names};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
@@ -66,16 +67,19 @@ impl Liar {
         vec![
             ("phase", phases.map(Value::from).to_vec()),
             ("scope", vec![one("desk"), one("bank"), json!({"namespaces": "all"})]),
-            ("touched", vec![json!([]), json!(["desk"]), json!(["bank"]), json!(["bank", "desk"])]),
+            ("copiedNamespaces", vec![json!([]), json!(["desk"]), json!(["bank"]), json!(["bank", "desk"])]),
             ("kinds", vec![kinds(&[]), kinds(&["Cluster"]), kinds(&["Cluster", "Machine"])]),
-            ("namespaces", vec![json!([]), json!(["bank"]), json!(["desk"])]),
-            ("by", vec![json!(operator("desk", &self.pivot)), json!(operator("bank", "bank"))]),
+            ("createdNamespaces", vec![json!([]), json!(["bank"]), json!(["desk"])]),
+            ("startedBy", vec![json!(operator("desk", &self.pivot)), json!(operator("bank", "bank"))]),
             ("moveId", vec![json!("theirs"), json!(format!("1-{}", self.pivot))]),
             ("copyKey", vec![Value::Null, json!("k")]),
             ("releaseChunks", vec![json!(0), json!(1), json!(3)]),
             ("releaseDigest", vec![Value::Null, json!("d")]),
-            ("seal", vec![Value::Null, json!("Wanted"), json!("Set")]),
-            ("handover", vec![Value::Null, json!({}), json!({"contents": "directory-1", "withdrawn": true})]),
+            ("finishAlone", vec![Value::Null, json!("Requested"), json!("Allowed")]),
+            (
+                "handover",
+                vec![Value::Null, json!({}), json!({"files": "directory-1", "rollbackBegun": true})],
+            ),
             ("source", clusters()),
             ("target", clusters()),
         ]
@@ -148,8 +152,9 @@ impl Liar {
             .iter()
             .map(|(name, values)| ((*name).to_owned(), dice.choose(values).cloned().unwrap()))
             .collect();
-        record["started"] = json!("");
+        record["startedAt"] = json!("");
         record["plugins"] = json!([]);
+        (record["format"], record["writtenBy"]) = (json!(FORMAT), json!("0.1.0"));
         let role = *dice.choose(&["source", "target"]).unwrap();
         let id = record["moveId"].as_str().unwrap().to_owned();
         let summary = dice.below(4) == 0;
@@ -158,7 +163,8 @@ impl Liar {
             false => (names::RECORD, "record.json"),
         };
         if summary {
-            for (name, value) in [("ended", "2026"), ("from", "a"), ("to", "b")] {
+            record["format"] = json!(SUMMARY_FORMAT);
+            for (name, value) in [("endedAt", "2026"), ("sourceLabel", "a"), ("targetLabel", "b")] {
                 record[name] = json!(value);
             }
             (record["moved"], record["kept"], record["accepted"]) = (json!(1), json!(0), json!([]));
@@ -196,9 +202,9 @@ fn insert_others(home: &MemoryPlace) {
     };
     home.edit(&cluster, paused).unwrap();
     let record = json!({
-        "by": operator("bank", "bank"), "moveId": "theirs", "phase": "Copied",
+        "startedBy": operator("bank", "bank"), "format": 5, "writtenBy": "0.1.0", "moveId": "theirs", "phase": "Copied",
         "scope": {"namespaces": {"one": "bank"}}, "source": uid(home), "target": "another",
-        "started": "", "namespaces": [], "plugins": [], "touched": ["bank"], "releaseChunks": 1,
+        "startedAt": "", "createdNamespaces": [], "plugins": [], "copiedNamespaces": ["bank"], "releaseChunks": 1,
         "kinds": [{"group": CAPI, "kind": "Cluster"}],
     });
     let map = |name: &str, labels: Value, data: Value| {

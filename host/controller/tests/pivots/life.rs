@@ -129,7 +129,7 @@ async fn a_pivot_of_the_own_cluster_moves_no_other_namespace() {
     let running = stage.start();
     stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
     let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("in this cluster a Pivot moves its own namespace"), "{message}");
+    assert!(message.contains("out of this cluster, a Pivot moves its own namespace"), "{message}");
     stage.is_only_in(&stage.home, "b");
     running.stop().await;
 }
@@ -150,7 +150,10 @@ async fn a_pivot_carries_what_is_in_its_namespace_and_the_controller_the_rest() 
         stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"alsoCopy": [other], "accept": [{"code": "takeover-unchecked"}]}}));
         stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
         let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
-        assert!(message.contains("a Pivot carries what is in its own namespace"), "{other}: {message}");
+        assert!(
+            message.contains("a Pivot can also copy objects of its namespace only"),
+            "{other}: {message}"
+        );
         stage.is_only_in(&stage.home, "a");
         stage.delete("a").await;
         stage.until("let go", |stage| stage.pivot("a").is_none()).await;
@@ -284,7 +287,7 @@ async fn a_move_from_another_cluster_comes_in() {
     stage.ask_for("desk", json!({"from": from, "to": {"namespace": "a"}, "options": options}));
     stage.until("stalled", |stage| stage.is("desk", "Stalled")).await;
     let message = stage.condition("desk", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("into this cluster a Pivot moves to its own namespace"), "{message}");
+    assert!(message.contains("into this cluster, a Pivot moves to its own namespace"), "{message}");
     stage.is_only_in(&stage.target, "a");
     stage.delete("desk").await;
     stage.until("let go", |stage| stage.pivot("desk").is_none()).await;

@@ -33,10 +33,10 @@ async fn what_a_foreign_target_says_of_a_move_has_nothing_carried_along() {
     let (source, target) = (uid(&stage.home), uid(&stage.target));
     let carry =
         json!([{"kind": {"group": "", "kind": "Secret"}, "object": {"namespace": "bank", "name": "db"}}]);
-    let scope = json!({"namespaces": {"one": "other"}, "carry": carry});
+    let scope = json!({"namespaces": {"one": "other"}, "alsoCopy": carry});
     let record = json!({
-        "by": by, "moveId": "lie", "phase": "Copied", "scope": scope, "source": source, "target": target,
-        "started": "2026-11-21T21:00:00Z", "namespaces": [], "plugins": [], "kinds": [], "touched": ["a"],
+        "startedBy": by, "format": 5, "writtenBy": "0.1.0", "moveId": "lie", "phase": "Copied", "scope": scope, "source": source, "target": target,
+        "startedAt": "2026-11-21T21:00:00Z", "createdNamespaces": [], "plugins": [], "kinds": [], "copiedNamespaces": ["a"],
         "releaseChunks": 0,
     });
     let labels = json!({names::RECORD: "target"});
@@ -84,7 +84,7 @@ async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namesp
     let lie = |body: &mut Value| {
         let text = body["data"]["record.json"].as_str().unwrap();
         let mut record: Value = serde_json::from_str(text).unwrap();
-        record["touched"] = json!(["a", "bank"]);
+        record["copiedNamespaces"] = json!(["a", "bank"]);
         record["kinds"] = json!([{"group": "cluster.x-k8s.io", "kind": "Machine"}]);
         body["data"]["record.json"] = json!(record.to_string());
     };
@@ -120,9 +120,9 @@ async fn foreign_target_undoes_nothing_in_another_namespace() {
     stage.until("refused", |stage| checked(stage) && stage.condition("desk", "Succeeded").is_some()).await;
     let pivot = stage.pivot("desk").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
     let record = json!({
-        "by": format!("Pivot desk/pivot (UID {pivot})"), "moveId": "theirs", "phase": "Paused",
+        "startedBy": format!("Pivot desk/pivot (UID {pivot})"), "format": 5, "writtenBy": "0.1.0", "moveId": "theirs", "phase": "Paused",
         "scope": {"namespaces": {"one": "desk"}}, "source": uid(&stage.home), "target": uid(&stage.target),
-        "started": "", "namespaces": [], "plugins": [], "touched": ["bank"], "releaseChunks": 0,
+        "startedAt": "", "createdNamespaces": [], "plugins": [], "copiedNamespaces": ["bank"], "releaseChunks": 0,
         "kinds": [{"group": "cluster.x-k8s.io", "kind": "Cluster"}],
     });
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"record.json": record.to_string()},
@@ -154,9 +154,9 @@ async fn sources_choose_no_record_names_in_the_target() {
     stage.ask_for("desk", spec);
     let pivot = stage.pivot("desk").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
     let record = json!({
-        "by": format!("Pivot desk/pivot (UID {pivot})"), "moveId": "theirs", "phase": "Paused",
+        "startedBy": format!("Pivot desk/pivot (UID {pivot})"), "format": 5, "writtenBy": "0.1.0", "moveId": "theirs", "phase": "Paused",
         "scope": {"namespaces": {"one": "desk"}}, "source": uid(&stage.target), "target": uid(&stage.home),
-        "started": "", "namespaces": [], "plugins": [], "touched": ["desk"], "releaseChunks": 0,
+        "startedAt": "", "createdNamespaces": [], "plugins": [], "copiedNamespaces": ["desk"], "releaseChunks": 0,
         "kinds": [{"group": "cluster.x-k8s.io", "kind": "Cluster"}],
     });
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"record.json": record.to_string()},

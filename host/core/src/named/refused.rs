@@ -146,7 +146,7 @@ impl Finder<'_> {
         let mut notes = Vec::new();
         let alone = |(object, cluster): (&usize, &Option<usize>)| {
             let key = self.key(*object).filter(|_| self.is_alone(*object) && cluster.is_none());
-            key.filter(|_| !self.is(*object, |object| covered(&self.scope.carry, object)))
+            key.filter(|_| !self.is(*object, |object| covered(&self.scope.also_copy, object)))
         };
         let alone: Vec<&Key> = named.stays.iter().filter_map(alone).collect();
         if !alone.is_empty() {

@@ -29,11 +29,11 @@ pub(super) fn name(steps: &mut [Step], inventory: &Inventory) {
     }
     // An object may come before the one that needs it.
     let needed = |step: &Step| match &step.why {
-        Why::Below(other) | Why::Needed { by: other, .. } | Why::Brought { with: other, .. } => {
+        Why::Below(other) | Why::Needed { by: other, .. } | Why::AddedByPlugin { with: other, .. } => {
             by_key.get(other).copied().flatten()
         }
         // Others may refer to it as well.
-        Why::Root | Why::Labelled | Why::Carried | Why::Added { .. } | Why::Referred(_) => None,
+        Why::Root | Why::Labelled | Why::AlsoCopied | Why::FromManifest { .. } | Why::Referred(_) => None,
     };
     let of: Vec<Option<Key>> =
         steps.iter().zip(of).map(|(step, cluster)| cluster.or_else(|| needed(step)).cloned()).collect();

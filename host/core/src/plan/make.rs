@@ -108,7 +108,7 @@ impl Maker<'_> {
         let why = self.chosen(object)?;
         Some(match (self.selection.brought.get(&object), why) {
             (Some(brought), Why::Below(with) | Why::Needed { by: with, .. }) => {
-                Why::Brought { plugin: brought.plugin.clone(), with }
+                Why::AddedByPlugin { plugin: brought.plugin.clone(), with }
             }
             (_, why) => why,
         })
@@ -119,7 +119,7 @@ impl Maker<'_> {
             Chosen::Root => Why::Root,
             Chosen::Below { root } => Why::Below(self.key(*root)?),
             Chosen::Labelled => Why::Labelled,
-            Chosen::Carried => Why::Carried,
+            Chosen::Carried => Why::AlsoCopied,
             Chosen::Referred { by } => Why::Referred(self.key(*by)?),
             Chosen::Needed { need } => {
                 let need = self.relations.needs.get(*need)?;

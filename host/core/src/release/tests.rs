@@ -43,27 +43,14 @@ fn a_list_reads_back_from_any_chunking() {
 }
 
 #[test]
-fn a_list_of_the_first_release_is_read_and_one_of_the_future_is_not() {
+fn lists_of_other_formats_are_refused() {
     let text = list().chunks(1_000_000).concat();
-    let old = text.replacen("v 3\n", "", 1);
-    assert_eq!(ReleaseList::parse([old.as_str()]).unwrap(), list());
-    let newer = text.replacen("v 3\n", "v 4\n", 1);
-    assert_eq!(ReleaseList::parse([newer.as_str()]), Err(ListError::Newer(4)));
-}
-
-#[test]
-fn an_older_list_says_nothing_of_finalizers() {
-    let older = "k /v1 secrets Secret\no 0 n a u 1 d - s -";
-    let list = ReleaseList::parse([older]).unwrap();
-    assert!(!list.entries[0].no_finalizers && !list.entries[0].deletes_as_it_is());
-}
-
-#[test]
-fn what_was_brought_is_elsewhere_in_an_older_list_too() {
-    let list =
-        ReleaseList::parse(["k /v1 secrets Secret\no 0 n a u 1 d - b -\no 0 n b v 1 k - e -"]).unwrap();
-    let said: Vec<_> = list.entries.iter().map(|entry| (entry.brought, entry.elsewhere)).collect();
-    assert_eq!(said, [(true, true), (false, true)]);
+    for other in [2, 4] {
+        let other_text = text.replacen("v 3\n", &format!("v {other}\n"), 1);
+        assert_eq!(ReleaseList::parse([other_text.as_str()]), Err(ListError::Format(other)));
+    }
+    let without = text.replacen("v 3\n", "", 1);
+    assert_eq!(ReleaseList::parse([without.as_str()]), Err(ListError::Damaged(1)));
 }
 
 #[test]
@@ -82,9 +69,9 @@ fn a_damaged_line_is_an_error() {
     for (text, line) in [
         ("nonsense", 1),
         ("o 0 n a u 1 d - - -", 1),
-        ("k v1 x", 1),
-        ("k /v1 secrets Secret\no 0 n a u 1 ? - - -", 2),
-        ("k /v1 secrets Secret\no 0 n a u 1 d - - -\n?", 3),
+        ("v 3\nk v1 x", 2),
+        ("v 3\nk /v1 secrets Secret\no 0 n a u 1 ? - - -", 3),
+        ("v 3\nk /v1 secrets Secret\no 0 n a u 1 d - - -\n?", 4),
     ] {
         assert_eq!(ReleaseList::parse([text]), Err(ListError::Damaged(line)), "{text}");
     }
@@ -93,18 +80,18 @@ fn a_damaged_line_is_an_error() {
 /// An empty UID or version makes a write unconditional.
 #[test]
 fn an_entry_without_its_uid_or_version_is_damaged() {
-    let kind = "k /v1 secrets Secret";
+    let kind = "v 3\nk /v1 secrets Secret";
     assert!(ReleaseList::parse([format!("{kind}\no 0 n a u 1 d - - -").as_str()]).is_ok());
     for entry in ["o 0 n a  1 d - - -", "o 0 n a u  d - - -", "o 0 n  u 1 d - - -"] {
         let text = format!("{kind}\n{entry}");
-        assert_eq!(ReleaseList::parse([text.as_str()]), Err(ListError::Damaged(2)), "{entry}");
+        assert_eq!(ReleaseList::parse([text.as_str()]), Err(ListError::Damaged(3)), "{entry}");
     }
 }
 
 /// Anyone with permission to write ConfigMaps can write a list.
 #[test]
 fn a_list_that_no_move_wrote_is_damaged() {
-    let kinds = "k /v1 secrets Secret\nk x.io/v1 machines Machine";
+    let kinds = "v 3\nk /v1 secrets Secret\nk x.io/v1 machines Machine";
     let good = "o 0 n a u 1 d - - -";
     let read = |entry: &str| ReleaseList::parse([format!("{kinds}\n{good}\n{entry}\n").as_str()]);
     assert_eq!(read("o 1 n b v 1 d 0123456789abcdef0123456789ABCDEF shun 0").unwrap().entries.len(), 2);
@@ -143,7 +130,7 @@ fn a_list_that_no_move_wrote_is_damaged() {
         "k x.io/v1 secrets ../Other",
         "k x.io/v1 secrets Other more",
     ] {
-        assert_eq!(read(entry), Err(ListError::Damaged(4)), "{entry}");
+        assert_eq!(read(entry), Err(ListError::Damaged(5)), "{entry}");
     }
 }
 
@@ -151,7 +138,7 @@ fn a_list_that_no_move_wrote_is_damaged() {
 fn a_list_without_end_is_not_read_to_its_end() {
     let lines =
         |count: usize| -> String { (0..count).map(|n| format!("o 0 n a{n} u{n} 1 d - - -\n")).collect() };
-    let read = |count| ReleaseList::parse_up_to(10, ["k /v1 secrets Secret\n", &lines(count)]);
+    let read = |count| ReleaseList::parse_up_to(10, ["v 3\nk /v1 secrets Secret\n", &lines(count)]);
     assert_eq!(read(10).unwrap().entries.len(), 10);
     assert_eq!(read(11), Err(ListError::TooLong));
 }

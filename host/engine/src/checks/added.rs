@@ -18,7 +18,7 @@ const SHOWN: usize = 3;
 
 /// Whether a run was given the files that its move began with: the record has no copy of what is in them.
 pub(crate) fn same(record: &Record, given: &[Addition]) -> Result<(), Failure> {
-    let begun = &record.scope.added;
+    let begun = &record.scope.from_manifests;
     let given: BTreeSet<Added> = given.iter().map(|addition| addition.named().clone()).collect();
     if given == *begun {
         return Ok(());
@@ -77,7 +77,7 @@ pub(crate) async fn without_namespace(
         let Some(first) = keys.next() else { continue };
         let file = steps.first().and_then(|step| step.added_from()).unwrap_or_default();
         refusals.push(Refusal {
-            code: "added-namespace",
+            code: "manifest-namespace",
             side: Side::Target,
             message: format!("{first} is to be added to namespace {namespace}, which neither side has"),
             object: Some(first),

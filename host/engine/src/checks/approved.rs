@@ -24,7 +24,7 @@ const ROLL_BACK: &str = "roll the move back, make a new plan, and have that one 
 /// another one would bring other decisions.
 pub(crate) fn same(record: &Record, given: Option<&SavedPlan>) -> Result<(), Failure> {
     let id = &record.move_id;
-    let why = match (&record.plan, given.map(SavedPlan::checksum)) {
+    let why = match (&record.plan_checksum, given.map(SavedPlan::checksum)) {
         (None, None) => return Ok(()),
         (Some(_), None) if record.phase.committed() => return Ok(()),
         (Some(begun), Some(given)) if begun == given => return Ok(()),
@@ -143,7 +143,7 @@ fn of_inputs(job: &Job, plan: &SavedPlan) -> Vec<Refusal> {
         );
         refusals.push(refused(Side::Source, message));
     }
-    if plan.decisions.scope.added != job.options.scope.added {
+    if plan.decisions.scope.from_manifests != job.options.scope.from_manifests {
         let message = "the files of what is added have other objects, or other contents, than the plan says";
         refusals.push(refused(Side::Target, message));
     }
@@ -212,6 +212,6 @@ fn fate(fate: SavedFate) -> &'static str {
     match fate {
         SavedFate::Move => "moved",
         SavedFate::Keep => "copied and kept",
-        SavedFate::Add => "added",
+        SavedFate::FromManifest => "added",
     }
 }

@@ -183,13 +183,13 @@ fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
                 }
                 Some(refusal)
             }
-            Fate::Add => {
+            Fate::FromManifest => {
                 let file = step.added_from().unwrap_or_default();
                 let why = "it would be added, and a plugin holds its kind".to_owned();
                 Some(refusal(why, Remedy::from(format!("remove it from {file}"))))
             }
             _ if step.is_carried() => {
-                let parts = snapshot.inventory.parts_with(&job.options.scope.carry, [&step.key]);
+                let parts = snapshot.inventory.parts_with(&job.options.scope.also_copy, [&step.key]);
                 let leave_out = Remedy::LeaveOutCarry { parts };
                 Some(refusal("it would be carried along, and a plugin holds its kind".to_owned(), leave_out))
             }

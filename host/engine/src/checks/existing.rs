@@ -335,9 +335,9 @@ async fn managed_twice(
 /// The move that created a copy, and its end, if the target remembers that.
 fn describe_maker(id: &str, ended: &[Finished]) -> String {
     match ended.iter().find(|finished| finished.move_id == id) {
-        Some(Finished { files, from, ended, .. }) => {
+        Some(Finished { files, source_label, ended_at, .. }) => {
             let what = if files.is_some() { "an import of files" } else { "a move" };
-            format!("{what} from {from} that ended at {ended} ({id})")
+            format!("{what} from {source_label} that ended at {ended_at} ({id})")
         }
         None => format!("an earlier move ({id})"),
     }

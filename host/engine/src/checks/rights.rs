@@ -113,7 +113,7 @@ fn needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Fail
         }
     }
     let Both { source: of_source, target: of_target } =
-        for_records(&job.options.record_namespace, job.options.seal);
+        for_records(&job.options.record_namespace, job.options.finish_alone);
     source.extend(of_source);
     target.extend(of_target);
     Ok(needed)
@@ -293,7 +293,7 @@ async fn missing_for_any_plan(setup: &Setup) -> Result<Vec<Refusal>, Failure> {
     let kinds = Kinds::ask(&source, &target, options.confined).await?;
     let wishes = planning::wishes(&setup.loaded().await?);
     let deletes = source.can().deletes && (target.can().has_controllers || options.handover);
-    let mut needed = for_records(&options.record_namespace, options.seal);
+    let mut needed = for_records(&options.record_namespace, options.finish_alone);
     needed.source.insert(Access {
         verb: "list".into(),
         group: "apiextensions.k8s.io".into(),

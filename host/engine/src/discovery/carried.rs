@@ -21,7 +21,7 @@ pub(crate) fn wanted<'a>(
     anyway: &BTreeSet<List<'a>>,
 ) -> (BTreeSet<List<'a>>, BTreeSet<Key>) {
     let (mut lists, mut single) = (BTreeSet::new(), BTreeSet::new());
-    for Part { kind, object, within, .. } in &scope.carry {
+    for Part { kind, object, within, .. } in &scope.also_copy {
         // The plan refuses what is not found.
         let Some(kind) = kinds.get(kind) else { continue };
         if let Some(ObjectName { namespace, name }) = object {
@@ -57,9 +57,9 @@ pub(crate) fn wanted<'a>(
 
 /// Of a list that was read for this, what counts: of other namespaces only what is carried, because the rest is nobody's business.
 pub(crate) fn relevant(scope: &Scope, objects: Vec<Object>) -> impl Iterator<Item = Object> {
-    objects
-        .into_iter()
-        .filter(|object| scope.includes(object.meta.namespace.as_deref()) || covered(&scope.carry, object))
+    objects.into_iter().filter(|object| {
+        scope.includes(object.meta.namespace.as_deref()) || covered(&scope.also_copy, object)
+    })
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
         let kinds = kinds.map(|kind| (kind.group_kind.clone(), Arc::new(kind))).into();
         let kinds: BTreeMap<GroupKind, Arc<Kind>> = kinds;
         let mut scope = Scope::new(namespaces);
-        scope.carry.extend(parts.iter().map(|part| typed::part(part).unwrap()));
+        scope.also_copy.extend(parts.iter().map(|part| typed::part(part).unwrap()));
         let secrets = kinds.get(&GroupKind::new("", "Secret")).unwrap();
         let anyway = BTreeSet::from([(secrets, Some("ns".to_owned()))]);
         let (lists, single) = wanted(&kinds, &scope, &anyway);

@@ -112,7 +112,7 @@ async fn left_in_files(
     for kind in
         kinds.values().filter(|kind| kind.group_kind != cluster && kind.group_kind.group.contains('.'))
     {
-        let carried = scope.carry.iter().any(|part| part.kind == kind.group_kind);
+        let carried = scope.also_copy.iter().any(|part| part.kind == kind.group_kind);
         let asked_for = carried || read.iter().any(|(read, _)| read.group_kind == kind.group_kind);
         let number = if asked_for { 0 } else { handle.list(kind, namespace).await?.objects.len() };
         if number > 0 {

@@ -15,7 +15,7 @@ pub struct Summary {
     pub kept: usize,
     /// How many of these the user adds.
     #[serde(default)]
-    pub added: usize,
+    pub from_manifests: usize,
     /// How many of these are Clusters.
     pub clusters: usize,
     /// How many of these are ClusterClasses.
@@ -30,7 +30,7 @@ impl From<&Plan> for Summary {
             objects: plan.steps.len(),
             moved: plan.moved().count(),
             kept: plan.kept().count(),
-            added: plan.added().count(),
+            from_manifests: plan.added().count(),
             clusters: plan.clusters(),
             cluster_classes: plan.cluster_classes(),
             stay: plan.stays.len(),

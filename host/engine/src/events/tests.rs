@@ -24,8 +24,8 @@ fn object(verb: Verb) -> Event {
 
 fn under_way() -> MoveStatus {
     let record = json!({
-        "moveId": "4f1c", "phase": "Copied", "scope": {"namespaces": {"one": "ns"}}, "source": "u", "target": "v",
-        "started": "2026-11-21T21:00:00Z", "namespaces": [], "plugins": [], "kinds": [], "touched": ["ns"],
+        "format": 5, "writtenBy": "0.1.0", "startedBy": "jane@laptop", "moveId": "4f1c", "phase": "Copied", "scope": {"namespaces": {"one": "ns"}}, "source": "u", "target": "v",
+        "startedAt": "2026-11-21T21:00:00Z", "createdNamespaces": [], "plugins": [], "kinds": [], "copiedNamespaces": ["ns"],
         "releaseChunks": 0,
     });
     let record = serde_json::from_value(record).unwrap();
@@ -44,11 +44,18 @@ fn samples() -> Vec<Event> {
         remedy: "wait".into(),
     };
     let text = || "a sentence".to_owned();
-    let summary =
-        Summary { objects: 5, moved: 4, kept: 1, added: 2, clusters: 1, cluster_classes: 1, stay: 3 };
+    let summary = Summary {
+        objects: 5,
+        moved: 4,
+        kept: 1,
+        from_manifests: 2,
+        clusters: 1,
+        cluster_classes: 1,
+        stay: 3,
+    };
     let awaited = Awaited { side: Some(Side::Source), ..Awaited::plugin("readiness", &finding) };
     vec![
-        Event::Looking { side: Side::Source },
+        Event::Reading { side: Side::Source },
         Event::Planned { summary, plan: Arc::default() },
         Event::Accepted { code: Risk::NoPlugin, kinds: vec![GroupKind::new("metal3.io", "BareMetalHost")] },
         Event::UnderWay { status: Box::new(under_way()) },
@@ -80,7 +87,7 @@ fn name(event: &Event) -> String {
 /// A new kind of event fails to compile here, because `samples` needs one, too.
 fn place(event: &Event) -> usize {
     match event {
-        Event::Looking { .. } => 0,
+        Event::Reading { .. } => 0,
         Event::Planned { .. } => 1,
         Event::Accepted { .. } => 2,
         Event::UnderWay { .. } => 3,

@@ -16,14 +16,14 @@ pub enum Verb {
     Updated,
     /// Found, and used unchanged.
     Used,
-    /// Un-paused, or no longer held.
-    Resumed,
-    /// Un-paused in the source, where it stays beside its copy.
+    /// Unpaused, or no longer held.
+    Unpaused,
+    /// Unpaused in the source, where it stays next to its copy.
     Kept,
     /// Deleted from the source.
     Deleted,
-    /// Un-paused as the last step, after plugins settled it.
-    Settled,
+    /// Held by a plugin, and unpaused as the last step.
+    UnpausedHeld,
     /// Removed from the target by a rollback.
     Removed,
 }
@@ -33,9 +33,9 @@ pub enum Verb {
 #[serde(rename_all = "kebab-case")]
 pub enum LeaseState {
     /// It holds the lease.
-    Taken,
+    Acquired,
     /// Another run, which may be dead, holds it.
     Waiting,
-    /// It was taken from another run, and nothing else is done until that run must have noticed.
-    TakenOver,
+    /// It broke the lease of another run, and nothing else is done until that run must have noticed.
+    Broken,
 }

@@ -109,7 +109,7 @@ impl<'a> Situation<'a> {
             None => one.orphaned.then_some(OneRecord::RolledBack),
         };
         // Its file is one that only its user can name.
-        let files = if record.plan.is_some() { Files::OtherInputs } else { Files::Named };
+        let files = if record.plan_checksum.is_some() { Files::OtherInputs } else { Files::Named };
         Self { record, phase: record.phase, sides, one_sided, files, not_imported: false, why: Why::Asked }
     }
 
@@ -204,14 +204,14 @@ impl<'a> Situation<'a> {
     fn after_handover(&self) -> &'static [Next] {
         match (self.why, self.sides) {
             (Why::Undecided, _) => &[Next::FinishHandover],
-            (Why::Asked, KnownSides::Both) if self.record.is_withdrawn() => &[Next::Rollback],
+            (Why::Asked, KnownSides::Both) if self.record.is_being_rolled_back() => &[Next::Rollback],
             (Why::Asked, KnownSides::Both) => &[Next::FinishHandover, Next::CancelHandover],
             (Why::Asked, KnownSides::IntoDirectory | KnownSides::NotGiven(Side::Target)) => {
                 &[Next::CancelHandover]
             }
             (Why::Asked, _) => &[],
-            _ if self.record.is_withdrawn() && self.not_imported => &[Next::CancelHandover],
-            _ if self.record.is_withdrawn() => &[Next::Rollback],
+            _ if self.record.is_being_rolled_back() && self.not_imported => &[Next::CancelHandover],
+            _ if self.record.is_being_rolled_back() => &[Next::Rollback],
             (Why::MayBeImported, _) => &[Next::FinishHandover, Next::CancelHandover],
             (Why::NotImportedThere, _) => &[Next::FinishHandover],
             // The files were named, and no cluster that could have imported them.
@@ -304,7 +304,7 @@ fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
             }
         };
     }
-    if record.is_withdrawn() && !phase.committed() {
+    if record.is_being_rolled_back() && !phase.committed() {
         return "the source is complete, and part of it may still be paused: it is no longer handed over";
     }
     if record.handed_over().is_some() {
@@ -337,8 +337,8 @@ mod tests {
 
     fn record(phase: Phase) -> Record {
         let fields = json!({
-            "moveId": "m", "phase": phase, "scope": Scope::new(Namespaces::All), "started": "", "namespaces": [],
-            "plugins": [], "kinds": [], "touched": [], "releaseChunks": 0,
+            "format": 5, "writtenBy": "0.1.0", "startedBy": "jane@laptop", "moveId": "m", "phase": phase, "scope": Scope::new(Namespaces::All), "startedAt": "", "createdNamespaces": [],
+            "plugins": [], "kinds": [], "copiedNamespaces": [], "releaseChunks": 0,
         });
         serde_json::from_value(fields).unwrap()
     }
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn a_resume_that_needs_a_plans_file_is_not_offered() {
         let planned = |phase| MoveStatus {
-            record: Record { plan: Some("checksum".into()), ..record(phase) },
+            record: Record { plan_checksum: Some("checksum".into()), ..record(phase) },
             ..live()
         };
         assert_eq!(next(&planned(Phase::Copied)), [Next::Rollback]);
@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn a_handed_over_source_is_resumed_only_if_nobody_imported_it() {
         let mut record = record(Phase::Copied);
-        record.handover = Some(serde_json::from_value(json!({"contents": "files:0"})).unwrap());
+        record.handover = Some(serde_json::from_value(json!({"files": "files:0"})).unwrap());
         let handed_over = MoveStatus { decides: Side::Source, record, ..live() };
         assert_eq!(next(&handed_over), [Next::FinishHandover, Next::CancelHandover]);
         assert_eq!(Situation::of_status(&handed_over, None, true).next(), [Next::CancelHandover]);

@@ -31,8 +31,8 @@ pub struct Report {
 pub struct Status {
     /// The moves under way.
     pub moves: Vec<MoveStatus>,
-    /// The locks and their holders.
-    pub locks: Vec<LockStatus>,
+    /// Leases of moves, with their holders.
+    pub leases: Vec<LeaseStatus>,
     /// The side that does not answer, and why; the records are then the other side's.
     pub silent: Option<(Side, String)>,
     /// The side that was not given.
@@ -85,7 +85,7 @@ impl Status {
 /// The holder of a lock, and the move it is for.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LockStatus {
+pub struct LeaseStatus {
     /// The Lease.
     pub name: String,
     /// The holder; empty if there is none, and a move that stopped midway claims the lock.
@@ -98,7 +98,7 @@ pub struct LockStatus {
     pub renewed_seconds_ago: Option<u64>,
 }
 
-impl LockStatus {
+impl LeaseStatus {
     /// Whether a run holds it that has renewed it in time.
     pub fn is_alive(&self) -> bool {
         let limit = DURATION.as_secs();

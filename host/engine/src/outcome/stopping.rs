@@ -35,7 +35,7 @@ fn untouched(failure: Failure) -> Stop {
 fn without_inputs(active: &ActiveMove) -> bool {
     let options = &active.job.options;
     let given = options.approved.as_ref().map(|plan| plan.checksum());
-    (options.added.is_empty() && given.is_none()) || given != active.journal.record.plan.as_deref()
+    (options.added.is_empty() && given.is_none()) || given != active.journal.record.plan_checksum.as_deref()
 }
 
 /// What is known of a move that a run stops in.

@@ -44,7 +44,7 @@ impl ActiveMove {
             };
             // Before anything runs in the target: a run that died between the two would leave a target that may not go on.
             if !job.options.without_source {
-                self.journal.seal().await?;
+                self.journal.allow_finishing_alone().await?;
             }
             live::resume(&job, &self.journal.record, &list, copied).await?;
             calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
@@ -144,9 +144,8 @@ impl ActiveMove {
     fn marks(&self) -> (BTreeSet<String>, BTreeSet<GroupKind>) {
         match &self.journal.record.handover {
             Some(handover) => {
-                let accepted =
-                    handover.accept_changed.union(self.job.options.accept.kinds(Risk::CopyChanged));
-                (handover.imports.clone(), accepted.cloned().collect())
+                let accepted = handover.copy_changed.union(self.job.options.accept.kinds(Risk::CopyChanged));
+                (handover.imported_by.clone(), accepted.cloned().collect())
             }
             None => (BTreeSet::from([self.job.move_id.clone()]), BTreeSet::new()),
         }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pivot_core::hooks::Point;
-use pivot_core::record::{Phase, Seal};
+use pivot_core::record::{FinishAlone, Phase};
 
 use crate::events::Event;
 use crate::outcome::failure::Failure;
@@ -21,10 +21,10 @@ impl ActiveMove {
     /// what they should report only the source knows.
     pub(crate) async fn finish_alone(&mut self) -> Result<(), Failure> {
         let (job, record) = (self.job.clone(), &self.journal.record);
-        match record.seal {
-            Some(Seal::Set) => {}
-            Some(Seal::Finished) => return Ok(()),
-            Some(Seal::Wanted) | None => {
+        match record.finish_alone {
+            Some(FinishAlone::Allowed) => {}
+            Some(FinishAlone::Done) => return Ok(()),
+            Some(FinishAlone::Requested) | None => {
                 return Err(Failure::Declined(format!(
                     "move {} is not sealed: the target alone can't know whether it is committed",
                     record.move_id

@@ -155,7 +155,7 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
             "{} were added to the target and are already deleted there; they are not created again",
             some_of(&ended, 5)
         );
-        job.report(Event::warning("added-gone", text));
+        job.report(Event::warning("manifest-gone", text));
     }
     Ok(())
 }
@@ -177,7 +177,7 @@ fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Res
     let read = |key: &Key| {
         let kind = job.kinds.source.get(&key.group_kind);
         let listed = kind.is_none_or(|kind| !reach::lists(kind, &wishes, scope).is_empty());
-        listed || scope.carry.iter().any(|part| part.may_cover(key))
+        listed || scope.also_copy.iter().any(|part| part.may_cover(key))
     };
     let asked_for = |key: &&Key| scope.includes(key.namespace.as_deref()) && read(key);
     // An added object is no object of the source, though it has the name of one.

@@ -40,7 +40,8 @@ pub(crate) async fn end_copy(job: &Job, journal: &mut Journal, list: &ReleaseLis
         return Err(Failure::Bug("files that were written can't be identified".into()));
     };
     let to = job.target.place.label().to_owned();
-    let handover = Handover { contents: Some(contents), to, at: now(), ..Handover::default() };
+    let handover =
+        Handover { files: Some(contents), directory: to, written_at: now(), ..Handover::default() };
     journal.hand_over(list, handover).await?;
     job.target.close(Closing::Complete { handover: true }).await
 }
@@ -57,7 +58,7 @@ pub(crate) async fn reopen(job: &Job, journal: &mut Journal) -> Result<(), Failu
 /// Why nothing but an import or a rollback comes next.
 pub(crate) fn already_handed_over(record: &Record) -> String {
     let Record { move_id, handover, .. } = record;
-    let (to, at) = handover.as_ref().map_or(("", ""), |handover| (&handover.to, &handover.at));
+    let (to, at) = handover.as_ref().map_or(("", ""), |handover| (&handover.directory, &handover.written_at));
     let (to, at) = (words::line(to, SHOWN), words::line(at, SHOWN));
     format!(
         "move {move_id} handed this source over in {to} ({at}): it continues once that is imported, with the cluster that imported it, \

@@ -66,7 +66,7 @@ pub(crate) async fn resume(
                 // The copy carries the undo annotation that the source had when it was copied.
                 let known = copied.and_then(|copied| copied.get(&entry.key));
                 if pausing::resume(job, &job.target, kind, entry, known).await? {
-                    job.report_object(Phase::Live, Verb::Resumed, &entry.key, Side::Target);
+                    job.report_object(Phase::Live, Verb::Unpaused, &entry.key, Side::Target);
                 }
                 Ok(())
             }

@@ -198,7 +198,7 @@ pub(crate) async fn unpause_departed(job: &Job, snapshot: &Snapshot) -> Result<(
         if pause::is_ours(&object.meta, &job.move_id) && !wanted.contains(&object.meta.uid) {
             let key = object.key();
             if undo(&job.source, &object.kind, &key, &job.move_id, Some(object)).await? {
-                job.report_object(Phase::Paused, Verb::Resumed, &key, Side::Source);
+                job.report_object(Phase::Paused, Verb::Unpaused, &key, Side::Source);
             }
         }
     }
@@ -327,7 +327,8 @@ async fn find_forgotten_pauses(job: &Job, record: &Record) -> Result<Vec<Key>, F
         return Ok(Vec::new());
     };
     // Objects were only copied from other namespaces.
-    let paused_in = record.touched.iter().filter(|namespace| record.scope.includes(Some(namespace)));
+    let paused_in =
+        record.copied_namespaces.iter().filter(|namespace| record.scope.includes(Some(namespace)));
     let lists = paused_in.map(|namespace| job.source.list(cluster, Some(namespace)).boxed());
     let mut forgotten = Vec::new();
     for listing in side_by_side::all(LISTS, lists.collect()).await? {
@@ -350,7 +351,7 @@ type Named = (Arc<Kind>, Key);
 /// Clusters that were not.
 pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<(usize, Vec<Key>), Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
-    let lists = listing::collections(kinds, &record.touched).into_iter().map(
+    let lists = listing::collections(kinds, &record.copied_namespaces).into_iter().map(
         |(kind, namespace)| -> Work<'_, Vec<Named>> {
             async move {
                 let metas = job.source.list_meta(&kind, namespace.as_deref()).await?;
@@ -394,7 +395,7 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<(usize, Vec<K
             async move {
                 let done = undo(&job.source, kind, key, &job.move_id, None).await?;
                 if done {
-                    job.report_object(Phase::Paused, Verb::Resumed, key, Side::Source);
+                    job.report_object(Phase::Paused, Verb::Unpaused, key, Side::Source);
                 }
                 Ok(done)
             }

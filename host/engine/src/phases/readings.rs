@@ -31,7 +31,7 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
     {
         Some(look) => look,
         None => {
-            job.report(Event::Looking { side: Side::Source });
+            job.report(Event::Reading { side: Side::Source });
             let wishes = planning::wishes(&job.plugins);
             let sides = Both::new(&job.source, &job.target);
             let scope = (&job.options.scope, job.options.confined);

@@ -12,7 +12,7 @@
 
 use futures::FutureExt;
 use pivot_core::plan::Step;
-use pivot_core::record::{Phase, Record, Seal};
+use pivot_core::record::{FinishAlone, Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::UidSet;
 use pivot_core::risk::Risk;
@@ -79,7 +79,7 @@ pub(crate) fn next_attempt(lost: &Record) -> Result<Record, Failure> {
         phase: Phase::Copied,
         copy_key: Some(new_key()),
         earlier_copy_keys,
-        seal: lost.seal.map(|_| Seal::Wanted),
+        finish_alone: lost.finish_alone.map(|_| FinishAlone::Requested),
         release_digest: None,
         release_uids: None,
         release_chunks: 0,

@@ -77,7 +77,7 @@ pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Fai
 pub(crate) async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {
     let copies = Arc::new(find_copies(job, record).await?);
     let added: Arc<BTreeSet<Key>> =
-        Arc::new(record.scope.added.iter().map(|added| added.object.clone()).collect());
+        Arc::new(record.scope.from_manifests.iter().map(|added| added.object.clone()).collect());
     let place: BTreeMap<&Uid, usize> =
         copies.iter().enumerate().map(|(i, (_, meta))| (&meta.uid, i)).collect();
     // Dependents first.
@@ -109,7 +109,7 @@ pub(crate) async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usiz
 }
 
 async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
-    for namespace in &record.namespaces {
+    for namespace in &record.created_namespaces {
         remove_namespace(job, namespace).await?;
     }
     Ok(())
@@ -120,7 +120,7 @@ async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Fai
     // The namespaces of a cluster are removed once they are empty.
     let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.can().judges;
     let kinds = record.kinds.iter().filter(removed_here).filter_map(|gk| job.kinds.target.get(gk));
-    let wanted = listing::collections(kinds, &record.touched);
+    let wanted = listing::collections(kinds, &record.copied_namespaces);
     let mut found = Vec::new();
     for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
         let all = listed.required()?.into_iter().map(|meta| (listing::key(&kind, &meta), meta));

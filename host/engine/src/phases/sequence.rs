@@ -342,13 +342,13 @@ impl ActiveMove {
         let summary = RolledBackMove {
             format: Default::default(),
             move_id: record.move_id,
-            by: record.by,
-            started: record.started,
-            ended: now(),
+            started_by: record.started_by,
+            started_at: record.started_at,
+            ended_at: now(),
             phase: record.phase,
             scope: record.scope,
-            from: job.source.place.label().to_owned(),
-            to: job.target.place.label().to_owned(),
+            source_label: job.source.place.label().to_owned(),
+            target_label: job.target.place.label().to_owned(),
         };
         self.journal.forget(&summary).await?;
         Ok(taken)
@@ -365,7 +365,7 @@ impl ActiveMove {
     /// What was added, by the record: a run that finishes a committed move has no files.
     pub(crate) fn added(&self) -> BTreeMap<GroupKind, usize> {
         let mut kinds = BTreeMap::new();
-        for added in &self.journal.record.scope.added {
+        for added in &self.journal.record.scope.from_manifests {
             *kinds.entry(added.object.group_kind.clone()).or_default() += 1;
         }
         kinds
@@ -393,17 +393,17 @@ impl ActiveMove {
         let finished = Finished {
             format: Default::default(),
             move_id: record.move_id.clone(),
-            by: record.by.clone(),
-            started: record.started.clone(),
-            ended: now(),
+            started_by: record.started_by.clone(),
+            started_at: record.started_at.clone(),
+            ended_at: now(),
             scope: Some(record.scope.clone()),
             files: record.source.clone().filter(|_| record.is_of_files()),
             source: record.source.clone(),
             target: record.target.clone(),
             clusters,
             all_clusters: (moved.len() > MOST_MOVED_CLUSTERS).then(|| moved.values().collect()),
-            from: job.source.place.label().to_owned(),
-            to: job.target.place.label().to_owned(),
+            source_label: job.source.place.label().to_owned(),
+            target_label: job.target.place.label().to_owned(),
             moved: done.moved.values().sum(),
             kept: done.kept.values().sum(),
             plugins: record.plugins.clone(),

@@ -274,7 +274,7 @@ async fn one(context: &SettleContext<'_>, entry: &Entry) -> Result<bool, Stuck> 
         pausing::undo(&job.target, kind, &entry.key, &job.move_id, Some(&object)).await?;
         forget(job, kind, &object).await?;
     }
-    job.report_object(Phase::Settled, Verb::Settled, &entry.key, Side::Target);
+    job.report_object(Phase::Settled, Verb::UnpausedHeld, &entry.key, Side::Target);
     Ok(acted)
 }
 

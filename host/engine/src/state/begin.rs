@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pivot_core::copy_mark::CopyMark;
-use pivot_core::record::{Handover, Phase, Pin, Record, Seal, move_id_for, record_name};
+use pivot_core::record::{FinishAlone, Handover, Phase, Pin, Record, move_id_for, record_name};
 use pivot_core::{Both, Side, words};
 use tokio::time::Instant;
 
@@ -82,7 +82,7 @@ pub(crate) fn begin(
         None => Record {
             format: Default::default(),
             written_by: String::new(),
-            by: options.operator.clone(),
+            started_by: options.operator.clone(),
             move_id: new_id,
             copy_key: keeps_record.then(recovery::new_key),
             earlier_copy_keys: Vec::new(),
@@ -91,16 +91,16 @@ pub(crate) fn begin(
             source: identities.source,
             target: identities.target,
             into_directory,
-            started: now(),
-            namespaces: Vec::new(),
+            started_at: now(),
+            created_namespaces: Vec::new(),
             release_digest: None,
             release_uids: None,
             plugins: plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect(),
             kinds: Default::default(),
-            touched: Default::default(),
+            copied_namespaces: Default::default(),
             confined: options.confined == Some(Side::Source),
-            plan: options.approved.as_ref().map(|plan| plan.checksum().to_owned()),
-            seal: options.seal.then_some(Seal::Wanted),
+            plan_checksum: options.approved.as_ref().map(|plan| plan.checksum().to_owned()),
+            finish_alone: options.finish_alone.then_some(FinishAlone::Requested),
             release_chunks: 0,
             handover: (options.handover && into_directory).then(Handover::default),
         },
@@ -187,7 +187,7 @@ fn authors_differ(source: &Record, another: &str) -> Failure {
         "there are two records of move {id} by different authors: in the source by {:?}, in the target (ConfigMap {}) by {:?}; one \
          of them is no record of this move: find out which, and who wrote it (its managedFields say), and \
          remove that one alone",
-        by(&source.by),
+        by(&source.started_by),
         record_name(Side::Target, &source.move_id),
         by(another),
         id = source.move_id,

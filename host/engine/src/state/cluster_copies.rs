@@ -55,14 +55,14 @@ async fn list(side: &Handle, kinds: &KindsOfSide, record: &Record) -> Result<Vec
     let Some(kind) = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| kinds.get(gk)) else {
         return Ok(Vec::new());
     };
-    let lists = record.touched.iter().map(|namespace| side.list(kind, Some(namespace)).boxed());
+    let lists = record.copied_namespaces.iter().map(|namespace| side.list(kind, Some(namespace)).boxed());
     let listed = side_by_side::all(LISTS, lists.collect()).await?;
     Ok(listed.into_iter().flat_map(|listing| listing.objects).collect())
 }
 
 /// Returns true if an object of the target is a copy of any attempt of a move, or of an import of its files.
 fn is_copy(record: &Record, cluster: &Object) -> bool {
-    let imports = || record.handover.iter().flat_map(|handover| &handover.imports);
+    let imports = || record.handover.iter().flat_map(|handover| &handover.imported_by);
     let is_import = |meta: &Meta| imports().any(|id| meta.marked(id));
     let mark = CopyMark::from_record(record);
     mark.is_of_any_attempt(&cluster.key(), &cluster.meta) || is_import(&cluster.meta)
@@ -224,7 +224,7 @@ impl ClusterSides<'_> {
             (0, _) => None,
             (_, Some(summary)) => Some(format!(
                 "the target says that move {id} ended at {}, and {names} runs there",
-                summary.ended
+                summary.ended_at
             )),
             (1, None) => Some(describe_running(&names, id)),
             (_, None) => Some(format!("{names}, copies of move {id}, run in the target")),

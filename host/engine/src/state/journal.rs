@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::record::{Finished, Handover, Phase, Record, RolledBackMove, Seal, is_move_id};
+use pivot_core::record::{FinishAlone, Finished, Handover, Phase, Record, RolledBackMove, is_move_id};
 use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::{Both, GroupKind, Key, Side, Uid};
 use pivot_places::PlaceError;
@@ -51,19 +51,20 @@ impl Journal {
     /// Notes what is about to be touched, so that a rollback finds it.
     pub(crate) fn note(&mut self, snapshot: &Snapshot) {
         self.record.kinds.extend(snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone()));
-        self.record.touched.extend(snapshot.namespaces());
+        self.record.copied_namespaces.extend(snapshot.namespaces());
     }
 
     /// Notes namespaces that are about to be created, beside those that earlier runs created.
     pub(crate) fn note_namespaces(&mut self, missing: &BTreeSet<String>) {
-        let named = std::mem::take(&mut self.record.namespaces).into_iter().chain(missing.iter().cloned());
-        self.record.namespaces = named.collect::<BTreeSet<_>>().into_iter().collect();
+        let named =
+            std::mem::take(&mut self.record.created_namespaces).into_iter().chain(missing.iter().cloned());
+        self.record.created_namespaces = named.collect::<BTreeSet<_>>().into_iter().collect();
     }
 
     /// Which of these namespaces a stored record names, so that a rollback finds them.
     pub(crate) fn named(&self, namespaces: &BTreeSet<String>) -> BTreeSet<String> {
         let written = self.first().and_then(|side| self.at.of(side).as_ref());
-        let written = written.map_or(&[][..], |stored| &stored.record.namespaces);
+        let written = written.map_or(&[][..], |stored| &stored.record.created_namespaces);
         namespaces.iter().filter(|name| written.contains(name)).cloned().collect()
     }
 
@@ -130,7 +131,8 @@ impl Journal {
 
     /// The source is about to be resumed: nobody who reads its record must import the files any more.
     pub(crate) async fn withdraw(&mut self) -> Result<(), Failure> {
-        let handover = self.record.handover.clone().map(|handover| Handover { withdrawn: true, ..handover });
+        let handover =
+            self.record.handover.clone().map(|handover| Handover { rollback_begun: true, ..handover });
         let record = Record { handover, ..self.record.clone() };
         self.write(Side::Source, &record, None).await?;
         self.record = record;
@@ -164,11 +166,11 @@ impl Journal {
         list: &ReleaseList,
         target: Option<Uid>,
         imports: BTreeSet<String>,
-        accept_changed: BTreeSet<GroupKind>,
+        copy_changed: BTreeSet<GroupKind>,
     ) -> Result<(), Failure> {
         let kinds = self.record.kinds.clone();
         let before = self.record.handover.take();
-        let handover = before.map(|before| Handover { imports, accept_changed, ..before });
+        let handover = before.map(|before| Handover { imported_by: imports, copy_changed, ..before });
         self.record = Record { into_directory: false, target, handover, ..self.record.clone() };
         self.commit(list, kinds).await
     }
@@ -213,11 +215,11 @@ impl Journal {
     }
 
     /// Says in the target's record that the source's says Committed: from then on the target may finish without it.
-    pub(crate) async fn seal(&mut self) -> Result<(), Failure> {
-        if self.record.seal != Some(Seal::Wanted) {
+    pub(crate) async fn allow_finishing_alone(&mut self) -> Result<(), Failure> {
+        if self.record.finish_alone != Some(FinishAlone::Requested) {
             return Ok(());
         }
-        let record = Record { seal: Some(Seal::Set), ..self.record.clone() };
+        let record = Record { finish_alone: Some(FinishAlone::Allowed), ..self.record.clone() };
         self.write(Side::Target, &record, None).await?;
         self.record = record;
         Ok(())
@@ -225,7 +227,7 @@ impl Journal {
 
     /// Says in the target's record that the target has finished without its source.
     pub(crate) async fn note_finished_alone(&mut self) -> Result<(), Failure> {
-        let record = Record { seal: Some(Seal::Finished), ..self.record.clone() };
+        let record = Record { finish_alone: Some(FinishAlone::Done), ..self.record.clone() };
         self.write(Side::Target, &record, None).await?;
         self.record = record;
         Ok(())
@@ -281,12 +283,13 @@ impl Journal {
         // The list is the target's word, and may be another's by now. Records of older versions don't know it again: by them it is
         // only where the move was.
         if let (Some(list), Some(source)) = (&list, &self.at.source) {
-            let Record { touched, release_digest, .. } = &source.record;
+            let Record { copied_namespaces, release_digest, .. } = &source.record;
             if release_digest.as_ref().is_some_and(|committed| *committed != list.digest()) {
                 return Err(target.another_list(move_id));
             }
-            let moved =
-                |key: &Key| key.namespace.as_ref().is_some_and(|namespace| touched.contains(namespace));
+            let moved = |key: &Key| {
+                key.namespace.as_ref().is_some_and(|namespace| copied_namespaces.contains(namespace))
+            };
             let mut deleted =
                 list.entries.iter().filter(|entry| entry.fate == Fate::Delete).map(|entry| &entry.key);
             if let Some(other) = deleted.find(|key| !moved(key)) {
@@ -317,7 +320,7 @@ impl Journal {
     pub(crate) async fn ended_in_target(&self) -> Result<Option<String>, Failure> {
         let Some(target) = &self.records.target else { return Err(no_record()) };
         let ended = target.finished().await?.into_iter().find(|one| one.move_id == self.record.move_id);
-        Ok(ended.map(|ended| ended.ended))
+        Ok(ended.map(|ended| ended.ended_at))
     }
 
     /// Whether the source keeps records and has none of this move.

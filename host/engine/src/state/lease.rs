@@ -88,7 +88,7 @@ impl Leases {
         Ok(self.handle.get(&self.kind, &self.key(name)).await?.as_ref().map(seen))
     }
 
-    /// All existing Leases, except those of the first release, which can be found only by name.
+    /// Returns all existing Leases of moves.
     pub(crate) async fn all(&self) -> Result<Vec<Seen>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, &self.namespace, LABEL).await?;
         Ok(listing.objects.iter().map(seen).collect())

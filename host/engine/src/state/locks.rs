@@ -211,7 +211,7 @@ impl Locks {
         let locks = Self { shared: held.clone(), renewal };
         let taken_early = held.taken_early.load(Ordering::Relaxed);
         for name in locked(&held.each).keys() {
-            watcher.event(leases.event(name, &held.holder, LeaseState::Taken, None));
+            watcher.event(leases.event(name, &held.holder, LeaseState::Acquired, None));
         }
         if taken_early {
             locks.wait_for_previous_holder(halter, &**watcher).await?;
@@ -234,7 +234,7 @@ impl Locks {
             watcher.event(self.shared.request.leases.event(
                 name,
                 &self.shared.holder,
-                LeaseState::TakenOver,
+                LeaseState::Broken,
                 left,
             ));
         }

@@ -94,8 +94,8 @@ impl Moves {
             let files = stored.record.is_of_files() && is_of_files(&identities.source);
             let known = by_id.get(&stored.record.move_id).and_then(|at| at.source.as_ref());
             // Who knows the id of another's move could have it undone, or forgotten, by a record of their own.
-            if known.is_some_and(|source| source.record.by != stored.record.by) {
-                others.insert(stored.record.move_id, stored.record.by);
+            if known.is_some_and(|source| source.record.started_by != stored.record.started_by) {
+                others.insert(stored.record.move_id, stored.record.started_by);
                 continue;
             }
             let known = known.is_some();
@@ -159,7 +159,7 @@ impl Moves {
             let meet = match (&scope.namespaces, &record.scope.namespaces) {
                 (Namespaces::All, _) | (_, Namespaces::All) => true,
                 (Namespaces::One(ours), Namespaces::One(theirs)) => {
-                    ours == theirs || !record.confined && record.touched.contains(ours)
+                    ours == theirs || !record.confined && record.copied_namespaces.contains(ours)
                 }
             };
             meet && record.move_id != move_id
@@ -169,7 +169,7 @@ impl Moves {
 
 /// The refusal of a run with this scope because of another move.
 pub(crate) fn in_the_way(other: &Record, scope: &Scope) -> Failure {
-    let without_files = |scope: &Scope| Scope { added: BTreeSet::new(), ..scope.clone() };
+    let without_files = |scope: &Scope| Scope { from_manifests: BTreeSet::new(), ..scope.clone() };
     let differs = match other.scope != *scope && without_files(&other.scope) == without_files(scope) {
         true => "which differs in the objects that it adds: resume it with the files that it was begun with",
         false => "with another scope: resume it",
@@ -186,7 +186,7 @@ fn of_committed(source: &Record, target: &Record) -> Record {
     Record {
         phase: target.phase.max(Phase::Committed),
         release_chunks: target.release_chunks,
-        seal: target.seal,
+        finish_alone: target.finish_alone,
         written_by: target.written_by.clone(),
         ..source.clone()
     }
@@ -254,8 +254,8 @@ mod tests {
     fn moves(ids: &[&str]) -> Moves {
         let found = ids.iter().map(|id| {
             let record = serde_json::from_value(serde_json::json!({
-                "moveId": id, "phase": "Copied", "scope": Scope::new(Namespaces::All), "started": "", "namespaces": [],
-                "plugins": [], "kinds": [], "touched": [], "releaseChunks": 0,
+                "format": 5, "writtenBy": "0.1.0", "startedBy": "jane@laptop", "moveId": id, "phase": "Copied", "scope": Scope::new(Namespaces::All), "startedAt": "", "createdNamespaces": [],
+                "plugins": [], "kinds": [], "copiedNamespaces": [], "releaseChunks": 0,
             }));
             let stored = Stored::new(record.unwrap(), None, Meta::default());
             let identities = Both::default();

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::record::{Finished, Phase, Record, Seal};
+use pivot_core::record::{FinishAlone, Finished, Phase, Record};
 use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::soft::is_cluster;
 use pivot_core::{Both, Key, Meta, Uid, pause};
@@ -75,15 +75,15 @@ async fn find_summary(target: &Records, record: &Record) -> Result<Option<Finish
 }
 
 fn describe_ended(summary: &Finished) -> String {
-    format!("the target says that move {} ended at {}", summary.move_id, summary.ended)
+    format!("the target says that move {} ended at {}", summary.move_id, summary.ended_at)
 }
 
 /// What a target's record says that it can say only after the source's said Committed.
 fn moved_on(record: &Record) -> Option<String> {
-    let Record { move_id, phase, seal, .. } = record;
-    let says = match seal {
+    let Record { move_id, phase, finish_alone, .. } = record;
+    let says = match finish_alone {
         _ if *phase > Phase::Live => format!("that move {move_id} is {phase}"),
-        Some(Seal::Set | Seal::Finished) => format!("that move {move_id} was committed"),
+        Some(FinishAlone::Allowed | FinishAlone::Done) => format!("that move {move_id} was committed"),
         _ => return None,
     };
     Some(format!("the target says {says}"))

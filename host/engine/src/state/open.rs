@@ -116,7 +116,7 @@ impl Opened {
         };
         let (mut all, target) = tokio::try_join!(read(&self.records.source), read(&self.records.target))?;
         all.extend(target);
-        all.sort_by(|a, b| b.ended.cmp(&a.ended));
+        all.sort_by(|a, b| b.ended_at.cmp(&a.ended_at));
         Ok(all)
     }
 
@@ -132,7 +132,7 @@ impl Opened {
         };
         let (mut all, target) = tokio::try_join!(read(&self.records.source), read(&self.records.target))?;
         all.extend(target);
-        all.sort_by(|a, b| b.ended.cmp(&a.ended));
+        all.sort_by(|a, b| b.ended_at.cmp(&a.ended_at));
         Ok(all)
     }
 

@@ -1,8 +1,7 @@
 //! The records of moves on one side: one ConfigMap per move, named by the move's id and found by label.
 //!
 //! A cluster can be the source of one move and the target of another, so each role has a name of its own. Nothing that belongs to
-//! another move is ever removed or overwritten. The first release kept one record per role, without an id in its name; such a
-//! record is read and updated in place.
+//! another move is ever removed or overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use pivot_core::names::{FINISHED, RECORD as LABEL, ROLLED_BACK, STATE};
+use pivot_core::names::{FINISHED, RECORD as LABEL, ROLLED_BACK};
 use pivot_core::record::{
     ENTRY, Finished, ROLLBACK_SUMMARY, Record, RolledBackMove, SUMMARY, piece_name, pieces_prefix,
     record_name,
@@ -19,7 +18,6 @@ use pivot_core::release::ReleaseList;
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
 use pivot_places::{Change, PlaceError, Preconditions};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -117,17 +115,16 @@ impl Records {
     /// Every record of this side's role. An unreadable record stops everything, because the state of its move is unknown.
     pub(crate) async fn all(&self) -> Result<Vec<Stored>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, &self.namespace, LABEL).await?;
-        let first_release = format!("{STATE}-{}", self.role());
         let prefix = self.name("");
-        let ours = |object: &&Object| match object.meta.labels.get(LABEL).map(String::as_str) {
-            Some("") => object.meta.name == first_release,
-            role => role == Some(self.role()) && object.meta.name.starts_with(&prefix),
+        let ours = |object: &&Object| {
+            let role = object.meta.labels.get(LABEL).map(String::as_str);
+            role == Some(self.role()) && object.meta.name.starts_with(&prefix)
         };
         let mut all = Vec::new();
         for object in listing.objects.iter().filter(ours) {
             let stored = self.stored(object)?;
             // A record under a name other than its move's is ignored, whatever it says.
-            if stored.name == first_release || stored.name == self.name(&stored.record.move_id) {
+            if stored.name == self.name(&stored.record.move_id) {
                 all.push(stored);
             }
         }
@@ -403,8 +400,8 @@ impl Records {
     }
 
     async fn finished_by_name(&self) -> Result<Vec<(Finished, String)>, Failure> {
-        let mut all: Vec<(Finished, String)> = self.summaries(FINISHED, SUMMARY).await?;
-        all.sort_by(|(a, _), (b, _)| b.ended.cmp(&a.ended).then_with(|| a.move_id.cmp(&b.move_id)));
+        let mut all: Vec<(Finished, String)> = self.summaries(FINISHED, SUMMARY, Finished::parse).await?;
+        all.sort_by(|(a, _), (b, _)| b.ended_at.cmp(&a.ended_at).then_with(|| a.move_id.cmp(&b.move_id)));
         Ok(all)
     }
 
@@ -414,23 +411,25 @@ impl Records {
     }
 
     async fn rolled_back_by_name(&self) -> Result<Vec<(RolledBackMove, String)>, Failure> {
-        let mut all: Vec<(RolledBackMove, String)> = self.summaries(ROLLED_BACK, ROLLBACK_SUMMARY).await?;
-        all.sort_by(|(a, _), (b, _)| b.ended.cmp(&a.ended).then_with(|| a.move_id.cmp(&b.move_id)));
+        let mut all: Vec<(RolledBackMove, String)> =
+            self.summaries(ROLLED_BACK, ROLLBACK_SUMMARY, RolledBackMove::parse).await?;
+        all.sort_by(|(a, _), (b, _)| b.ended_at.cmp(&a.ended_at).then_with(|| a.move_id.cmp(&b.move_id)));
         Ok(all)
     }
 
     /// Summaries, with the names of their ConfigMaps.
-    async fn summaries<T: DeserializeOwned>(
+    async fn summaries<T>(
         &self,
         label: &str,
         entry: &str,
+        parse: impl Fn(&str) -> Option<T>,
     ) -> Result<Vec<(T, String)>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, &self.namespace, label).await?;
         let read = |object: &Object| {
             let text = self.text(object, entry).ok()?;
             // A newer release may have written one that is unreadable here. Without it an import is not found, and what is refused
             // for that is refused before anything is changed.
-            Some((serde_json::from_str(&text).ok()?, object.meta.name.clone()))
+            Some((parse(&text)?, object.meta.name.clone()))
         };
         Ok(listing.objects.iter().filter_map(read).collect())
     }

@@ -314,7 +314,7 @@ async fn a_namespace_that_neither_side_has_is_refused() {
     bom["metadata"]["namespace"] = json!("exrta");
     stage.options = stage.options.adding(vec![addition(1, bom.clone())]);
     let stop = run::start(stage.setup()).await.unwrap_err();
-    assert_eq!(refused(&stop), ["added-namespace"]);
+    assert_eq!(refused(&stop), ["manifest-namespace"]);
     assert!(stop.to_string().contains("namespace exrta, which neither side has"), "{stop}");
     stage.source.add_namespace("exrta");
     run::start(stage.setup()).await.unwrap();
@@ -420,7 +420,7 @@ async fn what_is_added_is_in_a_directory_too() {
         Setup { sides: Sides { target, ..setup.sides.clone() }, ..setup }
     };
     let stop = run::start(into(stage.setup())).await.unwrap_err();
-    assert_eq!(refused(&stop), ["added-kind-missing"]);
+    assert_eq!(refused(&stop), ["manifest-kind-missing"]);
     stage.options = stage.options.adding(known);
     let before = picture(&stage.source);
     let report = run::start(into(stage.setup())).await.unwrap();
@@ -558,7 +558,7 @@ async fn an_object_of_an_added_name_that_appears_in_the_source_is_seen_before_th
         }
     });
     let stop = run::start(stage.setup()).await.unwrap_err();
-    assert_eq!(refused(&stop), ["added-moves"], "{stop}");
+    assert_eq!(refused(&stop), ["manifest-moves"], "{stop}");
     assert!(under_way(stage.setup()).await.is_none_or(|one| !one.record.phase.committed()));
 }
 
@@ -573,5 +573,5 @@ async fn a_definition_of_a_kind_is_not_added() {
         "metadata": {"name": "things.g.io"}});
     stage.options = stage.options.adding(vec![addition(1, definition)]);
     let stop = run::start(stage.setup()).await.unwrap_err();
-    assert_eq!((stop.exit, refused(&stop)), (Exit::Refused, vec!["added-definition"]));
+    assert_eq!((stop.exit, refused(&stop)), (Exit::Refused, vec!["manifest-definition"]));
 }

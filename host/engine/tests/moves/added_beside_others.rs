@@ -45,7 +45,7 @@ async fn what_the_targets_controllers_delete_of_what_is_added_does_not_stop_the_
         );
         assert!(stage.target.body(&pull()).is_some() && stage.target.body(&bom()).is_none() != being_deleted);
         let told = notes.0.lock().unwrap();
-        let text = &told.iter().find(|(code, _)| code == "added-gone").unwrap().1;
+        let text = &told.iter().find(|(code, _)| code == "manifest-gone").unwrap().1;
         assert!(text.starts_with("ConfigMap ns/bom were added"), "{text}");
     }
 }
@@ -119,7 +119,7 @@ async fn a_source_may_not_be_deleted_because_of_what_was_added() {
     again.sides.target = Arc::new(onwards.target.clone());
     again.options = again.options.adding(Vec::new());
     again.options.scope.accept.insert(Risk::Unprovisioned);
-    again.options.scope.carry = [pivot_core::part::Part::one(&etcd)].into();
+    again.options.scope.also_copy = [pivot_core::part::Part::one(&etcd)].into();
     run::start(again).await.unwrap();
     let annotations = &onwards.target.body(&etcd).unwrap()["metadata"]["annotations"];
     assert!(

@@ -58,7 +58,7 @@ pub(crate) fn stage() -> Stage {
         stage.source.insert(object).unwrap();
     }
     let parts = [Part::one(&policy("strict")), Part::one(&credentials()), Part::all(bom().group_kind)];
-    stage.options.scope.carry = parts.into();
+    stage.options.scope.also_copy = parts.into();
     stage
 }
 
@@ -108,7 +108,7 @@ async fn what_is_carried_along_is_in_both_by_whichever_run_the_move_ends() {
             // The record says what is carried.
             let mut plain = stage.setup();
             if under_way(stage.setup()).await.is_some() {
-                plain.options.scope.carry.clear();
+                plain.options.scope.also_copy.clear();
                 run::resume(plain).await.unwrap();
             } else if let Err(stop) = run::start(plain).await {
                 assert_eq!(stop.exit, Exit::Empty, "{at}: {stop}");
@@ -206,7 +206,7 @@ async fn a_carried_namespace_that_appears_before_the_commit_is_rolled_back_with_
     let mut stage = stage();
     let namespaces = GroupKind::new("", "Namespace");
     let late = Key::new(namespaces.clone(), None, "late");
-    stage.options.scope.carry.insert(Part::all(namespaces));
+    stage.options.scope.also_copy.insert(Part::all(namespaces));
     let source = stage.source.clone();
     stage.target.on_call(move |verb, key| {
         if verb == "create" && key.group_kind.kind == "Policy" {
@@ -260,7 +260,7 @@ async fn plugins_neither_see_nor_hold_what_is_carried_along() {
     host["metadata"]["namespace"] = json!("elsewhere");
     held.source.insert(host).unwrap();
     let host = Key::new(GroupKind::new(INFRA, "Host"), Some("elsewhere"), "h");
-    held.options.scope.carry.insert(Part::one(&host));
+    held.options.scope.also_copy.insert(Part::one(&host));
     held.options.scope.accept.insert_kind(Risk::Shared, host.group_kind.clone());
     let before = picture(&held.source);
     let stop = run::start(held.setup()).await.unwrap_err();
@@ -274,7 +274,7 @@ async fn where_there_is_nothing_but_what_is_carried_there_is_nothing_to_move() {
     stage.source.add_namespace("empty");
     let scope = &mut stage.options.scope;
     scope.namespaces = pivot_core::scope::Namespaces::One("empty".into());
-    scope.carry = [Part::one(&credentials())].into();
+    scope.also_copy = [Part::one(&credentials())].into();
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(stop.exit, Exit::Empty);
 }
@@ -284,7 +284,7 @@ async fn where_there_is_nothing_but_what_is_carried_there_is_nothing_to_move() {
 async fn a_rollback_leaves_a_carried_namespace_that_others_use() {
     let mut stage = stage();
     let namespace = Key::new(GroupKind::new("", "Namespace"), None, "elsewhere");
-    stage.options.scope.carry = [Part::one(&namespace)].into();
+    stage.options.scope.also_copy = [Part::one(&namespace)].into();
     let theirs = Key::new(GroupKind::new("", "ConfigMap"), Some("elsewhere"), "theirs");
     let (target, created) = (stage.target.clone(), theirs.clone());
     stage.target.on_call(move |verb, key| {
@@ -319,7 +319,8 @@ async fn what_has_a_label_is_carried_from_another_namespace_and_found_again() {
     for (name, label) in [("aws", "yes"), ("root", "no")] {
         stage.source.insert(secret(name, label)).unwrap();
     }
-    stage.options.scope.carry = [typed::part("Secret/elsewhere/*:example.com/hand-on=yes").unwrap()].into();
+    stage.options.scope.also_copy =
+        [typed::part("Secret/elsewhere/*:example.com/hand-on=yes").unwrap()].into();
     let plan = run::plan(stage.setup()).await.unwrap();
     let elsewhere = |key: &&Key| key.namespace.as_deref() == Some("elsewhere");
     let keys = plan.steps.iter().map(|step| &step.key).chain(plan.stays.iter().map(|stay| &stay.key));
@@ -331,7 +332,7 @@ async fn what_has_a_label_is_carried_from_another_namespace_and_found_again() {
     revive(&stage);
     assert_eq!(under_way(stage.setup()).await.unwrap().record.phase, Phase::Copied);
     let mut setup = stage.setup();
-    setup.options.scope.carry.clear();
+    setup.options.scope.also_copy.clear();
     run::resume(setup).await.unwrap();
     let there = |place: &MemoryPlace| {
         let mut names: Vec<String> =
@@ -348,7 +349,7 @@ async fn what_has_a_label_is_carried_from_another_namespace_and_found_again() {
 async fn what_appears_late_with_the_label_is_carried_along() {
     let mut stage = stage();
     let part = format!("Policy.{POLICIES}:example.com/hand-on");
-    stage.options.scope.carry = [typed::part(&part).unwrap()].into();
+    stage.options.scope.also_copy = [typed::part(&part).unwrap()].into();
     let label = |body: &mut Value| body["metadata"]["labels"] = json!({"example.com/hand-on": ""});
     stage.source.edit(&policy("strict"), label).unwrap();
     let source = stage.source.clone();
@@ -390,7 +391,7 @@ async fn a_confined_move_creates_nothing_outside_of_its_namespace() {
     // What is in no namespace is used, if it is there.
     let namespace = Key::new(GroupKind::new("", "Namespace"), None, "more");
     stage.source.add_namespace("more");
-    stage.options.scope.carry = [Part::one(&namespace)].into();
+    stage.options.scope.also_copy = [Part::one(&namespace)].into();
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(refused(&stop), ["outside"]);
     stage.target.add_namespace("more");

@@ -85,12 +85,12 @@ async fn a_move_reports_its_phases_in_order_and_each_object_once() {
 
     let counts: BTreeMap<Verb, usize> =
         recorder.counts().iter().map(|(verb, kinds)| (*verb, kinds.values().sum())).collect();
-    let expected = [(Verb::Paused, 3), (Verb::Created, 12), (Verb::Resumed, 3), (Verb::Deleted, 12)];
+    let expected = [(Verb::Paused, 3), (Verb::Created, 12), (Verb::Unpaused, 3), (Verb::Deleted, 12)];
     assert_eq!(counts, expected.into());
     let events = recorder.events();
     let planned = |event: &Event| matches!(event, Event::Planned { summary, plan } if summary.objects == 12 && plan.steps.len() == 12);
     assert!(events.iter().any(planned));
-    let taken = |event: &Event| matches!(event, Event::Lease { side: Side::Source, state: LeaseState::Taken, holder, .. } if !holder.is_empty());
+    let taken = |event: &Event| matches!(event, Event::Lease { side: Side::Source, state: LeaseState::Acquired, holder, .. } if !holder.is_empty());
     assert_eq!(events.iter().filter(|event| taken(event)).count(), 1);
     let accepted = |event: &&Event| matches!(event, Event::Accepted { .. });
     assert_eq!(
@@ -123,7 +123,7 @@ async fn a_stop_in_the_middle_keeps_times_and_counts() {
     // The way back is reported too.
     let (undone, setup) = Recorder::of(&stage);
     let taken = run::rollback(setup).await.unwrap();
-    assert_eq!((undone.count(Verb::Removed), undone.count(Verb::Resumed)), (taken.removed, taken.resumed));
+    assert_eq!((undone.count(Verb::Removed), undone.count(Verb::Unpaused)), (taken.removed, taken.resumed));
     assert_eq!((taken.removed, taken.resumed), (created, recorder.count(Verb::Paused)));
 }
 
@@ -134,7 +134,7 @@ async fn a_stop_counts_what_was_undone_too() {
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(stop.exit, Exit::Refused, "{stop}");
     assert!(!stop.done[&Verb::Paused].is_empty());
-    assert_eq!(stop.done[&Verb::Paused], stop.done[&Verb::Resumed]);
+    assert_eq!(stop.done[&Verb::Paused], stop.done[&Verb::Unpaused]);
     let refused = run::resume(stage.setup()).await.unwrap_err();
     assert!(refused.done.is_empty() && refused.times.is_empty(), "{refused}");
 }

@@ -399,8 +399,8 @@ async fn breaking_a_lease_waits_ten_seconds() {
         assert_eq!((after(true), after(false)), (if break_lease { 0 } else { seconds }, seconds));
         let told = leases.0.lock().unwrap().clone();
         let expected = match break_lease {
-            true => vec![(LeaseState::Taken, None), (LeaseState::TakenOver, Some(10))],
-            false => vec![(LeaseState::Waiting, Some(15)), (LeaseState::Taken, None)],
+            true => vec![(LeaseState::Acquired, None), (LeaseState::Broken, Some(10))],
+            false => vec![(LeaseState::Waiting, Some(15)), (LeaseState::Acquired, None)],
         };
         assert_eq!(told, expected);
     }

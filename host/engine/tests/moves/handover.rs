@@ -242,8 +242,8 @@ async fn a_rollback_of_a_handover_killed_at_any_write_ends_the_same() {
             if let Some(one) = under_way(stage.setup()).await {
                 // Who looks there whether to import the files must not read that the source waits, once it may run again.
                 let runs = stage.source.body(&cluster()).unwrap()["spec"]["paused"] == json!(false);
-                assert!(one.record.is_withdrawn() || !runs, "{at}");
-                if one.record.is_withdrawn() {
+                assert!(one.record.is_being_rolled_back() || !runs, "{at}");
+                if one.record.is_being_rolled_back() {
                     let stop = run::resume(imported(stage)).await.unwrap_err();
                     assert_eq!((stop.exit, stop.next), (Exit::Refused, vec![Next::Rollback]));
                 }

@@ -55,12 +55,12 @@ async fn a_record_that_no_move_wrote_is_refused_and_nothing_is_changed() {
         ("releaseChunks", json!(u64::MAX)),
         ("releaseChunks", json!(501)),
         ("moveId", json!("../../secrets/x")),
-        ("touched", json!(names)),
-        ("touched", json!(["../kube-system"])),
-        ("namespaces", json!([".."])),
+        ("copiedNamespaces", json!(names)),
+        ("copiedNamespaces", json!(["../kube-system"])),
+        ("createdNamespaces", json!([".."])),
         ("kinds", json!([{"group": "..", "kind": "Secret"}])),
-        ("by", json!("x".repeat(1_000_000))),
-        ("by", json!("somebody else")),
+        ("startedBy", json!("x".repeat(1_000_000))),
+        ("startedBy", json!("somebody else")),
         ("more\nerror: all is lost", json!("x".repeat(1_000_000))),
     ] {
         let mut bad = good.clone();
@@ -118,7 +118,7 @@ async fn records_stay_readable_whatever_a_source_notes() {
     let stage = copying().await;
     // As many as may be; the move's own is not among them.
     let names: Vec<String> = (0..50_000).map(|n| format!("n{n}")).collect();
-    changed(&stage.source, "source", &[("touched", json!(names))]);
+    changed(&stage.source, "source", &[("copiedNamespaces", json!(names))]);
     assert!(under_way(stage.setup()).await.is_some(), "it can be read");
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert!(stop.to_string().contains("the number of namespaces of this move can't be right"), "{stop}");
@@ -132,7 +132,7 @@ async fn records_stay_readable_whatever_a_source_notes() {
 #[tokio::test(start_paused = true)]
 async fn a_record_with_the_id_of_anothers_move_has_that_neither_undone_nor_forgotten() {
     let stage = committed().await;
-    changed(&stage.source, "source", &[("by", json!("somebody else")), ("phase", json!("Copied"))]);
+    changed(&stage.source, "source", &[("startedBy", json!("somebody else")), ("phase", json!("Copied"))]);
     let before = everything(&stage);
     let (undone, again) = (run::rollback(stage.setup()).await, run::resume(stage.setup()).await);
     for stop in [undone.map(drop).unwrap_err(), again.map(drop).unwrap_err()] {
@@ -151,9 +151,12 @@ async fn a_record_with_the_id_of_anothers_move_has_that_neither_undone_nor_forgo
 #[tokio::test(start_paused = true)]
 async fn target_record_alone_changes_nothing_in_source() {
     for (phase, fields) in [
-        ("Paused", vec![("touched", json!(["bank", "ns"])), ("handover", json!({}))]),
-        ("Copied", vec![("scope", json!({"namespaces": "all"})), ("touched", json!(["bank", "ns"]))]),
-        ("Live", vec![("touched", json!(["bank"])), ("handover", json!({}))]),
+        ("Paused", vec![("copiedNamespaces", json!(["bank", "ns"])), ("handover", json!({}))]),
+        (
+            "Copied",
+            vec![("scope", json!({"namespaces": "all"})), ("copiedNamespaces", json!(["bank", "ns"]))],
+        ),
+        ("Live", vec![("copiedNamespaces", json!(["bank"])), ("handover", json!({}))]),
     ] {
         let stage = half_committed(Stage::new()).await;
         let of_source = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
@@ -197,11 +200,18 @@ async fn after_the_commit_the_target_says_only_how_far_the_move_is() {
     stage.source.insert(body("", "ConfigMap", "hidden", None)).unwrap();
     let carry = json!([{"kind": {"group": "", "kind": "ConfigMap"}}]);
     let mut scope = record(&stage).1["scope"].clone();
-    scope["carry"] = carry;
+    scope["alsoCopy"] = carry;
     let touched = json!(["ns", "elsewhere"]);
-    changed(&stage.target, "target", &[("phase", json!("Copied")), ("scope", scope), ("touched", touched)]);
+    changed(
+        &stage.target,
+        "target",
+        &[("phase", json!("Copied")), ("scope", scope), ("copiedNamespaces", touched)],
+    );
     let seen = under_way(stage.setup()).await.unwrap().record;
-    assert_eq!((seen.phase, seen.scope.carry.len(), seen.touched.len()), (Phase::Committed, 0, 1));
+    assert_eq!(
+        (seen.phase, seen.scope.also_copy.len(), seen.copied_namespaces.len()),
+        (Phase::Committed, 0, 1)
+    );
     run::resume(stage.setup()).await.unwrap();
     assert!(stage.target.body(&hidden).is_none() && stage.source.body(&hidden).is_some());
 }

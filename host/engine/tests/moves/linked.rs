@@ -245,7 +245,7 @@ async fn a_pause_that_fails_waits_for_those_on_their_way_before_they_are_undone(
     let mut setup = stage.setup();
     setup.sides.source = link(&stage.source, Role::Source).await;
     let stop = run::start(setup).await.unwrap_err();
-    let (paused, resumed) = (&stop.done[&Verb::Paused], &stop.done[&Verb::Resumed]);
+    let (paused, resumed) = (&stop.done[&Verb::Paused], &stop.done[&Verb::Unpaused]);
     assert_eq!((paused.len(), paused), (2, resumed));
     assert_eq!(picture(&stage.source), before);
 }

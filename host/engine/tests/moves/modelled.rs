@@ -22,7 +22,7 @@ use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key};
 /// A Cluster with what belongs to it, and a host that a plugin holds.
 fn stage(seals: bool) -> Stage {
     let mut stage = Stage::new();
-    stage.options.seal = seals;
+    stage.options.finish_alone = seals;
     stage.source.insert(body(INFRA, "Host", "h0", None)).unwrap();
     stage.plugins = vec![Arc::new(Holds::hosts())];
     stage
@@ -65,7 +65,7 @@ pub(crate) fn recorded_phase(place: &MemoryPlace, side: &str) -> Option<(Phase, 
         "Settled" => Phase::Settled,
         other => panic!("a record says {other}"),
     };
-    Some((phase, text["seal"] == "Set" || text["seal"] == "Finished"))
+    Some((phase, text["finishAlone"] == "Allowed" || text["finishAlone"] == "Done"))
 }
 
 /// Returns the seal in a target's record.
@@ -73,7 +73,7 @@ fn seal(target: &MemoryPlace) -> Value {
     let record = target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
     let record = target.body(&record).unwrap();
     let record: Value = serde_json::from_str(record["data"]["record.json"].as_str().unwrap()).unwrap();
-    record["seal"].clone()
+    record["finishAlone"].clone()
 }
 
 fn picture(source: &MemoryPlace, target: &MemoryPlace) -> Picture {
@@ -282,7 +282,7 @@ async fn with_its_source_away_the_target_takes_the_steps_of_the_model_alone() {
                 // A move that has ended runs, too, and what never began has nothing to run.
                 assert_eq!(target.copies, Pair(Some(true), Some(true)), "write {n}, acted {acted}");
                 if let Some((Phase::Live | Phase::Released, _)) = target.at_target {
-                    assert_eq!(seal(&stage.target), json!("Finished"), "write {n}, acted {acted}");
+                    assert_eq!(seal(&stage.target), json!("Done"), "write {n}, acted {acted}");
                 }
             }
             Err(stop) => {

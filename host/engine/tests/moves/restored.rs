@@ -248,7 +248,7 @@ async fn summaries_stay_as_long_as_their_clusters() {
     let long_ago = |body: &mut Value| {
         let mut finished: Value =
             serde_json::from_str(body["data"]["finished.json"].as_str().unwrap()).unwrap();
-        finished["ended"] = json!("2020-01-01T00:00:00Z");
+        finished["endedAt"] = json!("2020-01-01T00:00:00Z");
         body["data"]["finished.json"] = json!(finished.to_string());
     };
     stage.target.edit(&summary, long_ago).unwrap();

@@ -30,11 +30,12 @@ async fn rolled_back_move_leaves_a_summary_in_the_source() {
     let stage = Stage::new();
     let untouched = picture(&stage.source);
     let status = roll_back(&stage, || stage.setup()).await;
-    let [RolledBackMove { move_id, phase, scope, from, to, .. }] = &status.rolled_back[..] else {
+    let [RolledBackMove { move_id, phase, scope, source_label, target_label, .. }] = &status.rolled_back[..]
+    else {
         panic!("{:?}", status.rolled_back)
     };
     assert_eq!((phase.to_string().as_str(), scope), ("Copied", &stage.options.scope));
-    assert_eq!((from.as_str(), to.as_str()), ("source", "target"));
+    assert_eq!((source_label.as_str(), target_label.as_str()), ("source", "target"));
     let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
     assert_eq!(record.name, format!("pivot-host-source-{move_id}"));
     assert_eq!((summaries(&stage.source), summaries(&stage.target)), (1, 0));

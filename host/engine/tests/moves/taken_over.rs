@@ -58,8 +58,8 @@ async fn a_source_is_released_once_another_cluster_has_imported_its_files() {
     assert_eq!((waiting.record.phase, claims(&stage.source).len()), (Phase::Copied, 1));
     assert!(waiting.record.handed_over().is_some());
     let told = waiting.record.handover.unwrap();
-    assert_eq!(told.to, format!("directory {}", dir.path().display()));
-    assert!(told.at.starts_with("20") && told.at.ends_with('Z'), "{}", told.at);
+    assert_eq!(told.directory, format!("directory {}", dir.path().display()));
+    assert!(told.written_at.starts_with("20") && told.written_at.ends_with('Z'), "{}", told.written_at);
 
     run::start(importing(&stage, dir.path())).await.unwrap();
     at_rest_and_nothing_lost(&stage, &before, "imported");

@@ -29,22 +29,22 @@ fn many_reasons() -> Plan {
         KeepReason::SharedClass { class: some(), used_by: None },
         KeepReason::SharedClass { class: some(), used_by: Some(some()) },
         KeepReason::Needed { by: some() },
-        KeepReason::Carried,
+        KeepReason::AlsoCopied,
         KeepReason::Shared { by: some() },
-        KeepReason::Brought { plugin: plugin() },
+        KeepReason::AddedByPlugin { plugin: plugin() },
         KeepReason::Plugin { name: plugin(), reason: reason() },
     ];
     plan.steps.extend(kept.map(|kept| Step { fate: Fate::Keep(kept), ..step(some(), &[]) }));
     let whys = [
         Why::Below(some()),
         Why::Labelled,
-        Why::Carried,
+        Why::AlsoCopied,
         Why::Referred(some()),
         Why::Needed { by: some(), plugin: plugin() },
-        Why::Brought { plugin: plugin(), with: some() },
+        Why::AddedByPlugin { plugin: plugin(), with: some() },
     ];
-    let added = Why::Added { file: "bom.yaml".into() };
-    plan.steps.push(Step { fate: Fate::Add, why: added, ..step(some(), &[]) });
+    let added = Why::FromManifest { file: "bom.yaml".into() };
+    plan.steps.push(Step { fate: Fate::FromManifest, why: added, ..step(some(), &[]) });
     plan.steps.extend(whys.map(|why| Step { why, ..step(some(), &[]) }));
     let stays = [
         StayReason::OtherNamespace,
@@ -73,8 +73,8 @@ fn a_plan_matches_its_schema() {
         let mut scope = Scope::new(scope);
         scope.accept.insert_kind(Risk::OwnerDropped, GroupKind::new("g", "K"));
         scope.clusters.insert(ClusterName::new("ns", "edge"));
-        scope.carry.insert(Part::all(GroupKind::new("", "Secret")));
-        scope.added.insert(Added { object: capi("Cluster", "edge"), uid: Uid("added-1".into()) });
+        scope.also_copy.insert(Part::all(GroupKind::new("", "Secret")));
+        scope.from_manifests.insert(Added { object: capi("Cluster", "edge"), uid: Uid("added-1".into()) });
         scope.exclude.extend([Part::all(GroupKind::new("g", "K")), Part::one(&capi("Machine", "m"))]);
         check(&PlanDocument::new(&many_reasons(), "a", "b", &scope, &reported, (&moves, &next)));
     }

@@ -56,7 +56,7 @@ fn kinds() -> [(&'static str, Record); 4] {
     let files = Record { source: Some(Uid("directory-0".into())), ..clusters() };
     let handover = |withdrawn| {
         let contents = Some(Uid("directory-1".into()));
-        Some(Handover { contents, withdrawn, ..Handover::default() })
+        Some(Handover { files: contents, rollback_begun: withdrawn, ..Handover::default() })
     };
     [
         ("between clusters", clusters()),

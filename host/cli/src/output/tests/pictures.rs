@@ -107,7 +107,7 @@ const HOSTILE: [&str; 8] = [
 
 fn hostile_plan() -> Plan {
     let steps = HOSTILE.iter().enumerate().map(|(index, name)| Step {
-        fate: if index == 1 { Fate::Add } else { Fate::Move },
+        fate: if index == 1 { Fate::FromManifest } else { Fate::Move },
         cluster: Some(capi("Cluster", name)),
         ..step(capi("Machine", name), if index == 0 { &[] } else { &[0] })
     });
@@ -325,9 +325,9 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
               ]
             ],
             "summary": {
-              "added": 0,
               "clusterClasses": 1,
               "clusters": 1,
+              "fromManifests": 0,
               "kept": 1,
               "moved": 4,
               "objects": 5,

@@ -91,9 +91,9 @@ fn events() -> Vec<Event> {
     let target = |what, verb, objects, time| phase(what, verb, Side::Target, objects, time);
     let source = |what, verb, objects, time| phase(what, verb, Side::Source, objects, time);
     let mut events: Vec<Event> =
-        [LeaseState::Waiting, LeaseState::Taken].map(|state| vec![lease(state); CLUSTERS]).concat();
+        [LeaseState::Waiting, LeaseState::Acquired].map(|state| vec![lease(state); CLUSTERS]).concat();
     events.push(Event::Accepted { code: Risk::AlreadyPaused, kinds: Vec::new() });
-    events.extend([Event::Looking { side: Side::Source }, Event::Looking { side: Side::Target }]);
+    events.extend([Event::Reading { side: Side::Source }, Event::Reading { side: Side::Target }]);
     events.push(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan) });
     events.extend((0..300).map(|n| note(format!("note {n}"))));
     events.extend(warnings().chain(source(Phase::Checked, Verb::Paused, &[], 400)));
@@ -102,10 +102,10 @@ fn events() -> Vec<Event> {
     events.extend(target(Phase::Copied, Verb::Created, &all, 2_106));
     events.extend(warnings().chain(target(Phase::Committed, Verb::Updated, &all[..3], 900)));
     events.extend(waits(&clusters, "its controller has not written to it yet"));
-    events.extend(warnings().chain(target(Phase::Live, Verb::Resumed, &clusters, 33_000)));
+    events.extend(warnings().chain(target(Phase::Live, Verb::Unpaused, &clusters, 33_000)));
     events.extend(source(Phase::Released, Verb::Deleted, &all, 3_440));
     events.extend(waits(&hosts, "it is not powered on"));
-    events.extend(target(Phase::Settled, Verb::Settled, &hosts, 41_000));
+    events.extend(target(Phase::Settled, Verb::UnpausedHeld, &hosts, 41_000));
     events
 }
 

@@ -1,9 +1,9 @@
 //! Golden texts: the state of moves.
 
 use pivot_core::Uid;
-use pivot_core::record::{Finished, Handover, Pin, Record, RolledBackMove, Seal};
+use pivot_core::record::{FinishAlone, Finished, Handover, Pin, Record, RolledBackMove};
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Status, WaitingCopies};
+use pivot_engine::{LeaseStatus, Leftover, MoveStatus, OneSidedMove, Status, WaitingCopies};
 
 use super::*;
 
@@ -11,14 +11,14 @@ fn record(phase: Phase) -> Record {
     Record {
         format: Default::default(),
         written_by: "0.1.0".into(),
-        by: "jane@laptop".into(),
+        started_by: "jane@laptop".into(),
         move_id: "1234".into(),
         phase,
         scope: Scope::new(Namespaces::One("ns".into())),
         source: None,
         target: None,
-        started: "2026-08-21T10:00:00Z".into(),
-        namespaces: Vec::new(),
+        started_at: "2026-08-21T10:00:00Z".into(),
+        created_namespaces: Vec::new(),
         plugins: vec![Pin {
             name: "metal3".into(),
             version: "0.3.1".into(),
@@ -27,12 +27,12 @@ fn record(phase: Phase) -> Record {
             granted: vec![],
         }],
         kinds: Default::default(),
-        touched: Default::default(),
+        copied_namespaces: Default::default(),
         confined: false,
         into_directory: false,
         handover: None,
-        plan: None,
-        seal: None,
+        plan_checksum: None,
+        finish_alone: None,
         release_digest: None,
         copy_key: None,
         earlier_copy_keys: Vec::new(),
@@ -57,7 +57,7 @@ pub(super) fn one(phase: Phase, decides: Side) -> MoveStatus {
 pub(super) fn full_status() -> Status {
     Status {
         moves: vec![one(Phase::Copied, Side::Source)],
-        locks: vec![LockStatus {
+        leases: vec![LeaseStatus {
             name: "pivot-host.ns.ns".into(),
             holder: "pivot-host/7".into(),
             move_id: Some("1234".into()),
@@ -66,17 +66,17 @@ pub(super) fn full_status() -> Status {
         finished: vec![Finished {
             format: Default::default(),
             move_id: "1233".into(),
-            by: "jane@laptop".into(),
-            started: "2026-08-20T10:00:00Z".into(),
-            ended: "2026-08-20T10:00:09Z".into(),
+            started_by: "jane@laptop".into(),
+            started_at: "2026-08-20T10:00:00Z".into(),
+            ended_at: "2026-08-20T10:00:09Z".into(),
             scope: Some(Scope::new(Namespaces::One("team-a".into()))),
             source: None,
             target: None,
             clusters: Vec::new(),
             all_clusters: None,
             files: Some(Uid("files:0".into())),
-            from: "old".into(),
-            to: "kind-boot".into(),
+            source_label: "old".into(),
+            target_label: "kind-boot".into(),
             moved: 12,
             kept: 1,
             plugins: Vec::new(),
@@ -179,13 +179,13 @@ fn a_status_lists_the_last_rollbacks() {
     let one = RolledBackMove {
         format: Default::default(),
         move_id: "1232".into(),
-        by: "jane@laptop".into(),
-        started: "2026-08-20T09:00:00Z".into(),
-        ended: "2026-08-20T09:00:09Z".into(),
+        started_by: "jane@laptop".into(),
+        started_at: "2026-08-20T09:00:00Z".into(),
+        ended_at: "2026-08-20T09:00:09Z".into(),
         phase: Phase::Copied,
         scope,
-        from: "kind-boot".into(),
-        to: "prod".into(),
+        source_label: "kind-boot".into(),
+        target_label: "prod".into(),
     };
     let status = Status { rolled_back: vec![one], ..Status::default() };
     check(
@@ -210,9 +210,9 @@ pub(super) fn handed_over() -> MoveStatus {
     let mut waiting = one(Phase::Copied, Side::Source);
     waiting.record.into_directory = true;
     waiting.record.handover = Some(Handover {
-        contents: Some(Uid("files:0".into())),
-        to: "directory out".to_owned(),
-        at: "2026-08-21T10:01:00Z".to_owned(),
+        files: Some(Uid("files:0".into())),
+        directory: "directory out".to_owned(),
+        written_at: "2026-08-21T10:01:00Z".to_owned(),
         ..Handover::default()
     });
     waiting
@@ -363,13 +363,13 @@ fn a_plan_says_which_moves_are_under_way() {
 #[test]
 fn a_sealed_move_says_that_it_may_be_finished_without_its_source() {
     let mut sealed = one(Phase::Live, Side::Target);
-    for (seal, may, has) in [
+    for (finish_alone, may, has) in [
         (None, false, false),
-        (Some(Seal::Wanted), false, false),
-        (Some(Seal::Set), true, false),
-        (Some(Seal::Finished), false, true),
+        (Some(FinishAlone::Requested), false, false),
+        (Some(FinishAlone::Allowed), true, false),
+        (Some(FinishAlone::Done), false, true),
     ] {
-        sealed.record.seal = seal;
+        sealed.record.finish_alone = finish_alone;
         let status = Status { moves: vec![sealed.clone()], ..Status::default() };
         let text = crate::output::status(&status, ("a", "b"), &[vec![]]).message().to_owned();
         assert_eq!(text.contains("an agent may finish it"), may, "{text}");

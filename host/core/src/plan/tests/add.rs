@@ -78,7 +78,7 @@ fn what_the_move_takes_anyway_can_not_be_added() {
         &case(),
         "Secret ns/a-ca",
         expect![[r#"
-            target added-moves: Secret ns/a-ca (f.yaml, document 1) is to be added, but the move copies the source's object of that name
+            target manifest-moves: Secret ns/a-ca (f.yaml, document 1) is to be added, but the move copies the source's object of that name
               -> remove it from f.yaml; if the move has begun already, roll it back first
         "#]],
     );
@@ -86,7 +86,7 @@ fn what_the_move_takes_anyway_can_not_be_added() {
         &case().carry(&["ConfigMap"]),
         "ConfigMap ns/bom",
         expect![[r#"
-            target added-moves: ConfigMap ns/bom (f.yaml, document 1) is to be added, but the move copies the source's object of that name
+            target manifest-moves: ConfigMap ns/bom (f.yaml, document 1) is to be added, but the move copies the source's object of that name
               -> remove it from f.yaml; if the move has begun already, roll it back first | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"ConfigMap"}}]}
         "#]],
     );
@@ -103,13 +103,17 @@ fn what_controllers_would_act_on_at_once_can_not_be_added() {
         &case,
         "Cluster ns/b",
         expect![[r#"
-            target added-active: Cluster ns/b (f.yaml, document 1) is to be added, but controllers of the target would act on it before the move is committed, and tear down what it stands for if the move is rolled back
+            target manifest-active: Cluster ns/b (f.yaml, document 1) is to be added, but controllers of the target would act on it before the move is committed, and tear down what it stands for if the move is rolled back
               -> create it in the target once the move is done
         "#]],
     );
     for text in ["ClusterClass ns/c", "BareMetalHost ns/h", "Pool ns/p", "External ns/e"] {
         let (plan, _) = case.plan_with(&[addition(text)], &SERVED);
-        assert_eq!(plan.refusals.iter().map(|one| one.code).collect::<Vec<_>>(), ["added-active"], "{text}");
+        assert_eq!(
+            plan.refusals.iter().map(|one| one.code).collect::<Vec<_>>(),
+            ["manifest-active"],
+            "{text}"
+        );
     }
     let (plan, _) = case.plan_with(&[addition("InfraTemplate ns/t")], &SERVED);
     assert_eq!((plan.refusals, plan.steps.last().unwrap().key.name.as_str()), (Vec::new(), "t"));
@@ -122,7 +126,7 @@ fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
         &case,
         "Event ns/e",
         expect![[r#"
-            target added-kind-missing: Event ns/e (f.yaml, document 1) is to be added, but the target does not serve Event
+            target manifest-kind-missing: Event ns/e (f.yaml, document 1) is to be added, but the target does not serve Event
               -> install what defines it there (a directory has the kinds of the source)
         "#]],
     );
@@ -130,7 +134,7 @@ fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
         &case,
         "ConfigMap c",
         expect![[r#"
-            target added-namespace: ConfigMap c (f.yaml, document 1) is to be added, but it has no namespace
+            target manifest-namespace: ConfigMap c (f.yaml, document 1) is to be added, but it has no namespace
               -> correct that in f.yaml; if the move has begun already, roll it back first
         "#]],
     );
@@ -138,7 +142,7 @@ fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
         &case,
         "Node ns/n",
         expect![[r#"
-            target added-namespace: Node ns/n (f.yaml, document 1) is to be added, but it has a namespace, and Node is cluster-scoped
+            target manifest-namespace: Node ns/n (f.yaml, document 1) is to be added, but it has a namespace, and Node is cluster-scoped
               -> correct that in f.yaml; if the move has begun already, roll it back first
         "#]],
     );
@@ -173,7 +177,7 @@ fn files_name_namespaces_as_the_target_does() {
         &case,
         "Secret prod/a-ca",
         expect![[r#"
-            target added-moves: Secret prod/a-ca (f.yaml, document 1) is to be added, but the move copies the source's object of that name
+            target manifest-moves: Secret prod/a-ca (f.yaml, document 1) is to be added, but the move copies the source's object of that name
               -> remove it from f.yaml; if the move has begun already, roll it back first
         "#]],
     );

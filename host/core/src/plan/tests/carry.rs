@@ -100,17 +100,17 @@ fn what_is_owned_by_something_that_stays_is_refused() {
 #[test]
 fn what_can_not_be_found_is_refused() {
     for part in ["Secret ns/none", "Secret n", "Node ns/n", "ConfigMap other", "External"] {
-        assert_eq!(codes(&Case::new(ONE).namespace("ns").carry(&[part])), "carried-missing", "{part}");
+        assert_eq!(codes(&Case::new(ONE).namespace("ns").carry(&[part])), "also-copied-missing", "{part}");
     }
     // Nothing but what each cluster makes for itself.
     let text = "Cluster ns/a\nConfigMap ns/kube-root-ca.crt";
-    assert_eq!(codes(&Case::new(text).carry(&["ConfigMap"])), "carried-missing");
+    assert_eq!(codes(&Case::new(text).carry(&["ConfigMap"])), "also-copied-missing");
     // By name it can be had.
     assert_eq!(codes(&Case::new(text).carry(&["ConfigMap ns/kube-root-ca.crt"])), "");
     refused(
         &Case::new(text).carry(&["Secret"]),
         expect![[r#"
-        carried-missing: Secret is to be carried along, but no object that can be matches it
+        also-copied-missing: Secret is to be carried along, but no object that can be matches it
           -> check its kind and group, its name, and its namespace (cluster-scoped objects have none) | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"}}]}
     "#]],
     );
@@ -133,22 +133,22 @@ fn what_controllers_on_both_sides_would_act_on_is_refused() {
     refused(
         &case(&["Cluster other/b"]),
         expect![[r#"
-            carried-active: Cluster other/b would be carried along, but controllers on both sides would act on it
+            also-copied-active: Cluster other/b would be carried along, but controllers on both sides would act on it
               -> {"remedy":"leave-out-carry","parts":[{"kind":{"group":"cluster.x-k8s.io","kind":"Cluster"},"object":{"namespace":"other","name":"b"}}]}
         "#]],
     );
     refused(
         &case(&["Foreign", "BareMetalHost ns/h"]),
         expect![[r#"
-            carried-active: Foreign ns/f would be carried along, but controllers on both sides would act on it
+            also-copied-active: Foreign ns/f would be carried along, but controllers on both sides would act on it
               -> {"remedy":"leave-out-carry","parts":[{"kind":{"group":"infrastructure.cluster.x-k8s.io","kind":"Foreign"}}]} | {"remedy":"accept-shared","kind":{"group":"infrastructure.cluster.x-k8s.io","kind":"Foreign"}}
-            carried-active: BareMetalHost ns/h would be carried along, but controllers on both sides would act on it
+            also-copied-active: BareMetalHost ns/h would be carried along, but controllers on both sides would act on it
               -> {"remedy":"leave-out-carry","parts":[{"kind":{"group":"metal3.io","kind":"BareMetalHost"},"object":{"namespace":"ns","name":"h"}}]}
         "#]],
     );
     assert_eq!(codes(&case(&["Foreign"]).accept_shared("Foreign")), "");
-    assert_eq!(codes(&case(&["Cluster other/b"]).accept_shared("Cluster")), "carried-active");
-    assert_eq!(codes(&case(&["Rack"])), "carried-active");
+    assert_eq!(codes(&case(&["Cluster other/b"]).accept_shared("Cluster")), "also-copied-active");
+    assert_eq!(codes(&case(&["Rack"])), "also-copied-active");
     assert_eq!(codes(&case(&["InfraTemplate"])), "");
     let pool = "Cluster ns/a\nPool other/p";
     let case = || Case::new(pool).namespace("ns").carry(&["Pool other/p"]);
@@ -202,7 +202,7 @@ fn what_moves_anyway_moves_and_what_is_excluded_or_left_stays() {
         stay Secret ns/below: belongs to Widget ns/w, which plugin p leaves
         stay Secret ns/plain: not linked with any Cluster
         stay Widget ns/w: left by plugin p: because
-        note carried-moves Secret ns/a-ca: moves without being carried: it is treated like everything else that moves
+        note also-copied-moves Secret ns/a-ca: moves without being carried: it is treated like everything else that moves
     "#]]);
     case().carry(&["Secret"]).exclude(&["Secret ns/plain"]).check(expect![[r#"
         move Cluster ns/a (moves with everything it owns)
@@ -214,14 +214,14 @@ fn what_moves_anyway_moves_and_what_is_excluded_or_left_stays() {
     refused(
         &case().carry(&["Secret ns/plain"]).exclude(&["Secret ns/plain"]),
         expect![[r#"
-        carried-excluded: Secret ns/plain is to be carried along, but it is excluded as well
+        also-copied-excluded: Secret ns/plain is to be carried along, but it is excluded as well
           -> {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"plain"}}]} | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"plain"}}]}
     "#]],
     );
     refused(
         &case().carry(&["Secret ns/below"]),
         expect![[r#"
-        carried-left: Secret ns/below is to be carried along, but plugin p leaves it: because
+        also-copied-left: Secret ns/below is to be carried along, but plugin p leaves it: because
           -> {"remedy":"switch-off","plugin":"p"} | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"below"}}]}
     "#]],
     );
@@ -231,8 +231,8 @@ fn what_moves_anyway_moves_and_what_is_excluded_or_left_stays() {
 fn definitions_of_kinds_are_not_carried() {
     let mut case = Case::new(ONE).namespace("ns");
     let definitions = GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition");
-    case.scope.carry.insert(Part::all(definitions));
-    assert_eq!(codes(&case), "carried-definition");
+    case.scope.also_copy.insert(Part::all(definitions));
+    assert_eq!(codes(&case), "also-copied-definition");
 }
 
 const LABELLED: &str = "
@@ -250,7 +250,7 @@ const LABELLED: &str = "
 
 fn labelled(parts: &[&str]) -> Case {
     let mut case = Case::new(LABELLED).namespace("ns").drop_owner("Widget");
-    case.scope.carry.extend(parts.iter().map(|part| typed::part(part).unwrap()));
+    case.scope.also_copy.extend(parts.iter().map(|part| typed::part(part).unwrap()));
     case
 }
 
@@ -291,7 +291,7 @@ fn a_label_that_nothing_has_is_noted_and_refuses_nothing() {
     assert_eq!(
         notes,
         [
-            "carried-none: Secret:hand-on=perhaps is to be carried along, and no object that was read has that label"
+            "also-copied-none: Secret:hand-on=perhaps is to be carried along, and no object that was read has that label"
         ]
     );
 }
@@ -301,10 +301,10 @@ fn a_label_that_nothing_has_is_noted_and_refuses_nothing() {
 fn what_has_a_label_and_cannot_be_carried_refuses_the_move() {
     let mut case = labelled(&["Secret:hand-on=yes"]).clusters(&["ns/a"]);
     case = case.exclude(&["Secret ns/pull"]);
-    assert_eq!(codes(&case), "carried-excluded");
+    assert_eq!(codes(&case), "also-copied-excluded");
     let mut case =
         Case::new("Cluster ns/a\nCluster ns/b\nSecret ns/b-ca ! label=hand-on:yes").clusters(&["ns/a"]);
-    case.scope.carry.insert(typed::part("Secret:hand-on").unwrap());
+    case.scope.also_copy.insert(typed::part("Secret:hand-on").unwrap());
     assert_eq!(codes(&case), "belongs-to-what-stays");
 }
 

@@ -154,7 +154,7 @@ fn nothing_that_a_cluster_that_stays_uses_is_deleted() {
         let step = |step: &Step| match step.fate {
             Fate::Move => format!("move {}", step.key),
             Fate::Keep(_) => format!("keep {}", step.key),
-            Fate::Add => format!("add {}", step.key),
+            Fate::FromManifest => format!("add {}", step.key),
         };
         let mut seen: Vec<String> = plan
             .steps

@@ -81,7 +81,7 @@ fn scopes(world: &World, objects: &[Object], dice: Dice) -> Vec<(&'static str, S
             Scope { exclude: [Part::all(any("kind").kind.group_kind.clone())].into(), ..all.clone() },
         ),
         ("--exclude", Scope { exclude: [Part::one(&any("excluded").key())].into(), ..all.clone() }),
-        ("--also-copy", Scope { carry: [Part::one(&any("carried").key())].into(), ..all.clone() }),
+        ("--also-copy", Scope { also_copy: [Part::one(&any("carried").key())].into(), ..all.clone() }),
     ];
     for risk in [Risk::OwnerDropped, Risk::DependentsLost, Risk::Shared] {
         let mut scope = all.clone();

@@ -90,13 +90,13 @@ function moves(found) {
 }
 
 function tiles({ summary, problems }) {
-  const { objects, moved, kept, added, clusters, stay } = summary;
+  const { objects, moved, kept, fromManifests, clusters, stay } = summary;
   const ended = report?.exitCode === 0;
   const tile = (number, what, fate) => el("div", { class: "tile" },
     el("dt", {}, fate ? el("span", { class: `fate ${fate}`, "aria-hidden": "true" }, FATES[fate].letter) : "", what), el("dd", {}, thousands(number)));
   return el("dl", { class: "tiles" },
     tile(clusters, clusters === 1 ? "Cluster" : "Clusters"), tile(objects, "objects copied"), files ? null : tile(moved, ended ? "moved" : "move", "move"),
-    kept ? tile(kept, "kept too", "keep") : null, added ? tile(added, "added", "add") : null,
+    kept ? tile(kept, "kept too", "keep") : null, fromManifests ? tile(fromManifests, "added", "add") : null,
     tile(stay, ended ? "stayed" : "stay", "stay"), problems.length ? tile(problems.length, problems.length === 1 ? "problem" : "problems") : null);
 }
 
