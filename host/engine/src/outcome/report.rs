@@ -50,7 +50,7 @@ pub struct Status {
 impl Status {
     /// Whether a run is at work on a move. Another command has to wait until it ends.
     pub fn is_at_work(&self, move_id: &str) -> bool {
-        self.locks.iter().any(|lock| lock.move_id.as_deref() == Some(move_id) && lock.is_alive())
+        self.leases.iter().any(|lease| lease.move_id.as_deref() == Some(move_id) && lease.is_alive())
     }
 
     /// Keeps only the move whose ID this is, or is the only one that begins with it, under way or ended.
@@ -126,13 +126,13 @@ mod tests {
         RolledBackMove {
             format: Default::default(),
             move_id: move_id.to_owned(),
-            by: "jane".to_owned(),
-            started: "2026-01-01T00:00:00Z".to_owned(),
-            ended: "2026-01-01T00:01:00Z".to_owned(),
+            started_by: "jane".to_owned(),
+            started_at: "2026-01-01T00:00:00Z".to_owned(),
+            ended_at: "2026-01-01T00:01:00Z".to_owned(),
             phase: Phase::Paused,
             scope: Scope::new(Namespaces::All),
-            from: "boot".to_owned(),
-            to: "prod".to_owned(),
+            source_label: "boot".to_owned(),
+            target_label: "prod".to_owned(),
         }
     }
 

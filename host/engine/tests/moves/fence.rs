@@ -319,7 +319,7 @@ struct Taken(Mutex<Vec<String>>);
 
 impl Watcher for Taken {
     fn event(&self, event: Event) {
-        if let Event::Lease { state: LeaseState::Taken, holder, .. } = event {
+        if let Event::Lease { state: LeaseState::Acquired, holder, .. } = event {
             self.0.lock().unwrap().push(holder);
         }
     }
