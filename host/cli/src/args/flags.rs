@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
+use pivot_core::names::RECORD_NAMESPACE;
 use pivot_core::risk::Risk;
 
 use super::plugins::{PluginVerb, Signing, With};
@@ -162,8 +163,8 @@ pub(crate) struct Connection {
     /// Impersonate this group in the target; can be repeated
     #[arg(long, value_name = "GROUP", action = ArgAction::Append)]
     pub(crate) to_as_group: Vec<String>,
-    /// Namespace of the locks and the record of the move, on both sides
-    #[arg(long, value_name = "NAME", default_value = "kube-system")]
+    /// Namespace of leases and records of moves, on both sides; a move creates it if it is missing
+    #[arg(long, value_name = "NAME", default_value = RECORD_NAMESPACE)]
     pub(crate) record_namespace: String,
 }
 

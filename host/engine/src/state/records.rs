@@ -15,6 +15,7 @@ use pivot_core::record::{
     ENTRY, Finished, ROLLBACK_SUMMARY, Record, RolledBackMove, SUMMARY, piece_name, pieces_prefix,
     record_name,
 };
+use pivot_core::refusal::Refusal;
 use pivot_core::release::ReleaseList;
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
@@ -27,6 +28,7 @@ use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
 use crate::state::cluster_copies::KindsOfSide;
+use crate::state::record_namespace::RecordNamespace;
 
 /// Below a ConfigMap's limit of 1 MiB, with room for its metadata.
 pub(crate) const CHUNK: usize = 900_000;
@@ -45,7 +47,7 @@ const LIST: &str = "list";
 pub(crate) struct Records {
     handle: Handle,
     kind: Arc<Kind>,
-    namespace: String,
+    namespace: RecordNamespace,
 }
 
 /// A record as it is stored on a side.
@@ -86,8 +88,21 @@ struct View {
 }
 
 impl Records {
-    pub(crate) fn new(handle: &Handle, kind: &Arc<Kind>, namespace: &str) -> Self {
-        Self { handle: handle.clone(), kind: kind.clone(), namespace: namespace.to_owned() }
+    /// The records in that namespace; `None` if the side serves no ConfigMaps.
+    pub(crate) fn new(handle: &Handle, kinds: &KindsOfSide, namespace: &str) -> Option<Self> {
+        let kind = kinds.get(&GroupKind::new("", "ConfigMap"))?.clone();
+        let namespace = RecordNamespace::new(handle, kinds, namespace);
+        Some(Self { handle: handle.clone(), kind, namespace })
+    }
+
+    /// Returns the manifest of the namespace, if it is missing.
+    pub(crate) async fn missing_namespace(&self) -> Result<Option<Value>, Failure> {
+        self.namespace.missing_manifest().await
+    }
+
+    /// Returns the refusal for a user who may not create namespaces, if this one is missing.
+    pub(crate) async fn refuse_missing_namespace(&self, move_id: &str) -> Result<Option<Refusal>, Failure> {
+        self.namespace.refuse_missing(&self.kind, move_id).await
     }
 
     /// The role of this side in a move.
@@ -103,20 +118,20 @@ impl Records {
     }
 
     fn key(&self, name: &str) -> Key {
-        Key::new(GroupKind::new("", "ConfigMap"), Some(&self.namespace), name)
+        Key::new(GroupKind::new("", "ConfigMap"), Some(self.namespace.name()), name)
     }
 
     fn body(&self, name: &str, labels: Value, data: Value) -> Value {
         json!({
             "apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": name, "namespace": self.namespace, "labels": labels},
+            "metadata": {"name": name, "namespace": self.namespace.name(), "labels": labels},
             "data": data,
         })
     }
 
     /// Every record of this side's role. An unreadable record stops everything, because the state of its move is unknown.
     pub(crate) async fn all(&self) -> Result<Vec<Stored>, Failure> {
-        let listing = self.handle.list_labelled(&self.kind, &self.namespace, LABEL).await?;
+        let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), LABEL).await?;
         let first_release = format!("{STATE}-{}", self.role());
         let prefix = self.name("");
         let ours = |object: &&Object| match object.meta.labels.get(LABEL).map(String::as_str) {
@@ -170,7 +185,7 @@ impl Records {
     }
 
     fn unreadable(&self, name: &str, why: &dyn std::fmt::Display) -> Failure {
-        let (side, namespace) = (self.handle.side, &self.namespace);
+        let (side, namespace) = (self.handle.side, self.namespace.name());
         Failure::Record(format!(
             "the record in the {side} (ConfigMap {namespace}/{name}) can't be read: {why}"
         ))
@@ -180,7 +195,7 @@ impl Records {
     pub(crate) async fn create(&self, record: &Record, list: Option<String>) -> Result<Stored, Failure> {
         let name = self.name(&record.move_id);
         let body = self.body(&name, json!({LABEL: self.role()}), data(record, list.as_deref())?);
-        match self.handle.create(&self.kind, &body, Change::Real).await {
+        match self.namespace.create_in(&self.kind, &body).await? {
             Ok(object) => Ok(Stored::new(record.clone(), list, object.meta)),
             // Our own write, whose answer got lost, or another run of the same move.
             Err(PlaceError::AlreadyExists(_)) => match self.read(&name).await? {
@@ -229,7 +244,7 @@ impl Records {
         let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
             let name = piece_name(move_id, number);
             let body = self.body(&name, json!({}), json!({LIST: chunk}));
-            let result = match self.handle.create(&self.kind, &body, Change::Real).await {
+            let result = match self.namespace.create_in(&self.kind, &body).await? {
                 Err(PlaceError::AlreadyExists(_)) => {
                     self.handle.patch(&self.kind, &self.key(&name), &json!({"data": {LIST: chunk}})).await
                 }
@@ -299,7 +314,7 @@ impl Records {
     /// Removes every piece of a list that an uncompleted commit may have written; their number is unknown.
     pub(crate) async fn remove_lists(&self, move_id: &str) -> Result<(), Failure> {
         let prefix = pieces_prefix(move_id);
-        let metas = self.handle.list_meta(&self.kind, Some(&self.namespace)).await?;
+        let metas = self.handle.list_meta(&self.kind, Some(self.namespace.name())).await?;
         let piece = |name: &str| {
             let number = name.strip_prefix(&prefix);
             number.is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
@@ -425,7 +440,7 @@ impl Records {
         label: &str,
         entry: &str,
     ) -> Result<Vec<(T, String)>, Failure> {
-        let listing = self.handle.list_labelled(&self.kind, &self.namespace, label).await?;
+        let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), label).await?;
         let read = |object: &Object| {
             let text = self.text(object, entry).ok()?;
             // A newer release may have written one that is unreadable here. Without it an import is not found, and what is refused

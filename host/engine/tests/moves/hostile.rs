@@ -169,7 +169,7 @@ async fn target_record_alone_changes_nothing_in_source() {
         stage.source.add_namespace("bank");
         stage.source.insert(waits).unwrap();
         let piece = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"list": "[]"},
-            "metadata": {"name": format!("pivot-host-release-{id}-0"), "namespace": "kube-system"}});
+            "metadata": {"name": format!("pivot-host-release-{id}-0"), "namespace": "pivot-host-records"}});
         stage.source.insert(piece).unwrap();
         changed(&stage.target, "target", &[&[("phase", json!(phase))], &fields[..]].concat());
         let writes = Arc::new(Mutex::new(Vec::new()));

@@ -73,6 +73,8 @@ mod plugins;
 #[cfg(test)]
 mod reaching;
 #[cfg(test)]
+mod record_namespace;
+#[cfg(test)]
 mod recovered;
 #[cfg(test)]
 mod refusals;

@@ -27,7 +27,7 @@ pub(crate) fn edge() -> AgentName {
 pub(crate) fn guard() -> Guard {
     Guard {
         namespaces: Some(["shop".to_owned()].into()),
-        record_namespace: "kube-system".into(),
+        record_namespace: "pivot-host-records".into(),
         role: Role::Target,
         keep_answering: false,
     }
