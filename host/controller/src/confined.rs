@@ -166,19 +166,21 @@ impl Confined {
     fn is_own(&self, record: &Value, write: Write<'_>) -> bool {
         let text = |entry| record.get("data").and_then(|data| data.get(entry)).and_then(Value::as_str);
         let read = |text| serde_json::from_str::<Authored>(text).ok();
+        let out_of = Namespaces::One(self.namespace.clone());
         match (text(ENTRY), text(SUMMARY).or_else(|| text(ROLLBACK_SUMMARY))) {
             // What can't be read may be anybody's.
             (Some(text), _) => read(text).is_some_and(|record| {
-                let out_of = Namespaces::One(self.namespace.clone());
                 let of_own_namespace = record.scope.is_some_and(|scope| scope.namespaces == out_of);
                 match self.side {
                     Side::Source => of_own_namespace,
                     Side::Target => record.by == self.operator,
                 }
             }),
-            // Each move that ends, or is rolled back, removes the oldest summaries.
-            (None, Some(_)) if matches!(write, Write::Delete) => true,
-            (None, Some(text)) => read(text).is_some_and(|summary| summary.by == self.operator),
+            // Each move that ends, or is rolled back, removes the oldest summaries of its namespace.
+            (None, Some(text)) => read(text).is_some_and(|summary| match write {
+                Write::Delete => summary.scope.is_some_and(|scope| scope.namespaces == out_of),
+                Write::Create(_) | Write::Patch(_) => summary.by == self.operator,
+            }),
             (None, None) => false,
         }
     }
@@ -367,9 +369,11 @@ mod tests {
             ("handed", ENTRY, json!({"by": "them", "scope": of("bank")}).to_string()),
             ("alls", ENTRY, json!({"by": "them", "scope": {"namespaces": "all"}}).to_string()),
             ("odd", ENTRY, "no record".to_owned()),
-            ("ended", SUMMARY, json!({"by": "them"}).to_string()),
-            ("done", SUMMARY, json!({"by": "us"}).to_string()),
-            ("undone", ROLLBACK_SUMMARY, json!({"by": "them"}).to_string()),
+            ("ended", SUMMARY, json!({"by": "them", "scope": of("shop")}).to_string()),
+            ("done", SUMMARY, json!({"by": "us", "scope": of("shop")}).to_string()),
+            ("undone", ROLLBACK_SUMMARY, json!({"by": "them", "scope": of("shop")}).to_string()),
+            ("ended-theirs", SUMMARY, json!({"by": "them", "scope": of("bank")}).to_string()),
+            ("undone-theirs", ROLLBACK_SUMMARY, json!({"by": "them", "scope": of("bank")}).to_string()),
         ] {
             let sides: &[Side] = if id == "handed" { &[Side::Source] } else { &[Side::Source, Side::Target] };
             for &side in sides {
@@ -437,9 +441,11 @@ mod tests {
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-ours", ALL),
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-release-ours-0", ALL),
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-done", ALL),
-            // The oldest summaries are removed.
+            // The oldest summaries of the namespace are removed.
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-ended", [false, false, true]),
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-undone", [false, false, true]),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-ended-theirs", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-undone-theirs", NONE),
             (CAPI, "Machine", Some("bank"), "m", NONE),
             ("", "Secret", Some("bank"), "s", NONE),
             ("", "Secret", Some("pivot-host-records"), "pivot-host-target-ours", NONE),
@@ -473,6 +479,7 @@ mod tests {
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-ours", ALL),
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-admins", ALL),
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-undone", [false, false, true]),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-undone-theirs", NONE),
             (LEASES, "Lease", Some("pivot-host-records"), "pivot-host.ns.shop", ALL),
             (LEASES, "Lease", Some("pivot-host-records"), "pivot-host-probe-1", ALL),
             (LEASES, "Lease", Some("pivot-host-records"), "pivot-host.ns.bank", NONE),

@@ -17,6 +17,7 @@ use pivot_core::record::{
 };
 use pivot_core::refusal::Refusal;
 use pivot_core::release::ReleaseList;
+use pivot_core::scope::Namespaces;
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
 use pivot_places::{Change, PlaceError, Preconditions};
@@ -34,7 +35,8 @@ use crate::state::record_namespace::RecordNamespace;
 pub(crate) const CHUNK: usize = 900_000;
 /// The longest piece that is read: a single line may be longer than a piece should be.
 const MOST: usize = 2 * CHUNK;
-/// How many summaries are kept, beside those of moves whose Clusters are still there.
+/// How many summaries of moves of a scope's namespaces are kept, beside those of moves whose Clusters are still there. Moves of one
+/// namespace remove none of another's: they may be of different tenants.
 const KEPT: usize = 10;
 /// The same of moves that imported files. They are not only for people: without one, a source that was handed over in those files
 /// can't be released.
@@ -100,7 +102,7 @@ impl Records {
         self.namespace.missing_manifest().await
     }
 
-    /// Returns the refusal for a user who may not create namespaces, if this one is missing.
+    /// Returns the refusal for a user without permission to create namespaces, if this one is missing.
     pub(crate) async fn refuse_missing_namespace(&self, move_id: &str) -> Result<Option<Refusal>, Failure> {
         self.namespace.refuse_missing(&self.kind, move_id).await
     }
@@ -450,18 +452,27 @@ impl Records {
         Ok(listing.objects.iter().filter_map(read).collect())
     }
 
-    /// Removes the summaries of the oldest moves that were rolled back, to make room for one more.
-    pub(crate) async fn forget_old_rollbacks(&self) -> Result<(), Failure> {
-        let old = self.rolled_back_by_name().await?.into_iter().skip(KEPT - 1);
+    /// Removes the summaries of the oldest moves of these namespaces that were rolled back, to make room for one more.
+    pub(crate) async fn forget_old_rollbacks(&self, namespaces: &Namespaces) -> Result<(), Failure> {
+        let all = self.rolled_back_by_name().await?.into_iter();
+        let old = all.filter(|(summary, _)| summary.scope.namespaces == *namespaces).skip(KEPT - 1);
         try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
 
-    /// Removes the oldest moves' summaries, to make room for one more. As long as a Cluster has a move's mark, that move's summary may
-    /// have to show that it ended.
-    pub(crate) async fn forget_old(&self, kinds: &KindsOfSide) -> Result<(), Failure> {
+    /// Removes the summaries of the oldest moves of these namespaces, to make room for one more. As long as a Cluster has a move's mark,
+    /// that move's summary may have to show that it ended.
+    pub(crate) async fn forget_old(
+        &self,
+        kinds: &KindsOfSide,
+        namespaces: &Namespaces,
+    ) -> Result<(), Failure> {
         let all = self.finished_by_name().await?.into_iter();
         let (imports, others): (Vec<_>, Vec<_>) = all.partition(|(finished, _)| finished.files.is_some());
-        let old = others.into_iter().skip(KEPT - 1).chain(imports.into_iter().skip(IMPORTS_KEPT - 1));
+        let is_of_these = |(finished, _): &(Finished, String)| {
+            finished.scope.as_ref().is_none_or(|scope| scope.namespaces == *namespaces)
+        };
+        let others = others.into_iter().filter(is_of_these);
+        let old = others.skip(KEPT - 1).chain(imports.into_iter().skip(IMPORTS_KEPT - 1));
         let old: Vec<(Finished, String)> = old.collect();
         let clusters = kinds.iter().find(|(gk, _)| is_cluster(gk)).map(|(_, kind)| kind);
         let clusters = match clusters.filter(|_| !old.is_empty()) {

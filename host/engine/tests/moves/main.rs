@@ -103,6 +103,8 @@ mod simulated;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]
+mod summaries;
+#[cfg(test)]
 mod taken_over;
 #[cfg(test)]
 mod trouble;
