@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pivot_core::Side;
-use pivot_core::risk::Risk;
+use pivot_core::risk::{AcceptedBy, Risk};
 use pivot_core::saved_plan::Decisions;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{DryRun, Options};
@@ -190,7 +190,7 @@ fn task(verb: Verb) -> Result<Task> {
                 with,
                 kept,
             } = *typed;
-            let accept = accepted_risks(&accept, &risks::OF_ROLLBACKS)?;
+            let accept = accepted_risks(&accept, AcceptedBy::Rollback)?;
             let (Which { which }, Taking { break_lease }) = (which, taking);
             // What was imported nowhere has no target, unless one is named to be asked.
             let without_target =
@@ -321,7 +321,7 @@ fn moving(typed: Move, dry_run: DryRun) -> Result<Choices> {
             (typed, _) => typed.clone(),
         };
     }
-    let (of_scope, accept) = accepted_risks(&accept, &risks::OF_MOVES)?.split_scope();
+    let (of_scope, accept) = accepted_risks(&accept, AcceptedBy::Move)?.split_scope();
     // The namespace is filled in when the kubeconfig is read.
     let scope = Scope {
         format: Default::default(),
@@ -384,7 +384,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
             "--imported needs the cluster that imported the directory: --to-kubeconfig or --to-workload",
         );
     }
-    let accept = accepted_risks(&accept, &risks::OF_RESUMES)?;
+    let accept = accepted_risks(&accept, AcceptedBy::Resume)?;
     if without_source && accept.contains(Risk::WorldChanged) {
         return usage("--accept world-changed goes back to the source, so it excludes --without-source");
     }

@@ -6,11 +6,11 @@ use clap::builder::PossibleValue;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
 use pivot_core::names::RECORD_NAMESPACE;
-use pivot_core::risk::Risk;
+use pivot_core::risk::AcceptedBy;
 
 use super::plugins::{PluginVerb, Signing, With};
 use super::protection::Protection;
-use super::risks::{self, RiskParser};
+use super::risks::RiskParser;
 use super::service::{Answering, Controlled};
 use super::side::OneSide;
 
@@ -44,7 +44,7 @@ pub(crate) enum Verb {
     /// Explain a risk: cause, danger and alternatives. Without a code, list all risks; needs no cluster
     Explain {
         /// Code of a risk, as refusals print it
-        #[arg(value_name = "CODE", value_parser = RiskParser(&Risk::ALL), hide_possible_values = true)]
+        #[arg(value_name = "CODE", value_parser = RiskParser(None), hide_possible_values = true)]
         code: Option<String>,
     },
     /// Check a directory that a move wrote; needs no cluster
@@ -207,7 +207,7 @@ pub(crate) struct Move {
     #[arg(long, help_heading = "What moves")]
     pub(crate) allow_empty: bool,
     /// Accept a risk by the code that a refusal prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
-    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_MOVES), hide_possible_values = true, help_heading = "Risks")]
+    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Move)), hide_possible_values = true, help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     #[command(flatten)]
     pub(crate) waits: Waits,
@@ -424,7 +424,7 @@ pub(crate) struct Resume {
     #[arg(long, value_name = "FILE", help_heading = "Which move")]
     pub(crate) plan: Option<PathBuf>,
     /// Accept a risk by the code that a stop prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
-    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_RESUMES), hide_possible_values = true, help_heading = "Risks")]
+    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Resume)), hide_possible_values = true, help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     #[command(flatten)]
     pub(crate) waits: Waits,
@@ -454,7 +454,7 @@ pub(crate) struct Rollback {
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) without_target: bool,
     /// Accept a risk by the code that a stop prints; `explain CODE` describes it
-    #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_ROLLBACKS), hide_possible_values = true, conflicts_with = "without_target", help_heading = "Risks")]
+    #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Rollback)), hide_possible_values = true, conflicts_with = "without_target", help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     /// Remove what came from a directory that can no longer be read
     #[arg(long, conflicts_with_all = ["without_target", "accept"], help_heading = "Another run, other plugins")]
