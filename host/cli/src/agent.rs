@@ -90,6 +90,7 @@ fn printed(image: &str, namespace: &str, shows: AgentShows, called: &Called, out
         namespace: namespace.to_owned(),
         shows,
         arguments: arguments(called),
+        takes_leases: called.role == OneSide::Source || called.finish_alone_after.is_some(),
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     output.result(|| output::manifests(&objects), &list);

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use pivot_core::Side;
+use pivot_core::names::RECORD_NAMESPACE;
 use pivot_core::record::Phase;
 use pivot_core::shell::quoted;
 use pivot_engine::{Next, Stop};
@@ -215,7 +216,7 @@ fn flags(connection: &Connection) -> Vec<String> {
         ("--to-as", to_as.clone().filter(|_| to_kube)),
         ("--to-directory", path(to_directory)),
         ("--encrypt-to", path(encrypt_to)),
-        ("--record-namespace", Some(record_namespace.clone()).filter(|name| name != "kube-system")),
+        ("--record-namespace", Some(record_namespace.clone()).filter(|name| name != RECORD_NAMESPACE)),
     ];
     let to_groups: &[String] = if to_kube { to_as_group } else { &[] };
     let many = [("--as-group", as_group.as_slice()), ("--to-as-group", to_groups)];

@@ -12,7 +12,9 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::kind::is_kubernetes_group;
 use pivot_core::names::{SECRETS_OF_ONE_CLUSTER, STATE};
-use pivot_core::record::{ENTRY, ROLLBACK_SUMMARY, SUMMARY, is_move_of, move_of_piece, record_name};
+use pivot_core::record::{
+    ENTRY, ROLLBACK_SUMMARY, SUMMARY, is_move_of, move_of_piece, record_name, record_namespace_manifest,
+};
 use pivot_core::scope::Namespaces;
 use pivot_core::{Key, Kind, Meta, Object, Side, Uid};
 use pivot_places::{
@@ -88,6 +90,8 @@ impl Confined {
         let refused = match (group, of) {
             ("coordination.k8s.io", "Lease") if kept => !self.is_own_lease(name, write),
             ("", "ConfigMap") if kept => !self.is_own_record(kind, name, write).await?,
+            // The first move of all creates it.
+            ("", "Namespace") if self.is_record_namespace(write) => false,
             // Nothing is moved into a source.
             _ if self.side == Side::Source && matches!(write, Write::Create(_)) => true,
             ("", "Secret") if own_namespace => return self.check_type(kind, name, write),
@@ -127,6 +131,11 @@ impl Confined {
         )))
     }
 
+    /// Whether the write creates the namespace of records, as every run creates it.
+    fn is_record_namespace(&self, write: Write<'_>) -> bool {
+        matches!(write, Write::Create(body) if *body == record_namespace_manifest(&self.record_namespace))
+    }
+
     /// Whether it is a lease that a move out of the Pivot's namespace takes. Into the cluster a move locks its source only.
     fn is_own_lease(&self, name: &str, write: Write<'_>) -> bool {
         let of = name.strip_prefix(STATE).unwrap_or_default();
@@ -159,19 +168,21 @@ impl Confined {
     fn is_own(&self, record: &Value, write: Write<'_>) -> bool {
         let text = |entry| record.get("data").and_then(|data| data.get(entry)).and_then(Value::as_str);
         let read = |text| serde_json::from_str::<Authored>(text).ok();
+        let out_of = Namespaces::One(self.namespace.clone());
         match (text(ENTRY), text(SUMMARY).or_else(|| text(ROLLBACK_SUMMARY))) {
             // What can't be read may be anybody's.
             (Some(text), _) => read(text).is_some_and(|record| {
-                let out_of = Namespaces::One(self.namespace.clone());
                 let of_own_namespace = record.scope.is_some_and(|scope| scope.namespaces == out_of);
                 match self.side {
                     Side::Source => of_own_namespace,
                     Side::Target => record.started_by == self.operator,
                 }
             }),
-            // Each move that ends, or is rolled back, removes the oldest summaries.
-            (None, Some(_)) if matches!(write, Write::Delete) => true,
-            (None, Some(text)) => read(text).is_some_and(|summary| summary.started_by == self.operator),
+            // Each move that ends, or is rolled back, removes the oldest summaries of its namespace.
+            (None, Some(text)) => read(text).is_some_and(|summary| match write {
+                Write::Delete => summary.scope.is_some_and(|scope| scope.namespaces == out_of),
+                Write::Create(_) | Write::Patch(_) => summary.started_by == self.operator,
+            }),
             (None, None) => false,
         }
     }
@@ -339,7 +350,7 @@ mod tests {
             place: Arc::new(place),
             side,
             namespace: "shop".into(),
-            record_namespace: "kube-system".into(),
+            record_namespace: "pivot-host-records".into(),
             operator: "us".into(),
             uid: Uid("pivot".into()),
             budget: None,
@@ -349,7 +360,7 @@ mod tests {
     /// A cluster with records of moves of this Pivot, of others, of none, and of an administrator.
     fn home() -> MemoryPlace {
         let place = MemoryPlace::new("home");
-        for there in ["shop", "bank", "kube-system"] {
+        for there in ["shop", "bank", "pivot-host-records"] {
             place.add_namespace(there);
         }
         let of = |namespace: &str| json!({"namespaces": {"one": namespace}});
@@ -360,16 +371,22 @@ mod tests {
             ("handed", ENTRY, json!({"startedBy": "them", "scope": of("bank")}).to_string()),
             ("alls", ENTRY, json!({"startedBy": "them", "scope": {"namespaces": "all"}}).to_string()),
             ("odd", ENTRY, "no record".to_owned()),
-            ("ended", SUMMARY, json!({"startedBy": "them"}).to_string()),
-            ("done", SUMMARY, json!({"startedBy": "us"}).to_string()),
-            ("undone", ROLLBACK_SUMMARY, json!({"startedBy": "them"}).to_string()),
+            ("ended", SUMMARY, json!({"startedBy": "them", "scope": of("shop")}).to_string()),
+            ("done", SUMMARY, json!({"startedBy": "us", "scope": of("shop")}).to_string()),
+            ("undone", ROLLBACK_SUMMARY, json!({"startedBy": "them", "scope": of("shop")}).to_string()),
+            ("ended-theirs", SUMMARY, json!({"startedBy": "them", "scope": of("bank")}).to_string()),
+            (
+                "undone-theirs",
+                ROLLBACK_SUMMARY,
+                json!({"startedBy": "them", "scope": of("bank")}).to_string(),
+            ),
         ] {
             let sides: &[Side] = if id == "handed" { &[Side::Source] } else { &[Side::Source, Side::Target] };
             for &side in sides {
                 let name = record_name(side, id);
                 place
                     .insert(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {entry: text},
-                        "metadata": {"name": name, "namespace": "kube-system", "uid": name}}))
+                        "metadata": {"name": name, "namespace": "pivot-host-records", "uid": name}}))
                     .unwrap();
             }
         }
@@ -425,29 +442,31 @@ mod tests {
         for (group, of, namespace, name, seen) in [
             (CAPI, "Machine", Some("shop"), "m", ALL),
             ("", "Secret", Some("shop"), "s", ALL),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-new-pivot", ALL),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-new-pivot-0", ALL),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-ours", ALL),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-ours-0", ALL),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-done", ALL),
-            // The oldest summaries are removed.
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-ended", [false, false, true]),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-undone", [false, false, true]),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-new-pivot", ALL),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-release-new-pivot-0", ALL),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-ours", ALL),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-release-ours-0", ALL),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-done", ALL),
+            // The oldest summaries of the namespace are removed.
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-ended", [false, false, true]),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-undone", [false, false, true]),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-ended-theirs", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-undone-theirs", NONE),
             (CAPI, "Machine", Some("bank"), "m", NONE),
             ("", "Secret", Some("bank"), "s", NONE),
-            ("", "Secret", Some("kube-system"), "pivot-host-target-ours", NONE),
-            ("", "ConfigMap", Some("kube-system"), "coredns", NONE),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-theirs", NONE),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-admins", NONE),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-theirs-0", NONE),
+            ("", "Secret", Some("pivot-host-records"), "pivot-host-target-ours", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "coredns", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-theirs", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-admins", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-release-theirs-0", NONE),
             // The list of a source that is handed over in files.
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-handed-0", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-release-handed-0", NONE),
             // Another's move that this cluster has no record of yet.
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-chosen", [false, true, true]),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-chosen-0", NONE),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-odd", NONE),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-ours", NONE),
-            (LEASES, "Lease", Some("kube-system"), "pivot-host.ns.shop", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-chosen", [false, true, true]),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-release-chosen-0", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-odd", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-ours", NONE),
+            (LEASES, "Lease", Some("pivot-host-records"), "pivot-host.ns.shop", NONE),
             (CAPI, "Identity", None, "shop", NONE),
         ] {
             assert_eq!(written(Side::Target, &kind(group, of), namespace, name).await, seen, "{of} {name}");
@@ -461,23 +480,24 @@ mod tests {
             // Nothing is moved into a source.
             (CAPI, "Machine", Some("shop"), "m", [false, true, true]),
             ("", "Secret", Some("shop"), "s", [false, true, true]),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-new-pivot", ALL),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-chosen", [false, true, true]),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-ours", ALL),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-admins", ALL),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-undone", [false, false, true]),
-            (LEASES, "Lease", Some("kube-system"), "pivot-host.ns.shop", ALL),
-            (LEASES, "Lease", Some("kube-system"), "pivot-host-probe-1", ALL),
-            (LEASES, "Lease", Some("kube-system"), "pivot-host.ns.bank", NONE),
-            (LEASES, "Lease", Some("kube-system"), "pivot-host.cluster", NONE),
-            (LEASES, "Lease", Some("kube-system"), "pivot-host", NONE),
-            (LEASES, "Lease", Some("kube-system"), "kube-scheduler", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-new-pivot", ALL),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-chosen", [false, true, true]),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-ours", ALL),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-admins", ALL),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-undone", [false, false, true]),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-undone-theirs", NONE),
+            (LEASES, "Lease", Some("pivot-host-records"), "pivot-host.ns.shop", ALL),
+            (LEASES, "Lease", Some("pivot-host-records"), "pivot-host-probe-1", ALL),
+            (LEASES, "Lease", Some("pivot-host-records"), "pivot-host.ns.bank", NONE),
+            (LEASES, "Lease", Some("pivot-host-records"), "pivot-host.cluster", NONE),
+            (LEASES, "Lease", Some("pivot-host-records"), "pivot-host", NONE),
+            (LEASES, "Lease", Some("pivot-host-records"), "kube-scheduler", NONE),
             (CAPI, "Cluster", Some("bank"), "theirs", NONE),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-target-ours", NONE),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-theirs", NONE),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-source-alls", NONE),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-theirs-0", NONE),
-            ("", "ConfigMap", Some("kube-system"), "pivot-host-release-new-0", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-ours", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-theirs", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-alls", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-release-theirs-0", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-release-new-0", NONE),
             (CAPI, "Identity", None, "shop", NONE),
         ] {
             assert_eq!(written(Side::Source, &kind(group, of), namespace, name).await, seen, "{of} {name}");
@@ -486,9 +506,9 @@ mod tests {
         let place = home();
         place
             .insert(json!({"apiVersion": lease.api_version(), "kind": "Lease",
-                "metadata": {"name": "pivot-host", "namespace": "kube-system"}}))
+                "metadata": {"name": "pivot-host", "namespace": "pivot-host-records"}}))
             .unwrap();
-        let key = Key::new(lease.group_kind.clone(), Some("kube-system"), "pivot-host");
+        let key = Key::new(lease.group_kind.clone(), Some("pivot-host-records"), "pivot-host");
         let body = json!({"spec": {"holderIdentity": ""}});
         let free = Patch { body, subresource: Subresource::None, change: Change::Real };
         confined(place, Side::Source).patch(&lease, &key, &free).await.unwrap();

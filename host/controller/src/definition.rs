@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use pivot_core::risk::Risk;
+use pivot_core::risk::{AcceptedBy, Risk};
 use pivot_engine::Options;
 use serde_json::{Map, Value, json};
 
 use crate::resource::{
-    GROUP, NO_AGENT, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, OWN_TARGET, REQUEST, RISKS, SAME_CLUSTER, VERSION,
+    GROUP, NO_AGENT, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, OWN_TARGET, REQUEST, SAME_CLUSTER, VERSION,
 };
 use crate::status::LONGEST_MESSAGE;
 
@@ -306,11 +306,11 @@ fn options() -> Value {
 
 /// The risks that may be accepted while the move is under way, as well.
 fn changeable_risks() -> Vec<&'static str> {
-    RISKS.iter().filter(|risk| !risk.is_of_scope()).map(|risk| risk.code()).collect()
+    Risk::accepted_by(AcceptedBy::Pivot).filter(|risk| !risk.is_of_scope()).map(Risk::code).collect()
 }
 
 fn accept() -> Value {
-    let codes = RISKS.map(Risk::code);
+    let codes: Vec<&str> = Risk::accepted_by(AcceptedBy::Pivot).map(Risk::code).collect();
     let code = json!({"type": "string", "description": "Code of the risk, as a refusal prints it.", "maxLength": SHOWN, "enum": codes});
     let kinds = list("Kinds for which the risk is accepted, if it takes kinds.", KINDS);
     let risk = spec_object("A risk that the move accepts.", &["code"], &[("code", code), ("kinds", kinds)]);

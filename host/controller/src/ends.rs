@@ -12,7 +12,7 @@ use pivot_engine::Sides;
 use pivot_link::{AgentName, Agents};
 use pivot_places::{Budget, ConnectOptions, KubePlace, Place, PlaceError};
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::confined::Confined;
 use crate::home::{Home, builtin};
@@ -22,6 +22,7 @@ use crate::resource::{KubeconfigSecret, Pivot, Spec, entry};
 const AGENT: Duration = Duration::from_secs(20);
 /// Time that both clusters may take to be opened, and then to answer at all.
 pub(crate) const OPENING: Duration = Duration::from_secs(120);
+/// Longer than any attempt to connect.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
 /// Opens clusters.
@@ -111,6 +112,22 @@ pub(crate) async fn open(
     spec: &Spec,
     record_namespace: &str,
 ) -> Result<Ends, EndsError> {
+    let opening = open_and_wait(home, opener, pivot, spec, record_namespace);
+    // Secrets, which others write, have the addresses of these.
+    let leads_elsewhere = [&spec.from.kubeconfig, &spec.to.kubeconfig].into_iter().any(Option::is_some);
+    match leads_elsewhere || spec.to.cluster.is_some() {
+        true => take_equally_long(opening).await,
+        false => opening.await,
+    }
+}
+
+async fn open_and_wait(
+    home: &Home,
+    opener: &dyn Opener,
+    pivot: &Pivot,
+    spec: &Spec,
+    record_namespace: &str,
+) -> Result<Ends, EndsError> {
     let opened = timeout(OPENING, open_both(home, opener, pivot, spec, record_namespace)).await;
     let late =
         || EndsError::NoAnswer(format!("both clusters were not opened within {} seconds", OPENING.as_secs()));
@@ -118,6 +135,17 @@ pub(crate) async fn open(
     let Sides { source, target } = &ends.sides;
     tokio::try_join!(answers(Side::Source, &**source), answers(Side::Target, &**target))?;
     Ok(ends)
+}
+
+/// Lets every failure to connect take equally long: the author of the address must not learn by the time whether a port is open, closed or
+/// filtered.
+async fn take_equally_long<T>(opening: impl Future<Output = Result<T, EndsError>>) -> Result<T, EndsError> {
+    let until = Instant::now() + FIRST_ANSWER;
+    let opened = opening.await;
+    if matches!(opened, Err(EndsError::NoAnswer(_))) {
+        sleep_until(until).await;
+    }
+    opened
 }
 
 /// Waits for any answer. What one says that isn't about the connection comes up again.
@@ -224,6 +252,7 @@ async fn exists(source: &dyn Place, cluster: &Key) -> Result<bool, EndsError> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tokio::time::sleep;
 
     use super::*;
 
@@ -245,5 +274,22 @@ mod tests {
         let refused = open(Vec::new()).await.unwrap_err();
         assert!(refused.contains("127.0.0.1 has a special address"), "{refused}");
         open(vec!["127.0.0.0/8".parse().unwrap()]).await.unwrap();
+    }
+
+    // proves: T151
+    #[tokio::test(start_paused = true)]
+    async fn failures_to_connect_take_equally_long() {
+        let fails = |takes| async move {
+            sleep(Duration::from_secs(takes)).await;
+            Err::<(), _>(EndsError::NoAnswer("no connection".into()))
+        };
+        for takes in [0, 10, 20] {
+            let begun = Instant::now();
+            assert!(take_equally_long(fails(takes)).await.is_err());
+            assert_eq!(begun.elapsed().as_secs(), FIRST_ANSWER.as_secs(), "{takes}");
+        }
+        let begun = Instant::now();
+        assert!(take_equally_long(async { Ok(()) }).await.is_ok());
+        assert!(begun.elapsed().is_zero());
     }
 }

@@ -1,7 +1,8 @@
 //! What is installed in a cluster for the controller, or for an agent. What a move needs beyond that depends on the move: `pivot-host generate
 //! rbac` prints it.
 
-use pivot_core::names::STATE;
+use pivot_core::names::RECORD_NAMESPACE;
+use pivot_core::record::record_namespace_manifest;
 use serde_json::{Value, json};
 
 use crate::definition::definition;
@@ -9,9 +10,8 @@ use crate::resource::GROUP;
 
 const NAME: &str = "pivot-host";
 const AGENT: &str = "pivot-host-agent";
-const ADMISSION: &str = "admissionregistration.k8s.io";
-/// The namespace of records and leases, unless another is named.
-const RECORDS: &str = "kube-system";
+const CONFIG_MAPS: (&str, &str) = ("", "configmaps");
+const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// The user and group that the image runs as.
 const NOBODY: u32 = 65_532;
@@ -88,7 +88,8 @@ pub fn manifests(installation: &Installation) -> Vec<Value> {
         controller(installation),
         network_policy(installation),
     ];
-    let objects = objects.into_iter().chain(record_policy(NAME, namespace));
+    let records = record_access(&format!("{NAME}-controller"), NAME, namespace, &[CONFIG_MAPS, LEASES]);
+    let objects = objects.into_iter().chain(records);
     let service = match installation.agents {
         AgentsOf::Nobody => None,
         AgentsOf::Invitation(_) | AgentsOf::Secret(_) => Some(service(namespace)),
@@ -96,39 +97,21 @@ pub fn manifests(installation: &Installation) -> Vec<Value> {
     objects.chain(service).collect()
 }
 
-/// A role can't name what begins alike. So that the account, which needs records and leases of moves in kube-system, changes nothing
-/// else there, its requests are judged by a policy.
-fn record_policy(account: &str, namespace: &str) -> [Value; 2] {
-    let name = format!("{account}-records");
-    let rule = |group: &str, resource: &str| {
+/// The namespace of leases and records of moves, and what an account may do there. Nothing else is in it, so that the role needs no
+/// permission where credentials, workloads or the cluster's own settings are.
+fn record_access(name: &str, account: &str, namespace: &str, resources: &[(&str, &str)]) -> [Value; 3] {
+    let metadata = json!({"name": name, "namespace": RECORD_NAMESPACE});
+    let verbs = ["get", "list", "create", "patch", "delete"];
+    let rules: Vec<Value> = resources.iter().map(|(group, of)| rule(group, &[*of], &verbs)).collect();
+    [
+        record_namespace_manifest(RECORD_NAMESPACE),
+        json!({"apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": metadata, "rules": rules}),
         json!({
-            "apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"],
-            "resources": [resource],
-        })
-    };
-    let is_account = format!("request.userInfo.username == 'system:serviceaccount:{namespace}:{account}'");
-    let is_ours = format!(
-        "(request.operation == 'DELETE' ? request.name : object.metadata.name).startsWith('{STATE}')"
-    );
-    let message = format!("{account} changes only what its moves keep here: names that begin with {STATE}");
-    let policy = json!({
-        "apiVersion": format!("{ADMISSION}/v1"), "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {
-                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": RECORDS}},
-                "resourceRules": [rule("", "configmaps"), rule("coordination.k8s.io", "leases")],
-            },
-            "matchConditions": [{"name": "account", "expression": is_account}],
-            "validations": [{"expression": is_ours, "message": message}],
-        },
-    });
-    let binding = json!({
-        "apiVersion": format!("{ADMISSION}/v1"), "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]},
-    });
-    [policy, binding]
+            "apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding", "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+        }),
+    ]
 }
 
 /// Who may reach the controller: for its metrics pods of labelled namespaces, for its agents anybody, for its health nobody but the
@@ -331,6 +314,8 @@ pub struct AgentInstallation {
     pub shows: AgentShows,
     /// Whom it calls, and what it may be asked.
     pub arguments: Vec<String>,
+    /// Whether runs take leases in its cluster: moves out of it do, and so does an agent that finishes moves alone.
+    pub takes_leases: bool,
 }
 
 /// What an agent shows to its controller.
@@ -349,7 +334,7 @@ pub enum AgentShows {
 
 /// Everything for an agent, in the order in which it is applied, but for its permissions: they depend on the move.
 pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
-    let AgentInstallation { image, namespace, shows, arguments } = installation;
+    let AgentInstallation { image, namespace, shows, arguments, takes_leases } = installation;
     let (shown, own, tls) = match shows {
         AgentShows::Mounted(secret) => (["--tls".to_owned(), TLS.to_owned()], Vec::new(), Some(&**secret)),
         AgentShows::Invited { secret, data } => (
@@ -377,9 +362,11 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
         probes: Vec::new(),
         tls,
     });
-    let policy = record_policy(AGENT, namespace);
+    let locks = (*takes_leases).then_some(LEASES);
+    let resources: Vec<_> = [CONFIG_MAPS].into_iter().chain(locks).collect();
+    let records = record_access(AGENT, AGENT, namespace, &resources);
     let objects = [own_namespace(namespace), account(AGENT, namespace)].into_iter().chain(own);
-    objects.chain(policy).chain([agent]).collect()
+    objects.chain(records).chain([agent]).collect()
 }
 
 /// The Secret of an invited agent, which is the only thing that it may do of its own.
@@ -398,4 +385,45 @@ fn credentials(namespace: &str, secret: &str, data: &Value) -> [Value; 3] {
             "subjects": [{"kind": "ServiceAccount", "name": AGENT, "namespace": namespace}],
         }),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(takes_leases: bool) -> Vec<Value> {
+        agent_manifests(&AgentInstallation {
+            image: "i".to_owned(),
+            namespace: "own".to_owned(),
+            shows: AgentShows::Mounted("tls".to_owned()),
+            arguments: Vec::new(),
+            takes_leases,
+        })
+    }
+
+    // proves: T149
+    #[test]
+    fn printed_roles_leave_kube_system_alone() {
+        let controller = manifests(&Installation {
+            image: "i".to_owned(),
+            namespace: "own".to_owned(),
+            replicas: 1,
+            agents: AgentsOf::Nobody,
+            carry: Vec::new(),
+        });
+        let both = ["configmaps", "leases"];
+        for (objects, expected) in [(controller, &both[..]), (agent(true), &both), (agent(false), &both[..1])]
+        {
+            assert!(objects.contains(&record_namespace_manifest(RECORD_NAMESPACE)), "{objects:#?}");
+            assert!(objects.iter().all(|object| object["metadata"]["namespace"] != "kube-system"));
+            let within = |object: &&Value| object["metadata"]["namespace"] == RECORD_NAMESPACE;
+            let kinds: Vec<&Value> = objects.iter().filter(within).map(|object| &object["kind"]).collect();
+            assert_eq!(kinds, ["Role", "RoleBinding"]);
+            let role = objects.iter().filter(within).find(|object| object["kind"] == "Role").unwrap();
+            let rules = role["rules"].as_array().unwrap().iter();
+            let resources: Vec<&Value> =
+                rules.flat_map(|rule| rule["resources"].as_array().unwrap()).collect();
+            assert_eq!(resources, expected);
+        }
+    }
 }

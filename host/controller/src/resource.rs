@@ -10,7 +10,7 @@ use std::time::Duration;
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::names::OURS;
 use pivot_core::part::Part;
-use pivot_core::risk::{AcceptedRisk, AcceptedRisks, InvalidRisk, Risk};
+use pivot_core::risk::{AcceptedBy, AcceptedRisk, AcceptedRisks, InvalidRisk, Risk};
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::typed;
 use pivot_core::usable::odd_name;
@@ -340,27 +340,11 @@ fn parts(option: &str, given: &[String]) -> Result<BTreeSet<Part>, String> {
     given.iter().map(part).collect()
 }
 
-/// The risks that a Pivot can accept.
-pub(crate) const RISKS: [Risk; 12] = [
-    Risk::OwnerDropped,
-    Risk::DependentsLost,
-    Risk::NoPlugin,
-    Risk::Shared,
-    Risk::OldNamespace,
-    Risk::AlreadyPaused,
-    Risk::Unprovisioned,
-    Risk::ExistingDiffers,
-    Risk::PauseUnchecked,
-    Risk::Unverified,
-    Risk::TakeoverUnchecked,
-    Risk::PluginsChanged,
-];
-
 fn accepted_risks(accept: &[PivotRisk]) -> Result<AcceptedRisks, String> {
     let mut risks = Vec::new();
     for PivotRisk { code, kinds } in accept {
         let wrong = |why: String| format!("options.accept {code:?}: {why}");
-        let known = code.parse().ok().filter(|risk| RISKS.contains(risk));
+        let known = code.parse().ok().filter(|risk: &Risk| risk.is_accepted_by(AcceptedBy::Pivot));
         let risk = known.ok_or_else(|| wrong("not a risk that a Pivot can accept".to_owned()))?;
         let kind = |text: &String| typed::kind(text).map_err(|why| wrong(format!("{text:?}: {why}")));
         risks.push(AcceptedRisk { code: risk, kinds: kinds.iter().map(kind).collect::<Result<_, _>>()? });

@@ -40,6 +40,8 @@ pub const SECRETS_OF_ONE_CLUSTER: [&str; 3] =
     ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token", "helm.sh/release.v1"];
 /// How the names of all begin that is kept of moves: records, release lists and locks.
 pub const STATE: &str = "pivot-host";
+/// Namespace of leases and records on both sides, unless the user names another.
+pub const RECORD_NAMESPACE: &str = "pivot-host-records";
 /// Prefix of the source id of a move that reads files; a move from a cluster has the cluster's UID instead.
 pub const FILES: &str = "directory-";
 /// The field manager that the server records for fields set by this tool.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::addition::MOST_ADDED;
 use crate::cluster_identity::MovedCluster;
@@ -422,6 +422,11 @@ pub const ROLLBACK_SUMMARY: &str = "rolled-back.json";
 /// The name of the record that a side keeps of a move.
 pub fn record_name(side: Side, move_id: &str) -> String {
     format!("{STATE}-{side}-{move_id}")
+}
+
+/// Manifest of a namespace for leases and records.
+pub fn record_namespace_manifest(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
 /// The name of a piece of a move's release list.

@@ -76,91 +76,208 @@ impl Risk {
         Self::WithoutTarget,
     ];
 
+    /// The row of the risk in the one table of risks.
+    const fn row(self) -> Row {
+        use AcceptedBy::{CancelHandover, FinishHandover, Move, Pivot, Resume, Rollback};
+        match self {
+            Self::OwnerDropped => Row(
+                "owner-dropped",
+                Kinds::Each,
+                Extent::Scope,
+                &[Move, Pivot],
+                "copies lack their references to owners of these kinds",
+            ),
+            Self::DependentsLost => Row(
+                "dependents-lost",
+                Kinds::Each,
+                Extent::Scope,
+                &[Move, Pivot],
+                "objects of these kinds are garbage-collected with their owners in the source",
+            ),
+            Self::NoPlugin => Row(
+                "no-plugin",
+                Kinds::Each,
+                Extent::Scope,
+                &[Move, Pivot],
+                "these kinds are dangerous to move, and no plugin handles them",
+            ),
+            Self::Shared => Row(
+                "shared",
+                Kinds::Each,
+                Extent::Scope,
+                &[Move, Pivot],
+                "objects of these kinds, such as pools, are used on both sides",
+            ),
+            Self::OldNamespace => Row(
+                "old-namespace",
+                Kinds::Each,
+                Extent::Scope,
+                &[Move, Pivot],
+                "objects of these kinds keep the old name of a mapped namespace",
+            ),
+            Self::AlreadyPaused => Row(
+                "already-paused",
+                Kinds::None,
+                Extent::Scope,
+                &[Move, Pivot],
+                "Clusters that a user paused move, and stay paused",
+            ),
+            Self::Unprovisioned => Row(
+                "unprovisioned",
+                Kinds::None,
+                Extent::Scope,
+                &[Move, Pivot],
+                "Clusters and Machines move while they are being provisioned",
+            ),
+            Self::SourceMayRun => Row(
+                "source-may-run",
+                Kinds::None,
+                Extent::Scope,
+                &[Move],
+                "another management cluster may still run the objects in the directory",
+            ),
+            Self::ExistingDiffers => Row(
+                "existing-differs",
+                Kinds::None,
+                Extent::Run,
+                &[Move, Resume, Pivot],
+                "shared objects of the target are used although they differ",
+            ),
+            Self::PauseUnchecked => Row(
+                "pause-unchecked",
+                Kinds::None,
+                Extent::Run,
+                &[Move, Resume, Pivot],
+                "the source's controllers don't have to acknowledge the pause",
+            ),
+            Self::Unverified => Row(
+                "unverified",
+                Kinds::Each,
+                Extent::Run,
+                &[Move, Resume, FinishHandover, Pivot],
+                "the target's controllers of these kinds don't have to show that they took over",
+            ),
+            Self::TakeoverUnchecked => Row(
+                "takeover-unchecked",
+                Kinds::None,
+                Extent::Run,
+                &[Move, Resume, FinishHandover, Pivot],
+                "the target's controllers don't have to show that they took over",
+            ),
+            Self::PluginsChanged => Row(
+                "plugins-changed",
+                Kinds::None,
+                Extent::Run,
+                &[Resume, FinishHandover, Pivot],
+                "the plugins differ from the plugins that the move began with",
+            ),
+            Self::CopyChanged => Row(
+                "copy-changed",
+                Kinds::Each,
+                Extent::Run,
+                &[FinishHandover],
+                "copies of these kinds changed, or are gone, since they were imported",
+            ),
+            Self::MaybeImported => Row(
+                "maybe-imported",
+                Kinds::None,
+                Extent::Run,
+                &[CancelHandover],
+                "the source is unpaused although its handover may have been imported",
+            ),
+            Self::WorldChanged => Row(
+                "world-changed",
+                Kinds::None,
+                Extent::Run,
+                &[Resume, Rollback],
+                "the source counts again after its target lost the move, which may have changed machines before that",
+            ),
+            Self::LeaseBroken => Row(
+                "lease-broken",
+                Kinds::None,
+                Extent::Run,
+                &[],
+                "the lease of another run is broken at once",
+            ),
+            Self::WithoutSource => {
+                Row("without-source", Kinds::None, Extent::Run, &[], "the move ends without its source")
+            }
+            Self::WithoutTarget => Row(
+                "without-target",
+                Kinds::None,
+                Extent::Run,
+                &[],
+                "the move is rolled back without its target",
+            ),
+        }
+    }
+
     /// Word for the risk in commands, documents, events and Pivots.
     pub fn code(self) -> &'static str {
-        match self {
-            Self::OwnerDropped => "owner-dropped",
-            Self::DependentsLost => "dependents-lost",
-            Self::NoPlugin => "no-plugin",
-            Self::Shared => "shared",
-            Self::OldNamespace => "old-namespace",
-            Self::AlreadyPaused => "already-paused",
-            Self::Unprovisioned => "unprovisioned",
-            Self::SourceMayRun => "source-may-run",
-            Self::ExistingDiffers => "existing-differs",
-            Self::PauseUnchecked => "pause-unchecked",
-            Self::Unverified => "unverified",
-            Self::TakeoverUnchecked => "takeover-unchecked",
-            Self::PluginsChanged => "plugins-changed",
-            Self::CopyChanged => "copy-changed",
-            Self::MaybeImported => "maybe-imported",
-            Self::WorldChanged => "world-changed",
-            Self::LeaseBroken => "lease-broken",
-            Self::WithoutSource => "without-source",
-            Self::WithoutTarget => "without-target",
-        }
+        self.row().0
     }
 
     /// Returns true if the risk is accepted for one kind of objects at a time.
     pub fn takes_kinds(self) -> bool {
-        matches!(
-            self,
-            Self::OwnerDropped
-                | Self::DependentsLost
-                | Self::NoPlugin
-                | Self::Shared
-                | Self::OldNamespace
-                | Self::Unverified
-                | Self::CopyChanged
-        )
+        self.row().1 == Kinds::Each
     }
 
     /// Returns true if the risk concerns the choice of objects. It is accepted when the move begins, and its record keeps it.
     /// Other risks concern one run, and a run that resumes the move can accept them, too.
     pub fn is_of_scope(self) -> bool {
-        matches!(
-            self,
-            Self::OwnerDropped
-                | Self::DependentsLost
-                | Self::NoPlugin
-                | Self::Shared
-                | Self::OldNamespace
-                | Self::AlreadyPaused
-                | Self::Unprovisioned
-                | Self::SourceMayRun
-        )
+        self.row().2 == Extent::Scope
+    }
+
+    /// Returns true if a command, or a Pivot, can accept the risk by its code.
+    pub fn is_accepted_by(self, by: AcceptedBy) -> bool {
+        self.row().3.contains(&by)
+    }
+
+    /// The risks that a command, or a Pivot, can accept by their codes.
+    pub fn accepted_by(by: AcceptedBy) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |risk| risk.is_accepted_by(by))
     }
 
     /// The risk in one line, as accepted.
     pub fn summary(self) -> &'static str {
-        match self {
-            Self::OwnerDropped => "copies lack their references to owners of these kinds",
-            Self::DependentsLost => {
-                "objects of these kinds are garbage-collected with their owners in the source"
-            }
-            Self::NoPlugin => "these kinds are dangerous to move, and no plugin handles them",
-            Self::Shared => "objects of these kinds, such as pools, are used on both sides",
-            Self::OldNamespace => "objects of these kinds keep the old name of a mapped namespace",
-            Self::AlreadyPaused => "Clusters that a user paused move, and stay paused",
-            Self::Unprovisioned => "Clusters and Machines move while they are being provisioned",
-            Self::SourceMayRun => "another management cluster may still run the objects in the directory",
-            Self::ExistingDiffers => "shared objects of the target are used although they differ",
-            Self::PauseUnchecked => "the source's controllers don't have to acknowledge the pause",
-            Self::Unverified => {
-                "the target's controllers of these kinds don't have to show that they took over"
-            }
-            Self::TakeoverUnchecked => "the target's controllers don't have to show that they took over",
-            Self::PluginsChanged => "the plugins differ from the plugins that the move began with",
-            Self::CopyChanged => "copies of these kinds changed, or are gone, since they were imported",
-            Self::MaybeImported => "the source is unpaused although its handover may have been imported",
-            Self::WorldChanged => {
-                "the source counts again after its target lost the move, which may have changed machines before that"
-            }
-            Self::LeaseBroken => "the lease of another run is broken at once",
-            Self::WithoutSource => "the move ends without its source",
-            Self::WithoutTarget => "the move is rolled back without its target",
-        }
+        self.row().4
     }
+}
+
+/// Facts about a risk: its code, whether it takes kinds, its extent, what accepts it by its code, and its summary.
+struct Row(&'static str, Kinds, Extent, &'static [AcceptedBy], &'static str);
+
+/// Whether a risk is accepted for one kind of objects at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kinds {
+    Each,
+    None,
+}
+
+/// The extent of a risk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// The choice of objects, for the whole move.
+    Scope,
+    /// One run.
+    Run,
+}
+
+/// A command, or a Pivot, that accepts risks by their codes. Separate flags accept the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AcceptedBy {
+    /// `plan` and `move`.
+    Move,
+    /// `resume`: its move has the risks of the scope.
+    Resume,
+    /// `rollback`.
+    Rollback,
+    /// `handover finish`.
+    FinishHandover,
+    /// `handover cancel`.
+    CancelHandover,
+    /// A Pivot, when it begins its move and while it carries it out.
+    Pivot,
 }
 
 impl fmt::Display for Risk {

@@ -21,6 +21,7 @@ use crate::requests::halt::Halter;
 use crate::requests::limiter::Limiter;
 use crate::requests::side::Handle;
 use crate::state::locks::Locks;
+use crate::state::records::Records;
 
 /// The parts of a run that don't change.
 pub(crate) struct Job {
@@ -82,6 +83,12 @@ impl Job {
 
     pub(crate) fn core_kind(&self, side: Side, group: &str, kind: &str) -> Result<&Arc<Kind>, Failure> {
         self.kind(side, &GroupKind::new(group, kind))
+    }
+
+    /// The records of a cluster.
+    pub(crate) fn records(&self, side: Side) -> Result<Records, Failure> {
+        let records = Records::new(self.handle(side), self.kinds.of(side), &self.options.record_namespace);
+        records.ok_or_else(|| not_served(side, &GroupKind::new("", "ConfigMap")))
     }
 
     pub(crate) fn limiter(&self, side: Side) -> Limiter {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::addition::Addition;
+use pivot_core::names;
 use pivot_core::risk::AcceptedRisks;
 use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::scope::{ClusterName, Scope};
@@ -98,7 +99,7 @@ impl Options {
             which: None,
             operator: String::new(),
             asked_by: None,
-            record_namespace: "kube-system".into(),
+            record_namespace: names::RECORD_NAMESPACE.into(),
             dry_run: DryRun::Off,
             pause_timeout: Self::PAUSE_TIMEOUT,
             check_timeout: Self::CHECK_TIMEOUT,

@@ -33,7 +33,7 @@ use crate::snapshot::Snapshot;
 use crate::state::begin::{begin, new_id};
 use crate::state::locks::{Lock, LockRequest, Locks, MoveLeft};
 use crate::state::moves::{FoundMove, Moves, in_the_way};
-use crate::state::open::{Opened, open};
+use crate::state::open::{Opened, open, open_for_writing};
 use crate::status;
 
 /// What would move, and any problems that prevent it. Changes nothing.
@@ -57,7 +57,7 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
 pub async fn rights(setup: Setup, side: Side) -> Result<Rights, Stop> {
     let result = async {
         let (active, snapshot, target) = look(setup.clone()).await?;
-        Rights::of(&active.job, &snapshot, &target.carried, side)
+        Rights::of(&active.job, &snapshot, &target.carried, side).await
     };
     match result.await {
         Ok(rights) => Ok(rights),
@@ -351,7 +351,7 @@ async fn locked(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome),
 
 /// The same without the span: takes the locks, and uses the records as they are then.
 async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
-    let opened = open(&setup).await.map_err(|failure| command.before(failure))?;
+    let opened = open_for_writing(&setup).await.map_err(|failure| command.before(failure))?;
     let id = new_id(&setup, &opened);
     let taken = take_locks(&setup, &opened, command, &id).await.map_err(|failure| command.before(failure))?;
     let (locks, moves, first) = match taken {

@@ -9,4 +9,5 @@ pub(crate) mod locks;
 pub(crate) mod moves;
 pub(crate) mod one_sided;
 pub(crate) mod open;
+pub(crate) mod record_namespace;
 pub(crate) mod records;

@@ -231,7 +231,7 @@ mod tests {
     // proves: T55
     #[test]
     fn once_a_move_has_ended_only_its_end_is_told_and_its_locks_are_given_back() {
-        let ns = "kube-system";
+        let ns = "pivot-host-records";
         let told = [
             Ask::Hello { oldest: 1, newest: 1 },
             Ask::Identify,
@@ -284,7 +284,7 @@ mod tests {
     }
 
     fn record(place: &MemoryPlace, name: &str, labels: Value) {
-        let metadata = json!({"name": name, "namespace": "kube-system", "labels": labels});
+        let metadata = json!({"name": name, "namespace": "pivot-host-records", "labels": labels});
         place.insert(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})).unwrap();
     }
 
@@ -292,7 +292,7 @@ mod tests {
     #[tokio::test]
     async fn a_move_has_ended_when_one_into_this_cluster_did_and_none_is_under_way_and_stays_so() {
         let place = MemoryPlace::new("far");
-        let agent = || Ended::of(Arc::new(place.clone()), "kube-system").unwrap();
+        let agent = || Ended::of(Arc::new(place.clone()), "pivot-host-records").unwrap();
         let ended = agent();
         let said = async || ended.read().await.unwrap();
         assert_eq!(said().await, Said::Open);
@@ -302,7 +302,7 @@ mod tests {
         record(&place, "pivot-host-target-2", json!({FINISHED: "target"}));
         assert_eq!(said().await, Said::Open);
         let kind = kind("ConfigMap");
-        place.remove(&key(&kind, "kube-system", "pivot-host-target-1")).unwrap();
+        place.remove(&key(&kind, "pivot-host-records", "pivot-host-target-1")).unwrap();
         let end = Said::Ended("pivot-host-target-2".to_owned());
         assert_eq!(said().await, end);
         // A move out of it, and for an agent that knows of the end already, one into it.
@@ -316,7 +316,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_look_at_the_records_nothing_is_answered() {
         let place = MemoryPlace::new("far");
-        let ended = Ended::of(Arc::new(place.clone()), "kube-system").unwrap();
+        let ended = Ended::of(Arc::new(place.clone()), "pivot-host-records").unwrap();
         let away = PlaceError::Unavailable("away".to_owned());
         place.on_call({
             let away = away.clone();

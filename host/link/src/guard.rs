@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use pivot_core::Kind;
 use pivot_core::kind::is_kubernetes_group;
+use pivot_core::record::record_namespace_manifest;
 use pivot_core::usable::{odd_kind, odd_name, odd_version};
 use pivot_places::{Access, Place, PlaceError, Result};
 use serde_json::Value;
@@ -37,6 +38,9 @@ impl Guard {
     pub(crate) fn refuses(&self, ask: &Ask) -> Option<PlaceError> {
         if let Some(odd) = odd(ask) {
             return Some(PlaceError::Invalid(odd));
+        }
+        if self.creates_record_namespace(ask) {
+            return None;
         }
         let refused = match ask {
             Ask::ProxyGet { service, .. } => (!self.within(Some(&service.namespace)))
@@ -82,6 +86,13 @@ impl Guard {
 
     fn any_namespace(&self) -> Option<&str> {
         self.namespaces.iter().flatten().next().map(String::as_str)
+    }
+
+    /// Whether the question creates the namespace of records, as every run creates it.
+    fn creates_record_namespace(&self, ask: &Ask) -> bool {
+        matches!(ask, Ask::Create { kind, body, .. } if kind.group_kind.is("", "Namespace")
+            && (&*kind.plural, kind.namespaced) == ("namespaces", false)
+            && *body == record_namespace_manifest(&self.record_namespace))
     }
 
     /// Whether it is about a lease, or a record, of a move.
@@ -159,7 +170,7 @@ mod tests {
     fn guard() -> Guard {
         Guard {
             namespaces: Some(["shop".to_owned()].into()),
-            record_namespace: "kube-system".to_owned(),
+            record_namespace: "pivot-host-records".to_owned(),
             role: Role::Target,
             keep_answering: false,
         }
@@ -209,8 +220,8 @@ mod tests {
             ("ConfigMap", "shop", "c"),
             ("Identity", "", "i"),
             ("Namespace", "", "shop"),
-            ("ConfigMap", "kube-system", "pivot-host-target-1"),
-            ("Lease", "kube-system", "pivot-host.ns.shop"),
+            ("ConfigMap", "pivot-host-records", "pivot-host-target-1"),
+            ("Lease", "pivot-host-records", "pivot-host.ns.shop"),
         ];
         for (kind, namespace, name) in allowed {
             for ask in each_write(kind, namespace, name) {
@@ -220,13 +231,13 @@ mod tests {
         let refused = [
             ("Machine", "other", "m"),
             ("Secret", "other", "s"),
-            ("Secret", "kube-system", "pivot-host-target-1"),
+            ("Secret", "pivot-host-records", "pivot-host-target-1"),
             ("Secret", "", "s"),
-            ("ConfigMap", "kube-system", "coredns"),
-            ("Lease", "kube-system", "kube-controller-manager"),
+            ("ConfigMap", "pivot-host-records", "coredns"),
+            ("Lease", "pivot-host-records", "kube-controller-manager"),
             ("Lease", "shop", "pivot-host"),
             ("Namespace", "", "other"),
-            ("Namespace", "", "kube-system"),
+            ("Namespace", "", "pivot-host-records"),
             ("Deployment", "shop", "d"),
             ("Service", "shop", "s"),
             ("ServiceAccount", "shop", "s"),
@@ -257,7 +268,7 @@ mod tests {
                 ("ConfigMap", "pivot-host-release-1-0"),
                 ("Lease", "pivot-host.ns.shop"),
             ] {
-                for mut ask in each_write(kind, "kube-system", name) {
+                for mut ask in each_write(kind, "pivot-host-records", name) {
                     if let Ask::Create { body, .. } = &mut ask {
                         body["metadata"]["annotations"] = json!({});
                     }
@@ -265,7 +276,7 @@ mod tests {
                     assert!(guard.looked_at(ask, &place).await.is_ok(), "{role} {name}");
                 }
             }
-            for ask in each_write("ConfigMap", "kube-system", elsewhere) {
+            for ask in each_write("ConfigMap", "pivot-host-records", elsewhere) {
                 let refused = guard.refuses(&ask);
                 assert!(
                     matches!(&refused, Some(PlaceError::Forbidden(why)) if why.contains("--role")),
@@ -273,7 +284,10 @@ mod tests {
                 );
             }
             let kind = kind("ConfigMap");
-            assert_eq!(guard.refuses(&Ask::Get { key: key(&kind, "kube-system", elsewhere), kind }), None);
+            assert_eq!(
+                guard.refuses(&Ask::Get { key: key(&kind, "pivot-host-records", elsewhere), kind }),
+                None
+            );
         }
         let source = Guard { role: Role::Source, ..guard() };
         for ask in each_write("Namespace", "", "shop") {
@@ -282,6 +296,22 @@ mod tests {
                 matches!(&refused, Some(PlaceError::Forbidden(why)) if why.contains("--role")),
                 "{refused:?}"
             );
+        }
+    }
+
+    // proves: T149
+    #[test]
+    fn missing_record_namespace_is_created_as_every_run_does() {
+        let create = |body: Value| Ask::Create { kind: kind("Namespace"), body, change: Change::Real };
+        let manifest = record_namespace_manifest("pivot-host-records");
+        for role in [Role::Target, Role::Source] {
+            let guard = Guard { role, ..guard() };
+            assert_eq!(guard.refuses(&create(manifest.clone())), None);
+            let mut labelled = manifest.clone();
+            labelled["metadata"]["labels"] = json!({"a": "b"});
+            for other in [labelled, record_namespace_manifest("other")] {
+                assert!(guard.refuses(&create(other)).is_some(), "{role}");
+            }
         }
     }
 
@@ -325,7 +355,7 @@ mod tests {
         for ask in [list("Secret", Some("shop")), list("Machine", None), list("Deployment", Some("other"))] {
             assert_eq!(guard().refuses(&ask), None, "{ask:?}");
         }
-        for ask in [list("Secret", None), list("Secret", Some("kube-system"))] {
+        for ask in [list("Secret", None), list("Secret", Some("pivot-host-records"))] {
             assert!(guard().refuses(&ask).is_some(), "{ask:?}");
         }
         let everything = Guard { namespaces: None, ..guard() };

@@ -86,10 +86,10 @@ impl Request {
         self.resource == "leases.coordination.k8s.io"
     }
 
-    /// It is about a ConfigMap of the system namespace: where a move keeps its record.
+    /// It is about a ConfigMap of the namespace in which moves keep their records.
     #[must_use]
     pub fn is_record(&self) -> bool {
-        self.resource == "configmaps" && self.namespace == "kube-system"
+        self.resource == "configmaps" && self.namespace == "pivot-host-records"
     }
 }
 
@@ -109,7 +109,7 @@ pub struct Tally {
     pub dry_run: usize,
     /// Anything about leases.
     pub lease: usize,
-    /// Anything about ConfigMaps in `kube-system`.
+    /// Anything about ConfigMaps in `pivot-host-records`.
     pub record: usize,
     /// get, list, watch and requests without a resource, such as discovery.
     pub read: usize,
@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     const LOG: &str = r#"{"stage":"ResponseComplete","requestURI":"/apis/x.io/v1/namespaces/n/things/t/status?dryRun=All&a=b","verb":"patch","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"things","namespace":"n","name":"t","apiGroup":"x.io","apiVersion":"v1","subresource":"status"},"responseStatus":{"code":200}}
-{"stage":"ResponseComplete","requestURI":"/api/v1/namespaces/kube-system/configmaps","verb":"create","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"configmaps","namespace":"kube-system"},"responseStatus":{"code":201}}
+{"stage":"ResponseComplete","requestURI":"/api/v1/namespaces/pivot-host-records/configmaps","verb":"create","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"configmaps","namespace":"pivot-host-records"},"responseStatus":{"code":201}}
 {"stage":"ResponseComplete","requestURI":"/apis/coordination.k8s.io/v1/namespaces/n/leases/l","verb":"update","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"leases","namespace":"n","name":"l","apiGroup":"coordination.k8s.io"},"responseStatus":{"code":200}}
 {"stage":"ResponseComplete","requestURI":"/api/v1/namespaces/n/secrets/s","verb":"delete","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"secrets","namespace":"n","name":"s"},"responseStatus":{"code":200}}
 {"stage":"ResponseStarted","requestURI":"/api/v1/secrets?watch=1","verb":"watch","user":{"username":"u"},"userAgent":"pivot-host/1","objectRef":{"resource":"secrets"},"responseStatus":{"code":200}}

@@ -176,8 +176,8 @@ async fn a_move_killed_before_the_commit_is_rolled_back_without_a_trace() {
                 // A lease without a record locks nobody out for long: the next move of the namespace takes it, or it stays.
                 let left = state::belongings(&stage.pair.source).await.unwrap();
                 let lease = format!("pivot-host.ns.{namespace}");
-                assert_eq!(left, [format!("Lease kube-system/{lease}")]);
-                let leases: Api<Lease> = Api::namespaced(stage.pair.source.client(), "kube-system");
+                assert_eq!(left, [format!("Lease pivot-host-records/{lease}")]);
+                let leases: Api<Lease> = Api::namespaced(stage.pair.source.client(), "pivot-host-records");
                 leases.delete(&lease, &DeleteParams::default()).await.unwrap();
             }
             Some((id, _)) => {

@@ -152,7 +152,8 @@ impl Gate {
 async fn looked_at(host: &Host, namespaces: &[&str]) {
     let refused = host.run(&moving(&["move", "-A"])).await.unwrap().ends_with(3).unwrap();
     say(format_args!("{}", refused.stderr.trim_end()));
-    for says in ["another run is working", "Lease kube-system/pivot-host.ns.ns-", "pivot-host status"] {
+    for says in ["another run is working", "Lease pivot-host-records/pivot-host.ns.ns-", "pivot-host status"]
+    {
         assert!(refused.stderr.contains(says), "no {says:?} in\n{}", refused.stderr);
     }
     assert!(refused.stderr.contains("state: nothing is changed"), "{}", refused.stderr);

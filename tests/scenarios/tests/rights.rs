@@ -104,16 +104,16 @@ async fn users_with_limited_permissions() {
     };
     missing(
         "source",
-        "create, delete and patch configmaps and leases.coordination.k8s.io in namespace kube-system",
+        "create, delete and patch configmaps and leases.coordination.k8s.io in namespace pivot-host-records",
     );
-    missing("target", "create, delete and patch configmaps in namespace kube-system");
+    missing("target", "create, delete and patch configmaps in namespace pivot-host-records");
     assert_eq!(refusals.len(), 2, "{refusals:?}");
 
     assert_eq!(before, all(source, &["shop"]).await);
     assert!(all(target, &["shop"]).await.is_empty());
     assert_eq!(state::belongings(target).await.unwrap(), Vec::<String>::new());
     // A user without permission to delete has to leave the lease behind, but released.
-    assert_eq!(state::belongings(source).await.unwrap(), ["Lease kube-system/pivot-host.ns.shop"]);
+    assert_eq!(state::belongings(source).await.unwrap(), ["Lease pivot-host-records/pivot-host.ns.shop"]);
     let status = stage.host.run(&["status"]).await.unwrap().done().unwrap();
     assert_eq!(status["leases"], json!([{ "name": "pivot-host.ns.shop", "holder": "" }]), "{status}");
 }
@@ -135,9 +135,11 @@ async fn missing_permissions_are_named_at_once() {
         for says in [
             "for 2 reasons",
             &format!(
-                "source: the user is not allowed to list customresourcedefinitions.apiextensions.k8s.io in the whole cluster; {records} and leases.coordination.k8s.io in namespace kube-system; "
+                "source: the user is not allowed to list customresourcedefinitions.apiextensions.k8s.io in the whole cluster; {records} and leases.coordination.k8s.io in namespace pivot-host-records; "
             ),
-            &format!("target: the user is not allowed to {records} in namespace kube-system; create, "),
+            &format!(
+                "target: the user is not allowed to {records} in namespace pivot-host-records; create, "
+            ),
             "secrets",
             "clusters.cluster.x-k8s.io",
             "generate rbac --side source --bind-to",
@@ -159,7 +161,7 @@ async fn w26_a_namespaces_admin_moves_the_namespace() {
     let to = at_home(target, "tenant", "shop").await;
     let host = Host::between(&from, &to);
 
-    // Not everyone can write a record and a lease in kube-system; the definitions' labels say which kinds move.
+    // Not everyone can write a record and a lease in pivot-host-records; the definitions' labels say which kinds move.
     let ended = host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
     assert!(ended.stderr.contains("--record-namespace"), "{}", ended.stderr);
     let host = host.with(&["--record-namespace", "shop"]);

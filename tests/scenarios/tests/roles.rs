@@ -29,7 +29,8 @@ async fn grant(stage: &Stage, side: Side, server: &Server) -> Vec<Value> {
     assert_eq!(list["kind"], "List");
     let items = list["items"].as_array().unwrap().clone();
     let of = |kind: &str| items.iter().filter(|item| item["kind"] == kind).count();
-    assert_eq!(of("Namespace"), usize::from(side == Side::Target), "{items:?}");
+    // The record namespace, and the namespace of the copies.
+    assert_eq!(of("Namespace"), 1 + usize::from(side == Side::Target), "{items:?}");
     assert_eq!((of("Role"), of("ClusterRole")), (of("RoleBinding"), of("ClusterRoleBinding")));
     server.apply_values(items.clone()).await.unwrap();
     let checks = format!("pivot-host-{word}-checks-");

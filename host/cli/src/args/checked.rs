@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pivot_core::Side;
-use pivot_core::risk::Risk;
+use pivot_core::risk::{AcceptedBy, Risk};
 use pivot_core::saved_plan::Decisions;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{DryRun, Options};
@@ -153,13 +153,13 @@ impl Choices {
     /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
     pub(crate) fn decided(&self) -> Vec<String> {
         let gone = self.options.without_source.then(|| "--without-source".to_owned());
-        let accepted = self.accept_flags(&risks::OF_RESUMES);
+        let accepted = self.accept_flags(AcceptedBy::Resume);
         gone.into_iter().chain(self.batch_flag()).chain(accepted).collect()
     }
 
     /// The same for a run that finishes the handover.
     pub(crate) fn decided_for_handover(&self) -> Vec<String> {
-        self.batch_flag().into_iter().chain(self.accept_flags(&risks::OF_FINISHES)).collect()
+        self.batch_flag().into_iter().chain(self.accept_flags(AcceptedBy::FinishHandover)).collect()
     }
 
     /// The flag for another number of held objects than the usual one.
@@ -170,9 +170,9 @@ impl Choices {
     }
 
     /// The flags for the accepted risks among these.
-    fn accept_flags(&self, usable: &[Risk]) -> Vec<String> {
+    fn accept_flags(&self, by: AcceptedBy) -> Vec<String> {
         let mut accepted = self.options.accept.clone();
-        Risk::ALL.into_iter().filter(|risk| !usable.contains(risk)).for_each(|risk| accepted.remove(risk));
+        Risk::ALL.into_iter().filter(|risk| !risk.is_accepted_by(by)).for_each(|risk| accepted.remove(risk));
         risks::words(&accepted)
     }
 }
@@ -249,7 +249,7 @@ fn task(verb: Verb) -> Result<Task> {
                 with,
                 kept,
             } = *typed;
-            let accept = accepted_risks(&accept, &risks::OF_ROLLBACKS)?;
+            let accept = accepted_risks(&accept, AcceptedBy::Rollback)?;
             let (Which { which }, Taking { break_lease }) = (which, taking);
             let gone = without_target.then_some(Side::Target).or(without_source.then_some(Side::Source));
             let choices = about_a_move(connection, true, gone)?;
@@ -375,7 +375,7 @@ fn finish_handover(typed: HandoverFinish) -> Result<Choices> {
     if matches!(choices.ends.target, TargetEnd::None) {
         return usage("name the cluster that imported the directory: --to-kubeconfig or --to-workload");
     }
-    let accept = accepted_risks(&accept, &risks::OF_FINISHES)?;
+    let accept = accepted_risks(&accept, AcceptedBy::FinishHandover)?;
     let options = Options { which, imported: true, accept, break_lease, ..choices.options };
     let (report, options) = (reported(kept)?, waiting(options, &waits)?);
     Ok(Choices { options, add: with_manifest, plan, with, report, ..choices })
@@ -387,7 +387,7 @@ fn cancel_handover(typed: HandoverCancel) -> Result<Choices> {
     let connection = Connection { from, to, to_files, ..Connection::default() };
     // A directory that was imported nowhere has no target, unless one is named to be asked.
     let without_target = !names_target(&connection);
-    let accept = accepted_risks(&accept, &risks::OF_CANCELS)?;
+    let accept = accepted_risks(&accept, AcceptedBy::CancelHandover)?;
     let (Which { which }, Taking { break_lease }) = (which, taking);
     let choices = about_a_move(connection, true, without_target.then_some(Side::Target))?;
     let options = Options { which, break_lease, without_target, accept, ..choices.options };
@@ -455,7 +455,7 @@ fn moving(connection: Connection, selection: Selection, handover: bool, dry_run:
             (typed, _) => typed.clone(),
         };
     }
-    let (accept, without_kind) = read_risks(&accept, &risks::OF_MOVES)?;
+    let (accept, without_kind) = read_risks(&accept, AcceptedBy::Move)?;
     let (of_scope, accept) = accept.split_scope();
     // The namespace is filled in when the kubeconfig is read.
     let scope = Scope {
@@ -512,7 +512,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
     let Which { which } = which;
     let Taking { break_lease } = taking;
     let choices = about_a_move(connection, true, without_source.then_some(Side::Source))?;
-    let accept = accepted_risks(&accept, &risks::OF_RESUMES)?;
+    let accept = accepted_risks(&accept, AcceptedBy::Resume)?;
     if without_source && accept.contains(Risk::WorldChanged) {
         return usage("--accept world-changed goes back to the source, so it excludes --without-source");
     }

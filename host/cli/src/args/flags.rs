@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
-use pivot_core::risk::Risk;
+use pivot_core::names::RECORD_NAMESPACE;
+use pivot_core::risk::AcceptedBy;
 use pivot_engine::Options;
 
 use super::plugins::{PluginVerb, Signing, With};
 use super::protection::Protection;
-use super::risks::{self, RiskParser};
+use super::risks::RiskParser;
 use super::service::{AgentManifests, AgentVerb, ControllerManifests, ControllerVerb};
 use super::side::OneSide;
 use super::values::format_duration;
@@ -49,7 +50,7 @@ pub(crate) enum Verb {
     /// Explain a risk: cause, danger and alternatives. Without a code, list all risks; needs no cluster
     Explain {
         /// Code of a risk, as refusals print it
-        #[arg(value_name = "CODE", value_parser = RiskParser(&Risk::ALL), hide_possible_values = true)]
+        #[arg(value_name = "CODE", value_parser = RiskParser(None), hide_possible_values = true)]
         code: Option<String>,
     },
     /// Check a directory that a move wrote; needs no cluster
@@ -139,8 +140,8 @@ pub(crate) struct FromCluster {
     /// Impersonate this group in the source; can be repeated
     #[arg(long, value_name = "GROUP", action = ArgAction::Append)]
     pub(crate) as_group: Vec<String>,
-    /// Namespace of the locks and the record of the move, on both sides
-    #[arg(long, value_name = "NAME", default_value = "kube-system")]
+    /// Namespace of leases and records of moves, on both sides; a move creates it if it is missing
+    #[arg(long, value_name = "NAME", default_value = RECORD_NAMESPACE)]
     pub(crate) record_namespace: String,
 }
 
@@ -228,7 +229,7 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) with_manifest: Vec<PathBuf>,
     /// Accept a risk by the code that a refusal prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
-    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_MOVES), hide_possible_values = true, help_heading = "Risks")]
+    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Move)), hide_possible_values = true, help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     #[command(flatten)]
     pub(crate) with: With,
@@ -547,7 +548,7 @@ pub(crate) struct HandoverFinish {
     #[arg(long, value_name = "FILE", help_heading = "Which move")]
     pub(crate) plan: Option<PathBuf>,
     /// Accept a risk by the code that a stop prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
-    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_FINISHES), hide_possible_values = true, help_heading = "Risks")]
+    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::FinishHandover)), hide_possible_values = true, help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     #[command(flatten)]
     pub(crate) waits: Waits,
@@ -570,7 +571,7 @@ pub(crate) struct HandoverCancel {
     #[command(flatten)]
     pub(crate) which: Which,
     /// Accept a risk by the code that a stop prints; `explain CODE` describes it
-    #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_CANCELS), hide_possible_values = true, help_heading = "Risks")]
+    #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::CancelHandover)), hide_possible_values = true, help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     #[command(flatten)]
     pub(crate) taking: Taking,
@@ -593,7 +594,7 @@ pub(crate) struct Resume {
     #[arg(long, value_name = "FILE", help_heading = "Which move")]
     pub(crate) plan: Option<PathBuf>,
     /// Accept a risk by the code that a stop prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
-    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_RESUMES), hide_possible_values = true, help_heading = "Risks")]
+    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Resume)), hide_possible_values = true, help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     #[command(flatten)]
     pub(crate) waits: Waits,
@@ -623,7 +624,7 @@ pub(crate) struct Rollback {
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) without_target: bool,
     /// Accept a risk by the code that a stop prints; `explain CODE` describes it
-    #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(&risks::OF_ROLLBACKS), hide_possible_values = true, conflicts_with = "without_target", help_heading = "Risks")]
+    #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Rollback)), hide_possible_values = true, conflicts_with = "without_target", help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     /// Remove what came from a directory that can no longer be read
     #[arg(long, conflicts_with_all = ["without_target", "accept"], help_heading = "Another run, other plugins")]

@@ -5,46 +5,10 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, StyledStr, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
-use pivot_core::risk::{AcceptedRisks, Risk};
+use pivot_core::risk::{AcceptedBy, AcceptedRisks, Risk};
 use pivot_core::{GroupKind, typed};
 
 use super::usage::{Result, usage};
-
-/// The risks that `plan` and `move` accept.
-pub(super) const OF_MOVES: [Risk; 12] = [
-    Risk::OwnerDropped,
-    Risk::DependentsLost,
-    Risk::NoPlugin,
-    Risk::Shared,
-    Risk::OldNamespace,
-    Risk::AlreadyPaused,
-    Risk::Unprovisioned,
-    Risk::SourceMayRun,
-    Risk::ExistingDiffers,
-    Risk::PauseUnchecked,
-    Risk::Unverified,
-    Risk::TakeoverUnchecked,
-];
-
-/// The risks that `resume` accepts: its move has those of the scope.
-pub(super) const OF_RESUMES: [Risk; 6] = [
-    Risk::ExistingDiffers,
-    Risk::PauseUnchecked,
-    Risk::Unverified,
-    Risk::TakeoverUnchecked,
-    Risk::PluginsChanged,
-    Risk::WorldChanged,
-];
-
-/// The risks that `rollback` accepts.
-pub(super) const OF_ROLLBACKS: [Risk; 1] = [Risk::WorldChanged];
-
-/// The risks that `handover finish` accepts.
-pub(super) const OF_FINISHES: [Risk; 4] =
-    [Risk::Unverified, Risk::TakeoverUnchecked, Risk::PluginsChanged, Risk::CopyChanged];
-
-/// The risks that `handover cancel` accepts.
-pub(super) const OF_CANCELS: [Risk; 1] = [Risk::MaybeImported];
 
 /// Flags that accept a risk, or leave out what would show one: they are typed on purpose. No mistyped flag is answered with one of
 /// them, and no variable sets one.
@@ -54,9 +18,9 @@ pub(super) const RISKY_FLAGS: [&str; 7] =
 /// Flags by which other programs ask nothing any more.
 const UNQUESTIONED: [&str; 2] = ["--force", "--yes"];
 
-/// Reads codes as text, and completes those that a command can use.
+/// Reads codes as text, and completes those that a command can use; without one, all.
 #[derive(Clone)]
-pub(super) struct RiskParser(pub(super) &'static [Risk]);
+pub(super) struct RiskParser(pub(super) Option<AcceptedBy>);
 
 impl TypedValueParser for RiskParser {
     type Value = String;
@@ -71,13 +35,14 @@ impl TypedValueParser for RiskParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(self.0.iter().map(|risk| PossibleValue::new(risk.code()))))
+        let usable = Risk::ALL.into_iter().filter(|risk| self.0.is_none_or(|by| risk.is_accepted_by(by)));
+        Some(Box::new(usable.map(|risk| PossibleValue::new(risk.code()))))
     }
 }
 
-/// Reads `CODE` and `CODE=KIND.group`. A command can use the risks in `usable`.
-pub(super) fn accepted_risks(typed: &[String], usable: &[Risk]) -> Result<AcceptedRisks> {
-    let (accepted, without_kind) = read_risks(typed, usable)?;
+/// Reads `CODE` and `CODE=KIND.group`, as the command can use them.
+pub(super) fn accepted_risks(typed: &[String], by: AcceptedBy) -> Result<AcceptedRisks> {
+    let (accepted, without_kind) = read_risks(typed, by)?;
     match without_kind.first() {
         None => Ok(accepted),
         Some(risk) => usage(needs_kinds(*risk, &BTreeSet::new())),
@@ -98,7 +63,7 @@ pub(crate) fn needs_kinds(risk: Risk, found: &BTreeSet<GroupKind>) -> String {
 }
 
 /// Does the same, and returns the risks that take kinds and have none. A plan finds the kinds.
-pub(super) fn read_risks(typed: &[String], usable: &[Risk]) -> Result<(AcceptedRisks, Vec<Risk>)> {
+pub(super) fn read_risks(typed: &[String], by: AcceptedBy) -> Result<(AcceptedRisks, Vec<Risk>)> {
     let mut accepted = AcceptedRisks::default();
     let mut without_kind = Vec::new();
     for text in typed {
@@ -107,8 +72,8 @@ pub(super) fn read_risks(typed: &[String], usable: &[Risk]) -> Result<(AcceptedR
             None => (text.as_str(), None),
         };
         let risk = risk(code)?;
-        if !usable.contains(&risk) {
-            let codes: Vec<&str> = usable.iter().map(|risk| risk.code()).collect();
+        if !risk.is_accepted_by(by) {
+            let codes: Vec<&str> = Risk::accepted_by(by).map(Risk::code).collect();
             return usage(format!(
                 "--accept {code}: this command can't use it; it can use {}",
                 codes.join(", ")

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use pivot_core::names::RECORD_NAMESPACE;
 use pivot_core::network::Network;
 use pivot_core::part::Part;
 use pivot_core::typed;
@@ -30,7 +31,7 @@ pub(crate) struct Controlled {
     #[arg(long, value_name = "NAME")]
     pub(crate) lease_identity: Option<String>,
     /// Namespace in which leases and records of moves are kept, on both sides
-    #[arg(long, value_name = "NAME", default_value = "kube-system")]
+    #[arg(long, value_name = "NAME", default_value = RECORD_NAMESPACE)]
     pub(crate) record_namespace: String,
     /// The most moves at once
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
@@ -120,7 +121,7 @@ pub(crate) struct Answering {
     #[arg(long, value_name = "DIR")]
     pub(crate) tls: Option<PathBuf>,
     /// Namespace in which leases and records of moves are kept, on both sides
-    #[arg(long, value_name = "NAME", default_value = "kube-system")]
+    #[arg(long, value_name = "NAME", default_value = RECORD_NAMESPACE)]
     pub(crate) record_namespace: String,
     #[command(flatten)]
     pub(crate) called: Called,

@@ -41,7 +41,7 @@ pub(crate) fn roles(rights: &Rights, side: Side, user: Option<&str>) -> Vec<Mani
     };
     let all = [
         Manifests {
-            about: "The move would create these namespaces. Nobody can be given permissions in what does not exist.",
+            about: "The move needs these namespaces. A role can be created only in a namespace that exists.",
             objects: namespaces.clone(),
         },
         Manifests { about: "Without any of these the move is refused.", objects: of(needed, &needed_name) },

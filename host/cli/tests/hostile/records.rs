@@ -40,7 +40,7 @@ fn good() -> Value {
 
 fn config_map(name: &str, label: &str, role: &str, data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": "kube-system", "uid": name, "resourceVersion": "1", "labels": {label: role}},
+        "metadata": {"name": name, "namespace": "pivot-host-records", "uid": name, "resourceVersion": "1", "labels": {label: role}},
         "data": data})
 }
 
@@ -160,7 +160,7 @@ const PATHS: [(&str, &str); 6] = [
     ("the definitions", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
     ("who it is", "/api/v1/namespaces/kube-system"),
     ("the Clusters", "/apis/cluster.x-k8s.io/v1/clusters"),
-    ("the records", "/api/v1/namespaces/kube-system/configmaps"),
+    ("the records", "/api/v1/namespaces/pivot-host-records/configmaps"),
 ];
 
 /// A server that is well but for one path.

@@ -123,7 +123,7 @@ fn nothing_of_ours(stage: &Stage, place: &MemoryPlace) {
         let is_left = || {
             ["finished", "rolled-back"].iter().any(|of| !labels()[format!("pivot-host.io/{of}")].is_null())
         };
-        key.namespace.as_deref() == Some("kube-system") && !is_left()
+        key.namespace.as_deref() == Some("pivot-host-records") && !is_left()
     });
     assert_eq!(ours.collect::<Vec<_>>(), [], "in {}", place.label());
     assert_eq!(stage.ways(), []);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::stage::{OWN, Stage, add_cluster, object};
 
 const CAPI: &str = "cluster.x-k8s.io";
-const RECORDS: &str = "kube-system";
+const RECORDS: &str = "pivot-host-records";
 /// Moves in each direction.
 const SEEDS: u64 = 60;
 /// One request in so many is preceded by a lie.

@@ -171,7 +171,7 @@ impl Stage {
             plugins: Arc::new(Plugins::default),
             settings: Settings {
                 namespace: OWN.into(),
-                record_namespace: "kube-system".into(),
+                record_namespace: "pivot-host-records".into(),
                 carry: self.carry.clone(),
                 identity,
                 at_once: 10,

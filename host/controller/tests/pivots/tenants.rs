@@ -40,8 +40,7 @@ async fn what_a_foreign_target_says_of_a_move_has_nothing_carried_along() {
         "releaseChunks": 0,
     });
     let labels = json!({names::RECORD: "target"});
-    let metadata =
-        json!({"name": "pivot-host-target-lie", "namespace": "kube-system", "labels": labels, "uid": "lie"});
+    let metadata = json!({"name": "pivot-host-target-lie", "namespace": "pivot-host-records", "labels": labels, "uid": "lie"});
     let data = json!({"record.json": record.to_string()});
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
     stage.target.insert(body).unwrap();
@@ -126,7 +125,7 @@ async fn foreign_target_undoes_nothing_in_another_namespace() {
         "kinds": [{"group": "cluster.x-k8s.io", "kind": "Cluster"}],
     });
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"record.json": record.to_string()},
-        "metadata": {"name": "pivot-host-target-theirs", "namespace": "kube-system",
+        "metadata": {"name": "pivot-host-target-theirs", "namespace": "pivot-host-records",
             "labels": {names::RECORD: "target"}}});
     stage.target.insert(body).unwrap();
     let before = stage.home.body(&cluster("bank"));
@@ -160,7 +159,7 @@ async fn sources_choose_no_record_names_in_the_target() {
         "kinds": [{"group": "cluster.x-k8s.io", "kind": "Cluster"}],
     });
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"record.json": record.to_string()},
-        "metadata": {"name": "pivot-host-source-theirs", "namespace": "kube-system",
+        "metadata": {"name": "pivot-host-source-theirs", "namespace": "pivot-host-records",
             "labels": {names::RECORD: "source"}}});
     stage.target.insert(body).unwrap();
     let running = stage.start();

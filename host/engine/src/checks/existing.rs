@@ -26,7 +26,6 @@ use crate::phases::pausing;
 use crate::requests::listing::{self, Collection, Listed};
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::snapshot::Snapshot;
-use crate::state::records::Records;
 
 /// The code of the refusal if an object of somebody else has the name.
 pub(crate) const EXISTS: &str = "exists";
@@ -146,8 +145,7 @@ async fn report_revocable(job: &Job, makers: BTreeMap<String, Vec<Key>>) -> Resu
     if makers.is_empty() || !job.target.can().keeps_state {
         return Ok(());
     }
-    let kind = job.core_kind(Side::Target, "", "ConfigMap")?;
-    let settled = Records::new(&job.target, kind, &job.options.record_namespace).settled().await?;
+    let settled = job.records(Side::Target)?.settled().await?;
     for (maker, keys) in makers.into_iter().filter(|(maker, _)| !settled.contains(maker)) {
         let text = format!(
             "{} in the target are used as they are; move {maker} created them, and the target has no record that says it is \
@@ -291,8 +289,7 @@ async fn managed_twice(
     if taken.is_empty() {
         return Ok(Vec::new());
     }
-    let kind = job.core_kind(Side::Target, "", "ConfigMap")?;
-    let ended = match Records::new(&job.target, kind, &job.options.record_namespace).finished().await {
+    let ended = match job.records(Side::Target)?.finished().await {
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
         ended => ended?,
     };

@@ -38,13 +38,18 @@ pub struct Rights {
     pub needed: BTreeSet<Access>,
     /// Without any of these it goes on, and knows less: what its checks and plugins read.
     pub checks: BTreeSet<Access>,
-    /// Manifests of the namespaces that it would create: nobody can be given permissions in what does not exist.
+    /// Manifests of the namespaces that the move would create: a role can be created only in a namespace that exists.
     pub namespaces: Vec<Value>,
 }
 
 impl Rights {
     /// Those of a plan, after everything was read for it and checked.
-    pub(crate) fn of(job: &Job, snapshot: &Snapshot, carried: &Carried, side: Side) -> Result<Self, Failure> {
+    pub(crate) async fn of(
+        job: &Job,
+        snapshot: &Snapshot,
+        carried: &Carried,
+        side: Side,
+    ) -> Result<Self, Failure> {
         let handle = job.handle(side);
         let own = |access: Access| handle.own_access(access);
         let needed: BTreeSet<Access> = needed(job, snapshot)?.of(side).iter().cloned().map(own).collect();
@@ -54,13 +59,14 @@ impl Rights {
         let of_plugins = of_plugins(job, snapshot, side).into_iter().map(own);
         let needed: BTreeSet<Access> = needed.into_iter().chain(more).collect();
         let checks = checks.into_iter().chain(of_plugins).filter(|access| !needed.contains(access)).collect();
-        let namespaces = match side {
-            Side::Source => Vec::new(),
-            Side::Target => {
-                carried.iter().map(|(name, marks)| marks.manifest(handle.own_namespace(name))).collect()
-            }
-        };
-        Ok(Self { needed, checks, namespaces })
+        let of_records =
+            match handle.can().keeps_state && !carried.contains_key(&job.options.record_namespace) {
+                true => job.records(side)?.missing_namespace().await?,
+                false => None,
+            };
+        let created = carried.iter().filter(|_| side == Side::Target);
+        let created = created.map(|(name, marks)| marks.manifest(handle.own_namespace(name)));
+        Ok(Self { needed, checks, namespaces: of_records.into_iter().chain(created).collect() })
     }
 }
 
@@ -73,17 +79,38 @@ pub(crate) async fn missing(
     let Both { source, mut target } = needed(job, snapshot)?;
     if makes_namespaces {
         // What is created is removed by a rollback.
-        target.extend(["create", "delete"].map(|verb| Access {
-            verb: verb.into(),
-            group: String::new(),
-            resource: "namespaces".into(),
-            subresource: "".into(),
-            namespace: None,
-        }));
+        target.extend(["create", "delete"].map(about_namespaces));
     }
     let (there, here) =
-        tokio::try_join!(denied(job, Side::Source, source), denied(job, Side::Target, target))?;
+        tokio::try_join!(missing_on(job, Side::Source, source), missing_on(job, Side::Target, target))?;
     Ok(there.into_iter().chain(here).collect())
+}
+
+fn about_namespaces(verb: &'static str) -> Access {
+    Access {
+        verb: verb.into(),
+        group: String::new(),
+        resource: "namespaces".into(),
+        subresource: "".into(),
+        namespace: None,
+    }
+}
+
+/// Asks one API server. A user without permission to create namespaces needs a record namespace that exists: no run can create it later.
+async fn missing_on(job: &Job, side: Side, mut asked: BTreeSet<Access>) -> Result<Option<Refusal>, Failure> {
+    let create = about_namespaces("create");
+    let is_needed = !asked.insert(create.clone());
+    let mut denied = denied(job.handle(side), asked).await?;
+    let may_create = !denied.contains(&create);
+    denied.retain(|access| is_needed || *access != create);
+    if !denied.is_empty() {
+        return Ok(Some(refusal(side, &job.options.record_namespace, &denied)));
+    }
+    let keeps_leases = side == Side::Source && job.locks.is_some();
+    match may_create || keeps_leases || !job.handle(side).can().keeps_state {
+        true => Ok(None),
+        false => job.records(side)?.refuse_missing_namespace(&job.move_id).await,
+    }
 }
 
 /// What the run will do in namespaces that exist, in the source's names.
@@ -196,36 +223,27 @@ fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
     elsewhere || kind.is_some_and(|kind| !is_read(kind, &wishes))
 }
 
-async fn denied(job: &Job, side: Side, asked: BTreeSet<Access>) -> Result<Option<Refusal>, Failure> {
-    refusal(job.handle(side), &job.options.record_namespace, asked).await
+/// Asks an API server which of these permissions the user doesn't have.
+async fn denied(handle: &Handle, asked: BTreeSet<Access>) -> Result<Vec<Access>, Failure> {
+    match handle.can().judges {
+        true => handle.denied(&asked.into_iter().collect::<Vec<_>>()).await,
+        false => Ok(Vec::new()),
+    }
 }
 
-/// Asks an API server about permissions; the refusal names those that are missing.
-async fn refusal(
-    handle: &Handle,
-    record_namespace: &str,
-    asked: BTreeSet<Access>,
-) -> Result<Option<Refusal>, Failure> {
-    if !handle.can().judges {
-        return Ok(None);
-    }
-    let asked: Vec<Access> = asked.into_iter().collect();
-    let denied = handle.denied(&asked).await?;
-    if denied.is_empty() {
-        return Ok(None);
-    }
-    let side = handle.side;
+/// Returns the refusal that names missing permissions.
+fn refusal(side: Side, record_namespace: &str, denied: &[Access]) -> Refusal {
     let in_record_namespace = |access: &Access| access.namespace.as_deref() == Some(record_namespace);
     let elsewhere = denied.iter().any(in_record_namespace).then_some(Remedy::NameRecordNamespace);
     let remedies = [Remedy::GrantRights { side }].into_iter().chain(elsewhere);
-    Ok(Some(Refusal {
+    Refusal {
         code: CODE,
         side,
         object: None,
         others: Vec::new(),
-        message: format!("the user is not allowed to {}", in_words(&denied)),
+        message: format!("the user is not allowed to {}", in_words(denied)),
         remedies: remedies.chain([Remedy::NameOtherUser { side }]).collect(),
-    }))
+    }
 }
 
 /// Permissions in a line: resources with the same verbs in the same namespace together.
@@ -321,9 +339,8 @@ async fn missing_for_any_plan(setup: &Setup) -> Result<Vec<Refusal>, Failure> {
         needed.target.extend(IN_TARGET.map(|verb| access(verb, here)));
     }
     let Both { source: from, target: to } = needed;
-    let (there, here) = tokio::try_join!(
-        refusal(&source, &options.record_namespace, from),
-        refusal(&target, &options.record_namespace, to)
-    )?;
-    Ok(there.into_iter().chain(here).collect())
+    let (there, here) = tokio::try_join!(denied(&source, from), denied(&target, to))?;
+    let both = [(Side::Source, there), (Side::Target, here)];
+    let some = both.into_iter().filter(|(_, denied)| !denied.is_empty());
+    Ok(some.map(|(side, denied)| refusal(side, &options.record_namespace, &denied)).collect())
 }

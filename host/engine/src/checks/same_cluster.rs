@@ -10,15 +10,24 @@ use crate::options::Options;
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::state::lease;
+use crate::state::record_namespace::RecordNamespace;
+
+/// Whether a run may create the record namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunKind {
+    /// It only reads.
+    Reads,
+    /// It moves, resumes or rolls back.
+    Writes,
+}
 
 /// Refuses if both sides are one place.
 pub(crate) async fn two_places(
-    source: &Handle,
-    target: &Handle,
+    (source, target): (&Handle, &Handle),
     kinds: &Kinds,
     options: &Options,
-    there: &Identity,
-    here: &Identity,
+    run: RunKind,
+    (there, here): (&Identity, &Identity),
 ) -> Result<(), Failure> {
     if options.without_source || options.without_target {
         return Ok(());
@@ -26,7 +35,7 @@ pub(crate) async fn two_places(
     let same = match (there, here) {
         (Identity::Unknown, Identity::Unknown | Identity::Cluster(_))
         | (Identity::Cluster(_), Identity::Unknown) => {
-            probe_lease_shows(source, target, kinds, &options.record_namespace).await?
+            probe_lease_shows((source, target), kinds, &options.record_namespace, run).await?
         }
         (Identity::Directory { path: a, .. }, Identity::Directory { path: b, .. }) => a == b,
         (a, b) => a == b,
@@ -51,10 +60,10 @@ pub(crate) async fn two_places(
 
 /// If kube-system can't be read: whether a temporary Lease with a unique name, created in the source, shows up in the target.
 async fn probe_lease_shows(
-    source: &Handle,
-    target: &Handle,
+    (source, target): (&Handle, &Handle),
     kinds: &Kinds,
     namespace: &str,
+    run: RunKind,
 ) -> Result<bool, Failure> {
     let gk = GroupKind::new("coordination.k8s.io", "Lease");
     let (Some(kind), Some(there)) = (kinds.source.get(&gk), kinds.target.get(&gk)) else { return Ok(false) };
@@ -67,7 +76,17 @@ async fn probe_lease_shows(
         PlaceError::Forbidden(why) => lease::not_allowed(Side::Source, &key, &why),
         error => source.failed("telling the two clusters apart with", Some(&key), error),
     };
-    source.create(kind, &body, Change::Real).await.map_err(failed)?;
+    let created = match run {
+        RunKind::Writes => {
+            RecordNamespace::new(source, &kinds.source, namespace).create_in(kind, &body).await?
+        }
+        RunKind::Reads => source.create(kind, &body, Change::Real).await,
+    };
+    match created {
+        // No run has kept records here. If the two are one cluster, a plan refuses its objects as taken.
+        Err(PlaceError::NotFound(_)) if run == RunKind::Reads => return Ok(false),
+        created => created.map_err(failed)?,
+    };
     let seen = target.get(there, &key).await;
     source.delete(kind, &key, Preconditions::default()).await.map_err(failed)?;
     Ok(seen?.is_some())

@@ -109,7 +109,9 @@ pub(crate) async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usiz
 }
 
 async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
-    for namespace in &record.created_namespaces {
+    // Records of other moves are in there, or will be.
+    let removed = record.created_namespaces.iter().filter(|name| **name != job.options.record_namespace);
+    for namespace in removed {
         remove_namespace(job, namespace).await?;
     }
     Ok(())

@@ -320,7 +320,8 @@ impl ActiveMove {
         // A commit that got half-way has already written the target's record. That record is removed first of all: left behind
         // alone, it would decide, and a resume would delete a source whose copy is gone.
         let (job, record) = (self.job.clone(), self.journal.record.clone());
-        if record.handed_over().is_some() {
+        // Nothing is written into a source on the word of the target alone.
+        if record.handed_over().is_some() && !self.orphaned {
             self.journal.withdraw().await?;
         }
         // Before Copied nothing was written to the target: its state, whatever it is, keeps nothing in the source paused.

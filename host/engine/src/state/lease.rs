@@ -18,10 +18,13 @@ use serde_json::{Value, json};
 use crate::events::{Event, LeaseState};
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
+use crate::state::cluster_copies::KindsOfSide;
+use crate::state::record_namespace::RecordNamespace;
 
 /// How long a lease is valid without renewal.
 pub(crate) const DURATION: Duration = Duration::from_secs(15);
 const CLAIM: &str = "pivot-host.io/claim";
+const GROUP: &str = "coordination.k8s.io";
 
 /// A Lease as it was last seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,16 +51,19 @@ pub(crate) struct Taker {
 pub(crate) struct Leases {
     pub(crate) handle: Handle,
     kind: Arc<Kind>,
-    namespace: String,
+    namespace: RecordNamespace,
 }
 
 impl Leases {
-    pub(crate) fn new(handle: &Handle, kind: &Arc<Kind>, namespace: &str) -> Self {
-        Self { handle: handle.clone(), kind: kind.clone(), namespace: namespace.to_owned() }
+    /// The Leases in that namespace; `None` if the side serves none.
+    pub(crate) fn new(handle: &Handle, kinds: &KindsOfSide, namespace: &str) -> Option<Self> {
+        let kind = kinds.get(&GroupKind::new(GROUP, "Lease"))?.clone();
+        let namespace = RecordNamespace::new(handle, kinds, namespace);
+        Some(Self { handle: handle.clone(), kind, namespace })
     }
 
     pub(crate) fn key(&self, name: &str) -> Key {
-        Key::new(GroupKind::new("coordination.k8s.io", "Lease"), Some(&self.namespace), name)
+        Key::new(GroupKind::new(GROUP, "Lease"), Some(self.namespace.name()), name)
     }
 
     /// The event about a Lease.
@@ -90,7 +96,7 @@ impl Leases {
 
     /// Returns all existing Leases of moves.
     pub(crate) async fn all(&self) -> Result<Vec<Seen>, Failure> {
-        let listing = self.handle.list_labelled(&self.kind, &self.namespace, LABEL).await?;
+        let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), LABEL).await?;
         Ok(listing.objects.iter().map(seen).collect())
     }
 
@@ -98,10 +104,10 @@ impl Leases {
     pub(crate) async fn create(&self, name: &str, taker: &Taker) -> Result<Option<String>, Failure> {
         let mut body = json!({
             "apiVersion": self.kind.api_version(), "kind": "Lease",
-            "metadata": {"name": name, "namespace": self.namespace},
+            "metadata": {"name": name, "namespace": self.namespace.name()},
         });
         pivot_core::merge::apply(&mut body, &taken_by(taker));
-        match self.handle.create(&self.kind, &body, Change::Real).await {
+        match self.namespace.create_in(&self.kind, &body).await? {
             Ok(object) => Ok(Some(object.meta.resource_version)),
             Err(PlaceError::AlreadyExists(_)) => Ok(None),
             Err(PlaceError::Forbidden(why)) => Err(not_allowed(self.handle.side, &self.key(name), &why)),

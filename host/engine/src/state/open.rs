@@ -2,10 +2,10 @@
 
 use pivot_core::names::FILES;
 use pivot_core::record::{Finished, RolledBackMove};
-use pivot_core::{Both, GroupKind, Side, Uid};
+use pivot_core::{Both, Side, Uid};
 use pivot_places::{Identity, PlaceError};
 
-use crate::checks::same_cluster;
+use crate::checks::same_cluster::{self, RunKind};
 use crate::discovery::kinds::Kinds;
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
@@ -31,6 +31,15 @@ pub(crate) struct Opened {
 /// Opens both sides: reads the kinds they serve, and checks that they are two. The records are read separately, because a run
 /// that writes must not read them before it has its locks.
 pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
+    open_for(setup, RunKind::Reads).await
+}
+
+/// Opens both sides for a run that writes: a missing record namespace may be created.
+pub(crate) async fn open_for_writing(setup: &Setup) -> Result<Opened, Failure> {
+    open_for(setup, RunKind::Writes).await
+}
+
+async fn open_for(setup: &Setup, run: RunKind) -> Result<Opened, Failure> {
     let options = &setup.options;
     let handle = |side, place| Handle::new(side, place, setup.halter.clone(), setup.watcher.clone());
     let source = handle(Side::Source, setup.sides.source.clone());
@@ -62,20 +71,17 @@ pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
         refusal = setup.refused() => return Err(refusal),
         read = read => read?,
     };
-    same_cluster::two_places(&source, &target, &kinds, options, &there, &here).await?;
+    same_cluster::two_places((&source, &target), &kinds, options, run, (&there, &here)).await?;
     let records = |handle: &Handle| {
-        let kind = kinds.of(handle.side).get(&GroupKind::new("", "ConfigMap"));
-        let kind = kind.filter(|_| handle.can().keeps_state);
-        kind.map(|kind| Records::new(handle, kind, &options.record_namespace))
+        let records = Records::new(handle, kinds.of(handle.side), &options.record_namespace);
+        records.filter(|_| handle.can().keeps_state)
     };
     // In the source, which must be guarded. Files need no guard, but the target of a move from files does, and so does the target
     // of a move that is finished without its source.
     let in_source = source.can().has_leases && !options.without_source;
     let (guarded, gone) = if in_source { (&source, false) } else { (&target, options.without_target) };
-    let leases = kinds.of(guarded.side).get(&GroupKind::new("coordination.k8s.io", "Lease"));
-    let leases = leases
-        .filter(|_| guarded.can().has_leases && !gone)
-        .map(|kind| Leases::new(guarded, kind, &options.record_namespace));
+    let leases = Leases::new(guarded, kinds.of(guarded.side), &options.record_namespace);
+    let leases = leases.filter(|_| guarded.can().has_leases && !gone);
     let anonymous = match &there {
         Identity::Directory { path, .. } => path.clone(),
         Identity::Cluster(_) | Identity::Unknown => String::new(),

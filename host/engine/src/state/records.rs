@@ -14,7 +14,9 @@ use pivot_core::record::{
     ENTRY, Finished, ROLLBACK_SUMMARY, Record, RolledBackMove, SUMMARY, piece_name, pieces_prefix,
     record_name,
 };
+use pivot_core::refusal::Refusal;
 use pivot_core::release::ReleaseList;
+use pivot_core::scope::Namespaces;
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
 use pivot_places::{Change, PlaceError, Preconditions};
@@ -25,12 +27,14 @@ use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
 use crate::state::cluster_copies::KindsOfSide;
+use crate::state::record_namespace::RecordNamespace;
 
 /// Below a ConfigMap's limit of 1 MiB, with room for its metadata.
 pub(crate) const CHUNK: usize = 900_000;
 /// The longest piece that is read: a single line may be longer than a piece should be.
 const MOST: usize = 2 * CHUNK;
-/// How many summaries are kept, beside those of moves whose Clusters are still there.
+/// How many summaries of moves of a scope's namespaces are kept, beside those of moves whose Clusters are still there. Moves of one
+/// namespace remove none of another's: they may be of different tenants.
 const KEPT: usize = 10;
 /// The same of moves that imported files. They are not only for people: without one, a source that was handed over in those files
 /// can't be released.
@@ -43,7 +47,7 @@ const LIST: &str = "list";
 pub(crate) struct Records {
     handle: Handle,
     kind: Arc<Kind>,
-    namespace: String,
+    namespace: RecordNamespace,
 }
 
 /// A record as it is stored on a side.
@@ -84,8 +88,21 @@ struct View {
 }
 
 impl Records {
-    pub(crate) fn new(handle: &Handle, kind: &Arc<Kind>, namespace: &str) -> Self {
-        Self { handle: handle.clone(), kind: kind.clone(), namespace: namespace.to_owned() }
+    /// The records in that namespace; `None` if the side serves no ConfigMaps.
+    pub(crate) fn new(handle: &Handle, kinds: &KindsOfSide, namespace: &str) -> Option<Self> {
+        let kind = kinds.get(&GroupKind::new("", "ConfigMap"))?.clone();
+        let namespace = RecordNamespace::new(handle, kinds, namespace);
+        Some(Self { handle: handle.clone(), kind, namespace })
+    }
+
+    /// Returns the manifest of the namespace, if it is missing.
+    pub(crate) async fn missing_namespace(&self) -> Result<Option<Value>, Failure> {
+        self.namespace.missing_manifest().await
+    }
+
+    /// Returns the refusal for a user without permission to create namespaces, if this one is missing.
+    pub(crate) async fn refuse_missing_namespace(&self, move_id: &str) -> Result<Option<Refusal>, Failure> {
+        self.namespace.refuse_missing(&self.kind, move_id).await
     }
 
     /// The role of this side in a move.
@@ -101,20 +118,20 @@ impl Records {
     }
 
     fn key(&self, name: &str) -> Key {
-        Key::new(GroupKind::new("", "ConfigMap"), Some(&self.namespace), name)
+        Key::new(GroupKind::new("", "ConfigMap"), Some(self.namespace.name()), name)
     }
 
     fn body(&self, name: &str, labels: Value, data: Value) -> Value {
         json!({
             "apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": name, "namespace": self.namespace, "labels": labels},
+            "metadata": {"name": name, "namespace": self.namespace.name(), "labels": labels},
             "data": data,
         })
     }
 
     /// Every record of this side's role. An unreadable record stops everything, because the state of its move is unknown.
     pub(crate) async fn all(&self) -> Result<Vec<Stored>, Failure> {
-        let listing = self.handle.list_labelled(&self.kind, &self.namespace, LABEL).await?;
+        let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), LABEL).await?;
         let prefix = self.name("");
         let ours = |object: &&Object| {
             let role = object.meta.labels.get(LABEL).map(String::as_str);
@@ -167,7 +184,7 @@ impl Records {
     }
 
     fn unreadable(&self, name: &str, why: &dyn std::fmt::Display) -> Failure {
-        let (side, namespace) = (self.handle.side, &self.namespace);
+        let (side, namespace) = (self.handle.side, self.namespace.name());
         Failure::Record(format!(
             "the record in the {side} (ConfigMap {namespace}/{name}) can't be read: {why}"
         ))
@@ -177,7 +194,7 @@ impl Records {
     pub(crate) async fn create(&self, record: &Record, list: Option<String>) -> Result<Stored, Failure> {
         let name = self.name(&record.move_id);
         let body = self.body(&name, json!({LABEL: self.role()}), data(record, list.as_deref())?);
-        match self.handle.create(&self.kind, &body, Change::Real).await {
+        match self.namespace.create_in(&self.kind, &body).await? {
             Ok(object) => Ok(Stored::new(record.clone(), list, object.meta)),
             // Our own write, whose answer got lost, or another run of the same move.
             Err(PlaceError::AlreadyExists(_)) => match self.read(&name).await? {
@@ -226,7 +243,7 @@ impl Records {
         let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
             let name = piece_name(move_id, number);
             let body = self.body(&name, json!({}), json!({LIST: chunk}));
-            let result = match self.handle.create(&self.kind, &body, Change::Real).await {
+            let result = match self.namespace.create_in(&self.kind, &body).await? {
                 Err(PlaceError::AlreadyExists(_)) => {
                     self.handle.patch(&self.kind, &self.key(&name), &json!({"data": {LIST: chunk}})).await
                 }
@@ -296,7 +313,7 @@ impl Records {
     /// Removes every piece of a list that an uncompleted commit may have written; their number is unknown.
     pub(crate) async fn remove_lists(&self, move_id: &str) -> Result<(), Failure> {
         let prefix = pieces_prefix(move_id);
-        let metas = self.handle.list_meta(&self.kind, Some(&self.namespace)).await?;
+        let metas = self.handle.list_meta(&self.kind, Some(self.namespace.name())).await?;
         let piece = |name: &str| {
             let number = name.strip_prefix(&prefix);
             number.is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
@@ -424,7 +441,7 @@ impl Records {
         entry: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<Vec<(T, String)>, Failure> {
-        let listing = self.handle.list_labelled(&self.kind, &self.namespace, label).await?;
+        let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), label).await?;
         let read = |object: &Object| {
             let text = self.text(object, entry).ok()?;
             // A newer release may have written one that is unreadable here. Without it an import is not found, and what is refused
@@ -434,18 +451,27 @@ impl Records {
         Ok(listing.objects.iter().filter_map(read).collect())
     }
 
-    /// Removes the summaries of the oldest moves that were rolled back, to make room for one more.
-    pub(crate) async fn forget_old_rollbacks(&self) -> Result<(), Failure> {
-        let old = self.rolled_back_by_name().await?.into_iter().skip(KEPT - 1);
+    /// Removes the summaries of the oldest moves of these namespaces that were rolled back, to make room for one more.
+    pub(crate) async fn forget_old_rollbacks(&self, namespaces: &Namespaces) -> Result<(), Failure> {
+        let all = self.rolled_back_by_name().await?.into_iter();
+        let old = all.filter(|(summary, _)| summary.scope.namespaces == *namespaces).skip(KEPT - 1);
         try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
 
-    /// Removes the oldest moves' summaries, to make room for one more. As long as a Cluster has a move's mark, that move's summary may
-    /// have to show that it ended.
-    pub(crate) async fn forget_old(&self, kinds: &KindsOfSide) -> Result<(), Failure> {
+    /// Removes the summaries of the oldest moves of these namespaces, to make room for one more. As long as a Cluster has a move's mark,
+    /// that move's summary may have to show that it ended.
+    pub(crate) async fn forget_old(
+        &self,
+        kinds: &KindsOfSide,
+        namespaces: &Namespaces,
+    ) -> Result<(), Failure> {
         let all = self.finished_by_name().await?.into_iter();
         let (imports, others): (Vec<_>, Vec<_>) = all.partition(|(finished, _)| finished.files.is_some());
-        let old = others.into_iter().skip(KEPT - 1).chain(imports.into_iter().skip(IMPORTS_KEPT - 1));
+        let is_of_these = |(finished, _): &(Finished, String)| {
+            finished.scope.as_ref().is_none_or(|scope| scope.namespaces == *namespaces)
+        };
+        let others = others.into_iter().filter(is_of_these);
+        let old = others.skip(KEPT - 1).chain(imports.into_iter().skip(IMPORTS_KEPT - 1));
         let old: Vec<(Finished, String)> = old.collect();
         let clusters = kinds.iter().find(|(gk, _)| is_cluster(gk)).map(|(_, kind)| kind);
         let clusters = match clusters.filter(|_| !old.is_empty()) {

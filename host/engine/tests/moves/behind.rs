@@ -52,7 +52,7 @@ impl Behind {
             let server: Arc<dyn Place> = Arc::new(self.server.clone());
             let guard = Guard {
                 namespaces: None,
-                record_namespace: "kube-system".into(),
+                record_namespace: "pivot-host-records".into(),
                 role: self.role,
                 // Many stages make more than one move.
                 keep_answering: true,

@@ -83,7 +83,7 @@ pub(crate) async fn at_every_write<T>(
 pub(crate) fn nothing_of_ours(place: &MemoryPlace) -> bool {
     place.keys().iter().all(|key| {
         let body = place.body(key).unwrap();
-        let ours = key.namespace.as_deref() == Some("kube-system") && !is_summary(&body);
+        let ours = key.namespace.as_deref() == Some("pivot-host-records") && !is_summary(&body);
         !body.to_string().contains("pivot-host.io/undo") && !ours
     })
 }

@@ -224,7 +224,7 @@ async fn a_frozen_run_doesnt_complete_its_files() {
 }
 
 fn lease() -> Key {
-    Key::new(GroupKind::new("coordination.k8s.io", "Lease"), Some("kube-system"), "pivot-host.ns.ns")
+    Key::new(GroupKind::new("coordination.k8s.io", "Lease"), Some("pivot-host-records"), "pivot-host.ns.ns")
 }
 
 /// Another run takes the lease.
@@ -304,7 +304,7 @@ async fn a_wait_names_the_last_renewal() {
         let mut stage = Stage::new();
         stage.options.break_lease = false;
         let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": {"name": lease().name, "namespace": "kube-system", "uid": "lease"},
+            "metadata": {"name": lease().name, "namespace": "pivot-host-records", "uid": "lease"},
             "spec": {"holderIdentity": "pivot-host/another", "renewTime": written}});
         stage.source.insert(lease).unwrap();
         let renewal = Arc::new(LastRenewal::default());
@@ -380,7 +380,7 @@ async fn breaking_a_lease_waits_ten_seconds() {
     let held = || {
         let stage = Stage::new();
         let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": {"name": lease().name, "namespace": "kube-system", "uid": "lease"},
+            "metadata": {"name": lease().name, "namespace": "pivot-host-records", "uid": "lease"},
             "spec": {"holderIdentity": "pivot-host/another", "leaseDurationSeconds": 15}});
         stage.source.insert(lease).unwrap();
         stage

@@ -79,7 +79,11 @@ fn set_record(place: &MemoryPlace, key: &Key, record: &Value) {
 /// A Cluster with one Machine, and what belongs to them.
 fn few() -> Stage {
     let stage = Stage {
-        options: Options { operator: "somebody@example.org".into(), ..Stage::new().options },
+        options: Options {
+            operator: "somebody@example.org".into(),
+            record_namespace: "kube-system".into(),
+            ..Stage::new().options
+        },
         ..stage(true)
     };
     let left = |key: &Key| ["c", "m0", "m0-bootstrap", "c-kubeconfig"].contains(&key.name.as_str());

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
 use pivot_core::{Key, Side, names};
 use pivot_engine::{Exit, Stop, run};
 use pivot_places::MemoryPlace;
@@ -150,6 +151,8 @@ async fn a_record_with_the_id_of_anothers_move_has_that_neither_undone_nor_forgo
 // proves: T141
 #[tokio::test(start_paused = true)]
 async fn target_record_alone_changes_nothing_in_source() {
+    let handed_over =
+        json!({"files": "directory-0", "directory": "a directory", "writtenAt": "2026-11-21T21:00:00Z"});
     for (phase, fields) in [
         ("Paused", vec![("copiedNamespaces", json!(["bank", "ns"])), ("handover", json!({}))]),
         (
@@ -157,8 +160,10 @@ async fn target_record_alone_changes_nothing_in_source() {
             vec![("scope", json!({"namespaces": "all"})), ("copiedNamespaces", json!(["bank", "ns"]))],
         ),
         ("Live", vec![("copiedNamespaces", json!(["bank"])), ("handover", json!({}))]),
+        ("Live", vec![("copiedNamespaces", json!(["bank"])), ("handover", handed_over)]),
     ] {
-        let stage = half_committed(Stage::new()).await;
+        let mut stage = half_committed(Stage::new()).await;
+        stage.options.accept.insert(Risk::MaybeImported);
         let of_source = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
         let id = of_source.name.trim_start_matches("pivot-host-source-").to_owned();
         stage.source.remove(&of_source).unwrap();
@@ -172,7 +177,7 @@ async fn target_record_alone_changes_nothing_in_source() {
         stage.source.add_namespace("bank");
         stage.source.insert(waits).unwrap();
         let piece = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"list": "[]"},
-            "metadata": {"name": format!("pivot-host-release-{id}-0"), "namespace": "kube-system"}});
+            "metadata": {"name": format!("pivot-host-release-{id}-0"), "namespace": "pivot-host-records"}});
         stage.source.insert(piece).unwrap();
         changed(&stage.target, "target", &[&[("phase", json!(phase))], &fields[..]].concat());
         let writes = Arc::new(Mutex::new(Vec::new()));

@@ -248,7 +248,7 @@ async fn a_claimed_cluster_is_neither_source_nor_target_of_another_move() {
 async fn records_and_roles_are_not_restored_from_files() {
     let dir = exported(&Stage::new()).await;
     let record = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
-        "name": "pivot-host-target-1", "namespace": "kube-system",
+        "name": "pivot-host-target-1", "namespace": "pivot-host-records",
         "labels": {"pivot-host.io/record": "target", "clusterctl.cluster.x-k8s.io/move": ""}}, "data": {"record.json": "x"}});
     std::fs::write(dir.path().join("record.json"), record.to_string()).unwrap();
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {

@@ -35,7 +35,8 @@ fn guarded(place: &MemoryPlace, role: Role, namespace: Option<&str>) -> (DuplexS
     let (near, far) = duplex(BUFFER);
     let place = Arc::new(place.clone());
     let namespaces = namespace.map(|namespace| [namespace.to_owned()].into());
-    let guard = Guard { namespaces, record_namespace: "kube-system".into(), role, keep_answering: false };
+    let guard =
+        Guard { namespaces, record_namespace: "pivot-host-records".into(), role, keep_answering: false };
     let agent = tokio::spawn(async move { drop(serve(far, place, guard).await) });
     (near, agent)
 }

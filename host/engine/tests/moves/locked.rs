@@ -119,7 +119,8 @@ impl Names {
                     format!("pivot-host.ns.{}", NAMESPACES[usize::from(item == Item::Host)])
                 }
             };
-            let lease = Key::new(GroupKind::new("coordination.k8s.io", "Lease"), Some("kube-system"), &name);
+            let lease =
+                Key::new(GroupKind::new("coordination.k8s.io", "Lease"), Some("pivot-host-records"), &name);
             let Some(body) = source.body(&lease) else { continue };
             let holder = self.holder(body["spec"]["holderIdentity"].as_str().unwrap_or_default());
             let claim = body["metadata"]["annotations"]["pivot-host.io/claim"].as_str().unwrap();

@@ -136,7 +136,7 @@ async fn child(truth: &MemoryPlace, lie: Lie, role: Role) -> Arc<LinkPlace> {
 async fn behind_link(place: Liar, role: Role) -> Arc<LinkPlace> {
     let (near, far) = duplex(64 << 10);
     let guard =
-        Guard { namespaces: None, record_namespace: "kube-system".into(), role, keep_answering: true };
+        Guard { namespaces: None, record_namespace: "pivot-host-records".into(), role, keep_answering: true };
     tokio::spawn(async move { drop(serve(far, Arc::new(place), guard).await) });
     let (place, alive) = LinkPlace::over(near).await.unwrap();
     tokio::spawn(alive);

@@ -73,6 +73,8 @@ mod plugins;
 #[cfg(test)]
 mod reaching;
 #[cfg(test)]
+mod record_namespace;
+#[cfg(test)]
 mod recovered;
 #[cfg(test)]
 mod refusals;
@@ -100,6 +102,8 @@ mod settling;
 mod simulated;
 #[cfg(test)]
 mod stage;
+#[cfg(test)]
+mod summaries;
 #[cfg(test)]
 mod taken_over;
 #[cfg(test)]

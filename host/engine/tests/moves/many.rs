@@ -109,7 +109,7 @@ impl Cut {
 
 fn lease(namespace: &str) -> Key {
     let lease = GroupKind::new("coordination.k8s.io", "Lease");
-    Key::new(lease, Some("kube-system"), format!("pivot-host.ns.{namespace}"))
+    Key::new(lease, Some("pivot-host-records"), format!("pivot-host.ns.{namespace}"))
 }
 
 /// The moves under way, by their namespaces.

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use pivot_core::names;
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Exit, Failure, Next, OneSidedMove, Setup, Stop, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
@@ -241,7 +240,7 @@ async fn summary_names_sides_and_clusters() {
 
 #[tokio::test(start_paused = true)]
 async fn summaries_stay_as_long_as_their_clusters() {
-    let mut stage = stage();
+    let stage = stage();
     run::start(stage.setup()).await.unwrap();
     let first = run::status(stage.setup()).await.unwrap().finished[0].move_id.clone();
     let summary = stage.target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
@@ -252,24 +251,19 @@ async fn summaries_stay_as_long_as_their_clusters() {
         body["data"]["finished.json"] = json!(finished.to_string());
     };
     stage.target.edit(&summary, long_ago).unwrap();
-    let pool = async |stage: &mut Stage, number: usize| {
-        let namespace = format!("pools-{number:02}");
-        let mut pool = body(INFRA, "Pool", "p", None);
-        pool["metadata"]["namespace"] = json!(namespace);
-        pool["metadata"]["uid"] = json!(namespace);
-        stage.source.insert(pool).unwrap();
-        stage.options.scope = Scope::new(Namespaces::One(namespace));
+    let pool = async |stage: &Stage, number: usize| {
+        stage.source.insert(body(INFRA, "Pool", &format!("pool-{number:02}"), None)).unwrap();
         run::start(stage.setup()).await.unwrap();
         let finished = run::status(stage.setup()).await.unwrap().finished;
         (finished.len(), finished.iter().any(|one| one.move_id == first))
     };
     let mut kept = Vec::new();
     for number in 0..12 {
-        kept.push(pool(&mut stage, number).await);
+        kept.push(pool(&stage, number).await);
     }
     assert_eq!((kept[8], kept[11]), ((10, true), (11, true)), "{kept:?}");
     stage.target.remove(&cluster()).unwrap();
-    assert_eq!(pool(&mut stage, 12).await, (10, false));
+    assert_eq!(pool(&stage, 12).await, (10, false));
 }
 
 /// Whatever a backup of the source is of: before the move, or any of its writes up to the commit.

@@ -114,7 +114,7 @@ async fn what_was_written_over_a_link_that_is_cut_has_acted_before_the_next_one_
         let server = slow(&stage, seed).target;
         let ((near, mut one), (mut other, far)) = (duplex(1 << 20), duplex(1 << 20));
         let wire = tokio::spawn(async move { copy_bidirectional(&mut one, &mut other).await });
-        let (record_namespace, role) = ("kube-system".into(), Role::Target);
+        let (record_namespace, role) = ("pivot-host-records".into(), Role::Target);
         let guard = Guard { namespaces: None, record_namespace, role, keep_answering: true };
         let agent = tokio::spawn(async move { drop(serve(far, server, guard).await) });
         let (place, alive) = LinkPlace::over(near).await.unwrap();

@@ -484,7 +484,7 @@ async fn an_unreadable_record_is_not_mistaken_for_a_missing_one() {
         side.on_call(|verb, key| {
             let hidden = verb == "list"
                 && key.group_kind.is("", "ConfigMap")
-                && key.namespace.as_deref() == Some("kube-system");
+                && key.namespace.as_deref() == Some("pivot-host-records");
             hidden.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
         });
         for stop in
@@ -504,7 +504,7 @@ async fn a_slow_answer_is_not_mistaken_for_a_dead_runs_lease() {
     let mut stage = Stage::new();
     stage.options.break_lease = false;
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-        "metadata": {"name": "pivot-host", "namespace": "kube-system"}, "spec": {"holderIdentity": "somebody"}});
+        "metadata": {"name": "pivot-host", "namespace": "pivot-host-records"}, "spec": {"holderIdentity": "somebody"}});
     stage.source.insert(lease).unwrap();
     let (source, asked) = (stage.source.clone(), AtomicUsize::new(0));
     stage.source.on_call(move |verb, key| {

@@ -52,7 +52,8 @@ async fn three_writes_an_object_two_a_secret_and_a_fixed_handful_for_the_move() 
         let calls: Vec<_> =
             place.journal().into_iter().filter(|call| !call.verb.starts_with("dry-run")).collect();
         let own = |call: &&pivot_places::memory::Call| {
-            call.key.namespace.as_deref() == Some("kube-system") || call.key.group_kind.kind == "Namespace"
+            call.key.namespace.as_deref() == Some("pivot-host-records")
+                || call.key.group_kind.kind == "Namespace"
         };
         (calls.iter().filter(|call| !own(call)).count(), calls.iter().filter(own).count())
     };

@@ -27,7 +27,7 @@ pub(crate) fn edge() -> AgentName {
 pub(crate) fn guard() -> Guard {
     Guard {
         namespaces: Some(["shop".to_owned()].into()),
-        record_namespace: "kube-system".into(),
+        record_namespace: "pivot-host-records".into(),
         role: Role::Target,
         keep_answering: false,
     }
@@ -93,6 +93,18 @@ async fn an_agent_is_found_by_the_name_in_its_certificate_and_does_what_its_guar
     assert!(matches!(&error, PlaceError::Forbidden(why) if why.contains("--allow-namespace")), "{error}");
     let stranger = AgentName { namespace: "other".into(), name: "edge".into() };
     assert!(agents.place(&stranger, Duration::ZERO).await.is_none());
+}
+
+/// Each summary of a move has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_label_of_an_agent_is_cut() {
+    let authority = Authority::new();
+    let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
+    let (address, _listens) = called(&agents, "127.0.0.1:0").await;
+    let (_agent, _said) = calls(&address, authority.agent(&[EDGE]), &cluster(&"far".repeat(2_000)));
+    let link = agents.place(&edge(), SOON).await.unwrap();
+    let characters = link.label().chars().count();
+    assert!(link.label().starts_with("farfar") && characters <= 201, "{characters}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,7 +11,7 @@ async fn linked(server: &MemoryPlace) -> Arc<dyn Place> {
     let server: Arc<dyn Place> = Arc::new(server.clone());
     let guard = Guard {
         namespaces: None,
-        record_namespace: "kube-system".into(),
+        record_namespace: "pivot-host-records".into(),
         role: Role::Target,
         keep_answering: true,
     };

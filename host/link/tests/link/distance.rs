@@ -27,7 +27,7 @@ async fn distant(place: &MemoryPlace) -> (Arc<LinkPlace>, Relay) {
     let far = Arc::new(place.clone());
     let guard = Guard {
         namespaces: None,
-        record_namespace: "kube-system".into(),
+        record_namespace: "pivot-host-records".into(),
         role: Role::Target,
         keep_answering: false,
     };

@@ -22,3 +22,5 @@ mod enrolled;
 mod papers;
 #[cfg(test)]
 mod stranger;
+#[cfg(test)]
+mod vanished;

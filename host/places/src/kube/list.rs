@@ -16,11 +16,14 @@ use crate::place::{Listing, MetaListing, PlaceError, Result};
 /// Objects per page, like kubectl's: small enough to be cheap for the server, large enough that most kinds of a management
 /// cluster fit into one page.
 const PAGE: usize = 500;
+/// Objects per page of a list by label, such as the list of records. Each may be as large as a server accepts, and a page must stay
+/// below its limit.
+const LABELLED_PAGE: usize = 20;
 /// How many pages of one list are read: a million objects. A server that never ends a list is not a management cluster's.
 const MOST_PAGES: usize = 2_000;
 /// How many bytes of one page are read: 500 objects at the API server's limit of 1.5 MiB are 750 MiB.
 const PAGE_LIMIT: usize = 1 << 30;
-/// The same for a list by label, like that of records: there are a few, of 1 MiB at most.
+/// The same for a list by label: objects at the API server's limit, whose texts may take twice as much in an answer.
 const LABELLED_LIMIT: usize = 64 << 20;
 /// How many bytes of one list are read.
 const MOST_BYTES: u64 = 4 << 30;
@@ -111,7 +114,8 @@ async fn labelled<T: Item>(
     about: &str,
     keep: Keep<'_, T>,
 ) -> Result<Items<T>, Refusal> {
-    match pages(transport, path, label, accept, about, Some(PAGE), keep).await {
+    let limit = if label.is_empty() { PAGE } else { LABELLED_PAGE };
+    match pages(transport, path, label, accept, about, Some(limit), keep).await {
         Err(Refusal { error: PlaceError::Expired(reason), .. }) => {
             tracing::debug!(about, reason, "the list expired between two pages; reading it in one piece");
             pages(transport, path, label, accept, about, None, keep).await

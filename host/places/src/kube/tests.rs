@@ -140,6 +140,26 @@ async fn a_list_is_read_page_by_page() {
     assert_eq!(server.asked(), [path.to_owned(), format!("{path}&continue=t%3D%2F1")]);
 }
 
+/// Summaries of moves add up, and each may be large.
+#[tokio::test]
+async fn labelled_lists_have_smaller_pages() {
+    let filler = "x".repeat(2 << 20);
+    let page = |name: &str, token: &str| {
+        let items: Vec<_> = (0..20)
+            .map(|n| json!({"metadata": {"name": format!("{name}{n}")}, "data": {"list": filler}}))
+            .collect();
+        let meta = json!({"resourceVersion": "7", "continue": token});
+        let text = json!({"metadata": meta, "items": items}).to_string();
+        Reply { code: 200, headers: Vec::new(), pieces: vec![text.into()] }
+    };
+    let server = Server::start([page("a", "t"), page("b", "")]).await;
+    let listing = server.place().list_labelled(&machines(), "a", "example.com/l").await.unwrap();
+    assert_eq!(listing.objects.len(), 40);
+    let path =
+        "GET /apis/cluster.x-k8s.io/v1beta2/namespaces/a/machines?labelSelector=example.com%2Fl&limit=20";
+    assert_eq!(server.asked(), [path.to_owned(), format!("{path}&continue=t")]);
+}
+
 #[tokio::test]
 async fn a_list_that_expires_midway_is_read_again_in_one_page() {
     let expired = status(410, "Expired", "continue token too old");

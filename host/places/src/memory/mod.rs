@@ -15,6 +15,7 @@ mod write;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pivot_core::names::RECORD_NAMESPACE;
 use pivot_core::{GroupKind, Key, Kind, Object};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -53,7 +54,7 @@ struct Shared {
 }
 
 impl MemoryPlace {
-    /// A server with the built-in kinds and the namespaces `default` and `kube-system`.
+    /// A server with the built-in kinds and the namespaces `default` and `kube-system`, in which moves have kept records before.
     pub fn new(label: impl Into<String>) -> Self {
         let place = Self {
             shared: Arc::new(Shared {
@@ -67,7 +68,7 @@ impl MemoryPlace {
         for kind in builtin_kinds() {
             place.add_kind(kind);
         }
-        place.add_namespace("default").add_namespace("kube-system");
+        place.add_namespace("default").add_namespace("kube-system").add_namespace(RECORD_NAMESPACE);
         place
     }
 

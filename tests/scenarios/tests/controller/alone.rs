@@ -64,7 +64,7 @@ fn writes(seen: &Seen) -> bool {
 }
 
 fn reads_records(seen: &Seen) -> bool {
-    seen.method == "GET" && seen.path.contains("/namespaces/kube-system/configmaps")
+    seen.method == "GET" && seen.path.contains("/namespaces/pivot-host-records/configmaps")
 }
 
 /// A parent and its children after the parent's controller died.
@@ -215,14 +215,16 @@ async fn what_an_agent_needs_to_finish_alone_is_printed_and_looked_at_before_the
     stage.ask_for("shop", spec.clone()).await;
     let shown = stage.until_false("shop", "Succeeded", &mut running).await;
     let why = shown["message"].as_str().unwrap();
-    assert!(why.contains("leases") && why.contains("kube-system"), "{why}");
+    assert!(why.contains("leases") && why.contains("pivot-host-records"), "{why}");
     same(before.clone(), stage.moved(home, "shop").await);
 
     let words = ["--side", "target", "--bind-to", AGENT_ACCOUNT, "--finish-alone"];
-    let ours = |role: &&Value| role["kind"] == "Role" && role["metadata"]["namespace"] == "kube-system";
+    let ours =
+        |role: &&Value| role["kind"] == "Role" && role["metadata"]["namespace"] == "pivot-host-records";
     for role in roles((home, child), &words).await.iter().filter(ours) {
         let patch = Patch::Merge(json!({ "rules": role["rules"] }));
-        let (of, name) = (Api::<Role>::namespaced(child.client(), "kube-system"), &role["metadata"]["name"]);
+        let (of, name) =
+            (Api::<Role>::namespaced(child.client(), "pivot-host-records"), &role["metadata"]["name"]);
         of.patch(name.as_str().unwrap(), &PatchParams::default(), &patch).await.unwrap();
     }
     stage.delete("shop").await;

@@ -1,18 +1,33 @@
 //! Flags that accept a risk are typed on purpose.
 
 use pivot_core::GroupKind;
+use pivot_core::risk::AcceptedBy;
 
-use super::super::risks::{OF_CANCELS, OF_FINISHES, OF_MOVES, OF_RESUMES, OF_ROLLBACKS, RISKY_FLAGS};
+use super::super::risks::RISKY_FLAGS;
 use super::*;
 
 #[test]
 fn each_risk_by_code_is_of_some_command() {
-    let usable: Vec<Risk> = [&OF_MOVES[..], &OF_RESUMES, &OF_ROLLBACKS, &OF_FINISHES, &OF_CANCELS].concat();
+    let commands = [
+        AcceptedBy::Move,
+        AcceptedBy::Resume,
+        AcceptedBy::Rollback,
+        AcceptedBy::FinishHandover,
+        AcceptedBy::CancelHandover,
+    ];
     let flags = [Risk::LeaseBroken, Risk::WithoutSource, Risk::WithoutTarget];
     for risk in Risk::ALL {
-        assert_ne!(usable.contains(&risk), flags.contains(&risk), "{risk}");
+        let of_commands: Vec<_> = commands.into_iter().filter(|by| risk.is_accepted_by(*by)).collect();
+        assert_ne!(of_commands.is_empty(), flags.contains(&risk), "{risk}");
+        // A run that continues a move takes the risks of its scope from its record.
+        if risk.is_of_scope() {
+            assert_eq!(of_commands, [AcceptedBy::Move], "{risk}");
+        }
+        // A Pivot moves and continues its move, and nobody is there who could name a directory.
+        let moves = of_commands.iter().any(|by| *by != AcceptedBy::Rollback);
+        assert!(moves || !risk.is_accepted_by(AcceptedBy::Pivot), "{risk}");
     }
-    assert!(Risk::ALL.into_iter().filter(|risk| risk.is_of_scope()).all(|risk| OF_MOVES.contains(&risk)));
+    assert!(!Risk::SourceMayRun.is_accepted_by(AcceptedBy::Pivot));
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn roles_are_as_small_as_the_rights_and_rules_as_few_as_the_roles_allow() {
         # What a move of namespace ns needs of prod, as it is now.
         # Every authenticated user may discover the API and ask for their own permissions; that is not repeated here.
         ---
-        # The move would create these namespaces. Nobody can be given permissions in what does not exist.
+        # The move needs these namespaces. A role can be created only in a namespace that exists.
         apiVersion: v1
         kind: Namespace
         metadata:

@@ -325,7 +325,7 @@ impl Game {
         for place in [&self.world.source, &self.world.target] {
             let ours = place.keys().into_iter().find(|key| {
                 let body = place.body(key).unwrap();
-                key.namespace.as_deref() == Some("kube-system") && !is_summary(&body)
+                key.namespace.as_deref() == Some("pivot-host-records") && !is_summary(&body)
             });
             if let Some(key) = ours {
                 return Err(format!("invariant 10: {key} is left behind: {:?}", place.body(&key)));

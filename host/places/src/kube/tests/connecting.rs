@@ -36,6 +36,33 @@ async fn parallel_requests_reuse_open_connections() {
     assert!(connections <= 64, "{connections} connections");
 }
 
+/// Each summary of a move has it.
+#[tokio::test]
+async fn label_of_a_long_address_is_cut() {
+    let file = kubeconfig(&format!("http://127.0.0.1:1/{}", "a".repeat(5_000)), json!({"token": "t"}));
+    let place = KubePlace::connect(options(&file)).await.unwrap();
+    assert!(place.label().starts_with("one (http://127.0.0.1:1/aaa"), "{}", place.label());
+    assert!(place.label().chars().count() <= 501, "{}", place.label());
+}
+
+/// A server that accepts connections and never answers the TLS handshake.
+#[tokio::test(start_paused = true)]
+async fn silent_handshake_ends_in_time() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let file = kubeconfig(&format!("https://{}", listener.local_addr().unwrap()), json!({"token": "t"}));
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        loop {
+            open.push(listener.accept().await);
+        }
+    });
+    let place = KubePlace::connect(options(&file)).await.unwrap();
+    let begun = tokio::time::Instant::now();
+    let error = place.identify().await.unwrap_err();
+    assert!(matches!(error, PlaceError::Unavailable(_)), "{error}");
+    assert_eq!(begun.elapsed().as_secs(), 20, "{error}");
+}
+
 #[tokio::test]
 async fn an_unknown_context_is_refused_with_the_known_ones() {
     let file = kubeconfig("http://127.0.0.1:1", json!({}));
