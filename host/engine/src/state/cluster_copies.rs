@@ -166,7 +166,8 @@ impl ClusterSides<'_> {
     }
 
     /// Shows that the target has a complete, running copy: each Cluster that the source still has, or that the move's summary names,
-    /// is there under its name, of the same workload cluster, and not paused unless its user paused it in the source.
+    /// is there under its name, of the same workload cluster, and its controllers write to it; unless its user paused it in the source,
+    /// it is not paused.
     pub(crate) async fn prove_takeover(
         self,
         record: &Record,
@@ -176,6 +177,7 @@ impl ClusterSides<'_> {
         let copies = list(target, &self.kinds.target, record).await?;
         let copies: BTreeMap<Key, &Object> = copies.iter().map(|copy| (copy.key(), copy)).collect();
         let mut wanted: Vec<(Key, ClusterIdentity)> = Vec::new();
+        let mut metas: BTreeMap<Key, Meta> = BTreeMap::new();
         let mut asleep = BTreeSet::new();
         let originals = self.originals(record).await?;
         let all: UidSet = originals.iter().map(|cluster| &cluster.meta.uid).collect();
@@ -195,6 +197,7 @@ impl ClusterSides<'_> {
                 identity.authority = read_identity(target, &self.kinds.target, copy).await?.authority;
             }
             wanted.push((cluster.key(), identity));
+            metas.insert(cluster.key(), cluster.meta);
         }
         let by_own_name: BTreeMap<Key, &Key> = copies.keys().map(|key| (target.own_name(key), key)).collect();
         for moved in summary.iter().flat_map(|summary| &summary.clusters) {
@@ -211,7 +214,7 @@ impl ClusterSides<'_> {
             // A later move may have marked it again.
             let marked = summary.is_some() || is_copy(record, copy);
             let rests = asleep.contains(key) && summary.is_some();
-            let runs = !is_paused(target, copy)? || rests;
+            let runs = !is_paused(target, copy)? && is_written(&copy.meta, metas.get(key)) || rests;
             if !(marked && runs && identity.is_same(&read_identity(target, &self.kinds.target, copy).await?))
             {
                 return Ok(None);
@@ -230,6 +233,13 @@ impl ClusterSides<'_> {
             (_, None) => Some(format!("{names}, copies of move {id}, run in the target")),
         })
     }
+}
+
+/// Returns true if controllers have written to a copy since it was unpaused, by the target's clock: that was the last write of this
+/// program.
+fn is_written(copy: &Meta, original: Option<&Meta>) -> bool {
+    let since = copy.written_by_us().or(copy.creation_timestamp.as_deref()).unwrap_or_default();
+    copy.written_by_others(since, original)
 }
 
 /// Says that a copy runs.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::committed::commit;
 use crate::crash::{at_every_write, nothing_of_ours};
-use crate::restored::{Backup, cluster, forget, one_sided, stage};
+use crate::restored::{Backup, cluster, forget, one_sided, reconcile, stage};
 use crate::stage::{CLUSTERS, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 
@@ -480,6 +480,7 @@ async fn returned_first_targets_are_recognised() {
             body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
         };
         stage.target.edit(&name, undo).unwrap();
+        reconcile(&stage.target, &name);
     }
     let running = Backup::take(&stage.target);
     before.restore(&stage.target);

@@ -11,7 +11,7 @@ use pivot_model::{Pair, Phase};
 use pivot_places::MemoryPlace;
 
 use crate::modelled::recorded_phase;
-use crate::restored::{Backup, advises_nothing_by_hand, cluster, stage};
+use crate::restored::{Backup, advises_nothing_by_hand, cluster, reconcile, stage};
 use crate::seeds::is_nightly;
 use crate::stage::{Stage, picture, under_way};
 
@@ -62,6 +62,9 @@ impl History {
         let at = |one| if one == side { then } else { now };
         self.source[at(Side::Source)].restore(&stage.source);
         self.target[at(Side::Target)].restore(&stage.target);
+        if runs(&stage.target) {
+            reconcile(&stage.target, &cluster());
+        }
     }
 
     /// Returns the part of a state that the model knows.
