@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use pivot_core::grouped::{counted, thousands};
 use pivot_core::record::{Finished, Handover, Phase, Record, RolledBackMove, Seal};
 use pivot_core::refusal::some_of;
+use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Side, words};
 use pivot_engine::{Leftover, LockStatus, MoveStatus, OneSidedMove, Situation, Status, WaitingCopies};
 
 use super::lines;
 use super::lines::count;
+use super::remedies;
 use super::text::Text;
 
 /// How many characters are printed of what a record says for people.
@@ -198,6 +200,7 @@ fn phase(one: &MoveStatus) -> String {
         {
             format!("{phase} (by the record in the {decides}; the other side has none)")
         }
+        _ if one.has_ended => "ended (by its summary in the target; neither side has a record)".to_owned(),
         // The target may have a record, which is further.
         _ if one_sided.is_some() => format!("{phase} (by the record in the {decides})"),
         (true, Side::Source) => {
@@ -346,8 +349,9 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
 fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
     let shown = lost.describe(move_id);
     match lost {
-        OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) | OneSidedMove::SourceWentBack { .. } => {
-            shown
+        OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) => shown,
+        OneSidedMove::SourceWentBack { .. } => {
+            format!("{shown}: {}", remedies::text(&Remedy::PauseSource))
         }
         OneSidedMove::SourceReplaced(_) => {
             format!("{shown}; no command goes on until it is known which side runs these Clusters")

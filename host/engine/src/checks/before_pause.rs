@@ -211,6 +211,8 @@ fn handover_mapped(job: &Job) -> Option<Refusal> {
 fn or_mapped(job: &Job, refusal: Refusal) -> Refusal {
     let namespace = refusal.object.as_ref().and_then(|there| there.namespace.as_deref());
     match namespace {
+        // Another name would let both sides run the same Cluster.
+        _ if refusal.remedies.contains(&Remedy::PauseSource) => refusal,
         Some(namespace) if refusal.code == existing::EXISTS && !job.source.is_handover() => {
             let namespace = job.options.scope.namespace_map.in_source(namespace).to_owned();
             refusal.or(Remedy::MapNamespace { namespace })

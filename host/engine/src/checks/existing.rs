@@ -97,7 +97,7 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
             },
         }
     }
-    existing.refusals.extend(managed_twice(job, taken, &there).await?);
+    existing.refusals.extend(managed_twice(job, snapshot, taken, &there).await?);
     let created = snapshot.plan.steps.iter().map(|step| &step.key);
     let created = created.filter(|key| !existing.used.contains_key(*key) && !refused.contains_key(*key));
     existing.refusals.extend(created.filter(|key| is_outside(job, key)).map(|key| outside(job, key)));
@@ -285,6 +285,7 @@ fn cluster_of(step: &Step) -> Option<&Key> {
 /// than each name that is taken. Controllers act on what is there, so none of it is to be deleted by hand.
 async fn managed_twice(
     job: &Job,
+    snapshot: &Snapshot,
     taken: BTreeMap<&Key, Vec<&Key>>,
     there: &BTreeMap<Key, Meta>,
 ) -> Result<Vec<Refusal>, Failure> {
@@ -295,6 +296,11 @@ async fn managed_twice(
     let ended = match Records::new(&job.target, kind, &job.options.record_namespace).finished().await {
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
         ended => ended?,
+    };
+    let uids: BTreeMap<&Key, &Uid> = snapshot.plan.steps.iter().map(|step| (&step.key, &step.uid)).collect();
+    let has_moved = |cluster: &Key| {
+        let uid = uids.get(cluster);
+        ended.iter().flat_map(|finished| &finished.clusters).any(|moved| Some(&&moved.uid) == uid)
     };
     let refusal = |(cluster, keys): (&Key, Vec<&Key>)| {
         let marks = keys.iter().filter_map(|key| there.get(*key)?.annotations.get(MARK));
@@ -318,15 +324,25 @@ async fn managed_twice(
                 format!("objects of {own} are in the target already ({what}){by}: it may be managed twice");
             (others.remove(0), message)
         };
+        let (message, remedy) = match has_moved(cluster) {
+            true => (
+                format!(
+                    "{message}; the source is in a state of before that, as after a restore from a backup"
+                ),
+                Remedy::PauseSource,
+            ),
+            false => (
+                message,
+                "find out whether both are one Cluster, and which side is right, before anything else".into(),
+            ),
+        };
         Refusal {
             code: EXISTS,
             side: Side::Target,
             object: Some(object),
             others,
             message,
-            remedies: vec![
-                "find out whether both are one Cluster, and which side is right, before anything else".into(),
-            ],
+            remedies: vec![remedy],
         }
     };
     Ok(taken.into_iter().map(refusal).collect())

@@ -351,6 +351,7 @@ mod tests {
             orphaned: false,
             asked: None,
             one_sided: None,
+            has_ended: false,
             missing: None,
         }
     }

@@ -222,12 +222,16 @@ async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
 }
 
 /// Pauses the Clusters of a source that went back to before the commit, as far as their copies run. They are out of date, so that this
-/// move has no way to undo that. Nothing else can be done about such a move. A source without a record of the move may be in service.
+/// move has no way to undo that. Nothing else can be done about such a move. A source without a record of the move may be in service,
+/// unless the move has ended.
 pub(crate) async fn pause_source(active: &ActiveMove, one_sided: &OneSidedMove) -> Result<(), Failure> {
-    let (OneSidedMove::SourceWentBack { proof, .. }, Ok(record)) =
-        (one_sided, active.journal.stored_in_source())
-    else {
-        return Ok(());
+    let OneSidedMove::SourceWentBack { proof, .. } = one_sided else { return Ok(()) };
+    let record = match active.has_ended {
+        true => &active.journal.record,
+        false => match active.journal.stored_in_source() {
+            Ok(record) => record,
+            Err(_) => return Ok(()),
+        },
     };
     let job = &active.job;
     let sides = Both::new(job.source.clone(), job.target.clone());

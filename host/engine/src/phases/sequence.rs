@@ -46,6 +46,8 @@ pub(crate) struct ActiveMove {
     pub(crate) orphaned: bool,
     /// See [`crate::state::moves::FoundMove::one_sided`].
     pub(crate) one_sided: Option<OneSidedMove>,
+    /// See [`crate::state::moves::FoundMove::has_ended`].
+    pub(crate) has_ended: bool,
     /// Whether the source has yet to become authoritative again ([`crate::phases::recovery`]); its stored record says Committed.
     pub(crate) recovers: bool,
     /// See [`crate::state::moves::FoundMove::other_files`].

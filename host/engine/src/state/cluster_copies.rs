@@ -165,6 +165,34 @@ impl ClusterSides<'_> {
         Ok(twice)
     }
 
+    /// The source's Clusters that run although a move that has ended took them: those whose UIDs it took and that it copied, and those whose
+    /// copies run. None if the source has none that it took, whether it runs or not.
+    pub(crate) async fn find_undone(
+        self,
+        record: &Record,
+        moved: &BTreeSet<Uid>,
+    ) -> Result<Option<Vec<Key>>, Failure> {
+        let copies = list(&self.sides.target, &self.kinds.target, record).await?;
+        let copies = copies.into_iter().filter(|copy| is_copy(record, copy) && !copy.meta.deleting());
+        let copied: BTreeSet<Key> = copies.map(|copy| copy.key()).collect();
+        if copied.is_empty() {
+            return Ok(None);
+        }
+        let mut awake: BTreeSet<Key> = self.find_managed_twice(record).await?.into_iter().collect();
+        let mut is_back = !awake.is_empty();
+        for cluster in self.originals(record).await? {
+            let key = cluster.key();
+            if cluster.meta.deleting() || !moved.contains(&cluster.meta.uid) || !copied.contains(&key) {
+                continue;
+            }
+            is_back = true;
+            if !is_paused(&self.sides.source, &cluster)? {
+                awake.insert(key);
+            }
+        }
+        Ok(is_back.then(|| awake.into_iter().collect()))
+    }
+
     /// Shows that the target has a complete, running copy: each Cluster that the source still has, or that the move's summary names,
     /// is there under its name, of the same workload cluster, and its controllers write to it; unless its user paused it in the source,
     /// it is not paused.

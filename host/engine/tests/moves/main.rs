@@ -37,6 +37,8 @@ mod fence;
 #[cfg(test)]
 mod forged;
 #[cfg(test)]
+mod forgotten;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod generated;

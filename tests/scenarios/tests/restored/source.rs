@@ -80,8 +80,8 @@ const SCENES: [Scene; 10] = [
         namespace: "row-6-forgotten",
         before: None,
         lost: Some(Step::End),
-        state: "",
-        refusal: Some("it may be managed twice"),
+        state: RUNS_ON_BOTH,
+        refusal: Some("may be managed twice"),
         then: None,
     },
     Scene {

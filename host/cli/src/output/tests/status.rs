@@ -49,6 +49,7 @@ pub(super) fn one(phase: Phase, decides: Side) -> MoveStatus {
         orphaned: false,
         asked: None,
         one_sided: None,
+        has_ended: false,
         missing: None,
     }
 }
