@@ -5,6 +5,7 @@ use pivot_core::risk::Risk;
 
 use crate::outcome::advice::{self, Files, KnownSides, Situation, Why};
 use crate::outcome::failure::{Exit, Failure};
+use crate::outcome::one_sided::OneSidedMove;
 use crate::outcome::stop::{Next, Stop};
 use crate::phases::handover::NOT_FOUND;
 use crate::phases::sequence::ActiveMove;
@@ -15,6 +16,14 @@ pub(crate) fn unknown(failure: Failure) -> Stop {
     let (state, next) = advice::without_move(&failure);
     let exit = exit_untouched(&failure);
     stop_with(failure, None, exit, state, next)
+}
+
+impl Stop {
+    /// What any command says of a move of which one side went back.
+    pub fn one_sided(move_id: String, one_sided: OneSidedMove) -> Self {
+        let known = Some(move_id.clone());
+        Self { move_id: known, ..unknown(Failure::OneSidedMove { move_id, one_sided }) }
+    }
 }
 
 /// The same for a command about a move.
