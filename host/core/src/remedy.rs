@@ -146,6 +146,11 @@ pub enum Remedy {
     PauseSource,
     /// If a copy only lost its undo annotation, and each Cluster was compared: roll back.
     RollBackLostUndo,
+    /// Let a Cluster be unpaused whose undo annotation is gone.
+    NameClusterToUnpause {
+        /// The Cluster.
+        cluster: Key,
+    },
     /// Compare a Cluster's machines, then let it be unpaused.
     NameComparedCluster {
         /// The first of those that stay paused.

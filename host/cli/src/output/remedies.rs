@@ -142,6 +142,10 @@ pub(super) fn text(remedy: &Remedy) -> String {
                 quoted(&name.to_string())
             )
         }
+        Remedy::NameClusterToUnpause { cluster } => {
+            let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
+            format!("to unpause them, name each: rollback with --unpause {}", quoted(&name.to_string()))
+        }
         Remedy::NotImported => format!(
             "if that was not done anywhere, or what came of it is gone, say it: rollback with {}",
             to_accept(Risk::MaybeImported)
@@ -395,7 +399,7 @@ mod tests {
         let kind = || GroupKind::new("g.io", "A");
         let plugin = || "hosts".to_owned();
         let object = Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
-        let (cluster, objects) = (object.clone(), [object.clone()].into());
+        let (cluster, another, objects) = (object.clone(), object.clone(), [object.clone()].into());
         let parts: BTreeSet<Part> = [Part::all(kind()), Part::one(&object)].into();
         let provider =
             Installation { kind_of: "CoreProvider".into(), name: "p".into(), version: "v1.0.0".into() };
@@ -451,6 +455,7 @@ mod tests {
             Remedy::NameComparedCluster { cluster: object },
             Remedy::RollBackLostUndo,
             Remedy::PauseSource,
+            Remedy::NameClusterToUnpause { cluster: another },
         ]
     }
 
@@ -508,6 +513,7 @@ mod tests {
             Remedy::NameComparedCluster { .. } => 48,
             Remedy::RollBackLostUndo => 49,
             Remedy::PauseSource => 50,
+            Remedy::NameClusterToUnpause { .. } => 51,
         }
     }
 

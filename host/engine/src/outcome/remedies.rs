@@ -33,6 +33,11 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
             .map(|cluster| Remedy::NameComparedCluster { cluster: cluster.clone() })
             .into_iter()
             .collect(),
+        (Failure::UndoLost { clusters }, _) => clusters
+            .first()
+            .map(|cluster| Remedy::NameClusterToUnpause { cluster: cluster.clone() })
+            .into_iter()
+            .collect(),
         (Failure::MayBeImported { .. }, _) => vec![Remedy::NotImported],
         (Failure::Unreachable { .. }, _) => vec![Remedy::ReachServer],
         (Failure::Unsettled(_), _) => {

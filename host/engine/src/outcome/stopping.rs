@@ -1,5 +1,6 @@
 //! From a failure to a stop: undoes what can be undone, and reports the state of both sides.
 
+use pivot_core::Side;
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 
@@ -130,7 +131,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         }
         _ if phase.committed() => stop_of(active, phase, failure, why, signal.unwrap_or(Exit::PastCommit)),
         _ if phase >= Phase::Copied => stop_of(active, phase, failure, why, signal.unwrap_or(Exit::PartWay)),
-        Why::LeaseLost => stop_of(active, phase, failure, why, Exit::PartWay),
+        Why::LeaseLost | Why::LeftPaused(_) => stop_of(active, phase, failure, why, Exit::PartWay),
         _ => match active.roll_back().await {
             Ok(_) => {
                 let timed_out = matches!(failure, Failure::TimedOut(_));
@@ -157,6 +158,7 @@ fn reason(failure: &Failure) -> Why<'static> {
         Failure::Halted(Halt::LeaseLost(_)) => Why::LeaseLost,
         Failure::Undecided(_) => Why::Undecided,
         Failure::LeftPaused { side, .. } => Why::LeftPaused(*side),
+        Failure::UndoLost { .. } => Why::LeftPaused(Side::Source),
         Failure::MayBeImported { .. } => Why::MayBeImported,
         Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == NOT_FOUND) => {
             Why::NotImportedThere

@@ -264,7 +264,8 @@ pub(crate) async fn check_options(active: &ActiveMove) -> Result<(), Failure> {
     if has_none {
         return Ok(());
     }
-    if record.is_recovered() {
+    // Of any move, a Cluster may have lost the annotation that undoes its pause.
+    if record.is_recovered() || !options.accept.contains(Risk::WorldChanged) {
         let sides = Both::new(active.job.source.clone(), active.job.target.clone());
         let clusters = ClusterSides { sides: &sides, kinds: &active.job.kinds };
         return match options.unpause.is_empty() {

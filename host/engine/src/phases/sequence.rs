@@ -10,7 +10,7 @@ use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, RolledBackMove};
 use pivot_core::release::ReleaseList;
 use pivot_core::risk::Risk;
-use pivot_core::{GroupKind, Key, Side, Uid};
+use pivot_core::{GroupKind, Key, Uid};
 use pivot_places::{Begun, Closing, PlaceError};
 use tokio::time::Instant;
 
@@ -334,10 +334,7 @@ impl ActiveMove {
             rollback::copies_at_rest(&job, &record).await?;
             self.journal.forget_target().await?;
         }
-        let (taken, left_paused) = rollback::roll_back(&self.job, &self.journal).await?;
-        if !left_paused.is_empty() {
-            return Err(Failure::LeftPaused { side: Side::Source, clusters: left_paused });
-        }
+        let taken = rollback::roll_back(&self.job, &self.journal).await?;
         if let Err(trouble) = self.abandon().await {
             tracing::warn!(%trouble, "the target still says that a move is writing it");
         }

@@ -270,6 +270,7 @@ fn failures() -> String {
             clusters: vec![capi("Cluster", "edge")],
         },
         Failure::LeftPaused { side: Side::Source, clusters: vec![capi("Cluster", "edge")] },
+        Failure::UndoLost { clusters: vec![capi("Cluster", "edge")] },
         Failure::Unsettled(vec![Held { object: machine(), why: "it keeps changing".into() }]),
         Failure::Bug("no step 7".into()),
     ]
@@ -330,6 +331,7 @@ fn name(failure: &Failure) -> &'static str {
         Failure::StoppedBeforeRelease => "StoppedBeforeRelease",
         Failure::LeftPaused { .. } => "LeftPaused",
         Failure::SourcePaused { .. } => "SourcePaused",
+        Failure::UndoLost { .. } => "UndoLost",
         Failure::Unsettled(_) => "Unsettled",
         Failure::Bug(_) => "Bug",
     }
@@ -392,7 +394,8 @@ fn remedies() -> String {
             Remedy::RecoverSource => Some(Remedy::RollBackLostUndo),
             Remedy::RollBackLostUndo => Some(Remedy::PauseSource),
             Remedy::PauseSource => Some(Remedy::NameComparedCluster { cluster: cluster() }),
-            Remedy::NameComparedCluster { .. } => Some(Remedy::NotImported),
+            Remedy::NameComparedCluster { .. } => Some(Remedy::NameClusterToUnpause { cluster: cluster() }),
+            Remedy::NameClusterToUnpause { .. } => Some(Remedy::NotImported),
             Remedy::NotImported => Some(Remedy::AcceptChanged { kind: kind() }),
             Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnverified),
             Remedy::ResumeUnverified => Some(Remedy::ResumeAgain),
