@@ -442,7 +442,7 @@ async fn ready(
         }
     }
     if let Some(found) = &found {
-        recovery::report_since(found, &opened, &setup).await?;
+        recovery::report_since(found, &opened, &setup, locks.as_deref()).await?;
     }
     let begun = found.as_ref().and_then(FoundMove::record).map(|record| record.move_id.clone());
     let overlapping = moves.overlapping(&setup.options.scope, begun.as_ref().unwrap_or(&id));

@@ -11,6 +11,7 @@
 //! A run that dies before it has written the source's record leaves a move that can be recovered in the same way.
 
 use futures::FutureExt;
+use jiff::Timestamp;
 use pivot_core::plan::Step;
 use pivot_core::record::{Phase, Record, Seal};
 use pivot_core::refusal::{Refusal, some_of};
@@ -31,6 +32,7 @@ use crate::requests::side_by_side::{self, OBJECTS, Work};
 use crate::setup::Setup;
 use crate::snapshot::Snapshot;
 use crate::state::cluster_copies::{ClusterSides, Running};
+use crate::state::locks::Locks;
 use crate::state::moves::FoundMove;
 use crate::state::open::Opened;
 
@@ -87,23 +89,49 @@ pub(crate) fn next_attempt(lost: &Record) -> Result<Record, Failure> {
     })
 }
 
-/// Reports since when the target may have run the Clusters of a move that it lost.
-pub(crate) async fn report_since(found: &FoundMove, opened: &Opened, setup: &Setup) -> Result<(), Failure> {
+/// Reports for how long the target may have run the Clusters of a move that it lost. That is as long for each: nothing in the source tells
+/// them apart.
+pub(crate) async fn report_since(
+    found: &FoundMove,
+    opened: &Opened,
+    setup: &Setup,
+    locks: Option<&Locks>,
+) -> Result<(), Failure> {
     let Some(source) = found.at.source.as_ref().filter(|_| is_lost_by_target(found)) else { return Ok(()) };
     let clusters = ClusterSides { sides: &opened.sides, kinds: &opened.kinds };
     let clusters: Vec<Key> =
         clusters.originals(&source.record).await?.iter().map(|cluster| cluster.key()).collect();
-    let since = source.written.as_ref().map_or_else(
-        || "its commit, whenever that was".to_owned(),
-        |written| format!("{written} by the source's clock, when it was committed"),
-    );
+    // The source's locks: one clock for both times.
+    let now = match locks {
+        Some(locks) => locks.read_time().await?,
+        None => None,
+    };
+    let since = match (&source.written, now) {
+        (Some(written), Some(now)) => match describe_span(written, &now) {
+            Some(long) => format!("up to {long}: since its commit at {written} by the source's clock"),
+            None => format!("some time since its commit at {written} by the source's clock"),
+        },
+        (Some(written), None) => format!("some time since its commit at {written} by the source's clock"),
+        (None, _) => "some time since its commit, whenever that was".to_owned(),
+    };
     let text = format!(
-        "the target may have run {} of move {}, and changed their machines, at any time since {since}",
-        some_of(&clusters, MOST_NAMED_CLUSTERS),
-        source.record.move_id
+        "the target may have run each of these Clusters of move {}, and changed its machines, for {since}: {}",
+        source.record.move_id,
+        some_of(&clusters, MOST_NAMED_CLUSTERS)
     );
     setup.watcher.event(Event::note("target-may-have-run", text));
     Ok(())
+}
+
+/// The time between two times of one clock, in words, and rather longer than shorter. None if the second is before the first.
+fn describe_span(from: &str, to: &str) -> Option<String> {
+    let (from, to): (Timestamp, Timestamp) = (from.parse().ok()?, to.parse().ok()?);
+    let minutes = u64::try_from(to.duration_since(from).as_secs()).ok()? / 60 + 1;
+    Some(match (minutes / (24 * 60), minutes / 60 % 24, minutes % 60) {
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {} h", hours + 1),
+    })
 }
 
 /// Makes the source authoritative again, if it is complete and still paused, and nothing of the move runs in the target.

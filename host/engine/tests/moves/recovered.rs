@@ -398,21 +398,36 @@ async fn unknown_names_are_refused_after_a_recovery() {
     }
 }
 
-/// The server's time of the last write of the source's record.
+/// The server's times of the last writes of the source's record and of the run's lease: one clock.
 #[tokio::test(start_paused = true)]
-async fn time_of_the_commit_is_reported() {
+async fn time_since_the_commit_is_reported() {
     let stage = lose(Lost::BeforeCopy).await;
     let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
     let fields = json!([{"manager": "pivot-host", "operation": "Update", "time": "2026-11-25T10:00:00Z"},
         {"manager": "kubectl", "operation": "Update", "time": "2026-11-26T10:00:00Z"}]);
     stage.source.edit(&record, |body| body["metadata"]["managedFields"] = fields.clone()).unwrap();
-    for accepted in [false, true] {
+    for (now, accepted, long) in [
+        (None, false, "some time since"),
+        (Some("2026-11-25T09:00:00Z"), false, "some time since"),
+        (Some("2026-11-25T10:00:30Z"), false, "up to 1 min: since"),
+        (Some("2026-11-25T14:12:00Z"), false, "up to 4 h 13 min: since"),
+        (Some("2026-11-28T12:00:00Z"), true, "up to 3 d 3 h: since"),
+    ] {
+        let source = stage.source.clone();
+        stage.source.on_call(move |verb, key| {
+            if let (Some(now), "get", "Lease") = (now, verb, &*key.group_kind.kind) {
+                let fields = json!([{"manager": "pivot-host", "operation": "Update", "time": now}]);
+                drop(source.edit(key, |body| body["metadata"]["managedFields"] = fields.clone()));
+            }
+            None
+        });
         let notes = Arc::new(Notes::default());
         let setup = if accepted { recovering(&stage, &[]) } else { stage.setup() };
         run::rollback(Setup { watcher: notes.clone(), ..setup }).await.unwrap_err();
         let told = notes.0.lock().unwrap().join("\n");
-        let expected = "the target may have run Cluster ns/c and Cluster ns/d of move ";
-        assert!(told.contains(expected) && told.contains("since 2026-11-25T10:00:00Z"), "{told}");
+        assert!(told.contains("may have run each of these Clusters of move "), "{told}");
+        assert!(told.contains("Cluster ns/c and Cluster ns/d"), "{told}");
+        assert!(told.contains(&format!("{long} its commit at 2026-11-25T10:00:00Z")), "{told}");
     }
 }
 
