@@ -144,6 +144,8 @@ pub enum Remedy {
     RecoverSource,
     /// Pause the Clusters of a source that went back, which run on both sides.
     PauseSource,
+    /// Keep a source that is out of date, paused, and switch off what its management cluster runs on.
+    SwitchOffSource,
     /// If a copy only lost its undo annotation, and each Cluster was compared: roll back.
     RollBackLostUndo,
     /// Compare a Cluster's machines, then let it be unpaused.

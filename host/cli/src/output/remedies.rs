@@ -130,6 +130,10 @@ pub(super) fn text(remedy: &Remedy) -> String {
              no record of the move. Hosts and pools still run then: scale the source's providers to 0, too",
             to_accept(Risk::WorldChanged)
         ),
+        Remedy::SwitchOffSource => "no command deletes what the source has: without the move's list of what was copied, nothing shows that the \
+             target has it in the same state. Keep the source, paused; only if each of its Clusters runs in the target, switch off what the \
+             source's management cluster runs on"
+            .to_owned(),
         Remedy::RollBackLostUndo => format!(
             "find out what happened to that copy. Only if it lost the annotation, and no Cluster has run in the target, rollback with \
              {}; each Cluster stays paused until it is named",
@@ -451,6 +455,7 @@ mod tests {
             Remedy::NameComparedCluster { cluster: object },
             Remedy::RollBackLostUndo,
             Remedy::PauseSource,
+            Remedy::SwitchOffSource,
         ]
     }
 
@@ -508,6 +513,7 @@ mod tests {
             Remedy::NameComparedCluster { .. } => 48,
             Remedy::RollBackLostUndo => 49,
             Remedy::PauseSource => 50,
+            Remedy::SwitchOffSource => 51,
         }
     }
 

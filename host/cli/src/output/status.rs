@@ -349,6 +349,10 @@ fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
         OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) | OneSidedMove::SourceWentBack { .. } => {
             shown
         }
+        OneSidedMove::SourceOutOfDate(_) => format!(
+            "{shown}. To delete them from the source, this compares each object with what was copied, and each Cluster with its copy, \
+             and refuses if one differs:"
+        ),
         OneSidedMove::SourceReplaced(_) => {
             format!("{shown}; no command goes on until it is known which side runs these Clusters")
         }

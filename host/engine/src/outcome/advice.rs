@@ -168,6 +168,9 @@ impl<'a> Situation<'a> {
             (Some(OneRecord::Lost(OneSidedMove::LastCopyInTarget)), _) => {
                 return &[Next::ResumeWithoutSource];
             }
+            (Some(OneRecord::Lost(OneSidedMove::SourceOutOfDate(_))), _) => {
+                return &[Next::DeleteFromSource];
+            }
             (Some(OneRecord::Lost(_)), _) => return &[],
             (Some(OneRecord::RolledBack), _) => return &[Next::Rollback],
             (None, _) => {}
@@ -270,7 +273,9 @@ pub(crate) fn of_one_sided(one_sided: &OneSidedMove, failure: &Failure) -> &'sta
 /// The state of both sides of a move that only one has a record of, as far as what they have shows it.
 fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
     match one_sided {
-        OneRecord::Lost(OneSidedMove::TakenOver(_)) => "the target has taken over, the source is out of date",
+        OneRecord::Lost(OneSidedMove::TakenOver(_) | OneSidedMove::SourceOutOfDate(_)) => {
+            "the target has taken over, the source is out of date"
+        }
         OneRecord::Lost(OneSidedMove::PausedAgain(_)) => {
             "the copies are paused, and one of the sides is out of date: keep both as they are"
         }

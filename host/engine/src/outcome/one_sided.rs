@@ -10,6 +10,9 @@ use pivot_core::refusal::some_of;
 pub enum OneSidedMove {
     /// The target took over, so that what its source has is out of date; with the proof.
     TakenOver(String),
+    /// As [`TakenOver`](Self::TakenOver), and the target has the list of what was copied. What the source has can be compared with that, and
+    /// deleted: its record is of before the commit, and its Clusters are paused.
+    SourceOutOfDate(String),
     /// A copy was unpaused and paused again, or lost its undo annotation: in the first case, the target took over. With a description.
     PausedAgain(String),
     /// The target went on, with the proof, and the source is back in a state of before its commit: these of its Clusters run.
@@ -32,7 +35,7 @@ impl OneSidedMove {
     /// What the objects show of the move, and what that means.
     pub fn describe(&self, move_id: &str) -> String {
         match self {
-            Self::TakenOver(proof) => format!(
+            Self::TakenOver(proof) | Self::SourceOutOfDate(proof) => format!(
                 "{proof}: the target has taken over, and what the source has is out of date; keep its Clusters paused"
             ),
             Self::PausedAgain(what) => format!(

@@ -10,7 +10,6 @@
 //!
 //! A run that dies before it has written the source's record leaves a move that can be recovered in the same way.
 
-use futures::FutureExt;
 use pivot_core::plan::Step;
 use pivot_core::record::{Phase, Record, Seal};
 use pivot_core::refusal::{Refusal, some_of};
@@ -27,7 +26,6 @@ use crate::outcome::failure::Failure;
 use crate::outcome::one_sided::OneSidedMove;
 use crate::phases::sequence::ActiveMove;
 use crate::phases::{pausing, readings, rollback};
-use crate::requests::side_by_side::{self, OBJECTS, Work};
 use crate::setup::Setup;
 use crate::snapshot::Snapshot;
 use crate::state::cluster_copies::{ClusterSides, Running};
@@ -221,26 +219,6 @@ async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     Err(refuse("pause-undone", &awake, message, remedy))
 }
 
-/// Pauses the Clusters of a source that went back to before the commit, as far as their copies run. They are out of date, so that this
-/// move has no way to undo that. Nothing else can be done about such a move. A source without a record of the move may be in service.
-pub(crate) async fn pause_source(active: &ActiveMove, one_sided: &OneSidedMove) -> Result<(), Failure> {
-    let (OneSidedMove::SourceWentBack { proof, .. }, Ok(record)) =
-        (one_sided, active.journal.stored_in_source())
-    else {
-        return Ok(());
-    };
-    let job = &active.job;
-    let sides = Both::new(job.source.clone(), job.target.clone());
-    let clusters = ClusterSides { sides: &sides, kinds: &job.kinds }.find_managed_twice(record).await?;
-    if clusters.is_empty() {
-        return Ok(());
-    }
-    let pauses =
-        clusters.iter().map(|key: &Key| -> Work<'_, ()> { pausing::pause_for_good(job, key).boxed() });
-    side_by_side::written(OBJECTS, pauses.collect()).await?;
-    Err(Failure::SourcePaused { proof: proof.clone(), clusters })
-}
-
 /// Refuses names of Clusters that don't move.
 fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Result<(), Failure> {
     let there: Vec<Key> = moving.into_iter().filter(|key| is_cluster(&key.group_kind)).cloned().collect();
@@ -253,7 +231,8 @@ fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Resu
     }
 }
 
-/// Refuses options of a recovery for a move that needs none, and names that none of its Clusters has.
+/// Refuses options of a recovery for a move that needs none, and names that none of its Clusters has. A run that continues what another
+/// accepted, or that only ends the move, may have them.
 pub(crate) async fn check_options(active: &ActiveMove) -> Result<(), Failure> {
     let (options, record) = (&active.job.options, &active.journal.record);
     let has_none = !options.accept.contains(Risk::WorldChanged) && options.unpause.is_empty();
@@ -267,6 +246,10 @@ pub(crate) async fn check_options(active: &ActiveMove) -> Result<(), Failure> {
             true => Ok(()),
             false => check_names(&active.job, &clusters.find_all(record).await?),
         };
+    }
+    let continues = record.source_went_back || active.journal.source_record_is_gone();
+    if continues && options.unpause.is_empty() {
+        return Ok(());
     }
     Err(Failure::Declined(format!(
         "nothing shows that the target lost move {} ({}): it is resumed or rolled back as any other",

@@ -387,7 +387,7 @@ impl ActiveMove {
         let record = &self.journal.record;
         // By an earlier run, if not by this one.
         let mut accepted = job.options.clone();
-        if record.is_recovered() {
+        if record.is_recovered() || record.source_went_back {
             accepted.accept.insert(Risk::WorldChanged);
         }
         let finished = Finished {

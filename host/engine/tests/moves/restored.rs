@@ -333,7 +333,10 @@ async fn source_that_went_back_is_never_touched() {
                         assert_eq!(found, &[cluster()], "{at}");
                         awake += 1;
                     }
-                    Failure::OneSidedMove { one_sided: OneSidedMove::TakenOver(_), .. } => {
+                    Failure::OneSidedMove {
+                        one_sided: OneSidedMove::TakenOver(_) | OneSidedMove::SourceOutOfDate(_),
+                        ..
+                    } => {
                         assert!(!runs(source), "{at}: {stop}");
                         asleep += 1;
                     }

@@ -143,11 +143,12 @@ fn words(next: &[Next]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-fn lost() -> [OneSidedMove; 6] {
+fn lost() -> [OneSidedMove; 7] {
     let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
     // Doesn't compile if there is another.
     match taken_over {
         OneSidedMove::TakenOver(_)
+        | OneSidedMove::SourceOutOfDate(_)
         | OneSidedMove::PausedAgain(_)
         | OneSidedMove::SourceWentBack { .. }
         | OneSidedMove::LastCopyInSource
@@ -163,7 +164,8 @@ fn lost() -> [OneSidedMove; 6] {
     );
     let (in_source, in_target) = (OneSidedMove::LastCopyInSource, OneSidedMove::LastCopyInTarget);
     let replaced = OneSidedMove::SourceReplaced(vec![capi("Cluster", "edge")]);
-    [taken_over, paused_again, went_back, in_source, in_target, replaced]
+    let out_of_date = OneSidedMove::SourceOutOfDate("the target says that move 1234 is Released".into());
+    [taken_over, out_of_date, paused_again, went_back, in_source, in_target, replaced]
 }
 
 fn one_records() -> String {
@@ -391,7 +393,8 @@ fn remedies() -> String {
             Remedy::RestoreTarget => Some(Remedy::RecoverSource),
             Remedy::RecoverSource => Some(Remedy::RollBackLostUndo),
             Remedy::RollBackLostUndo => Some(Remedy::PauseSource),
-            Remedy::PauseSource => Some(Remedy::NameComparedCluster { cluster: cluster() }),
+            Remedy::PauseSource => Some(Remedy::SwitchOffSource),
+            Remedy::SwitchOffSource => Some(Remedy::NameComparedCluster { cluster: cluster() }),
             Remedy::NameComparedCluster { .. } => Some(Remedy::NotImported),
             Remedy::NotImported => Some(Remedy::AcceptChanged { kind: kind() }),
             Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnverified),

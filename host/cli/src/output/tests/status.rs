@@ -37,6 +37,7 @@ fn record(phase: Phase) -> Record {
         copy_key: None,
         earlier_copy_keys: Vec::new(),
         release_uids: None,
+        source_went_back: false,
         release_chunks: 0,
     }
 }
