@@ -108,6 +108,15 @@ pub(crate) async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usiz
     Ok(copies.len())
 }
 
+/// Removes all copies if an earlier attempt made one, as in a target that returned: they would be strangers to the last attempt.
+pub(crate) async fn clear_earlier_attempts(job: &Arc<Job>, record: &Record) -> Result<(), Failure> {
+    let copies = find_copies(job, record).await?;
+    match copies.iter().all(|(key, meta)| job.copy_mark.is_on(key, meta)) {
+        true => Ok(()),
+        false => clear_target(job, record).await.map(drop),
+    }
+}
+
 async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
     for namespace in &record.namespaces {
         remove_namespace(job, namespace).await?;

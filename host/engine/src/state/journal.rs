@@ -14,7 +14,7 @@ use pivot_places::PlaceError;
 use crate::outcome::failure::Failure;
 use crate::snapshot::Snapshot;
 use crate::state::cluster_copies::KindsOfSide;
-use crate::state::moves::of_committed;
+use crate::state::moves::{is_of_earlier_attempt, of_committed};
 use crate::state::records::{CHUNK, Records, Stored};
 
 /// A record as this run knows it, and as it is stored on the two sides.
@@ -424,6 +424,15 @@ impl Journal {
             target.remove_lists(&self.record.move_id).await?;
         }
         Ok(())
+    }
+
+    /// Removes the record and the list of an earlier attempt, if the target returned with those.
+    pub(crate) async fn forget_earlier_attempt(&mut self) -> Result<(), Failure> {
+        let is_earlier = match (&self.at.source, &self.at.target) {
+            (Some(source), Some(target)) => is_of_earlier_attempt(&source.record, &target.record),
+            _ => false,
+        };
+        if is_earlier { self.forget_target().await } else { Ok(()) }
     }
 
     /// Removes the record and the list that an earlier attempt, or a commit that did not complete, left in the target.

@@ -60,10 +60,9 @@ pub(crate) async fn judge(
                 None => find_summary(target, &source.record).await?,
             };
             let proof = match at_target {
-                Some(stored) if is_earlier => Some(format!(
-                    "the target has a record of an earlier attempt of move {}, which says that it is {}",
-                    source.record.move_id, stored.record.phase
-                )),
+                // A first target that returns at rest has only lost what came after it.
+                Some(stored) if is_earlier => moved_on(&stored.record)
+                    .map(|says| format!("{says}, by the record of an earlier attempt")),
                 Some(stored) => moved_on(&stored.record),
                 None => summary.as_ref().map(describe_ended),
             };

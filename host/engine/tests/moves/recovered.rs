@@ -519,6 +519,64 @@ async fn returned_first_targets_are_recognised() {
     assert!(picture(&stage.target).is_empty());
 }
 
+/// The first target comes back as it was before anything ran, while the source waits for its second attempt.
+// proves: I10, I14, T171
+#[tokio::test(start_paused = true)]
+async fn returned_targets_at_rest_are_cleared() {
+    let whole = two_clusters();
+    run::start(whole.setup()).await.unwrap();
+    let untouched = picture(&two_clusters().source);
+    let returned = async |with_record: bool| {
+        let stage = two_clusters();
+        let before = Backup::take(&stage.target);
+        let stage = commit(stage).await;
+        let at_rest = Backup::take(&stage.target);
+        before.restore(&stage.target);
+        run::rollback(recovering(&stage, &[])).await.unwrap_err();
+        at_rest.restore(&stage.target);
+        if !with_record {
+            forget(&stage.target);
+        }
+        assert_eq!(under_way(stage.setup()).await.unwrap().one_sided, None);
+        (stage, ())
+    };
+    for with_record in [true, false] {
+        for back in [true, false] {
+            let command = async |stage: &Stage, named: &[&Key]| {
+                let mut setup = stage.setup();
+                name(&mut setup, named);
+                match back {
+                    true => run::rollback(setup).await.map(drop),
+                    false => run::resume(setup).await.map(drop),
+                }
+            };
+            let deaths = at_every_write(
+                async || returned(with_record).await,
+                async |stage, ()| drop(command(stage, &[]).await),
+                async |stage, (), at| {
+                    let at = format!("{with_record} {back}: {at}");
+                    let stop = command(stage, &[]).await.unwrap_err();
+                    assert_eq!(left_paused(&stop).1.len(), 2, "{at}: {stop}");
+                    command(stage, &[&cluster(), &other()]).await.unwrap();
+                    match back {
+                        true => {
+                            assert_eq!(picture(&stage.source), untouched, "{at}");
+                            assert!(picture(&stage.target).is_empty(), "{at}");
+                        }
+                        false => {
+                            assert_eq!(picture(&stage.source), picture(&whole.source), "{at}");
+                            assert_eq!(picture(&stage.target), picture(&whole.target), "{at}");
+                        }
+                    }
+                    assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{at}");
+                },
+            )
+            .await;
+            assert!(deaths > 20, "{with_record} {back}: {deaths}");
+        }
+    }
+}
+
 /// The target has the record of a second attempt, of which a source of before its recovery knows nothing.
 // proves: I14
 #[tokio::test(start_paused = true)]
