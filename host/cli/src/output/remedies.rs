@@ -142,7 +142,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::NameComparedCluster { cluster } => {
             let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
             format!(
-                "compare the machines of each with the cloud or the rack; those that are as their Cluster says, name: --unpause {}",
+                "compare the machines of each Cluster with the cloud or the rack, then name the Clusters whose machines match: --unpause {}",
                 quoted(&name.to_string())
             )
         }

@@ -30,8 +30,8 @@ fn under_way() -> MoveStatus {
     });
     let record = serde_json::from_value(record).unwrap();
     let missing = Some(Side::Target);
-    let (elsewhere, orphaned, asked, one_sided) = (false, false, None, None);
-    MoveStatus { decides: Side::Source, record, elsewhere, orphaned, asked, one_sided, missing }
+    let (elsewhere, orphaned, asked, one_sided, recovered) = (false, false, None, None, false);
+    MoveStatus { decides: Side::Source, record, elsewhere, orphaned, asked, one_sided, recovered, missing }
 }
 
 /// One of each kind, with all its fields.

@@ -22,6 +22,8 @@ pub struct Situation<'a> {
     pub sides: KnownSides,
     /// Set if only one of the sides has a record of it.
     pub one_sided: Option<OneRecord<'a>>,
+    /// Whether its source was made authoritative again after the commit.
+    pub recovered: bool,
     /// What the command has of the files that a resume needs.
     pub files: Files,
     /// Whether the user declared that the files of a handover were imported nowhere.
@@ -110,7 +112,8 @@ impl<'a> Situation<'a> {
         };
         // Its file is one that only its user can name.
         let files = if record.plan.is_some() { Files::OtherInputs } else { Files::Named };
-        Self { record, phase: record.phase, sides, one_sided, files, not_imported: false, why: Why::Asked }
+        let (recovered, phase) = (one.recovered, record.phase);
+        Self { record, phase, sides, one_sided, recovered, files, not_imported: false, why: Why::Asked }
     }
 
     /// The state of both sides.
@@ -126,6 +129,9 @@ impl<'a> Situation<'a> {
                 if phase.committed() =>
             {
                 "the target has everything; only it shows how much of the source is deleted by now"
+            }
+            _ if self.is_kept_in_source() => {
+                "the source is authoritative again: Clusters that no command named are paused; the target may hold a partial copy, paused"
             }
             _ => state_of_sides(record, *phase),
         };
@@ -148,10 +154,10 @@ impl<'a> Situation<'a> {
                 format!("the commit was not sent; unless another run has continued, {state}")
             }
             Why::LeftPaused(Side::Source) => {
-                "the source is authoritative and complete, and part of it stays paused; nothing is in the target".to_owned()
+                "the source is authoritative and complete; Clusters that no command named are paused; nothing is in the target".to_owned()
             }
             Why::LeftPaused(Side::Target) => {
-                "the target has everything, and part of it stays paused; the source is complete, and paused by this move".to_owned()
+                "the target has everything; Clusters that no command named are paused there; the source is complete, and paused by this move".to_owned()
             }
             Why::Undone => "the source was paused and is un-paused again; nothing is in the target".to_owned(),
             Why::NotUndone(trouble) => format!(
@@ -159,6 +165,11 @@ impl<'a> Situation<'a> {
             ),
             Why::Asked | Why::NotImportedThere | Why::Stopped | Why::LeaseLost => state.to_owned(),
         }
+    }
+
+    /// Returns true if a recovered source has not been committed again. A rollback may have unpaused part of it.
+    fn is_kept_in_source(&self) -> bool {
+        self.recovered && self.phase == Phase::Copied
     }
 
     /// The commands that make sense now, best first.
@@ -198,6 +209,10 @@ impl<'a> Situation<'a> {
             // Resuming needs the files that the move was begun from.
             (_, true) if self.files == Files::OtherSource => &[Next::ResumeWithoutSource],
             (_, true) => &[Next::Resume],
+            // A resume would pause the Clusters that were named, too.
+            (_, false) if self.is_kept_in_source() && self.files == Files::Named => {
+                &[Next::Rollback, Next::Resume]
+            }
             (_, false) if self.files == Files::Named => &[Next::Resume, Next::Rollback],
             (_, false) => &[Next::Rollback],
         }
@@ -356,6 +371,7 @@ mod tests {
             orphaned: false,
             asked: None,
             one_sided: None,
+            recovered: false,
             missing: None,
         }
     }

@@ -25,6 +25,9 @@ pub struct MoveStatus {
     /// What the objects show, if a side that was read has no record of it.
     #[serde(skip)]
     pub one_sided: Option<OneSidedMove>,
+    /// Whether its source was made authoritative again after the commit.
+    #[serde(skip)]
+    pub recovered: bool,
     /// The side of this move that was not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Side>,

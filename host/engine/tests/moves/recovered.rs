@@ -8,9 +8,8 @@ use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::{Key, Side};
-use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Setup, Stop, Watcher, run};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop, Watcher, run};
+use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::committed::commit;
@@ -575,6 +574,17 @@ async fn returned_targets_at_rest_are_cleared() {
             assert!(deaths > 20, "{with_record} {back}: {deaths}");
         }
     }
+}
+
+/// A rollback that left Clusters paused is continued first: a resume would pause those that were named again.
+#[tokio::test(start_paused = true)]
+async fn status_offers_rollback_of_recovered_sources_first() {
+    let stage = lose(Lost::BeforeCopy).await;
+    run::rollback(recovering(&stage, &[&other()])).await.unwrap_err();
+    let one = under_way(stage.setup()).await.unwrap();
+    let situation = Situation::of_status(&one, None, false);
+    assert_eq!(situation.next(), [Next::Rollback, Next::Resume]);
+    assert!(situation.state().contains("authoritative again"), "{}", situation.state());
 }
 
 /// The target has the record of a second attempt, of which a source of before its recovery knows nothing.

@@ -51,7 +51,7 @@ const PHASES: [Phase; 7] = [
 ];
 
 /// The kinds of moves that differ in what is said.
-fn kinds() -> [(&'static str, Record); 4] {
+fn kinds() -> [(&'static str, Record); 5] {
     let clusters = || one(Phase::Copied, Side::Source).record;
     let files = Record { source: Some(Uid("directory-0".into())), ..clusters() };
     let handover = |withdrawn| {
@@ -60,6 +60,7 @@ fn kinds() -> [(&'static str, Record); 4] {
     };
     [
         ("between clusters", clusters()),
+        ("recovered", Record { earlier_copy_keys: vec!["key".into()], ..clusters() }),
         ("from files", files),
         ("handed over in files", Record { handover: handover(false), ..clusters() }),
         ("handed over, and being rolled back", Record { handover: handover(true), ..clusters() }),
@@ -111,7 +112,9 @@ fn situations() -> String {
                 let told = PHASES.map(|phase| {
                     let record = &Record { phase, ..record.clone() };
                     let (one_sided, not_imported) = (None, false);
-                    let now = Situation { record, phase, sides, one_sided, files, not_imported, why };
+                    let recovered = record.is_recovered();
+                    let now =
+                        Situation { record, phase, sides, one_sided, recovered, files, not_imported, why };
                     (phase, now.state(), words(now.next()))
                 });
                 let states = by_phase(told.iter().map(|(phase, state, _)| (*phase, state)));
@@ -178,6 +181,7 @@ fn one_records() -> String {
             phase: record.phase,
             sides: KnownSides::Both,
             one_sided: Some(one_sided),
+            recovered: false,
             files: Files::Named,
             not_imported: false,
             why: Why::Asked,

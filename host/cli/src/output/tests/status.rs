@@ -50,6 +50,7 @@ pub(super) fn one(phase: Phase, decides: Side) -> MoveStatus {
         orphaned: false,
         asked: None,
         one_sided: None,
+        recovered: false,
         missing: None,
     }
 }
