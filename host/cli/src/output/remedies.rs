@@ -130,6 +130,9 @@ pub(super) fn text(remedy: &Remedy) -> String {
              no record of the move. Hosts and pools still run then: scale the source's providers to 0, too",
             to_accept(Risk::WorldChanged)
         ),
+        Remedy::ExplainMissingCopies => "find out what became of them in the target: they may have been deleted there, or paused, or replaced. \
+             Restore neither side from a backup: each has what the other lacks"
+            .to_owned(),
         Remedy::SwitchOffSource => "no command deletes what the source has: without the move's list of what was copied, nothing shows that the \
              target has it in the same state. Keep the source, paused; only if each of its Clusters runs in the target, switch off what the \
              source's management cluster runs on"
@@ -456,6 +459,7 @@ mod tests {
             Remedy::RollBackLostUndo,
             Remedy::PauseSource,
             Remedy::SwitchOffSource,
+            Remedy::ExplainMissingCopies,
         ]
     }
 
@@ -514,6 +518,7 @@ mod tests {
             Remedy::RollBackLostUndo => 49,
             Remedy::PauseSource => 50,
             Remedy::SwitchOffSource => 51,
+            Remedy::ExplainMissingCopies => 52,
         }
     }
 

@@ -191,6 +191,7 @@ fn phase(one: &MoveStatus) -> String {
             one_sided,
             Some(
                 OneSidedMove::LastCopyInSource
+                    | OneSidedMove::PartTakenOver { .. }
                     | OneSidedMove::LastCopyInTarget
                     | OneSidedMove::SourceReplaced(_)
             )
@@ -346,9 +347,10 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
 fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
     let shown = lost.describe(move_id);
     match lost {
-        OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) | OneSidedMove::SourceWentBack { .. } => {
-            shown
-        }
+        OneSidedMove::TakenOver(_)
+        | OneSidedMove::PausedAgain(_)
+        | OneSidedMove::PartTakenOver { .. }
+        | OneSidedMove::SourceWentBack { .. } => shown,
         OneSidedMove::SourceOutOfDate(_) => format!(
             "{shown}. To delete them from the source, this compares each object with what was copied, and each Cluster with its copy, \
              and refuses if one differs:"

@@ -298,6 +298,9 @@ fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
             "the target has taken over, the source is out of date, and runs"
         }
         OneRecord::Lost(OneSidedMove::LastCopyInSource) => NOT_RECOVERED,
+        OneRecord::Lost(OneSidedMove::PartTakenOver { .. }) => {
+            "the target runs part of what moved, and the source may be the last copy of the rest: keep both as they are"
+        }
         OneRecord::Lost(OneSidedMove::LastCopyInTarget) => {
             "the target's copies may be the last: keep them as they are"
         }

@@ -24,6 +24,13 @@ pub enum OneSidedMove {
     },
     /// By the source's record it is committed, and nothing in the target shows that: the source may be the last copy.
     LastCopyInSource,
+    /// As [`LastCopyInSource`](Self::LastCopyInSource), but part of the copies run: only of the others the source may be the last copy.
+    PartTakenOver {
+        /// Proof that a copy runs.
+        proof: String,
+        /// The source's Clusters that have no complete copy that runs.
+        without: Vec<Key>,
+    },
     /// The source has none of the objects, and the target says that nothing was deleted yet: the target's copies may be the last.
     LastCopyInTarget,
     /// As [`LastCopyInTarget`](Self::LastCopyInTarget), but the source has these Clusters under the same names with other UIDs: it may
@@ -49,6 +56,15 @@ impl OneSidedMove {
             Self::LastCopyInSource => format!(
                 "the source says that move {move_id} is committed, and the target has no record of it, and no complete copy that \
                  runs: the target may have been restored from a backup, and the source may be the last copy"
+            ),
+            Self::PartTakenOver { proof, without } if without.is_empty() => format!(
+                "{proof}, but the target has no record of move {move_id}, and the source no longer shows whether all of it runs there; keep \
+                 both sides as they are"
+            ),
+            Self::PartTakenOver { proof, without } => format!(
+                "{proof}, but the target has no record of move {move_id}, and no complete copy that runs of {}: of that the source may be the \
+                 last copy; keep both sides as they are",
+                some_of(without, NAMES)
             ),
             Self::LastCopyInTarget => format!(
                 "the target says that move {move_id} has deleted nothing yet, and its source has neither a record nor any of the \

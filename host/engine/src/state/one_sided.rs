@@ -35,8 +35,16 @@ pub(crate) async fn judge(
     match &found.at {
         Both { source: Some(source), target: None } if source.record.phase.committed() => {
             let summary = find_summary(target, &source.record).await?;
-            let proof = clusters.prove_takeover(&source.record, summary.as_ref()).await?;
-            Ok(Some(proof.map_or(OneSidedMove::LastCopyInSource, OneSidedMove::TakenOver)))
+            if let Some(proof) = clusters.prove_takeover(&source.record, summary.as_ref()).await? {
+                return Ok(Some(OneSidedMove::TakenOver(proof)));
+            }
+            Ok(Some(match clusters.find_running(&source.record).await? {
+                Some(Running::Now(proof)) => {
+                    let without = clusters.find_without_running_copy(&source.record, None).await?;
+                    OneSidedMove::PartTakenOver { proof, without }
+                }
+                Some(Running::PausedAgain(_)) | None => OneSidedMove::LastCopyInSource,
+            }))
         }
         Both { source: Some(source), target: Some(stored) } if found.is_of_later_attempt() => {
             let proof = format!(

@@ -249,19 +249,21 @@ async fn recovery_is_refused_once_deleting_has_begun() {
     }
 }
 
-// proves: I14, T103
+// proves: I14, T103, T170
 #[tokio::test(start_paused = true)]
 async fn recovery_is_refused_beside_running_copies() {
     let stage = lose(Lost::BeforeCommit).await;
     // One of two: that is no complete copy, but in service.
     stage.target.edit(&cluster(), |body| body["spec"]["paused"] = json!(false)).unwrap();
     let before = (picture(&stage.source), picture(&stage.target));
-    assert_eq!(one_sided(&run::resume(stage.setup()).await.unwrap_err()), &OneSidedMove::LastCopyInSource);
     for stop in [
+        run::resume(stage.setup()).await.unwrap_err(),
         run::resume(recovering(&stage, &[])).await.unwrap_err(),
         run::rollback(recovering(&stage, &[])).await.unwrap_err(),
     ] {
-        assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+        let OneSidedMove::PartTakenOver { without, .. } = one_sided(&stop) else { panic!("{stop}") };
+        assert_eq!(without, &[other()], "{stop}");
+        assert_eq!(stop.remedies(), [Remedy::ExplainMissingCopies], "{stop}");
     }
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }

@@ -146,7 +146,7 @@ fn words(next: &[Next]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-fn lost() -> [OneSidedMove; 7] {
+fn lost() -> [OneSidedMove; 8] {
     let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
     // Doesn't compile if there is another.
     match taken_over {
@@ -155,6 +155,7 @@ fn lost() -> [OneSidedMove; 7] {
         | OneSidedMove::PausedAgain(_)
         | OneSidedMove::SourceWentBack { .. }
         | OneSidedMove::LastCopyInSource
+        | OneSidedMove::PartTakenOver { .. }
         | OneSidedMove::LastCopyInTarget
         | OneSidedMove::SourceReplaced(_) => {}
     }
@@ -166,9 +167,13 @@ fn lost() -> [OneSidedMove; 7] {
         "Cluster edge, a copy of move 1234, was unpaused and paused again, or not".into(),
     );
     let (in_source, in_target) = (OneSidedMove::LastCopyInSource, OneSidedMove::LastCopyInTarget);
+    let part = OneSidedMove::PartTakenOver {
+        proof: "Cluster lab, a copy of move 1234, runs in the target".into(),
+        without: vec![capi("Cluster", "edge")],
+    };
     let replaced = OneSidedMove::SourceReplaced(vec![capi("Cluster", "edge")]);
     let out_of_date = OneSidedMove::SourceOutOfDate("the target says that move 1234 is Released".into());
-    [taken_over, out_of_date, paused_again, went_back, in_source, in_target, replaced]
+    [taken_over, out_of_date, paused_again, went_back, part, in_source, in_target, replaced]
 }
 
 fn one_records() -> String {
@@ -398,7 +403,8 @@ fn remedies() -> String {
             Remedy::RecoverSource => Some(Remedy::RollBackLostUndo),
             Remedy::RollBackLostUndo => Some(Remedy::PauseSource),
             Remedy::PauseSource => Some(Remedy::SwitchOffSource),
-            Remedy::SwitchOffSource => Some(Remedy::NameComparedCluster { cluster: cluster() }),
+            Remedy::SwitchOffSource => Some(Remedy::ExplainMissingCopies),
+            Remedy::ExplainMissingCopies => Some(Remedy::NameComparedCluster { cluster: cluster() }),
             Remedy::NameComparedCluster { .. } => Some(Remedy::NotImported),
             Remedy::NotImported => Some(Remedy::AcceptChanged { kind: kind() }),
             Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnverified),
