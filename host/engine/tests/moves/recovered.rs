@@ -218,6 +218,28 @@ async fn recovery_needs_a_complete_paused_source() {
     }
 }
 
+/// The record has only the number and a digest of what was committed; the copies in the target have names.
+// proves: T167
+#[tokio::test(start_paused = true)]
+async fn differences_from_the_commit_are_named() {
+    for (lost, added, expected) in [
+        (Lost::BeforeCommit, false, "Machine ns/m1 and Secret ns/m1-bootstrap, which the source lacks"),
+        (Lost::BeforeCommit, true, "Machine ns/m2 were not committed"),
+        (Lost::BeforeCopy, false, "; at least 3 are missing, and neither side has their names"),
+    ] {
+        let stage = lose(lost).await;
+        match added {
+            true => {
+                let machine = body(CLUSTERS, "Machine", "m2", Some((CLUSTERS, "Cluster", "c")));
+                drop(stage.source.insert(machine).unwrap());
+            }
+            false => stage.source.remove(&key(CLUSTERS, "Machine", "m1")).unwrap(),
+        }
+        let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+        assert!(stop.to_string().contains(expected), "{lost:?} {added}: {stop}");
+    }
+}
+
 fn edit_record(stage: &Stage, change: impl Fn(&mut Value)) {
     let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
     let says = |body: &mut Value| {
