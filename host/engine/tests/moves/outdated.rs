@@ -468,3 +468,18 @@ async fn sources_restored_after_commit_are_deleted_from() {
     assert_eq!(picture(&stage.source), picture(&whole.source));
     assert_eq!(picture(&stage.target), picture(&whole.target));
 }
+
+/// Under another name the target would run the same Clusters twice.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn forgotten_moves_offer_no_other_namespace() {
+    let stage = two_clusters();
+    let backup = Backup::take(&stage.source);
+    run::start(stage.setup()).await.unwrap();
+    backup.restore(&stage.source);
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    assert!(refusals.iter().any(|refusal| refusal.message.contains("it may be managed twice")), "{stop}");
+    let maps = |remedy: &Remedy| matches!(remedy, Remedy::MapNamespace { .. });
+    assert!(!refusals.iter().any(|refusal| refusal.remedies.iter().any(maps)), "{refusals:?}");
+}
