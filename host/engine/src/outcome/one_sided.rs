@@ -39,6 +39,20 @@ pub enum OneSidedMove {
 }
 
 impl OneSidedMove {
+    /// The verdict's name in documents.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::TakenOver(_) => "taken-over",
+            Self::SourceOutOfDate(_) => "source-out-of-date",
+            Self::PausedAgain(_) => "paused-again",
+            Self::SourceWentBack { .. } => "source-went-back",
+            Self::LastCopyInSource => "last-copy-in-source",
+            Self::PartTakenOver { .. } => "part-taken-over",
+            Self::LastCopyInTarget => "last-copy-in-target",
+            Self::SourceReplaced(_) => "source-replaced",
+        }
+    }
+
     /// What the objects show of the move, and what that means.
     pub fn describe(&self, move_id: &str) -> String {
         match self {
