@@ -14,8 +14,8 @@ pub(crate) fn say(text: &str) {
 
 /// The work tree.
 pub(crate) fn root() -> Result<PathBuf> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Ok(here.parent().context("xtask lies in the work tree")?.to_owned())
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Ok(Path::new(&here).parent().context("xtask lies in the work tree")?.to_owned())
 }
 
 /// Cargo's target directory.

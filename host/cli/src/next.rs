@@ -52,6 +52,8 @@ impl<'a> About<'a> {
 const NO_FLAGS: &[&str] = &[];
 /// Flags of a rollback after a handover that was imported nowhere.
 const NOT_IMPORTED: &[&str] = &["--accept", "maybe-imported"];
+/// Flags of a resume that deletes from a source that went back.
+const WORLD_CHANGED: &[&str] = &["--accept", "world-changed"];
 
 impl Commands {
     /// `again` is what the user typed after the program's name.
@@ -126,6 +128,7 @@ impl Commands {
             (Next::ResumeWithoutSource, _) => ("resume", &["--without-source"][..]),
             (Next::ResumeImported, _) => ("resume", &["--imported"][..]),
             (Next::RollbackNotImported, _) => ("rollback", NOT_IMPORTED),
+            (Next::DeleteFromSource, _) => ("resume", WORLD_CHANGED),
             (Next::Rollback, Some(Side::Target)) if self.not_imported => ("rollback", NOT_IMPORTED),
             (Next::Rollback, Some(Side::Target)) | (Next::RollbackWithoutTarget, _) => {
                 ("rollback", &["--without-target"][..])
@@ -137,7 +140,7 @@ impl Commands {
             (Next::Status, _) => true,
             // The source has the workload cluster's kubeconfig.
             (Next::ResumeWithoutSource, target) => target == Some(false) && self.workload.is_none(),
-            (Next::ResumeImported, target) => target == Some(false),
+            (Next::ResumeImported | Next::DeleteFromSource, target) => target == Some(false),
             (_, target) => {
                 target.is_some() || ["--without-target", "--accept"].iter().any(|flag| gone.contains(flag))
             }
@@ -245,7 +248,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::args::{self, Task};
 
-    const ALL: [Next; 7] = [
+    const ALL: [Next; 8] = [
         Next::Status,
         Next::Resume,
         Next::Rollback,
@@ -253,6 +256,7 @@ pub(crate) mod tests {
         Next::RollbackWithoutTarget,
         Next::ResumeImported,
         Next::RollbackNotImported,
+        Next::DeleteFromSource,
     ];
 
     const OF_ONE: About<'_> = About { move_id: Some("1234"), committed: false };
@@ -267,6 +271,7 @@ pub(crate) mod tests {
             Next::RollbackWithoutTarget => 4,
             Next::ResumeImported => 5,
             Next::RollbackNotImported => 6,
+            Next::DeleteFromSource => 7,
         }
     }
 
@@ -456,6 +461,9 @@ pub(crate) mod tests {
                         (Task::Rollback(_), Next::RollbackNotImported) => {
                             after.options(None).accept.contains(Risk::MaybeImported)
                         }
+                        (Task::Resume(_), Next::DeleteFromSource) => {
+                            after.options(None).accept.contains(Risk::WorldChanged)
+                        }
                         (Task::Move(_) | Task::Plan(_), Next::Resume) => commands.no_records || same,
                         _ => false,
                     };
@@ -469,6 +477,9 @@ pub(crate) mod tests {
                         assert_eq!((&after.with, &after.add), (&before.with, &before.add), "{line}");
                         let mut usable = there.accept;
                         usable.remove(Risk::MaybeImported);
+                        if next == Next::DeleteFromSource {
+                            usable.insert(Risk::WorldChanged);
+                        }
                         assert_eq!(here.accept, usable, "{line}");
                         assert_eq!(here.which.as_deref(), move_id, "{line}");
                     }
@@ -481,18 +492,27 @@ pub(crate) mod tests {
     #[test]
     fn commands_that_would_lack_a_flag_are_not_offered() {
         let lines = |run: &[&str]| ALL.map(|next| commands(run).0.line(next, About::default()).is_some());
-        // status, resume, rollback; … without source, … without target; … imported, … not imported
-        assert_eq!(lines(&["status", "--kubeconfig", "a"]), [true, false, false, false, true, false, true]);
-        assert_eq!(lines(&["plan", "--to-directory", "d"]), [true, true, true, false, true, false, true]);
-        assert_eq!(lines(&["plan", "--to-kubeconfig", "b"]), [true; 7]);
-        assert_eq!(lines(&["rollback", "--without-target"]), [true, false, true, false, true, false, true]);
+        // status, resume, rollback; … without source, … without target; … imported, … not imported; delete from the source
+        assert_eq!(
+            lines(&["status", "--kubeconfig", "a"]),
+            [true, false, false, false, true, false, true, false]
+        );
+        assert_eq!(
+            lines(&["plan", "--to-directory", "d"]),
+            [true, true, true, false, true, false, true, false]
+        );
+        assert_eq!(lines(&["plan", "--to-kubeconfig", "b"]), [true; 8]);
+        assert_eq!(
+            lines(&["rollback", "--without-target"]),
+            [true, false, true, false, true, false, true, false]
+        );
         assert_eq!(
             lines(&["rollback", "--accept", "maybe-imported"]),
-            [true, false, true, false, true, false, true]
+            [true, false, true, false, true, false, true, false]
         );
-        let from_files = [false, true, false, false, false, false, false];
+        let from_files = [false, true, false, false, false, false, false, false];
         assert_eq!(lines(&["plan", "--from-directory", "d"]), from_files);
-        let workload = [true, true, true, false, true, true, true];
+        let workload = [true, true, true, false, true, true, true, true];
         assert_eq!(lines(&["plan", "--to-workload", "c"]), workload);
     }
 

@@ -154,7 +154,7 @@ impl Risk {
             Self::CopyChanged => "copies of these kinds changed, or are gone, since they were imported",
             Self::MaybeImported => "the source is unpaused although its handover may have been imported",
             Self::WorldChanged => {
-                "the source counts again after its target lost the move, which may have changed machines before that"
+                "one side of the move went back to an earlier state, and what it did with machines since is unknown"
             }
             Self::LeaseBroken => "the lease of another run is broken at once",
             Self::WithoutSource => "the move ends without its source",

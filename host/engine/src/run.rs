@@ -22,12 +22,13 @@ use crate::discovery::{nothing, planning};
 use crate::events::Event;
 use crate::options::Options;
 use crate::outcome::failure::Failure;
+use crate::outcome::one_sided::OneSidedMove;
 use crate::outcome::report::{Report, Status};
 use crate::outcome::stop::Stop;
 use crate::outcome::stopping::{stopped, unknown, unread};
 use crate::phases::rollback::RolledBack;
 use crate::phases::sequence::{ActiveMove, Done};
-use crate::phases::{handover, readings, recovery};
+use crate::phases::{handover, outdated_source, readings, recovery};
 use crate::setup::Setup;
 use crate::snapshot::Snapshot;
 use crate::state::begin::{begin, new_id};
@@ -260,10 +261,15 @@ impl Command {
             }
             recovery::recover(active).await?;
         } else if let Some(one_sided) = active.one_sided.clone() {
-            if self.may_pause_source(&active.job.options) {
-                recovery::pause_source(active, &one_sided).await?;
+            let accepted = self.may_pause_source(&active.job.options);
+            if accepted {
+                outdated_source::pause_clusters(active, &one_sided).await?;
             }
-            return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
+            if !(accepted && matches!(one_sided, OneSidedMove::SourceOutOfDate(_))) {
+                return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
+            }
+            same_plugins(active, "name those: without them nothing shows what was copied")?;
+            outdated_source::commit_again(active).await?;
         }
         recovery::check_options(active).await?;
         if self == Self::Rollback {

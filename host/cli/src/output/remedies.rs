@@ -130,6 +130,13 @@ pub(super) fn text(remedy: &Remedy) -> String {
              not ended and the source has no record of it. Hosts and pools still run then: scale the source's providers to 0, too",
             to_accept(Risk::WorldChanged)
         ),
+        Remedy::ExplainMissingCopies => "find out what became of them in the target: they may have been deleted there, or paused, or replaced. \
+             Restore neither side from a backup: each has what the other lacks"
+            .to_owned(),
+        Remedy::SwitchOffSource => "no command deletes what the source has: without the move's list of what was copied, nothing shows that the \
+             target has it in the same state. Keep the source, paused; only if each of its Clusters runs in the target, switch off what the \
+             source's management cluster runs on"
+            .to_owned(),
         Remedy::RollBackLostUndo => format!(
             "find out what happened to that copy. Only if it lost the annotation, and no Cluster has run in the target, rollback with \
              {}; each Cluster stays paused until it is named",
@@ -138,7 +145,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::NameComparedCluster { cluster } => {
             let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
             format!(
-                "compare the machines of each with the cloud or the rack; those that are as their Cluster says, name: --unpause {}",
+                "compare the machines of each Cluster with the cloud or the rack, then name the Clusters whose machines match: --unpause {}",
                 quoted(&name.to_string())
             )
         }
@@ -456,6 +463,8 @@ mod tests {
             Remedy::RollBackLostUndo,
             Remedy::PauseSource,
             Remedy::NameClusterToUnpause { cluster: another },
+            Remedy::SwitchOffSource,
+            Remedy::ExplainMissingCopies,
         ]
     }
 
@@ -514,6 +523,8 @@ mod tests {
             Remedy::RollBackLostUndo => 49,
             Remedy::PauseSource => 50,
             Remedy::NameClusterToUnpause { .. } => 51,
+            Remedy::SwitchOffSource => 52,
+            Remedy::ExplainMissingCopies => 53,
         }
     }
 

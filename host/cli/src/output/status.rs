@@ -193,6 +193,7 @@ fn phase(one: &MoveStatus) -> String {
             one_sided,
             Some(
                 OneSidedMove::LastCopyInSource
+                    | OneSidedMove::PartTakenOver { .. }
                     | OneSidedMove::LastCopyInTarget
                     | OneSidedMove::SourceReplaced(_)
             )
@@ -349,10 +350,16 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
 fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
     let shown = lost.describe(move_id);
     match lost {
-        OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) => shown,
+        OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) | OneSidedMove::PartTakenOver { .. } => {
+            shown
+        }
         OneSidedMove::SourceWentBack { .. } => {
             format!("{shown}: {}", remedies::text(&Remedy::PauseSource))
         }
+        OneSidedMove::SourceOutOfDate(_) => format!(
+            "{shown}. To delete them from the source, this compares each object with what was copied, and each Cluster with its copy, \
+             and refuses if one differs:"
+        ),
         OneSidedMove::SourceReplaced(_) => {
             format!("{shown}; no command goes on until it is known which side runs these Clusters")
         }

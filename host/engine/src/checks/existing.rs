@@ -42,6 +42,8 @@ pub(crate) struct Existing {
     pub(crate) in_target: BTreeMap<Key, InTarget>,
     /// The objects that are in the way.
     pub(crate) refusals: Vec<Refusal>,
+    /// The objects in the way that a move copied, by their names in the target. Their Clusters may be those that are to move.
+    pub(crate) copies: BTreeSet<Key>,
 }
 
 /// Looks up every name that is to be created.
@@ -91,10 +93,15 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
                 existing.in_target.insert(key.clone(), compared);
             }
             Verdict::Gone => {}
-            Verdict::Foreign(refusal) => match of_clusters.get(key) {
-                Some(&cluster) if refusal.code == EXISTS => taken.entry(cluster).or_default().push(key),
-                _ => existing.refusals.push(refusal),
-            },
+            Verdict::Foreign(refusal) => {
+                if there.get(key).is_some_and(|meta| meta.annotations.contains_key(MARK)) {
+                    existing.copies.insert(job.target.own_name(key));
+                }
+                match of_clusters.get(key) {
+                    Some(&cluster) if refusal.code == EXISTS => taken.entry(cluster).or_default().push(key),
+                    _ => existing.refusals.push(refusal),
+                }
+            }
         }
     }
     existing.refusals.extend(managed_twice(job, snapshot, taken, &there).await?);

@@ -244,7 +244,7 @@ impl Failure {
             }
             Self::LeftPaused { side, clusters } => {
                 let head = format!(
-                    "these Clusters stay paused in the {side}, as the target may have changed their machines:"
+                    "no command named these Clusters, so that they are still paused in the {side}; the target may have changed their machines:"
                 );
                 listed(&head, clusters.iter().map(ToString::to_string).collect(), most)
             }

@@ -25,6 +25,12 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
         (Failure::OneSidedMove { one_sided: OneSidedMove::SourceWentBack { .. }, .. }, _) => {
             vec![Remedy::PauseSource]
         }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::PartTakenOver { .. }, .. }, _) => {
+            vec![Remedy::ExplainMissingCopies]
+        }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::TakenOver(_), .. }, _) => {
+            vec![Remedy::SwitchOffSource]
+        }
         (Failure::OneSidedMove { one_sided: OneSidedMove::PausedAgain(_), .. }, _) => {
             vec![Remedy::RollBackLostUndo]
         }

@@ -59,7 +59,9 @@ fn situation<'a>(active: &'a ActiveMove, phase: Phase, failure: &Failure, why: W
     let sides =
         if active.job.target.can().has_controllers { KnownSides::Both } else { KnownSides::IntoDirectory };
     let not_imported = options.accept.contains(Risk::MaybeImported);
-    Situation { record: &active.journal.record, phase, sides, one_sided: None, files, not_imported, why }
+    let record = &active.journal.record;
+    let recovered = record.is_recovered();
+    Situation { record, phase, sides, one_sided: None, recovered, files, not_imported, why }
 }
 
 /// Between places without records, only the target shows what was written, and the same command continues from there.

@@ -118,6 +118,15 @@ pub(crate) async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usiz
     Ok(copies.len())
 }
 
+/// Removes all copies if an earlier attempt made one, as in a target that returned: they would be strangers to the last attempt.
+pub(crate) async fn clear_earlier_attempts(job: &Arc<Job>, record: &Record) -> Result<(), Failure> {
+    let copies = find_copies(job, record).await?;
+    match copies.iter().all(|(key, meta)| job.copy_mark.is_on(key, meta)) {
+        true => Ok(()),
+        false => clear_target(job, record).await.map(drop),
+    }
+}
+
 async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
     for namespace in &record.namespaces {
         remove_namespace(job, namespace).await?;
@@ -126,7 +135,7 @@ async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
 }
 
 /// Every object in the target that any attempt of this move made.
-async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
+pub(crate) async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
     // The namespaces of a cluster are removed once they are empty.
     let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.can().judges;
     let kinds = record.kinds.iter().filter(removed_here).filter_map(|gk| job.kinds.target.get(gk));

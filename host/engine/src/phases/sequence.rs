@@ -105,6 +105,10 @@ impl ActiveMove {
         }
         if self.journal.phase() == Some(Phase::Copied) {
             rollback::copies_at_rest(&self.job, &self.journal.record).await?;
+            if self.journal.record.is_recovered() {
+                self.journal.forget_earlier_attempt().await?;
+                rollback::clear_earlier_attempts(&self.job, &self.journal.record).await?;
+            }
         }
         let (first, target_state, known_keys) = self.check().await?;
         self.journal.note_namespaces(&target_state.namespaces.missing());
@@ -386,7 +390,7 @@ impl ActiveMove {
         let record = &self.journal.record;
         // By an earlier run, if not by this one.
         let mut accepted = job.options.clone();
-        if record.is_recovered() {
+        if record.is_recovered() || record.source_went_back {
             accepted.accept.insert(Risk::WorldChanged);
         }
         let finished = Finished {

@@ -103,6 +103,7 @@ pub(crate) fn begin(
             plan: options.approved.as_ref().map(|plan| plan.checksum().to_owned()),
             seal: options.seal.then_some(Seal::Wanted),
             release_chunks: 0,
+            source_went_back: false,
             handover: (options.handover && into_directory).then(Handover::default),
         },
     };

@@ -131,15 +131,57 @@ impl ClusterSides<'_> {
         Ok(asleep)
     }
 
-    /// The source's Clusters that nothing pauses.
-    pub(crate) async fn find_awake(self, record: &Record) -> Result<Vec<Key>, Failure> {
+    /// The source's Clusters that nothing pauses and that the move copied: those with a UID in `moved`, or with a copy in the target.
+    pub(crate) async fn find_awake(
+        self,
+        record: &Record,
+        moved: &BTreeSet<Uid>,
+    ) -> Result<Vec<Key>, Failure> {
+        let copies = list(&self.sides.target, &self.kinds.target, record).await?;
+        let copied: BTreeSet<Key> =
+            copies.iter().filter(|copy| is_copy(record, copy)).map(Object::key).collect();
         let mut awake = Vec::new();
         for cluster in self.originals(record).await? {
-            if !is_paused(&self.sides.source, &cluster)? {
+            let is_moved = moved.contains(&cluster.meta.uid) || copied.contains(&cluster.key());
+            if is_moved && !is_paused(&self.sides.source, &cluster)? {
                 awake.push(cluster.key());
             }
         }
         Ok(awake)
+    }
+
+    /// The source's Clusters that the target has no complete copy of that runs: under the name, with the mark of the move, unpaused, of the
+    /// same workload cluster, and written to by controllers `since` then, by the target's clock, unless that is none.
+    pub(crate) async fn find_without_running_copy(
+        self,
+        record: &Record,
+        since: Option<&str>,
+    ) -> Result<Vec<Key>, Failure> {
+        let Both { source, target } = self.sides;
+        let copies = list(target, &self.kinds.target, record).await?;
+        let mark = CopyMark::from_record(record);
+        let mut without = Vec::new();
+        for cluster in self.originals(record).await? {
+            let key = cluster.key();
+            let copy = copies.iter().find(|copy| copy.key() == key && mark.is_on(&key, &copy.meta));
+            let is_written = |copy: &Object| {
+                since.is_none_or(|since| copy.meta.written_by_others(since, Some(&cluster.meta)))
+            };
+            let runs = match copy.filter(|copy| !copy.meta.deleting() && is_written(copy)) {
+                Some(copy) if !is_paused(target, copy)? => {
+                    let (there, here) = tokio::try_join!(
+                        read_identity(source, &self.kinds.source, &cluster),
+                        read_identity(target, &self.kinds.target, copy)
+                    )?;
+                    there.is_same(&here)
+                }
+                _ => false,
+            };
+            if !runs {
+                without.push(key);
+            }
+        }
+        Ok(without)
     }
 
     /// The source's Clusters that nothing pauses, and whose copies run: certainly of the same workload cluster.

@@ -129,6 +129,7 @@ impl EndedBetween<'_> {
             release_digest: None,
             release_uids: None,
             release_chunks: 0,
+            source_went_back: false,
             handover: None,
         };
         let sides = Both::new(self.sides.source.clone(), target);

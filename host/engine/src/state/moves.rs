@@ -198,7 +198,7 @@ pub(crate) fn in_the_way(other: &Record, scope: &Scope) -> Failure {
 
 /// Once a move is committed, the target's record says how far it is, and nothing else: it may lie in a cluster of somebody who would
 /// have it be about other objects, or begin again.
-fn of_committed(source: &Record, target: &Record) -> Record {
+pub(crate) fn of_committed(source: &Record, target: &Record) -> Record {
     Record {
         phase: target.phase.max(Phase::Committed),
         release_chunks: target.release_chunks,

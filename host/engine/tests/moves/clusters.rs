@@ -305,8 +305,9 @@ async fn clusters_that_the_target_runs_are_refused_once_each() {
     assert!(twice.others.contains(&key(CLUSTERS, "Machine", "m1")), "{twice:?}");
     assert!(twice.message.contains("an import of files from") && twice.message.contains(&id), "{twice:?}");
     assert!(twice.message.ends_with("it may be managed twice"), "{twice:?}");
-    assert_eq!(twice.remedies.last(), Some(&Remedy::MapNamespace { namespace: "ns".into() }));
     for refusal in refusals(&stop) {
+        let maps = |remedy: &Remedy| matches!(remedy, Remedy::MapNamespace { .. });
+        assert!(!refusal.remedies.iter().any(maps), "the target would run it twice: {refusal:?}");
         assert!(!format!("{:?}", refusal.remedies).contains("delete"), "{refusal:?}");
     }
 }

@@ -69,6 +69,8 @@ mod modelled;
 #[cfg(test)]
 mod namespaces;
 #[cfg(test)]
+mod outdated;
+#[cfg(test)]
 mod parts;
 #[cfg(test)]
 mod plugins;

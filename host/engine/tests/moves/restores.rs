@@ -110,7 +110,7 @@ fn verdict(status: Option<&MoveStatus>) -> Verdict {
     let Some(status) = status else { return Verdict::Fits };
     match &status.one_sided {
         Some(OneSidedMove::SourceWentBack { .. }) => Verdict::WentBack,
-        Some(OneSidedMove::LastCopyInSource) => Verdict::LastInSource,
+        Some(OneSidedMove::LastCopyInSource | OneSidedMove::PartTakenOver { .. }) => Verdict::LastInSource,
         Some(OneSidedMove::LastCopyInTarget) => Verdict::LastInTarget,
         Some(_) => Verdict::TakenOver,
         None if status.orphaned => Verdict::RolledBack,

@@ -511,6 +511,7 @@ fn each_one_sided_move_says_which_copies_to_keep() {
     "#]].assert_eq(&said(OneSidedMove::SourceWentBack { proof, awake }));
     expect![[r#"
         error: the target says that move 1234 ended at noon: the target has taken over, and what the source has is out of date; keep its Clusters paused
+        fix:   no command deletes what the source has: without the move's list of what was copied, nothing shows that the target has it in the same state. Keep the source, paused; only if each of its Clusters runs in the target, switch off what the source's management cluster runs on
         state: the source is the truth
         next:  pivot-host status
     "#]]
