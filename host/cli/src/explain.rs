@@ -137,10 +137,12 @@ fn explanation(risk: Risk) -> Explanation {
             "Ask the cluster that may have imported it: name it as the target of `handover cancel`.",
         ),
         Risk::WorldChanged => (
-            "The target of a committed move went back to an earlier state. Or a copy lost the annotation that unpauses it.",
-            "The target may have run before it lost the move. Machines that it created or deleted are unknown to the source, whose \
-             controllers may create or delete others. If another management cluster still runs these Clusters, two control them.",
-            "Restore the target from a backup that was made after the commit, and resume.",
+            "One side of a move went back to an earlier state. Or a copy lost the annotation that unpauses it.",
+            "If the target went back, it may have run before. Machines that it created or deleted are unknown to the source, whose \
+             controllers may create or delete others. If another management cluster still runs these Clusters, two control them. If the \
+             source went back, `resume` pauses it, then deletes from it; machines that its controllers created or deleted since are unknown to \
+             the target.",
+            "Restore the side that went back from a later backup, and resume.",
         ),
         Risk::LeaseBroken => (
             "Another run holds the lease of the move.",

@@ -58,6 +58,8 @@ const RESUME: &[&str] = &["resume"];
 const FINISH: &[&str] = &["handover", "finish"];
 /// For a handover that was imported nowhere.
 const CANCEL: &[&str] = &["handover", "cancel", "--accept", "maybe-imported"];
+/// Deletes from a source that went back.
+const DELETE: &[&str] = &["resume", "--accept", "world-changed"];
 
 impl Commands {
     /// `again` is what the user typed after the program's name.
@@ -135,6 +137,7 @@ impl Commands {
             (Next::ResumeWithoutSource, _) => &["resume", "--without-source"],
             (Next::FinishHandover, _) => FINISH,
             (Next::CancelHandover, _) => CANCEL,
+            (Next::DeleteFromSource, _) => DELETE,
             (Next::Rollback, Some(Side::Target)) if self.not_imported => CANCEL,
             (Next::Rollback, Some(Side::Target)) | (Next::RollbackWithoutTarget, _) => {
                 &["rollback", "--without-target"]
@@ -147,6 +150,7 @@ impl Commands {
             // The source has the workload cluster's kubeconfig.
             (Next::ResumeWithoutSource, target) => target == Some(false) && self.workload.is_none(),
             (Next::FinishHandover, target) => target == Some(false) && !self.from_files,
+            (Next::DeleteFromSource, target) => target == Some(false) && self.gone != Some(Side::Source),
             _ if words == CANCEL => !self.from_files,
             (_, target) => target.is_some() || words.contains(&"--without-target"),
         };
@@ -242,7 +246,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::args::{self, Task};
 
-    const ALL: [Next; 7] = [
+    const ALL: [Next; 8] = [
         Next::Status,
         Next::Resume,
         Next::Rollback,
@@ -250,6 +254,7 @@ pub(crate) mod tests {
         Next::RollbackWithoutTarget,
         Next::FinishHandover,
         Next::CancelHandover,
+        Next::DeleteFromSource,
     ];
 
     const OF_ONE: About<'_> = About { move_id: Some("1234"), committed: false };
@@ -264,6 +269,7 @@ pub(crate) mod tests {
             Next::RollbackWithoutTarget => 4,
             Next::FinishHandover => 5,
             Next::CancelHandover => 6,
+            Next::DeleteFromSource => 7,
         }
     }
 
@@ -443,6 +449,9 @@ pub(crate) mod tests {
                         (Task::Rollback(_), Next::CancelHandover) => {
                             after.options(None).accept.contains(Risk::MaybeImported)
                         }
+                        (Task::Resume(_), Next::DeleteFromSource) => {
+                            after.options(None).accept.contains(Risk::WorldChanged)
+                        }
                         (Task::Move(_) | Task::Plan(_), Next::Resume) => commands.no_records || same,
                         _ => false,
                     };
@@ -461,7 +470,11 @@ pub(crate) mod tests {
                             };
                             words.into_iter().skip_while(|word| word != "--accept").collect::<Vec<_>>()
                         };
-                        assert_eq!(accepted(&after), accepted(&before), "{line}");
+                        let mut expected = accepted(&before);
+                        if next == Next::DeleteFromSource {
+                            expected.extend(["--accept".to_owned(), "world-changed".to_owned()]);
+                        }
+                        assert_eq!(accepted(&after), expected, "{line}");
                         assert_eq!(here.which.as_deref(), move_id, "{line}");
                     }
                 }
@@ -473,18 +486,27 @@ pub(crate) mod tests {
     #[test]
     fn commands_that_would_lack_a_flag_are_not_offered() {
         let lines = |run: &[&str]| ALL.map(|next| commands(run).0.line(next, About::default()).is_some());
-        // status, resume, rollback; … without source, … without target; … imported, … not imported
-        assert_eq!(lines(&["status", "--kubeconfig", "a"]), [true, false, false, false, true, false, true]);
-        assert_eq!(lines(&["plan", "--to-directory", "d"]), [true, true, true, false, true, false, true]);
-        assert_eq!(lines(&["plan", "--to-kubeconfig", "b"]), [true; 7]);
-        assert_eq!(lines(&["rollback", "--without-target"]), [true, false, true, false, true, false, true]);
+        // status, resume, rollback; … without source, … without target; … imported, … not imported; delete from the source
+        assert_eq!(
+            lines(&["status", "--kubeconfig", "a"]),
+            [true, false, false, false, true, false, true, false]
+        );
+        assert_eq!(
+            lines(&["plan", "--to-directory", "d"]),
+            [true, true, true, false, true, false, true, false]
+        );
+        assert_eq!(lines(&["plan", "--to-kubeconfig", "b"]), [true; 8]);
+        assert_eq!(
+            lines(&["rollback", "--without-target"]),
+            [true, false, true, false, true, false, true, false]
+        );
         assert_eq!(
             lines(&["handover", "cancel", "--accept", "maybe-imported"]),
-            [true, false, true, false, true, false, true]
+            [true, false, true, false, true, false, true, false]
         );
-        let from_files = [false, true, false, false, false, false, false];
+        let from_files = [false, true, false, false, false, false, false, false];
         assert_eq!(lines(&["plan", "--from-directory", "d"]), from_files);
-        let workload = [true, true, true, false, true, true, true];
+        let workload = [true, true, true, false, true, true, true, true];
         assert_eq!(lines(&["plan", "--to-workload", "c"]), workload);
     }
 

@@ -255,6 +255,7 @@ impl Attempt<'_> {
                 self.let_go().await
             }
             Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,
+            Act::Refuse { move_id, one_sided } => Err(Stop::one_sided(move_id, one_sided).into()),
             Act::LetGo => self.let_go().await,
         }
     }
@@ -305,6 +306,7 @@ impl Attempt<'_> {
         match act(self.pivot.deleted(), found(&status, &self.pivot.operator())) {
             Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,
             Act::LetGo => self.let_go().await,
+            Act::Refuse { move_id, one_sided } => Err(Stop::one_sided(move_id, one_sided).into()),
             Act::Move { .. } if still_building => Err(Trouble::Unbuilt(why)),
             Act::Move { .. } | Act::RollBack { .. } => {
                 Err(Trouble::Ends(EndsError::Wrong(format!("the target is not known: {why}"))))

@@ -2,7 +2,7 @@
 
 use pivot_core::Uid;
 use pivot_core::record::{Phase, is_move_of};
-use pivot_engine::Status;
+use pivot_engine::{OneSidedMove, Status};
 
 /// The move of a Pivot, as the records know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(crate) enum Found {
     },
     /// It has ended.
     Ended { move_id: String, moved: usize, kept: usize },
+    /// One side went back to an earlier state, or lost it.
+    WentBack { move_id: String, one_sided: OneSidedMove, has_ended: bool },
 }
 
 /// What to do.
@@ -28,6 +30,8 @@ pub(crate) enum Act {
     RollBack { move_id: String },
     /// Say that it has ended.
     Report { move_id: String, moved: usize, kept: usize },
+    /// Do nothing but tell: people have to find out which side is right.
+    Refuse { move_id: String, one_sided: OneSidedMove },
     /// Let the Pivot go: nothing of it is under way.
     LetGo,
 }
@@ -35,6 +39,13 @@ pub(crate) enum Act {
 /// The move whose record names this operator.
 pub(crate) fn found(status: &Status, operator: &str) -> Found {
     if let Some(one) = status.moves.iter().find(|one| one.record.started_by == operator) {
+        if let Some(one_sided) = one.one_sided.clone() {
+            return Found::WentBack {
+                move_id: one.record.move_id.clone(),
+                one_sided,
+                has_ended: one.has_ended,
+            };
+        }
         return Found::UnderWay { move_id: one.record.move_id.clone(), phase: one.record.phase };
     }
     match status.finished.iter().find(|one| one.started_by == operator) {
@@ -56,6 +67,9 @@ pub(crate) fn act(deleted: bool, found: Found) -> Act {
         (false, Found::Nothing) => Act::Move { recorded: None },
         (true, Found::UnderWay { move_id, phase }) if !phase.committed() => Act::RollBack { move_id },
         (_, Found::UnderWay { phase, .. }) => Act::Move { recorded: Some(phase) },
+        // The move has ended, and what came back in the source is paused.
+        (true, Found::WentBack { one_sided: OneSidedMove::TakenOver(_), has_ended: true, .. }) => Act::LetGo,
+        (_, Found::WentBack { move_id, one_sided, .. }) => Act::Refuse { move_id, one_sided },
         (false, Found::Ended { move_id, moved, kept }) => Act::Report { move_id, moved, kept },
         (true, Found::Nothing | Found::Ended { .. }) => Act::LetGo,
     }
@@ -77,5 +91,14 @@ mod tests {
         assert_eq!(act(false, ended), Act::Report { move_id: "m".into(), moved: 3, kept: 1 });
         assert_eq!(act(false, Found::Nothing), Act::Move { recorded: None });
         assert_eq!(act(false, under_way(Phase::Copied)), resumed(Phase::Copied));
+        for (deleted, one_sided, has_ended) in [
+            (false, OneSidedMove::TakenOver("it runs".into()), true),
+            (true, OneSidedMove::TakenOver("it runs".into()), false),
+            (true, OneSidedMove::LastCopyInSource, false),
+        ] {
+            let move_id = || "m".to_owned();
+            let found = Found::WentBack { move_id: move_id(), one_sided: one_sided.clone(), has_ended };
+            assert_eq!(act(deleted, found), Act::Refuse { move_id: move_id(), one_sided });
+        }
     }
 }

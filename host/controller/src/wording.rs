@@ -1,8 +1,9 @@
 //! Words of the engine as a Pivot shows them: in one line, and with the options of a Pivot for the flags of a terminal.
 
+use pivot_core::risk::Risk;
 use serde_json::Value;
 
-use crate::resource::MoveOptions;
+use crate::resource::{MoveOptions, RISKS};
 
 /// Writes why a move stopped, and what state that leaves both sides in, in one line: columns of kubectl and Events end at the first
 /// line break.
@@ -47,10 +48,15 @@ fn name_options(text: &str) -> String {
         let end = flag.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(flag.len());
         let (flag, after) = flag.split_at(end);
         let name = camel_case(flag);
+        // Risks that only a command can accept.
+        if flag == "accept" && words.peek().is_some_and(|value| !is_risk_of_pivots(trim_end(value))) {
+            named.push(word.to_owned());
+            continue;
+        }
         named.push(match options.get(&name) {
             Some(Value::Array(_)) if after.is_empty() && words.peek().is_some() => {
                 let value = words.next().unwrap_or_default();
-                let bare = value.trim_end_matches([',', ';', ':', '.', ')', '`']);
+                let bare = trim_end(value);
                 let entry = if flag == "accept" { risk_entry(bare) } else { bare.to_owned() };
                 format!("{before}options.{name}: [{entry}]{}", value.get(bare.len()..).unwrap_or_default())
             }
@@ -59,6 +65,18 @@ fn name_options(text: &str) -> String {
         });
     }
     named.join(" ")
+}
+
+/// Returns a word without the punctuation after it.
+fn trim_end(word: &str) -> &str {
+    word.trim_end_matches([',', ';', ':', '.', ')', '`'])
+}
+
+/// Returns true if a Pivot can accept the risk with this code, or if it is no code of a risk.
+fn is_risk_of_pivots(value: &str) -> bool {
+    let code = value.split_once('=').map_or(value, |(code, _)| code);
+    let named = |risk: &Risk| risk.code() == code;
+    RISKS.iter().any(named) || !Risk::ALL.iter().any(named)
 }
 
 /// Writes `CODE` or `CODE=KIND` as an entry of a list.
@@ -114,6 +132,7 @@ mod tests {
                 "move it paused: options.accept: [{code: already-paused}], or don't",
             ),
             ("(--exclude), `--also-copy Secret`", "(options.exclude), `options.alsoCopy: [Secret]`"),
+            ("resume with --accept world-changed, which", "resume with --accept world-changed, which"),
             // A Pivot has no option for it.
             ("add --cluster a/b -- or --exclude", "add --cluster a/b -- or options.exclude"),
         ] {

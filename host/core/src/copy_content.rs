@@ -1,14 +1,16 @@
-//! What of a copy must still be as the move wrote it when the move is committed.
+//! The content of a copy that must still be as the move wrote it when the move is committed.
 //!
 //! Until then copies wait, paused. Controllers of the target look at them and write what they write to paused objects. Anything else
 //! is a change by somebody who doesn't know that the source decides: the copy is brought back, so that what is committed is what the
-//! source has.
+//! source has. Annotations and finalizers may be added, and nothing else; those that were sent have to stay as they are.
+
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::kind::GroupKind;
-use crate::names::PAUSED;
+use crate::names::{self, PAUSED};
 use crate::release::{content, hex};
 
 /// A field that a controller writes although the object is paused.
@@ -25,25 +27,66 @@ const WRITTEN_WHILE_PAUSED: [Written; 1] = [
     Written { group: "infrastructure.cluster.x-k8s.io", kind: "Metal3Machine", field: "failureDomain" },
 ];
 
-/// The digest of what nobody else may change. Without it: status, finalizers, and annotations other than the pause, which controllers
-/// write to paused objects, and what the server sets.
-pub fn digest(kind: &GroupKind, value: &Value) -> String {
-    let mut value = content(value, false);
-    if let Some(annotations) = value.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
-        annotations.retain(|name, _| name == PAUSED);
+/// Annotations that controllers change or remove on paused objects, each with the place in its provider's source.
+const NOTED_WHILE_PAUSED: [&str; 3] = [
+    // Cluster API Provider Azure, azure/services/aso/aso.go:385-418: removes it once it has paused what the object stands for.
+    names::BLOCK_MOVE,
+    // There, too: "skip" on resources of the Azure Service Operator, and where it remembers the value of before.
+    "serviceoperator.azure.com/reconcile-policy",
+    "sigs.k8s.io/cluster-api-provider-azure-pre-pause-reconcile-policy",
+];
+
+/// The content of a copy as it was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CopyContent {
+    digest: String,
+    /// The names of the annotations that were sent.
+    annotations: BTreeSet<String>,
+    /// The finalizers that were sent.
+    finalizers: BTreeSet<String>,
+}
+
+impl CopyContent {
+    /// The content of a copy: `sent` is the body of the request, and `answer` the object that the server made of it.
+    pub fn new(kind: &GroupKind, sent: &Value, answer: &Value) -> Self {
+        let annotations: BTreeSet<String> = annotations(sent).map(|(name, _)| name.clone()).collect();
+        let digest = digest(kind, answer, &annotations);
+        Self { digest, annotations, finalizers: finalizers(sent).map(str::to_owned).collect() }
     }
-    if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
+
+    /// Returns true if a copy has this content still.
+    pub fn is_kept(&self, kind: &GroupKind, now: &Value) -> bool {
+        let finalizers: BTreeSet<&str> = finalizers(now).collect();
+        self.finalizers.iter().all(|name| finalizers.contains(&**name))
+            && digest(kind, now, &self.annotations) == self.digest
+    }
+}
+
+fn annotations(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten()
+}
+
+fn finalizers(value: &Value) -> impl Iterator<Item = &str> {
+    let finalizers = value.pointer("/metadata/finalizers").and_then(Value::as_array);
+    finalizers.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The digest of the content that nobody else may change. Without it: status, finalizers, what the server sets, and annotations other
+/// than the pause and those that were sent.
+fn digest(kind: &GroupKind, value: &Value, sent: &BTreeSet<String>) -> String {
+    let counts = |name: &str| name == PAUSED || sent.contains(name) && !NOTED_WHILE_PAUSED.contains(&name);
+    let kept: Vec<(&String, &Value)> = annotations(value).filter(|(name, _)| counts(name)).collect();
+    let mut rest = content(value, false);
+    if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("annotations");
+    }
+    if let Some(spec) = rest.get_mut("spec").and_then(Value::as_object_mut) {
         for written in WRITTEN_WHILE_PAUSED.iter().filter(|written| kind.is(written.group, written.kind)) {
             spec.remove(written.field);
         }
     }
-    if value.pointer("/metadata/annotations").and_then(Value::as_object).is_some_and(|left| left.is_empty())
-        && let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut)
-    {
-        metadata.remove("annotations");
-    }
     // Maps are sorted, so equal contents have equal text.
-    hex(&Sha256::digest(value.to_string()))
+    hex(&Sha256::digest(format!("{rest}\n{kept:?}")))
 }
 
 #[cfg(test)]
@@ -52,33 +95,39 @@ mod tests {
 
     use super::*;
 
+    const HOLD: &str = "baremetalhost.metal3.io/paused";
+
     fn machine() -> Value {
         json!({
-            "metadata": {"name": "m", "labels": {"a": "b"}, "resourceVersion": "1"},
+            "metadata": {
+                "name": "m", "labels": {"a": "b"}, "resourceVersion": "1", "finalizers": ["provider"],
+                "annotations": {HOLD: "x", names::UNDO: "{}", names::BLOCK_MOVE: ""},
+            },
             "spec": {"image": "x"},
             "status": {},
         })
     }
 
-    fn same(kind: &str, change: Value) -> bool {
+    fn is_kept(kind: &str, change: Value) -> bool {
         let kind = GroupKind::new("infrastructure.cluster.x-k8s.io", kind);
         let mut changed = machine();
         crate::merge::apply(&mut changed, &change);
-        digest(&kind, &machine()) == digest(&kind, &changed)
+        CopyContent::new(&kind, &machine(), &machine()).is_kept(&kind, &changed)
     }
 
     #[test]
     fn controllers_may_write_what_they_write_to_paused_objects() {
         for change in [
             json!({"status": {"conditions": [{"type": "Paused"}]}}),
-            json!({"metadata": {"resourceVersion": "2", "finalizers": ["theirs"]}}),
-            json!({"metadata": {"annotations": {"clusterctl.cluster.x-k8s.io/block-move": ""}}}),
+            json!({"metadata": {"resourceVersion": "2", "finalizers": ["theirs", "provider"]}}),
+            json!({"metadata": {"annotations": {"serviceoperator.azure.com/reconcile-policy": "skip"}}}),
+            json!({"metadata": {"annotations": {names::BLOCK_MOVE: null}}}),
         ] {
-            assert!(same("LabMachine", change.clone()), "{change}");
+            assert!(is_kept("LabMachine", change.clone()), "{change}");
         }
         let domain = json!({"spec": {"failureDomain": "z"}});
-        assert!(same("Metal3Machine", domain.clone()));
-        assert!(!same("LabMachine", domain));
+        assert!(is_kept("Metal3Machine", domain.clone()));
+        assert!(!is_kept("LabMachine", domain));
     }
 
     #[test]
@@ -87,10 +136,25 @@ mod tests {
             json!({"spec": {"image": "y"}}),
             json!({"metadata": {"labels": {"a": null}}}),
             json!({"metadata": {"annotations": {PAUSED: "true"}}}),
+            json!({"metadata": {"annotations": {HOLD: null}}}),
+            json!({"metadata": {"annotations": {HOLD: "y"}}}),
+            json!({"metadata": {"annotations": {names::UNDO: null}}}),
+            json!({"metadata": {"annotations": null}}),
+            json!({"metadata": {"finalizers": ["theirs"]}}),
             json!({"metadata": {"ownerReferences": [{"uid": "u"}]}}),
             json!({"data": {"k": "v"}}),
         ] {
-            assert!(!same("Metal3Machine", change.clone()), "{change}");
+            assert!(!is_kept("Metal3Machine", change.clone()), "{change}");
         }
+    }
+
+    /// A webhook adds what no controller may be kept from changing.
+    #[test]
+    fn annotations_of_webhooks_may_change() {
+        let kind = GroupKind::new("infrastructure.cluster.x-k8s.io", "LabMachine");
+        let (mut answer, mut now) = (machine(), machine());
+        answer["metadata"]["annotations"]["theirs"] = json!("1");
+        now["metadata"]["annotations"]["theirs"] = json!("2");
+        assert!(CopyContent::new(&kind, &machine(), &answer).is_kept(&kind, &now));
     }
 }

@@ -53,6 +53,12 @@ impl CopyMark {
     }
 }
 
+/// The UID of the object that an object says it is a copy of. Only a proof shows that it is one.
+pub fn original_of(meta: &Meta) -> Option<Uid> {
+    let (uid, _) = meta.annotations.get(COPY_OF)?.split_once(' ')?;
+    Some(Uid(uid.to_owned()))
+}
+
 /// Returns true if an object has a proof that was made with a key.
 fn proves(secret: &str, key: &Key, meta: &Meta) -> bool {
     let named = meta.annotations.get(COPY_OF).and_then(|value| value.split_once(' '));

@@ -56,6 +56,7 @@ pub mod merge;
 pub mod names;
 pub mod network;
 pub mod object;
+pub mod outside_secrets;
 pub mod part;
 pub mod pause;
 pub mod plan;

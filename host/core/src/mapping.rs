@@ -16,6 +16,8 @@ use crate::{GroupKind, Key, Kind, Meta, Object};
 pub(crate) mod check;
 mod references;
 
+pub(crate) use references::names_credentials;
+
 /// The names of the target's namespaces, by the source's. No two have the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]

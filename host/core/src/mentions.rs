@@ -65,31 +65,32 @@ type ByName<'a> = BTreeMap<(Option<&'a str>, &'a str), Vec<(usize, &'a Key)>>;
 fn named_by(object: &Object, by_name: &ByName<'_>) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     // One that can't be read is refused, or stays, by what other modules say of it.
-    let Ok(mut body) = object.value() else { return found };
-    if let Some(body) = body.as_object_mut() {
-        body.remove("metadata");
-        body.remove("status");
-    }
+    let Ok(body) = object.value() else { return found };
     let namespace = object.meta.namespace.as_deref().filter(|_| object.kind.namespaced);
-    let nowhere = Map::new();
-    let mut queue = vec![(&body, &nowhere)];
+    visit_texts(&body, |text, around| {
+        let written = || around.get("namespace").and_then(Value::as_str);
+        let there = namespace.or_else(written).map(Some);
+        let places = std::iter::once(None).chain(there);
+        let fits = places.filter_map(|place| by_name.get(&(place, text))).flatten();
+        found.extend(fits.filter(|(_, key)| is_meant(key, around, namespace)).map(|(index, _)| *index));
+    });
+    found
+}
+
+/// Visits each text of a body, except for metadata and status, with the fields beside it.
+pub(crate) fn visit_texts(body: &Value, mut visit: impl FnMut(&str, &Map<String, Value>)) {
+    let Some(fields) = body.as_object() else { return };
+    let counts = |name: &str| !["metadata", "status"].contains(&name);
+    let mut queue: Vec<(&Value, &Map<String, Value>)> =
+        fields.iter().filter(|(name, _)| counts(name)).map(|(_, value)| (value, fields)).collect();
     while let Some((value, around)) = queue.pop() {
         match value {
             Value::Object(map) => queue.extend(map.values().map(|value| (value, map))),
             Value::Array(list) => queue.extend(list.iter().map(|value| (value, around))),
-            Value::String(text) => {
-                let written = || around.get("namespace").and_then(Value::as_str);
-                let there = namespace.or_else(written).map(Some);
-                let places = std::iter::once(None).chain(there);
-                let fits = places.filter_map(|place| by_name.get(&(place, text.as_str()))).flatten();
-                found.extend(
-                    fits.filter(|(_, key)| is_meant(key, around, namespace)).map(|(index, _)| *index),
-                );
-            }
+            Value::String(text) => visit(text, around),
             _ => {}
         }
     }
-    found
 }
 
 /// Whether an object is meant where its name is written, beside these fields, by an object of a namespace.

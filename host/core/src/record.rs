@@ -174,6 +174,10 @@ pub struct Record {
     pub release_uids: Option<UidSet>,
     /// In how many chunks the release list is stored beside the record.
     pub release_chunks: usize,
+    /// Whether the source went back to before the commit, and was committed again by the target's list: its objects may have other
+    /// versions than the list says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub source_went_back: bool,
     /// That the source is handed over in files: it stays paused until they are imported elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,

@@ -347,6 +347,7 @@ pub fn content(value: &Value, with_status: bool) -> Value {
             a.remove(names::DELETE_FOR_MOVE);
             // It is missing if someone unpaused the object and paused it again by hand, as the remedies suggest.
             a.remove(names::UNDO);
+            a.remove(names::OUT_OF_DATE);
             a.is_empty()
         });
         if emptied {

@@ -145,8 +145,17 @@ pub enum Remedy {
     RecoverSource,
     /// Pause the Clusters of a source that went back, which run on both sides.
     PauseSource,
+    /// Find out what became of copies that don't run, and restore neither side from a backup.
+    ExplainMissingCopies,
+    /// Keep a source that is out of date, paused. If each of its Clusters runs in the target, its management cluster can be switched off.
+    SwitchOffSource,
     /// If a copy only lost its undo annotation, and each Cluster was compared: roll back.
     RollBackLostUndo,
+    /// Let a Cluster be unpaused whose undo annotation is gone.
+    NameClusterToUnpause {
+        /// The Cluster.
+        cluster: Key,
+    },
     /// Compare a Cluster's machines, then let it be unpaused.
     NameComparedCluster {
         /// The first of those that stay paused.

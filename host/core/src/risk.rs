@@ -190,7 +190,7 @@ impl Risk {
                 Kinds::None,
                 Extent::Run,
                 &[Resume, Rollback],
-                "the source counts again after its target lost the move, which may have changed machines before that",
+                "one side of the move went back to an earlier state, and what it did with machines since is unknown",
             ),
             Self::LeaseBroken => Row(
                 "lease-broken",

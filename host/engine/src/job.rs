@@ -59,7 +59,8 @@ impl Job {
         }
     }
 
-    /// Returns true if the user named a Cluster that may be unpaused in a recovered move, by its key in the source.
+    /// Returns true if the user named a Cluster that may be unpaused, although the move was recovered, or although the annotation that
+    /// undoes its pause is gone. Takes its key in the source.
     pub(crate) fn is_named_to_unpause(&self, cluster: &Key) -> bool {
         let namespace = cluster.namespace.as_deref().unwrap_or_default();
         self.options.unpause.contains(&ClusterName::new(namespace, &cluster.name))

@@ -1,12 +1,14 @@
 //! What would be lost if the source were deleted: objects of which no move made a copy in the target.
 //!
-//! Reads metadata only, and only if no move is under way: while one is, neither side should be deleted.
+//! Reads metadata, and the copies that may name credentials elsewhere, and only if no move is under way: while one is, neither side should
+//! be deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pivot_core::soft::is_cluster;
-use pivot_core::{Both, GroupKind, Key, Kind, Meta, Uid, names};
+use pivot_core::{Both, GroupKind, Key, Kind, Meta, Uid, names, outside_secrets};
+use pivot_places::PlaceError;
 use serde::Serialize;
 
 use crate::outcome::failure::Failure;
@@ -29,7 +31,8 @@ pub struct Leftover {
     pub on_both: usize,
     /// Secrets in providers' namespaces that the target doesn't have: credentials, mostly.
     pub provider_secrets: Vec<Key>,
-    /// Secrets and ConfigMaps that the target doesn't have, in namespaces that moves copied from: what moved may name them.
+    /// Secrets and ConfigMaps that the target doesn't have, in namespaces that moves copied from, where what moved may name them, and in
+    /// others if it does.
     pub beside_moved: Vec<Key>,
     /// Kinds that the user can't list on one of the sides.
     pub unread: BTreeSet<GroupKind>,
@@ -61,6 +64,7 @@ pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
     };
     let uids: BTreeSet<Uid> =
         there.iter().filter(|(key, _)| !is_settings(key)).map(|(_, meta)| meta.uid.clone()).collect();
+    let mut elsewhere = BTreeSet::new();
     for (key, meta) in there {
         let of_theirs = !is_settings(&key)
             || meta.owner_references.iter().any(|owner| uids.contains(&owner.uid))
@@ -81,13 +85,44 @@ pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
             left.provider_secrets.push(key);
         } else if key.namespace.as_ref().is_some_and(|name| moved_from.contains(name)) {
             left.beside_moved.push(key);
+        } else {
+            elsewhere.insert(key);
         }
     }
+    let named = find_named(opened, &here, &elsewhere, &mut left.unread).await?;
+    left.beside_moved.extend(named);
     left.may_be_deleted = left.only_here.is_empty()
         && left.provider_secrets.is_empty()
         && left.beside_moved.is_empty()
         && left.unread.is_empty();
     Ok(Some(left))
+}
+
+/// Finds those of the given Secrets and ConfigMaps that copies in the target name.
+async fn find_named(
+    opened: &Opened,
+    here: &BTreeMap<Key, Meta>,
+    wanted: &BTreeSet<Key>,
+    unread: &mut BTreeSet<GroupKind>,
+) -> Result<BTreeSet<Key>, Failure> {
+    let target = &opened.sides.target;
+    let mut named = BTreeSet::new();
+    let copied: BTreeSet<&GroupKind> =
+        here.iter().filter(|(_, meta)| is_copy(meta)).map(|(key, _)| &key.group_kind).collect();
+    let kinds = copied.into_iter().filter_map(|kind| opened.kinds.of(target.side).get(kind));
+    for kind in kinds.filter(|kind| !wanted.is_empty() && outside_secrets::may_name(kind)) {
+        match target.list(kind, None).await {
+            Ok(listing) => {
+                let copies = listing.objects.iter().filter(|object| is_copy(&object.meta));
+                named.extend(copies.flat_map(|copy| outside_secrets::named_by(copy, wanted)).cloned());
+            }
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
+                unread.insert(kind.group_kind.clone());
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(named)
 }
 
 /// The namespaces that moves gave other names in the target, with these.

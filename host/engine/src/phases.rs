@@ -11,6 +11,7 @@ pub(crate) mod live;
 pub(crate) mod lost_record;
 pub(crate) mod namespaces;
 pub(crate) mod new_dependents;
+pub(crate) mod outdated_source;
 pub(crate) mod pausing;
 pub(crate) mod read_only_source;
 pub(crate) mod readings;

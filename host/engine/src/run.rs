@@ -22,12 +22,13 @@ use crate::discovery::{nothing, planning};
 use crate::events::Event;
 use crate::options::Options;
 use crate::outcome::failure::Failure;
+use crate::outcome::one_sided::OneSidedMove;
 use crate::outcome::report::{Report, Status};
 use crate::outcome::stop::Stop;
 use crate::outcome::stopping::{stopped, unknown, unread};
 use crate::phases::rollback::RolledBack;
 use crate::phases::sequence::{ActiveMove, Done};
-use crate::phases::{handover, readings, recovery};
+use crate::phases::{handover, outdated_source, readings, recovery};
 use crate::setup::Setup;
 use crate::snapshot::Snapshot;
 use crate::state::begin::{begin, new_id};
@@ -74,7 +75,8 @@ async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failu
         setup.watcher.event(Event::UnderWay { status: Box::new(under_way) });
     }
     // A move that was begun from other files is a different move, with different copies.
-    let found = moves.of_scope(&setup.options.scope).filter(|found| !found.other_files).cloned();
+    let found =
+        moves.of_scope(&setup.options.scope).filter(|found| !found.other_files && !found.has_ended).cloned();
     let id = new_id(&setup, &opened);
     let plugins = setup.loaded().await?;
     let active = begin(setup, &plugins, opened, found, id, None)?;
@@ -177,8 +179,8 @@ impl Command {
 
     /// The move that the command is about, if there is one.
     fn choose(self, setup: &Setup, moves: &Moves) -> Result<Option<FoundMove>, Failure> {
-        match self {
-            Self::Start => Ok(moves.of_scope(&setup.options.scope).cloned()),
+        let found = match self {
+            Self::Start => moves.of_scope(&setup.options.scope).cloned(),
             Self::Resume | Self::Rollback | Self::FinishAlone => {
                 let selected = moves.selected(setup.options.which.as_deref())?;
                 // Without this, a rollback could undo a move that the user didn't think of.
@@ -188,9 +190,27 @@ impl Command {
                         selected.described()
                     )));
                 }
-                Ok(Some(selected.clone()))
+                Some(selected.clone())
             }
+        };
+        // Nothing is done about a move that has ended, except that a user may pause what the source has again.
+        match &found {
+            Some(FoundMove { one_sided: Some(one_sided), has_ended: true, .. })
+                if !self.may_pause_source(&setup.options) =>
+            {
+                let move_id = found.as_ref().and_then(FoundMove::record).map(|record| record.move_id.clone());
+                Err(Failure::OneSidedMove {
+                    move_id: move_id.unwrap_or_default(),
+                    one_sided: one_sided.clone(),
+                })
+            }
+            _ => Ok(found),
         }
+    }
+
+    /// Returns true if the user asked for a pause of what a source that went back has.
+    fn may_pause_source(self, options: &Options) -> bool {
+        self == Self::Resume && options.accept.contains(Risk::WorldChanged)
     }
 
     /// Whether a command with this word about a handover, or without, can apply to the move that was found.
@@ -241,10 +261,15 @@ impl Command {
             }
             recovery::recover(active).await?;
         } else if let Some(one_sided) = active.one_sided.clone() {
-            if self == Self::Resume && active.job.options.accept.contains(Risk::WorldChanged) {
-                recovery::pause_source(active, &one_sided).await?;
+            let accepted = self.may_pause_source(&active.job.options);
+            if accepted {
+                outdated_source::pause_clusters(active, &one_sided).await?;
             }
-            return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
+            if !(accepted && matches!(one_sided, OneSidedMove::SourceOutOfDate(_))) {
+                return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
+            }
+            same_plugins(active, "name those: without them nothing shows what was copied")?;
+            outdated_source::commit_again(active).await?;
         }
         recovery::check_options(active).await?;
         if self == Self::Rollback {
@@ -377,7 +402,7 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
             };
             let left = match active.journal.is_written() {
                 // Its claims are where it was begun; one that is left here nobody would ever give up.
-                _ if command == Command::FinishAlone => MoveLeft::AsItWas,
+                _ if command == Command::FinishAlone || active.has_ended => MoveLeft::AsItWas,
                 true => MoveLeft::UnderWay,
                 false => MoveLeft::Nothing,
             };
@@ -423,7 +448,7 @@ async fn ready(
         }
     }
     if let Some(found) = &found {
-        recovery::report_since(found, &opened, &setup).await?;
+        recovery::report_since(found, &opened, &setup, locks.as_deref()).await?;
     }
     let begun = found.as_ref().and_then(FoundMove::record).map(|record| record.move_id.clone());
     let overlapping = moves.overlapping(&setup.options.scope, begun.as_ref().unwrap_or(&id));

@@ -2,6 +2,7 @@
 
 pub(crate) mod begin;
 pub(crate) mod cluster_copies;
+pub(crate) mod ended;
 pub(crate) mod expiry;
 pub(crate) mod journal;
 pub(crate) mod lease;

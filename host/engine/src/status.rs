@@ -146,10 +146,10 @@ fn move_status(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
     let (decides, record) = found.deciding()?;
     let (elsewhere, orphaned) = (found.elsewhere, found.orphaned);
     let asked = found.at.source.as_ref().map(|source| source.record.scope.clone());
-    let one_sided = found.one_sided.clone();
+    let (one_sided, has_ended, recovered) = (found.one_sided.clone(), found.has_ended, record.is_recovered());
     // Documents and events are read by more people than the records are.
     let record = Record { copy_key: None, earlier_copy_keys: Vec::new(), ..record.clone() };
-    Some(MoveStatus { decides, record, elsewhere, orphaned, asked, one_sided, missing })
+    Some(MoveStatus { decides, record, elsewhere, orphaned, asked, one_sided, has_ended, recovered, missing })
 }
 
 async fn read_leases(opened: &Opened) -> Result<Vec<LeaseStatus>, Failure> {

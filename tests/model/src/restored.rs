@@ -4,6 +4,8 @@
 //! one run, which may die between any two requests, and dies of a restore. A Cluster and an object that belongs to it represent
 //! everything. No user pauses or unpauses anything by hand, so that copies that ran still run, and summaries are left out. A user whom `status` tells that the source is out of date switches it off.
 //! A restore may itself lose an object, or make the Cluster run on both sides: what the program does afterwards is judged.
+//!
+//! Instead of a restore, an attacker may once replace one record by another, or remove it.
 
 use stateright::{Model, Property};
 
@@ -18,6 +20,8 @@ pub const ONCE: &str = "restored, 2: no Cluster runs on both sides unless a rest
 pub const LEFT_ALONE: &str = "restored, 14: a copy that ran is not replaced, and its source not unpaused";
 /// A move can end after a restore.
 pub const MOVED: &str = "restored: a move ends";
+/// A source that went back can be deleted from.
+pub const DELETED: &str = "restored: a source that went back is deleted from";
 /// A move can be rolled back after a restore.
 pub const ROLLED_BACK: &str = "restored: a move is rolled back";
 /// The verdicts that a restore must be able to bring about.
@@ -28,6 +32,10 @@ pub const SEEN: [(&str, Verdict); 5] = [
     ("restored: the source is out of date, and runs", Verdict::WentBack),
     ("restored: copies are left of a move that was rolled back", Verdict::RolledBack),
 ];
+
+/// The records that an attacker may write.
+const LIES: [Option<Phase>; 5] =
+    [None, Some(Phase::Copied), Some(Phase::Committed), Some(Phase::Live), Some(Phase::Released)];
 
 /// The rules, each of which can be broken.
 #[derive(Clone, Copy, Debug)]
@@ -119,6 +127,8 @@ pub enum Request {
     CommitTarget,
     /// The source's record is about to say Committed.
     CommitSource,
+    /// The record of a source that went back is about to say Committed again.
+    CommitAgain,
     /// The copy is about to be unpaused.
     Unpause,
     /// The copies are looked for once more.
@@ -164,6 +174,8 @@ pub struct Restorable {
     pub lost: Items,
     /// Whether the restore made the Cluster run on both sides.
     pub twice: bool,
+    /// Whether an attacker replaced a record.
+    pub lied: bool,
     /// Whether the copy of the Cluster has ever run.
     pub ran: bool,
     /// Whether the program has replaced a copy that ran, or unpaused its source.
@@ -181,6 +193,8 @@ pub enum Happening {
     Rollback,
     /// `resume --without-source`, if `status` offers it.
     MoveWithoutSource,
+    /// `resume --accept world-changed`, if the source went back: it is paused, or committed again if it is.
+    EndOutdated,
     /// The run's next request.
     Do(Request),
     /// The run dies.
@@ -191,6 +205,10 @@ pub enum Happening {
     BackUpTarget,
     /// The backup is put back.
     Restore,
+    /// An attacker replaces the source's record, or removes it.
+    LieInSource(Option<Phase>),
+    /// An attacker replaces the target's record, or removes it.
+    LieInTarget(Option<Phase>),
     /// A user switches off the source that is out of date.
     SwitchOff,
 }
@@ -210,6 +228,7 @@ impl Restorable {
         may_back_up: true,
         lost: Items::NONE,
         twice: false,
+        lied: false,
         ran: false,
         wronged: false,
         ended: Pair(false, false),
@@ -268,13 +287,32 @@ impl Restored {
         let copies = Item::BOTH.into_iter().any(|item| state.target.objects[item]);
         state.run = match (state.source.record, state.target.record) {
             (Some(phase), _) if phase < Phase::Committed => Request::EnterPaused,
-            (_, Some(Phase::Live)) => Request::Unpause,
+            (_, Some(phase)) if phase <= Phase::Live => Request::Unpause,
             (Some(_), Some(_)) => Request::Check,
             (None, Some(_)) => Request::CloseList,
             (_, None) if !state.source.objects[Item::Cluster] => Request::Idle,
             (_, None) if copies && self.0.refuses_existing_copies => Request::Idle,
             (_, None) => Request::EnterPaused,
         };
+    }
+
+    /// Returns true if the source is out of date, and the target has a list and each copy, and runs.
+    fn may_commit_again(&self, state: &Restorable) -> bool {
+        let whole =
+            Item::BOTH.into_iter().all(|item| state.target.objects[item] || !state.source.objects[item]);
+        let uncommitted = state.source.record.is_some_and(|phase| phase < Phase::Committed);
+        let proven = whole && state.target_runs() && state.target.list && state.target.record.is_some();
+        self.judge(state) == Verdict::TakenOver && uncommitted && proven
+    }
+
+    fn end_outdated(&self, state: &mut Restorable) {
+        if self.judge(state) == Verdict::WentBack {
+            if state.source.record.is_some() && state.target_runs() {
+                state.source.paused = true;
+            }
+        } else if self.may_commit_again(state) {
+            state.run = Request::CommitAgain;
+        }
     }
 
     fn roll_back(&self, state: &mut Restorable) {
@@ -317,6 +355,10 @@ impl Restored {
             R::CommitSource => {
                 source.record = Some(Phase::Committed);
                 R::Unpause
+            }
+            R::CommitAgain => {
+                source.record = Some(Phase::Committed);
+                R::Check
             }
             R::Unpause => {
                 if target.objects[Item::Cluster] {
@@ -391,6 +433,12 @@ fn restore(state: &mut Restorable) {
     state.twice = state.source_runs() && state.target_runs();
 }
 
+/// The run that was at work finds another record than its own, and ends.
+fn lie(state: &mut Restorable) {
+    (state.run, state.without_source) = (Request::Idle, false);
+    (state.may_back_up, state.lied) = (false, true);
+}
+
 impl Model for Restored {
     type State = Restorable;
     type Action = Happening;
@@ -405,7 +453,14 @@ impl Model for Restored {
                 happenings.extend([Happening::Move, Happening::Rollback]);
                 match self.judge(state) {
                     Verdict::LastInTarget => happenings.push(Happening::MoveWithoutSource),
-                    Verdict::TakenOver => happenings.push(Happening::SwitchOff),
+                    // No user switches off a source whose Cluster doesn't run in the target.
+                    Verdict::TakenOver => {
+                        happenings.push(Happening::EndOutdated);
+                        if state.target_runs() || !self.0.demands_running_copies {
+                            happenings.push(Happening::SwitchOff);
+                        }
+                    }
+                    Verdict::WentBack => happenings.push(Happening::EndOutdated),
                     _ => {}
                 }
             }
@@ -413,6 +468,8 @@ impl Model for Restored {
         }
         if state.may_back_up {
             happenings.extend([Happening::BackUpSource, Happening::BackUpTarget]);
+            happenings.extend(LIES.map(Happening::LieInSource));
+            happenings.extend(LIES.map(Happening::LieInTarget));
         }
         if state.backup.is_some() {
             happenings.push(Happening::Restore);
@@ -427,6 +484,7 @@ impl Model for Restored {
             Happening::MoveWithoutSource => {
                 (state.run, state.without_source) = (Request::Unpause, true);
             }
+            Happening::EndOutdated => self.end_outdated(&mut state),
             Happening::Do(_) => self.step(&mut state),
             Happening::Die => (state.run, state.without_source) = (Request::Idle, false),
             Happening::BackUpSource => {
@@ -436,6 +494,14 @@ impl Model for Restored {
                 (state.backup, state.may_back_up) = (Some(BackedUp::Target(state.target)), false);
             }
             Happening::Restore => restore(&mut state),
+            Happening::LieInSource(record) => {
+                state.source.record = record;
+                lie(&mut state);
+            }
+            Happening::LieInTarget(record) => {
+                state.target.record = record;
+                lie(&mut state);
+            }
             Happening::SwitchOff => state.source.objects = Items::NONE,
         }
         Some(state)
@@ -451,6 +517,9 @@ impl Model for Restored {
             }),
             Property::always(LEFT_ALONE, |_, state: &Restorable| !state.wronged),
             Property::sometimes(MOVED, |_, state: &Restorable| has_gone_back(state) && state.ended.0),
+            Property::sometimes(DELETED, |_, state: &Restorable| {
+                has_gone_back(state) && state.run == Request::CommitAgain
+            }),
             Property::sometimes(ROLLED_BACK, |_, state: &Restorable| has_gone_back(state) && state.ended.1),
         ];
         let shown: [fn(&Self, &Restorable) -> bool; SEEN.len()] =
@@ -461,7 +530,7 @@ impl Model for Restored {
 }
 
 fn has_gone_back(state: &Restorable) -> bool {
-    !state.may_back_up && state.backup.is_none()
+    !state.may_back_up && state.backup.is_none() && !state.lied
 }
 
 /// Returns true if a restore has brought a verdict about.

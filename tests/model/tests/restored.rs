@@ -1,7 +1,7 @@
 //! A side that is restored from a backup: with the rules kept no promise is broken, and each broken rule is found.
 
 use pivot_model::restored::{
-    KEPT, LEFT_ALONE, MOVED, ONCE, ROLLED_BACK, Restorable, RestoreRules, Restored, SEEN,
+    DELETED, KEPT, LEFT_ALONE, MOVED, ONCE, ROLLED_BACK, Restorable, RestoreRules, Restored, SEEN,
 };
 use stateright::{Checker, Model, Path};
 
@@ -28,7 +28,8 @@ fn describe(path: Path<Restorable, pivot_model::restored::Happening>) -> String 
 // proves: I14, T164, T165
 #[test]
 fn restores_at_any_step_cost_no_object() {
-    let mut possible: Vec<_> = SEEN.iter().map(|(name, _)| *name).chain([MOVED, ROLLED_BACK]).collect();
+    let mut possible: Vec<_> =
+        SEEN.iter().map(|(name, _)| *name).chain([MOVED, ROLLED_BACK, DELETED]).collect();
     possible.sort_unstable();
     assert_eq!(find(RestoreRules::KEPT), possible);
 }

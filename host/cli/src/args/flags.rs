@@ -605,7 +605,8 @@ pub(crate) struct Resume {
     /// After the point of no return: finish without the source, which can no longer be reached
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) without_source: bool,
-    /// With --accept world-changed: unpause this Cluster, whose machines you have compared; can be repeated
+    /// Unpause this Cluster: after --accept world-changed, once you have compared its machines, or if its annotation
+    /// pivot-host.io/undo is gone; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
     pub(crate) unpause: Vec<String>,
     #[command(flatten)]
@@ -629,7 +630,8 @@ pub(crate) struct Rollback {
     /// Remove what came from a directory that can no longer be read
     #[arg(long, conflicts_with_all = ["without_target", "accept"], help_heading = "Another run, other plugins")]
     pub(crate) without_source: bool,
-    /// With --accept world-changed: unpause this Cluster, whose machines you have compared; can be repeated
+    /// Unpause this Cluster: after --accept world-changed, once you have compared its machines, or if its annotation
+    /// pivot-host.io/undo is gone; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
     pub(crate) unpause: Vec<String>,
     #[command(flatten)]

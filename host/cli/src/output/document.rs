@@ -11,8 +11,8 @@ use pivot_core::remedy::Remedy;
 use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{
-    Awaited, Exit, Failure, Held, LeaseStatus, Leftover, MoveStatus, Report, Status, Stop, Summary, Verb,
-    WaitingCopies,
+    Awaited, Exit, Failure, Held, LeaseStatus, Leftover, MoveStatus, Report, Situation, Status, Stop,
+    Summary, Verb, WaitingCopies,
 };
 use serde::Serialize;
 
@@ -81,7 +81,7 @@ impl<'a> PlanDocument<'a> {
         let summary = Summary::from(plan);
         let Plan { steps, stays, refusals, notes, moving: _ } = plan;
         let refusals = refusals.iter().map(Refused::from).collect();
-        let moves = moves.iter().zip(next).map(MoveDocument::from).collect();
+        let moves = moves.iter().zip(next).map(|(one, next)| MoveDocument::new(one, None, next)).collect();
         let content = Self {
             source,
             target,
@@ -272,14 +272,40 @@ struct MoveDocument<'a> {
     /// The side of the move that was not given: no command can be offered that names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<Side>,
+    /// The state of both sides, in words.
+    state: String,
+    /// Verdict by the objects, if one side went back to an earlier state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<MoveVerdict>,
     next: &'a [String],
 }
 
-impl<'a> From<(&'a MoveStatus, &'a Vec<String>)> for MoveDocument<'a> {
-    fn from((one, next): (&'a MoveStatus, &'a Vec<String>)) -> Self {
-        let MoveStatus { decides, record, elsewhere, orphaned, missing, .. } = one;
-        let (decides, elsewhere, orphaned, missing) = (*decides, *elsewhere, *orphaned, *missing);
-        Self { decides, record, elsewhere, orphaned, missing, next }
+/// Verdict on a move of which one side went back.
+#[derive(Debug, Serialize)]
+struct MoveVerdict {
+    code: &'static str,
+    message: String,
+}
+
+impl<'a> MoveDocument<'a> {
+    /// `silent` is the side that doesn't answer, and `next` the commands that the user can run next.
+    fn new(one: &'a MoveStatus, silent: Option<Side>, next: &'a [String]) -> Self {
+        let MoveStatus { decides, record, elsewhere, orphaned, missing, one_sided, .. } = one;
+        let verdict = one_sided.as_ref().map(|one_sided| MoveVerdict {
+            code: one_sided.code(),
+            message: one_sided.describe(&record.move_id),
+        });
+        Self {
+            decides: *decides,
+            record,
+            elsewhere: *elsewhere,
+            orphaned: *orphaned,
+            missing: *missing,
+            // Whether the target is a directory makes no difference to it.
+            state: Situation::of_status(one, silent, false).state(),
+            verdict,
+            next,
+        }
     }
 }
 
@@ -290,14 +316,15 @@ impl<'a> StatusDocument<'a> {
         next: &'a [Vec<String>],
     ) -> Document<Self> {
         let Status { moves, leases, silent, missing, waiting_copies, finished, rolled_back, left } = status;
-        let moves = moves.iter().zip(next).map(MoveDocument::from);
+        let silent_side = silent.as_ref().map(|(side, _)| *side);
+        let moves = moves.iter().zip(next).map(|(one, next)| MoveDocument::new(one, silent_side, next));
         let content = Self {
             source: Some(source).filter(|_| *missing != Some(Side::Source)),
             target: Some(target).filter(|_| *missing != Some(Side::Target)),
             under_way: !status.moves.is_empty(),
             moves: moves.collect(),
             leases,
-            silent: silent.as_ref().map(|(side, _)| *side),
+            silent: silent_side,
             silent_because: silent.as_ref().map(|(_, why)| why.as_str()),
             waiting_copies,
             finished,

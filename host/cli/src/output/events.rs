@@ -7,6 +7,7 @@ use pivot_core::grouped::{Group, NAMES, groups, thousands};
 use pivot_core::hooks::Severity;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::some_of;
+use pivot_core::soft::is_cluster;
 use pivot_engine::{Awaited, Event, LeaseState, Summary, Verb};
 use serde_json::{Map, Value, json};
 
@@ -138,6 +139,9 @@ pub(super) fn code(event: &Event) -> &str {
     }
 }
 
+/// Remedy for a Cluster whose undo annotation is gone.
+const NAME_TO_UNPAUSE: &str = "if it is to run, name it: resume with --unpause NAMESPACE/NAME";
+
 /// The text of a note, a warning or a finding.
 struct MessageParts<'a> {
     head: String,
@@ -155,8 +159,10 @@ fn message_parts(event: &Event) -> MessageParts<'_> {
         Event::Note { object, text, .. } => {
             MessageParts { head: "note: ".to_owned(), object: object.as_ref(), text, remedy: "" }
         }
-        Event::Warning { object, text, .. } => {
-            MessageParts { head: String::new(), object: object.as_ref(), text, remedy: "" }
+        Event::Warning { code, object, text } => {
+            let is_cluster = object.as_ref().is_some_and(|key| is_cluster(&key.group_kind));
+            let remedy = if code == "undo-lost" && is_cluster { NAME_TO_UNPAUSE } else { "" };
+            MessageParts { head: String::new(), object: object.as_ref(), text, remedy }
         }
         // No other event carries a text.
         _ => MessageParts { head: String::new(), object: None, text: "", remedy: "" },

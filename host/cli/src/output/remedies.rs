@@ -126,10 +126,17 @@ pub(super) fn text(remedy: &Remedy) -> String {
             flag = to_accept(Risk::WorldChanged)
         ),
         Remedy::PauseSource => format!(
-            "pause those whose copies run in the target: resume with {}, which does nothing else then, and nothing at all if the source has \
-             no record of the move. Hosts and pools still run then: scale the source's providers to 0, too",
+            "pause those whose copies run in the target: resume with {}, which does nothing else then, and nothing at all if the move has \
+             not ended and the source has no record of it. Hosts and pools still run then: scale the source's providers to 0, too",
             to_accept(Risk::WorldChanged)
         ),
+        Remedy::ExplainMissingCopies => "find out what became of them in the target: they may have been deleted there, or paused, or replaced. \
+             Restore neither side from a backup: each has what the other lacks"
+            .to_owned(),
+        Remedy::SwitchOffSource => "no command deletes what the source has: without the move's list of what was copied, nothing shows that the \
+             target has it in the same state. Keep the source, paused; only if each of its Clusters runs in the target, switch off what the \
+             source's management cluster runs on"
+            .to_owned(),
         Remedy::RollBackLostUndo => format!(
             "find out what happened to that copy. Only if it lost the annotation, and no Cluster has run in the target, rollback with \
              {}; each Cluster stays paused until it is named",
@@ -138,9 +145,13 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::NameComparedCluster { cluster } => {
             let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
             format!(
-                "compare the machines of each with the cloud or the rack; those that are as their Cluster says, name: --unpause {}",
+                "compare the machines of each Cluster with the cloud or the rack, then name the Clusters whose machines match: --unpause {}",
                 quoted(&name.to_string())
             )
+        }
+        Remedy::NameClusterToUnpause { cluster } => {
+            let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
+            format!("to unpause them, name each: rollback with --unpause {}", quoted(&name.to_string()))
         }
         Remedy::NotImported => format!(
             "if no cluster imported the directory, or the imported objects were deleted, cancel the handover with {}",
@@ -395,7 +406,7 @@ mod tests {
         let kind = || GroupKind::new("g.io", "A");
         let plugin = || "hosts".to_owned();
         let object = Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
-        let (cluster, objects) = (object.clone(), [object.clone()].into());
+        let (cluster, another, objects) = (object.clone(), object.clone(), [object.clone()].into());
         let parts: BTreeSet<Part> = [Part::all(kind()), Part::one(&object)].into();
         let provider =
             Installation { kind_of: "CoreProvider".into(), name: "p".into(), version: "v1.0.0".into() };
@@ -451,6 +462,9 @@ mod tests {
             Remedy::NameComparedCluster { cluster: object },
             Remedy::RollBackLostUndo,
             Remedy::PauseSource,
+            Remedy::NameClusterToUnpause { cluster: another },
+            Remedy::SwitchOffSource,
+            Remedy::ExplainMissingCopies,
         ]
     }
 
@@ -508,6 +522,9 @@ mod tests {
             Remedy::NameComparedCluster { .. } => 48,
             Remedy::RollBackLostUndo => 49,
             Remedy::PauseSource => 50,
+            Remedy::NameClusterToUnpause { .. } => 51,
+            Remedy::SwitchOffSource => 52,
+            Remedy::ExplainMissingCopies => 53,
         }
     }
 

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use pivot_core::grouped::{counted, thousands};
 use pivot_core::record::{FinishAlone, Finished, Handover, Phase, Record, RolledBackMove};
 use pivot_core::refusal::some_of;
+use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Side, words};
 use pivot_engine::{LeaseStatus, Leftover, MoveStatus, OneSidedMove, Situation, Status, WaitingCopies};
 
 use super::lines;
 use super::lines::count;
+use super::remedies;
 use super::text::Text;
 
 /// How many characters are printed of what a record says for people.
@@ -191,6 +193,7 @@ fn phase(one: &MoveStatus) -> String {
             one_sided,
             Some(
                 OneSidedMove::LastCopyInSource
+                    | OneSidedMove::PartTakenOver { .. }
                     | OneSidedMove::LastCopyInTarget
                     | OneSidedMove::SourceReplaced(_)
             )
@@ -198,6 +201,7 @@ fn phase(one: &MoveStatus) -> String {
         {
             format!("{phase} (by the record in the {decides}; the other side has none)")
         }
+        _ if one.has_ended => "ended (by its summary in the target; neither side has a record)".to_owned(),
         // The target may have a record, which is further.
         _ if one_sided.is_some() => format!("{phase} (by the record in the {decides})"),
         (true, Side::Source) => {
@@ -354,9 +358,16 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
 fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
     let shown = lost.describe(move_id);
     match lost {
-        OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) | OneSidedMove::SourceWentBack { .. } => {
+        OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) | OneSidedMove::PartTakenOver { .. } => {
             shown
         }
+        OneSidedMove::SourceWentBack { .. } => {
+            format!("{shown}: {}", remedies::text(&Remedy::PauseSource))
+        }
+        OneSidedMove::SourceOutOfDate(_) => format!(
+            "{shown}. To delete them from the source, this compares each object with what was copied, and each Cluster with its copy, \
+             and refuses if one differs:"
+        ),
         OneSidedMove::SourceReplaced(_) => {
             format!("{shown}; no command goes on until it is known which side runs these Clusters")
         }

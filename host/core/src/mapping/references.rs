@@ -327,6 +327,13 @@ pub(super) fn named_after_namespace(kind: &GroupKind) -> Option<&'static str> {
     NAMED_AFTER_NAMESPACE.iter().find(|(group, name, _)| kind.is(group, name)).map(|(_, _, what)| *what)
 }
 
+/// Returns true if objects of a kind say in which namespace credentials or certificates are that they use.
+pub(crate) fn names_credentials(kind: &GroupKind) -> bool {
+    let is_of_secret =
+        |path: &str| !path.starts_with("status.") && (path.contains("ecret") || path.contains("redential"));
+    paths(REFERENCES, kind).any(is_of_secret)
+}
+
 fn paths(rows: &'static [Row], kind: &GroupKind) -> impl Iterator<Item = &'static str> {
     let of_kind = |(group, kinds, _): &&Row| kinds.iter().any(|name| kind.is(group, name));
     rows.iter().filter(of_kind).flat_map(|(_, _, paths)| paths.iter().copied())

@@ -113,8 +113,8 @@ pub(crate) async fn all(
     let (lost, lost_if_strict) = bystanders;
     refusals.extend(lost);
     refusals.extend(refused);
-    let Existing { used, in_target, refusals: foreign } = existing;
-    refusals.extend(foreign.into_iter().map(|refusal| or_mapped(job, refusal)));
+    let Existing { used, in_target, refusals: foreign, copies } = existing;
+    refusals.extend(foreign.into_iter().map(|refusal| or_mapped(job, &copies, refusal)));
     if let Some(warning) = node {
         job.report(warning);
     }
@@ -242,11 +242,15 @@ fn handover_mapped(job: &Job) -> Option<Refusal> {
     })
 }
 
-/// Before anything is changed, the namespace in which a name is taken may still get another name.
-fn or_mapped(job: &Job, refusal: Refusal) -> Refusal {
+/// Before anything is changed, the namespace in which a name is taken may still get another name; but not where a move copied what is
+/// there: under another name, the target could run a Cluster twice.
+fn or_mapped(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> Refusal {
     let namespace = refusal.object.as_ref().and_then(|there| there.namespace.as_deref());
+    let is_copied = copies.iter().any(|copy| copy.namespace.as_deref() == namespace);
     match namespace {
-        Some(namespace) if refusal.code == existing::EXISTS && !job.source.is_handover() => {
+        // Another name would let both sides run the same Cluster.
+        _ if refusal.remedies.contains(&Remedy::PauseSource) => refusal,
+        Some(namespace) if refusal.code == existing::EXISTS && !job.source.is_handover() && !is_copied => {
             let namespace = job.options.scope.namespace_map.in_source(namespace).to_owned();
             refusal.or(Remedy::MapNamespace { namespace })
         }

@@ -41,6 +41,8 @@ pub(crate) struct Existing {
     pub(crate) in_target: BTreeMap<Key, InTarget>,
     /// The objects that are in the way.
     pub(crate) refusals: Vec<Refusal>,
+    /// The objects in the way that a move copied, by their names in the target. Their Clusters may be those that are to move.
+    pub(crate) copies: BTreeSet<Key>,
 }
 
 /// Looks up every name that is to be created.
@@ -90,13 +92,18 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
                 existing.in_target.insert(key.clone(), compared);
             }
             Verdict::Gone => {}
-            Verdict::Foreign(refusal) => match of_clusters.get(key) {
-                Some(&cluster) if refusal.code == EXISTS => taken.entry(cluster).or_default().push(key),
-                _ => existing.refusals.push(refusal),
-            },
+            Verdict::Foreign(refusal) => {
+                if there.get(key).is_some_and(|meta| meta.annotations.contains_key(MARK)) {
+                    existing.copies.insert(job.target.own_name(key));
+                }
+                match of_clusters.get(key) {
+                    Some(&cluster) if refusal.code == EXISTS => taken.entry(cluster).or_default().push(key),
+                    _ => existing.refusals.push(refusal),
+                }
+            }
         }
     }
-    existing.refusals.extend(managed_twice(job, taken, &there).await?);
+    existing.refusals.extend(managed_twice(job, snapshot, taken, &there).await?);
     let created = snapshot.plan.steps.iter().map(|step| &step.key);
     let created = created.filter(|key| !existing.used.contains_key(*key) && !refused.contains_key(*key));
     existing.refusals.extend(created.filter(|key| is_outside(job, key)).map(|key| outside(job, key)));
@@ -283,6 +290,7 @@ fn cluster_of(step: &Step) -> Option<&Key> {
 /// than each name that is taken. Controllers act on what is there, so none of it is to be deleted by hand.
 async fn managed_twice(
     job: &Job,
+    snapshot: &Snapshot,
     taken: BTreeMap<&Key, Vec<&Key>>,
     there: &BTreeMap<Key, Meta>,
 ) -> Result<Vec<Refusal>, Failure> {
@@ -292,6 +300,11 @@ async fn managed_twice(
     let ended = match job.records(Side::Target)?.finished().await {
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
         ended => ended?,
+    };
+    let uids: BTreeMap<&Key, &Uid> = snapshot.plan.steps.iter().map(|step| (&step.key, &step.uid)).collect();
+    let has_moved = |cluster: &Key| {
+        let uid = uids.get(cluster);
+        ended.iter().flat_map(|finished| &finished.clusters).any(|moved| Some(&&moved.uid) == uid)
     };
     let refusal = |(cluster, keys): (&Key, Vec<&Key>)| {
         let marks = keys.iter().filter_map(|key| there.get(*key)?.annotations.get(MARK));
@@ -315,15 +328,25 @@ async fn managed_twice(
                 format!("objects of {own} are in the target already ({what}){by}: it may be managed twice");
             (others.remove(0), message)
         };
+        let (message, remedy) = match has_moved(cluster) {
+            true => (
+                format!(
+                    "{message}; the source is in a state of before that, as after a restore from a backup"
+                ),
+                Remedy::PauseSource,
+            ),
+            false => (
+                message,
+                "find out whether both are one Cluster, and which side is right, before anything else".into(),
+            ),
+        };
         Refusal {
             code: EXISTS,
             side: Side::Target,
             object: Some(object),
             others,
             message,
-            remedies: vec![
-                "find out whether both are one Cluster, and which side is right, before anything else".into(),
-            ],
+            remedies: vec![remedy],
         }
     };
     Ok(taken.into_iter().map(refusal).collect())

@@ -31,7 +31,18 @@ fn under_way() -> MoveStatus {
     let record = serde_json::from_value(record).unwrap();
     let missing = Some(Side::Target);
     let (elsewhere, orphaned, asked, one_sided) = (false, false, None, None);
-    MoveStatus { decides: Side::Source, record, elsewhere, orphaned, asked, one_sided, missing }
+    let (has_ended, recovered) = (false, false);
+    MoveStatus {
+        decides: Side::Source,
+        record,
+        elsewhere,
+        orphaned,
+        asked,
+        one_sided,
+        has_ended,
+        recovered,
+        missing,
+    }
 }
 
 /// One of each kind, with all its fields.

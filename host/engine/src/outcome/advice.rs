@@ -22,6 +22,8 @@ pub struct Situation<'a> {
     pub sides: KnownSides,
     /// Set if only one of the sides has a record of it.
     pub one_sided: Option<OneRecord<'a>>,
+    /// Whether its source was made authoritative again after the commit.
+    pub recovered: bool,
     /// What the command has of the files that a resume needs.
     pub files: Files,
     /// Whether the user declared that the files of a handover were imported nowhere.
@@ -110,7 +112,8 @@ impl<'a> Situation<'a> {
         };
         // Its file is one that only its user can name.
         let files = if record.plan_checksum.is_some() { Files::OtherInputs } else { Files::Named };
-        Self { record, phase: record.phase, sides, one_sided, files, not_imported: false, why: Why::Asked }
+        let (recovered, phase) = (one.recovered, record.phase);
+        Self { record, phase, sides, one_sided, recovered, files, not_imported: false, why: Why::Asked }
     }
 
     /// The state of both sides.
@@ -126,6 +129,9 @@ impl<'a> Situation<'a> {
                 if phase.committed() =>
             {
                 "the target has everything; only it shows how much of the source is deleted by now"
+            }
+            _ if self.is_kept_in_source() => {
+                "the source is authoritative again: Clusters that no command named are paused; the target may hold a partial copy, paused"
             }
             _ => state_of_sides(record, *phase),
         };
@@ -148,10 +154,10 @@ impl<'a> Situation<'a> {
                 format!("the commit was not sent; unless another run has continued, {state}")
             }
             Why::LeftPaused(Side::Source) => {
-                "the source is authoritative and complete, and part of it stays paused; nothing is in the target".to_owned()
+                "the source is authoritative and complete; Clusters that no command named are paused; nothing is in the target".to_owned()
             }
             Why::LeftPaused(Side::Target) => {
-                "the target has everything, and part of it stays paused; the source is complete, and paused by this move".to_owned()
+                "the target has everything; Clusters that no command named are paused there; the source is complete, and paused by this move".to_owned()
             }
             Why::Undone => "the source was paused and is un-paused again; nothing is in the target".to_owned(),
             Why::NotUndone(trouble) => format!(
@@ -161,12 +167,20 @@ impl<'a> Situation<'a> {
         }
     }
 
+    /// Returns true if a recovered source has not been committed again. A rollback may have unpaused part of it.
+    fn is_kept_in_source(&self) -> bool {
+        self.recovered && self.phase == Phase::Copied
+    }
+
     /// The commands that make sense now, best first.
     pub fn next(&self) -> &'static [Next] {
         match (&self.one_sided, self.sides) {
             (_, KnownSides::OtherTarget | KnownSides::NotGiven(Side::Source)) => return &[],
             (Some(OneRecord::Lost(OneSidedMove::LastCopyInTarget)), _) => {
                 return &[Next::ResumeWithoutSource];
+            }
+            (Some(OneRecord::Lost(OneSidedMove::SourceOutOfDate(_))), _) => {
+                return &[Next::DeleteFromSource];
             }
             (Some(OneRecord::Lost(_)), _) => return &[],
             (Some(OneRecord::RolledBack), _) => return &[Next::Rollback],
@@ -195,6 +209,10 @@ impl<'a> Situation<'a> {
             // Resuming needs the files that the move was begun from.
             (_, true) if self.files == Files::OtherSource => &[Next::ResumeWithoutSource],
             (_, true) => &[Next::Resume],
+            // A resume would pause the Clusters that were named, too.
+            (_, false) if self.is_kept_in_source() && self.files == Files::Named => {
+                &[Next::Rollback, Next::Resume]
+            }
             (_, false) if self.files == Files::Named => &[Next::Resume, Next::Rollback],
             (_, false) => &[Next::Rollback],
         }
@@ -270,7 +288,9 @@ pub(crate) fn of_one_sided(one_sided: &OneSidedMove, failure: &Failure) -> &'sta
 /// The state of both sides of a move that only one has a record of, as far as what they have shows it.
 fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
     match one_sided {
-        OneRecord::Lost(OneSidedMove::TakenOver(_)) => "the target has taken over, the source is out of date",
+        OneRecord::Lost(OneSidedMove::TakenOver(_) | OneSidedMove::SourceOutOfDate(_)) => {
+            "the target has taken over, the source is out of date"
+        }
         OneRecord::Lost(OneSidedMove::PausedAgain(_)) => {
             "the copies are paused, and one of the sides is out of date: keep both as they are"
         }
@@ -278,6 +298,9 @@ fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
             "the target has taken over, the source is out of date, and runs"
         }
         OneRecord::Lost(OneSidedMove::LastCopyInSource) => NOT_RECOVERED,
+        OneRecord::Lost(OneSidedMove::PartTakenOver { .. }) => {
+            "the target runs part of what moved, and the source may be the last copy of the rest: keep both as they are"
+        }
         OneRecord::Lost(OneSidedMove::LastCopyInTarget) => {
             "the target's copies may be the last: keep them as they are"
         }
@@ -351,6 +374,8 @@ mod tests {
             orphaned: false,
             asked: None,
             one_sided: None,
+            has_ended: false,
+            recovered: false,
             missing: None,
         }
     }

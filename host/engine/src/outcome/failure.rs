@@ -224,6 +224,11 @@ pub enum Failure {
         /// The Clusters, by their names in the source.
         clusters: Vec<Key>,
     },
+    /// The move was rolled back, but for these Clusters of the source: they are paused, and nothing says how that is undone.
+    UndoLost {
+        /// The Clusters.
+        clusters: Vec<Key>,
+    },
     /// Some objects could not be released; everything else is done.
     Unsettled(Vec<Held>),
     /// An internal error: a bug in pivot-host.
@@ -285,9 +290,14 @@ impl Failure {
             }
             Self::LeftPaused { side, clusters } => {
                 let head = format!(
-                    "these Clusters stay paused in the {side}, as the target may have changed their machines:"
+                    "no command named these Clusters, so that they are still paused in the {side}; the target may have changed their machines:"
                 );
                 listed(&head, clusters.iter().map(ToString::to_string).collect(), most)
+            }
+            Self::UndoLost { clusters } => {
+                let head = "these Clusters are still paused in the source, without the annotation that undoes a pause of the move: \
+                            somebody removed it, or paused them since:";
+                listed(head, clusters.iter().map(ToString::to_string).collect(), most)
             }
             Self::Gate(findings) => listed("a check says stop:", found(findings, names), most),
             Self::Undecided(why) => {
@@ -337,6 +347,7 @@ impl fmt::Display for Failure {
             | Self::NotTakenOver(_)
             | Self::Gate(_)
             | Self::LeftPaused { .. }
+            | Self::UndoLost { .. }
             | Self::Undecided(_)
             | Self::Unsettled(_) => f.write_str(&self.first_lines()),
             Self::Empty(why) => write!(f, "nothing to move: {why}"),

@@ -10,6 +10,9 @@ use pivot_core::refusal::some_of;
 pub enum OneSidedMove {
     /// The target took over, so that what its source has is out of date; with the proof.
     TakenOver(String),
+    /// As [`TakenOver`](Self::TakenOver), and the target has the list of what was copied. What the source has can be compared with that, and
+    /// deleted: its record is of before the commit, and its Clusters are paused.
+    SourceOutOfDate(String),
     /// A copy was unpaused and paused again, or lost its undo annotation: in the first case, the target took over. With a description.
     PausedAgain(String),
     /// The target went on, with the proof, and the source is back in a state of before its commit: these of its Clusters run.
@@ -21,6 +24,13 @@ pub enum OneSidedMove {
     },
     /// By the source's record it is committed, and nothing in the target shows that: the source may be the last copy.
     LastCopyInSource,
+    /// As [`LastCopyInSource`](Self::LastCopyInSource), but part of the copies run: only of the others the source may be the last copy.
+    PartTakenOver {
+        /// Proof that a copy runs.
+        proof: String,
+        /// The source's Clusters that have no complete copy that runs.
+        without: Vec<Key>,
+    },
     /// The source has none of the objects, and the target says that nothing was deleted yet: the target's copies may be the last.
     LastCopyInTarget,
     /// As [`LastCopyInTarget`](Self::LastCopyInTarget), but the source has these Clusters under the same names with other UIDs: it may
@@ -29,10 +39,24 @@ pub enum OneSidedMove {
 }
 
 impl OneSidedMove {
+    /// The verdict's name in documents.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::TakenOver(_) => "taken-over",
+            Self::SourceOutOfDate(_) => "source-out-of-date",
+            Self::PausedAgain(_) => "paused-again",
+            Self::SourceWentBack { .. } => "source-went-back",
+            Self::LastCopyInSource => "last-copy-in-source",
+            Self::PartTakenOver { .. } => "part-taken-over",
+            Self::LastCopyInTarget => "last-copy-in-target",
+            Self::SourceReplaced(_) => "source-replaced",
+        }
+    }
+
     /// What the objects show of the move, and what that means.
     pub fn describe(&self, move_id: &str) -> String {
         match self {
-            Self::TakenOver(proof) => format!(
+            Self::TakenOver(proof) | Self::SourceOutOfDate(proof) => format!(
                 "{proof}: the target has taken over, and what the source has is out of date; keep its Clusters paused"
             ),
             Self::PausedAgain(what) => format!(
@@ -46,6 +70,15 @@ impl OneSidedMove {
             Self::LastCopyInSource => format!(
                 "the source says that move {move_id} is committed, and the target has no record of it, and no complete copy that \
                  runs: the target may have been restored from a backup, and the source may be the last copy"
+            ),
+            Self::PartTakenOver { proof, without } if without.is_empty() => format!(
+                "{proof}, but the target has no record of move {move_id}, and the source no longer shows whether all of it runs there; keep \
+                 both sides as they are"
+            ),
+            Self::PartTakenOver { proof, without } => format!(
+                "{proof}, but the target has no record of move {move_id}, and no complete copy that runs of {}: of that the source may be the \
+                 last copy; keep both sides as they are",
+                some_of(without, NAMES)
             ),
             Self::LastCopyInTarget => format!(
                 "the target says that move {move_id} has deleted nothing yet, and its source has neither a record nor any of the \

@@ -25,12 +25,23 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
         (Failure::OneSidedMove { one_sided: OneSidedMove::SourceWentBack { .. }, .. }, _) => {
             vec![Remedy::PauseSource]
         }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::PartTakenOver { .. }, .. }, _) => {
+            vec![Remedy::ExplainMissingCopies]
+        }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::TakenOver(_), .. }, _) => {
+            vec![Remedy::SwitchOffSource]
+        }
         (Failure::OneSidedMove { one_sided: OneSidedMove::PausedAgain(_), .. }, _) => {
             vec![Remedy::RollBackLostUndo]
         }
         (Failure::LeftPaused { clusters, .. }, _) => clusters
             .first()
             .map(|cluster| Remedy::NameComparedCluster { cluster: cluster.clone() })
+            .into_iter()
+            .collect(),
+        (Failure::UndoLost { clusters }, _) => clusters
+            .first()
+            .map(|cluster| Remedy::NameClusterToUnpause { cluster: cluster.clone() })
             .into_iter()
             .collect(),
         (Failure::MayBeImported { .. }, _) => vec![Remedy::NotImported],

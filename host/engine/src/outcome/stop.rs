@@ -31,6 +31,8 @@ pub enum Next {
     FinishHandover,
     /// Undo the move, if its files were imported nowhere.
     CancelHandover,
+    /// Delete from a source that went back, if it is as it was copied and each of its Clusters runs in the target.
+    DeleteFromSource,
 }
 
 /// The outcome of a run that did not get to its end.

@@ -1,10 +1,12 @@
 //! From a failure to a stop: undoes what can be undone, and reports the state of both sides.
 
+use pivot_core::Side;
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 
 use crate::outcome::advice::{self, Files, KnownSides, Situation, Why};
 use crate::outcome::failure::{Exit, Failure};
+use crate::outcome::one_sided::OneSidedMove;
 use crate::outcome::stop::{Next, Stop};
 use crate::phases::handover::NOT_FOUND;
 use crate::phases::sequence::ActiveMove;
@@ -15,6 +17,14 @@ pub(crate) fn unknown(failure: Failure) -> Stop {
     let (state, next) = advice::without_move(&failure);
     let exit = exit_untouched(&failure);
     stop_with(failure, None, exit, state, next)
+}
+
+impl Stop {
+    /// What any command says of a move of which one side went back.
+    pub fn one_sided(move_id: String, one_sided: OneSidedMove) -> Self {
+        let known = Some(move_id.clone());
+        Self { move_id: known, ..unknown(Failure::OneSidedMove { move_id, one_sided }) }
+    }
 }
 
 /// The same for a command about a move.
@@ -49,7 +59,9 @@ fn situation<'a>(active: &'a ActiveMove, phase: Phase, failure: &Failure, why: W
     let sides =
         if active.job.target.can().has_controllers { KnownSides::Both } else { KnownSides::IntoDirectory };
     let not_imported = options.accept.contains(Risk::MaybeImported);
-    Situation { record: &active.journal.record, phase, sides, one_sided: None, files, not_imported, why }
+    let record = &active.journal.record;
+    let recovered = record.is_recovered();
+    Situation { record, phase, sides, one_sided: None, recovered, files, not_imported, why }
 }
 
 /// Between places without records, only the target shows what was written, and the same command continues from there.
@@ -123,7 +135,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         }
         _ if phase.committed() => stop_of(active, phase, failure, why, signal.unwrap_or(Exit::PastCommit)),
         _ if phase >= Phase::Copied => stop_of(active, phase, failure, why, signal.unwrap_or(Exit::PartWay)),
-        Why::LeaseLost => stop_of(active, phase, failure, why, Exit::PartWay),
+        Why::LeaseLost | Why::LeftPaused(_) => stop_of(active, phase, failure, why, Exit::PartWay),
         _ => match active.roll_back().await {
             Ok(_) => {
                 let exit = signal.unwrap_or_else(|| match exit_untouched(&failure) {
@@ -152,6 +164,7 @@ fn reason(failure: &Failure) -> Why<'static> {
         Failure::Halted(Halt::LeaseLost(_)) => Why::LeaseLost,
         Failure::Undecided(_) => Why::Undecided,
         Failure::LeftPaused { side, .. } => Why::LeftPaused(*side),
+        Failure::UndoLost { .. } => Why::LeftPaused(Side::Source),
         Failure::MayBeImported { .. } => Why::MayBeImported,
         Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == NOT_FOUND) => {
             Why::NotImportedThere

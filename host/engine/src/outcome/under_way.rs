@@ -25,6 +25,12 @@ pub struct MoveStatus {
     /// What the objects show, if a side that was read has no record of it.
     #[serde(skip)]
     pub one_sided: Option<OneSidedMove>,
+    /// Whether it has ended, and the source went back to before it: no side has a record, and this one says what the target's summary does.
+    #[serde(skip)]
+    pub has_ended: bool,
+    /// Whether its source was made authoritative again after the commit.
+    #[serde(skip)]
+    pub recovered: bool,
     /// The side of this move that was not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Side>,

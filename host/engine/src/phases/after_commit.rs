@@ -56,9 +56,14 @@ impl ActiveMove {
             return Err(self.stop_before_release());
         }
         let mut prepared = None;
+        // The list's versions are of another history of this source.
+        let list = match self.journal.record.source_went_back && !job.options.without_source {
+            true => Arc::new(release::at_current_versions(&job, &list).await?),
+            false => list,
+        };
         if self.journal.source_record_is_gone() && !job.options.without_source {
             lost_record::nothing_left(&job, &list).await?;
-        } else if self.journal.record.phase <= Phase::Released && !job.options.without_source {
+        } else if !job.options.without_source && self.has_to_release(&list).await? {
             // Files are not deleted.
             let objects = if job.source.can().has_controllers { count } else { 0 };
             job.report(Event::PhaseBegun { phase: Phase::Released, objects });
@@ -111,6 +116,15 @@ impl ActiveMove {
         self.close(&done, &moved).await?;
         self.record_time(Phase::Settled);
         Ok(done)
+    }
+
+    /// Returns true if the source may have objects left. Once the target's record says Settled, it has them only if it went back since.
+    async fn has_to_release(&self, list: &ReleaseList) -> Result<bool, Failure> {
+        if self.journal.record.phase <= Phase::Released || !self.job.source.can().has_controllers {
+            return Ok(self.journal.record.phase <= Phase::Released);
+        }
+        let left = lost_record::find_left(&self.job, list).await?;
+        Ok(left.iter().any(|entry| !entry.last))
     }
 
     /// Why the run stops here: as asked, or because that comes too late.

@@ -13,7 +13,7 @@ use pivot_core::reach;
 use pivot_core::record::Phase;
 use pivot_core::refusal::some_of;
 use pivot_core::release::{self, Entry, Fate, ReleaseKind, ReleaseList};
-use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid, copy_content};
+use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::json;
 
@@ -93,7 +93,7 @@ async fn changed_of_list(
     for object in job.target.list(&kind, first.key.namespace.as_deref()).await?.objects {
         let Some(step) = steps.get(&object.key()) else { continue };
         let value = object.value().map_err(|error| Failure::Object(Side::Target, error))?;
-        if copy_content::digest(&kind.group_kind, &value) != copies.made(step)?.content {
+        if !copies.made(step)?.content.is_kept(&kind.group_kind, &value) {
             changed.push(step.uid.clone());
         }
     }

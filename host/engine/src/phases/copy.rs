@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
+use pivot_core::copy_content::CopyContent;
 use pivot_core::hooks::Hook;
 use pivot_core::plan::Step;
 use pivot_core::record::Phase;
 use pivot_core::release::{Pausing, content};
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{Key, Object, OwnerReference, Side, Uid, body, copy_content, merge, names, pause};
+use pivot_core::{Key, Object, OwnerReference, Side, Uid, body, merge, names, pause};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
 
@@ -33,14 +34,14 @@ pub(crate) struct Copied {
     pub(crate) used: bool,
     /// The version that this move wrote last.
     pub(crate) version: String,
-    /// The digest of what nobody else may change of that.
-    pub(crate) content: String,
+    /// The content that nobody else may change.
+    pub(crate) content: CopyContent,
 }
 
 impl Copied {
     /// An object of the target that is used as it is.
     fn used(uid: Uid) -> Self {
-        Self { uid, restored: false, used: true, version: String::new(), content: String::new() }
+        Self { uid, restored: false, used: true, version: String::new(), content: CopyContent::default() }
     }
 }
 
@@ -216,7 +217,7 @@ async fn one(
         let fields = adapted.iter().fold(fields, |fields, by| by.fields(fields));
         return Err(Failure::Lost { object: job.target.own_name(&step.key), fields });
     }
-    let content = copy_content::digest(&step.key.group_kind, &answer);
+    let content = CopyContent::new(&step.key.group_kind, &body, &answer);
     let mut version = created.meta.resource_version.clone();
     if object.meta.has_applier() && job.target.can().judges {
         version = give_back_ownership(job, object, step).await?;
@@ -278,6 +279,10 @@ async fn over_existing(
             // It is not paused: what the target's controllers have made of it since stays.
             Some(_) => (!body::lost(&wanted, &now).is_empty()).then_some(wanted),
         };
+        if let Some(undo) = undo_to_restore(&there, body).filter(|_| step.added_from().is_none()) {
+            let patch = change.get_or_insert_with(|| json!({}));
+            merge::apply(patch, &json!({"metadata": {"annotations": {names::UNDO: undo}}}));
+        }
         if let Some(finalizers) = finalizers_to_restore(&there, body) {
             let patch = change.get_or_insert_with(|| json!({}));
             merge::apply(patch, &json!({"metadata": {"finalizers": finalizers}}));
@@ -295,6 +300,12 @@ async fn over_existing(
         }
     }
     Err(job.target.failed("creating", Some(&step.key), PlaceError::Conflict("it keeps changing".into())))
+}
+
+/// The annotation that undoes a pause, if a copy lacks its body's: without it, nothing unpauses the copy.
+fn undo_to_restore<'a>(there: &Object, body: &'a Value) -> Option<&'a str> {
+    let undo = body.pointer("/metadata/annotations")?.get(names::UNDO)?.as_str()?;
+    (there.meta.annotations.get(names::UNDO).map(String::as_str) != Some(undo)).then_some(undo)
 }
 
 /// The finalizers of a copy that lacks some of its body's: a rollback removes them before it deletes the copy, and may have died in

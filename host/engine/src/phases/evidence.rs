@@ -59,6 +59,7 @@ pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, F
 /// Whether a user paused it. A pause by this move doesn't count.
 fn asleep(job: &Job, object: &Object) -> Result<bool, Failure> {
     let paused = pause::is_paused(object).map_err(|error| Failure::Object(Side::Source, error))?;
+    let paused = paused && !pause::is_out_of_date(&object.meta, &job.move_id);
     Ok(paused && !pause::is_ours(&object.meta, &job.move_id))
 }
 

@@ -15,10 +15,10 @@ use crate::outcome::failure::Failure;
 use crate::requests::listing;
 use crate::requests::side_by_side::LISTS;
 
-/// Refuses if the source still has objects to delete, or objects to keep that are still paused.
-pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+/// The objects that the source still has to delete, or to keep and that are still paused.
+pub(crate) async fn find_left<'a>(job: &Job, list: &'a ReleaseList) -> Result<Vec<&'a Entry>, Failure> {
     let mut wanted = BTreeMap::new();
-    let mut worked_on: BTreeMap<&Uid, &Entry> = BTreeMap::new();
+    let mut worked_on: BTreeMap<&Uid, &'a Entry> = BTreeMap::new();
     for entry in list.entries.iter().filter(|e| e.fate == Fate::Delete || e.pausing != Pausing::Untouched) {
         worked_on.insert(&entry.uid, entry);
         // A kind that is not served has no objects either.
@@ -27,16 +27,22 @@ pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Fa
         }
     }
     let wanted = wanted.into_iter().map(|((_, namespace), kind)| (kind, namespace.clone())).collect();
-    let mut left: Vec<&Key> = Vec::new();
+    let mut left: Vec<&'a Entry> = Vec::new();
     for (_, listed) in listing::metas(&job.source, LISTS, wanted).await? {
         for meta in listed.required()?.iter().filter(|meta| !meta.deleting()) {
             let Some(entry) = worked_on.get(&meta.uid) else { continue };
             if entry.fate == Fate::Delete || pause::is_ours(meta, &job.move_id) {
-                left.push(&entry.key);
+                left.push(*entry);
             }
         }
     }
-    left.sort_unstable();
+    left.sort_unstable_by_key(|entry| &entry.key);
+    Ok(left)
+}
+
+/// Refuses if the source still has any.
+pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+    let left: Vec<&Key> = find_left(job, list).await?.into_iter().map(|entry| &entry.key).collect();
     let Some(first) = left.first() else { return Ok(()) };
     Err(Failure::refused(Refusal {
         code: "record-removed",

@@ -295,7 +295,9 @@ pub(crate) async fn resume(
     entry: &Entry,
     known: Option<&Object>,
 ) -> Result<bool, Failure> {
-    if undo(handle, kind, &entry.key, &job.move_id, known).await? {
+    if undo(handle, kind, &entry.key, &job.move_id, known).await?
+        || unpause_named(job, handle, kind, &entry.key).await?
+    {
         return Ok(true);
     }
     if entry.pausing == Pausing::Paused
@@ -307,6 +309,30 @@ pub(crate) async fn resume(
     Ok(false)
 }
 
+/// Unpauses a Cluster that the user named, although the annotation that undoes its pause is gone. What another move paused stays so.
+async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) -> Result<bool, Failure> {
+    if !is_cluster(&kind.group_kind) || !job.is_named_to_unpause(key) {
+        return Ok(false);
+    }
+    for _ in 0..ROUNDS {
+        let Some(cluster) = handle.get(kind, key).await? else { return Ok(false) };
+        let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(handle.side, error))?;
+        // A move pauses a Cluster in its spec.
+        let by_others = [names::PAUSED, names::OUT_OF_DATE].iter().any(|name| cluster.meta.annotated(name));
+        if !paused || by_others || pause::has_undo(&cluster.meta) {
+            return Ok(false);
+        }
+        let Some(mut patch) = pause::unpause(&cluster) else { return Ok(false) };
+        merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": cluster.meta.resource_version}}));
+        match handle.patch(kind, key, &patch).await {
+            Ok(_) => return Ok(true),
+            Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => {}
+            Err(error) => return Err(handle.failed("un-pausing", Some(key), error)),
+        }
+    }
+    Err(handle.failed("un-pausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
+}
+
 fn report_undo_lost(job: &Job, key: &Key, side: Side) {
     let note = names::UNDO;
     let key = job.handle(side).own_name(key);
@@ -314,7 +340,8 @@ fn report_undo_lost(job: &Job, key: &Key, side: Side) {
         code: "undo-lost".into(),
         object: Some(key.clone()),
         text: format!(
-            "{key} in the {side} is still paused: somebody removed its annotation {note}; un-pause it by hand"
+            "{key} in the {side} is still paused, without the annotation {note} that undoes a pause of the move: somebody removed it, or \
+             paused the object again"
         ),
     });
 }
@@ -342,14 +369,24 @@ async fn find_forgotten_pauses(job: &Job, record: &Record) -> Result<Vec<Key>, F
     Ok(forgotten)
 }
 
+/// The result of undoing what a move did in the source.
+#[derive(Default)]
+pub(crate) struct Undone {
+    /// How many objects were unpaused.
+    pub(crate) unpaused: usize,
+    /// The Clusters of a recovered source that stay paused until they are named.
+    pub(crate) left_paused: Vec<Key>,
+    /// The Clusters that are still paused because the annotation that undoes that is gone.
+    pub(crate) undo_lost: Vec<Key>,
+}
+
 /// An object by kind and key.
 type Named = (Arc<Kind>, Key);
 
 /// Undoes everything this move did in the source: on every object with its undo annotation, of the kinds and in the namespaces
 /// that it touched. A failure does not keep the rest from being un-paused. Of a recovered source, a Cluster stays paused until it is
-/// named, and until all are, everything but classes does, which machines don't depend on. Returns how many were un-paused, and the
-/// Clusters that were not.
-pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<(usize, Vec<Key>), Failure> {
+/// named, and until all are, everything but classes does, which machines don't depend on.
+pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
     let lists = listing::collections(kinds, &record.copied_namespaces).into_iter().map(
         |(kind, namespace)| -> Work<'_, Vec<Named>> {
@@ -410,9 +447,17 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<(usize, Vec<K
     }
     match first_failure {
         None => {
-            let forgotten = find_forgotten_pauses(job, record).await?;
-            forgotten.iter().for_each(|key| report_undo_lost(job, key, Side::Source));
-            Ok((count, left_paused))
+            let mut undo_lost = Vec::new();
+            for key in find_forgotten_pauses(job, record).await? {
+                let kind = job.kind(Side::Source, &key.group_kind)?;
+                if unpause_named(job, &job.source, kind, &key).await? {
+                    job.report_object(Phase::Paused, Verb::Resumed, &key, Side::Source);
+                    count += 1;
+                } else if !left_paused.contains(&key) {
+                    undo_lost.push(key);
+                }
+            }
+            Ok(Undone { unpaused: count, left_paused, undo_lost })
         }
         Some(failure) => Err(failure),
     }

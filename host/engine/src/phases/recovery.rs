@@ -10,7 +10,10 @@
 //!
 //! A run that dies before it has written the source's record leaves a move that can be recovered in the same way.
 
-use futures::FutureExt;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use pivot_core::copy_mark::original_of;
 use pivot_core::plan::Step;
 use pivot_core::record::{FinishAlone, Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
@@ -18,7 +21,7 @@ use pivot_core::release::UidSet;
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::soft::is_cluster;
-use pivot_core::{Both, Key, Side, pause};
+use pivot_core::{Both, Key, Side, Uid, pause};
 
 use crate::events::Event;
 use crate::job::Job;
@@ -27,15 +30,18 @@ use crate::outcome::failure::Failure;
 use crate::outcome::one_sided::OneSidedMove;
 use crate::phases::sequence::ActiveMove;
 use crate::phases::{pausing, readings, rollback};
-use crate::requests::side_by_side::{self, OBJECTS, Work};
 use crate::setup::Setup;
 use crate::snapshot::Snapshot;
 use crate::state::cluster_copies::{ClusterSides, Running};
+use crate::state::locks::Locks;
 use crate::state::moves::FoundMove;
 use crate::state::open::Opened;
 
 /// Largest number of Clusters that a note names.
 const MOST_NAMED_CLUSTERS: usize = 20;
+
+/// Largest number of objects that a refusal names.
+const MOST_NAMED_OBJECTS: usize = 5;
 
 /// A key for the proofs of one attempt's copies.
 pub(crate) fn new_key() -> String {
@@ -87,23 +93,49 @@ pub(crate) fn next_attempt(lost: &Record) -> Result<Record, Failure> {
     })
 }
 
-/// Reports since when the target may have run the Clusters of a move that it lost.
-pub(crate) async fn report_since(found: &FoundMove, opened: &Opened, setup: &Setup) -> Result<(), Failure> {
+/// Reports for how long the target may have run the Clusters of a move that it lost. That is as long for each: nothing in the source tells
+/// them apart.
+pub(crate) async fn report_since(
+    found: &FoundMove,
+    opened: &Opened,
+    setup: &Setup,
+    locks: Option<&Locks>,
+) -> Result<(), Failure> {
     let Some(source) = found.at.source.as_ref().filter(|_| is_lost_by_target(found)) else { return Ok(()) };
     let clusters = ClusterSides { sides: &opened.sides, kinds: &opened.kinds };
     let clusters: Vec<Key> =
         clusters.originals(&source.record).await?.iter().map(|cluster| cluster.key()).collect();
-    let since = source.written.as_ref().map_or_else(
-        || "its commit, whenever that was".to_owned(),
-        |written| format!("{written} by the source's clock, when it was committed"),
-    );
+    // The source's locks: one clock for both times.
+    let now = match locks {
+        Some(locks) => locks.read_time().await?,
+        None => None,
+    };
+    let since = match (&source.written, now) {
+        (Some(written), Some(now)) => match describe_span(written, &now) {
+            Some(long) => format!("up to {long}: since its commit at {written} by the source's clock"),
+            None => format!("some time since its commit at {written} by the source's clock"),
+        },
+        (Some(written), None) => format!("some time since its commit at {written} by the source's clock"),
+        (None, _) => "some time since its commit, whenever that was".to_owned(),
+    };
     let text = format!(
-        "the target may have run {} of move {}, and changed their machines, at any time since {since}",
-        some_of(&clusters, MOST_NAMED_CLUSTERS),
-        source.record.move_id
+        "the target may have run each of these Clusters of move {}, and changed its machines, for {since}: {}",
+        source.record.move_id,
+        some_of(&clusters, MOST_NAMED_CLUSTERS)
     );
     setup.watcher.event(Event::note("target-may-have-run", text));
     Ok(())
+}
+
+/// The time between two times of one clock, in words, and rather longer than shorter. None if the second is before the first.
+fn describe_span(from: &str, to: &str) -> Option<String> {
+    let (from, to): (Timestamp, Timestamp) = (from.parse().ok()?, to.parse().ok()?);
+    let minutes = u64::try_from(to.duration_since(from).as_secs()).ok()? / 60 + 1;
+    Some(match (minutes / (24 * 60), minutes / 60 % 24, minutes % 60) {
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {} h", hours + 1),
+    })
 }
 
 /// Makes the source authoritative again, if it is complete and still paused, and nothing of the move runs in the target.
@@ -113,7 +145,7 @@ pub(crate) async fn recover(active: &mut ActiveMove) -> Result<(), Failure> {
     let at_rest = check_target(active);
     let complete = async {
         let snapshot = readings::again(&job).await?;
-        check_complete(&snapshot, &lost)?;
+        check_complete(&job, &active.journal.record, &snapshot, &lost).await?;
         check_paused(&job, &snapshot).await?;
         check_names(&job, snapshot.plan.steps.iter().map(|step| &step.key))
     };
@@ -173,8 +205,13 @@ fn refuse(code: &'static str, objects: &[Key], message: String, remedy: &str) ->
     })
 }
 
-/// Refuses if the source hasn't exactly the objects that were committed.
-fn check_complete(snapshot: &Snapshot, lost: &Record) -> Result<(), Failure> {
+/// Refuses if the source hasn't exactly the objects that were committed. `record` is of the next attempt.
+async fn check_complete(
+    job: &Job,
+    record: &Record,
+    snapshot: &Snapshot,
+    lost: &Record,
+) -> Result<(), Failure> {
     let mut deleting = Vec::new();
     for step in originals(snapshot) {
         if snapshot.object(step)?.meta.deleting() {
@@ -182,22 +219,58 @@ fn check_complete(snapshot: &Snapshot, lost: &Record) -> Result<(), Failure> {
         }
     }
     let now: UidSet = originals(snapshot).map(|step| &step.uid).collect();
-    let committed = lost.release_uids.as_ref();
-    let same = committed == Some(&now) || !lost.phase.committed();
-    if deleting.is_empty() && same {
-        return Ok(());
-    }
-    let message = match deleting.is_empty() {
-        false => format!("{} are being deleted: the source is not complete", some_of(&deleting, 5)),
-        true => format!(
-            "the {} objects that would move now are not the {} that were committed: nothing shows that the source is complete",
-            now.count,
-            committed.map_or(0, |committed| committed.count)
-        ),
+    // Before the commit there is no list, and nothing was deleted.
+    let committed = lost.release_uids.as_ref().filter(|_| lost.phase.committed());
+    let message = match committed {
+        _ if !deleting.is_empty() => {
+            format!(
+                "{} are being deleted: the source is not complete",
+                some_of(&deleting, MOST_NAMED_OBJECTS)
+            )
+        }
+        Some(committed) if *committed != now => {
+            let copies = rollback::find_copies(job, record).await?;
+            let copies = copies.into_iter().filter_map(|(key, meta)| Some((original_of(&meta)?, key)));
+            describe_difference(snapshot, committed, &copies.collect())
+        }
+        _ => return Ok(()),
     };
     let remedy = "keep the source, paused; find out what was added to it or deleted since the commit, and restore the target from a \
                   backup of after the commit";
     Err(refuse("source-incomplete", &deleting, message, remedy))
+}
+
+/// Describes how the source differs from what was committed. The record has only a digest of that: names come from the `copies` that the
+/// target still has, by their originals.
+fn describe_difference(snapshot: &Snapshot, committed: &UidSet, copies: &BTreeMap<Uid, Key>) -> String {
+    let here: BTreeSet<&Uid> = originals(snapshot).map(|step| &step.uid).collect();
+    let missing: Vec<&Key> =
+        copies.iter().filter(|(uid, _)| !here.contains(uid)).map(|(_, key)| key).collect();
+    let is_whole = copies.keys().collect::<UidSet>() == *committed;
+    let new = originals(snapshot).filter(|step| is_whole && !copies.contains_key(&step.uid));
+    let new: Vec<&Key> = new.map(|step| &step.key).collect();
+    let mut message = format!(
+        "the {} objects that would move now are not the {} that were committed: nothing shows that the source is complete",
+        here.len(),
+        committed.count
+    );
+    if !missing.is_empty() {
+        message += &format!(
+            "; the target has copies of {}, which the source lacks",
+            some_of(&missing, MOST_NAMED_OBJECTS)
+        );
+    }
+    if !new.is_empty() {
+        message += &format!("; {} were not committed", some_of(&new, MOST_NAMED_OBJECTS));
+    }
+    if missing.is_empty() && new.is_empty() {
+        let least = committed.count.saturating_sub(here.len());
+        message += &match least {
+            0 => "; neither side has the names of those that differ".to_owned(),
+            least => format!("; at least {least} are missing, and neither side has their names"),
+        };
+    }
+    message
 }
 
 /// Refuses if something that the move paused or held is not at rest any more.
@@ -221,26 +294,6 @@ async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     Err(refuse("pause-undone", &awake, message, remedy))
 }
 
-/// Pauses the Clusters of a source that went back to before the commit, as far as their copies run. They are out of date, so that this
-/// move has no way to undo that. Nothing else can be done about such a move. A source without a record of the move may be in service.
-pub(crate) async fn pause_source(active: &ActiveMove, one_sided: &OneSidedMove) -> Result<(), Failure> {
-    let (OneSidedMove::SourceWentBack { proof, .. }, Ok(record)) =
-        (one_sided, active.journal.stored_in_source())
-    else {
-        return Ok(());
-    };
-    let job = &active.job;
-    let sides = Both::new(job.source.clone(), job.target.clone());
-    let clusters = ClusterSides { sides: &sides, kinds: &job.kinds }.find_managed_twice(record).await?;
-    if clusters.is_empty() {
-        return Ok(());
-    }
-    let pauses =
-        clusters.iter().map(|key: &Key| -> Work<'_, ()> { pausing::pause_for_good(job, key).boxed() });
-    side_by_side::written(OBJECTS, pauses.collect()).await?;
-    Err(Failure::SourcePaused { proof: proof.clone(), clusters })
-}
-
 /// Refuses names of Clusters that don't move.
 fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Result<(), Failure> {
     let there: Vec<Key> = moving.into_iter().filter(|key| is_cluster(&key.group_kind)).cloned().collect();
@@ -253,20 +306,26 @@ fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Resu
     }
 }
 
-/// Refuses options of a recovery for a move that needs none, and names that none of its Clusters has.
+/// Refuses options of a recovery for a move that needs none, and names that none of its Clusters has. A run that continues what another
+/// accepted, or that only ends the move, may have them.
 pub(crate) async fn check_options(active: &ActiveMove) -> Result<(), Failure> {
     let (options, record) = (&active.job.options, &active.journal.record);
     let has_none = !options.accept.contains(Risk::WorldChanged) && options.unpause.is_empty();
     if has_none {
         return Ok(());
     }
-    if record.is_recovered() {
+    // Of any move, a Cluster may have lost the annotation that undoes its pause.
+    if record.is_recovered() || !options.accept.contains(Risk::WorldChanged) {
         let sides = Both::new(active.job.source.clone(), active.job.target.clone());
         let clusters = ClusterSides { sides: &sides, kinds: &active.job.kinds };
         return match options.unpause.is_empty() {
             true => Ok(()),
             false => check_names(&active.job, &clusters.find_all(record).await?),
         };
+    }
+    let continues = record.source_went_back || active.journal.source_record_is_gone();
+    if continues && options.unpause.is_empty() {
+        return Ok(());
     }
     Err(Failure::Declined(format!(
         "nothing shows that the target lost move {} ({}): it is resumed or rolled back as any other",

@@ -18,6 +18,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use futures::FutureExt;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::hooks::Hook;
 use pivot_core::record::Phase;
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList, content, digest};
@@ -35,6 +37,7 @@ use crate::phases::pausing;
 use crate::plugins::calls;
 use crate::requests::ROUNDS;
 use crate::requests::dataflow::{self, Part, Parts};
+use crate::requests::side_by_side::{OBJECTS, Work};
 
 /// How many objects may be patched before their delete is sent.
 const AHEAD: usize = 64;
@@ -85,6 +88,30 @@ pub(crate) async fn all(
     })
     .await?;
     Ok(made)
+}
+
+/// The list with the versions that objects have in the source now, for a source with another history than the list. A version that the
+/// list names may be another state there.
+///
+/// # Errors
+///
+/// Fails if an object is not as it was copied.
+pub(crate) async fn at_current_versions(job: &Job, list: &ReleaseList) -> Result<ReleaseList, Failure> {
+    let looks = list.entries.iter().map(|entry| -> Work<'_, Entry> {
+        async move {
+            let mut current = entry.clone();
+            if entry.fate == Fate::Delete
+                && let Some(now) = still_as_copied(job, &kind_of(job, entry), entry, None).await?
+            {
+                current.resource_version = now.meta.resource_version;
+            }
+            Ok(current)
+        }
+        .boxed()
+    });
+    // In order: entries refer to each other by their places.
+    let entries = stream::iter(looks.collect::<Vec<_>>()).buffered(OBJECTS).try_collect().await?;
+    Ok(ReleaseList { entries })
 }
 
 /// Deletes what is deleted last of all. `prepared` is what [`all`] did in this run.

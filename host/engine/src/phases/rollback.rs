@@ -13,7 +13,7 @@ use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::commit;
-use crate::phases::pausing;
+use crate::phases::pausing::{self, Undone};
 use crate::requests::side_by_side::{EMPTY_LISTS, LISTS};
 use crate::requests::{dataflow, listing};
 use crate::state::cluster_copies::ClusterSides;
@@ -31,8 +31,11 @@ pub struct RolledBack {
 /// Removes what the move created in the target, then un-pauses the source. A source without a record of the move has nothing left
 /// that it paused: the record is removed last of all. What the target's record names there may be others'.
 ///
-/// Also returns the Clusters that stay paused, because the source was recovered and nobody named them. The record stays, too, then.
-pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<(RolledBack, Vec<Key>), Failure> {
+/// # Errors
+///
+/// Clusters stay paused: nobody named them, and the source was recovered, or the annotation that undoes their pause is gone. The record
+/// stays, too, then.
+pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<RolledBack, Failure> {
     let record = &journal.record;
     let there = record.phase >= Phase::Copied && !job.options.without_target;
     let removed = if there { clear_target(job, record).await? } else { 0 };
@@ -46,7 +49,10 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<(Roll
     }
     let paused = job.source.can().has_controllers && !job.options.without_source;
     let paused = paused && !journal.source_record_is_gone();
-    let (resumed, left_paused) = if paused { pausing::undo_all(job, record).await? } else { (0, Vec::new()) };
+    let Undone { unpaused, left_paused, undo_lost } = match paused {
+        true => pausing::undo_all(job, record).await?,
+        false => Undone::default(),
+    };
     if record.phase < Phase::Copied && !job.options.without_target {
         // Created while the phase was being recorded; empty namespaces keep nothing in the source paused.
         if let Err(failure) = clear_namespaces(job, record).await {
@@ -54,7 +60,11 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<(Roll
             job.report(Event::warning("namespaces-left", text));
         }
     }
-    Ok((RolledBack { removed, resumed }, left_paused))
+    match (left_paused.is_empty(), undo_lost.is_empty()) {
+        (false, _) => Err(Failure::LeftPaused { side: Side::Source, clusters: left_paused }),
+        (true, false) => Err(Failure::UndoLost { clusters: undo_lost }),
+        (true, true) => Ok(RolledBack { removed, resumed: unpaused }),
+    }
 }
 
 /// Refuses if a Cluster of the copy runs: then someone finished the move without this source (`--without-source`), and the source is
@@ -108,6 +118,15 @@ pub(crate) async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usiz
     Ok(copies.len())
 }
 
+/// Removes all copies if an earlier attempt made one, as in a target that returned: they would be strangers to the last attempt.
+pub(crate) async fn clear_earlier_attempts(job: &Arc<Job>, record: &Record) -> Result<(), Failure> {
+    let copies = find_copies(job, record).await?;
+    match copies.iter().all(|(key, meta)| job.copy_mark.is_on(key, meta)) {
+        true => Ok(()),
+        false => clear_target(job, record).await.map(drop),
+    }
+}
+
 async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
     // Records of other moves are in there, or will be.
     let removed = record.created_namespaces.iter().filter(|name| **name != job.options.record_namespace);
@@ -118,7 +137,7 @@ async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
 }
 
 /// Every object in the target that any attempt of this move made.
-async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
+pub(crate) async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
     // The namespaces of a cluster are removed once they are empty.
     let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.can().judges;
     let kinds = record.kinds.iter().filter(removed_here).filter_map(|gk| job.kinds.target.get(gk));

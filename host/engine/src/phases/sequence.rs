@@ -10,7 +10,7 @@ use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, RolledBackMove};
 use pivot_core::release::ReleaseList;
 use pivot_core::risk::Risk;
-use pivot_core::{GroupKind, Key, Side, Uid};
+use pivot_core::{GroupKind, Key, Uid};
 use pivot_places::{Begun, Closing, PlaceError};
 use tokio::time::Instant;
 
@@ -46,6 +46,8 @@ pub(crate) struct ActiveMove {
     pub(crate) orphaned: bool,
     /// See [`crate::state::moves::FoundMove::one_sided`].
     pub(crate) one_sided: Option<OneSidedMove>,
+    /// See [`crate::state::moves::FoundMove::has_ended`].
+    pub(crate) has_ended: bool,
     /// Whether the source has yet to become authoritative again ([`crate::phases::recovery`]); its stored record says Committed.
     pub(crate) recovers: bool,
     /// See [`crate::state::moves::FoundMove::other_files`].
@@ -103,6 +105,10 @@ impl ActiveMove {
         }
         if self.journal.phase() == Some(Phase::Copied) {
             rollback::copies_at_rest(&self.job, &self.journal.record).await?;
+            if self.journal.record.is_recovered() {
+                self.journal.forget_earlier_attempt().await?;
+                rollback::clear_earlier_attempts(&self.job, &self.journal.record).await?;
+            }
         }
         let (first, target_state, known_keys) = self.check().await?;
         self.journal.note_namespaces(&target_state.namespaces.missing());
@@ -333,10 +339,7 @@ impl ActiveMove {
             rollback::copies_at_rest(&job, &record).await?;
             self.journal.forget_target().await?;
         }
-        let (taken, left_paused) = rollback::roll_back(&self.job, &self.journal).await?;
-        if !left_paused.is_empty() {
-            return Err(Failure::LeftPaused { side: Side::Source, clusters: left_paused });
-        }
+        let taken = rollback::roll_back(&self.job, &self.journal).await?;
         if let Err(trouble) = self.abandon().await {
             tracing::warn!(%trouble, "the target still says that a move is writing it");
         }
@@ -388,7 +391,7 @@ impl ActiveMove {
         let record = &self.journal.record;
         // By an earlier run, if not by this one.
         let mut accepted = job.options.clone();
-        if record.is_recovered() {
+        if record.is_recovered() || record.source_went_back {
             accepted.accept.insert(Risk::WorldChanged);
         }
         let finished = Finished {

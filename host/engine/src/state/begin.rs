@@ -66,6 +66,7 @@ pub(crate) fn begin(
     }
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();
     let one_sided = found.as_ref().and_then(|found| found.one_sided.clone());
+    let has_ended = found.as_ref().is_some_and(|found| found.has_ended);
     let recovers = found.as_ref().is_some_and(|found| recovery::applies(found, &options));
     let mut record = match found.as_ref().and_then(|found| Some((found, found.record()?))) {
         Some((found, record)) => {
@@ -102,6 +103,7 @@ pub(crate) fn begin(
             plan_checksum: options.approved.as_ref().map(|plan| plan.checksum().to_owned()),
             finish_alone: options.finish_alone.then_some(FinishAlone::Requested),
             release_chunks: 0,
+            source_went_back: false,
             handover: (options.handover && into_directory).then(Handover::default),
         },
     };
@@ -132,6 +134,7 @@ pub(crate) fn begin(
         journal,
         orphaned,
         one_sided,
+        has_ended,
         recovers,
         other_files,
         first: None,

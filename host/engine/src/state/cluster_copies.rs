@@ -131,15 +131,55 @@ impl ClusterSides<'_> {
         Ok(asleep)
     }
 
-    /// The source's Clusters that nothing pauses.
-    pub(crate) async fn find_awake(self, record: &Record) -> Result<Vec<Key>, Failure> {
+    /// The source's Clusters that nothing pauses and that the move copied: those with a UID in `moved`, or with a copy in the target.
+    pub(crate) async fn find_awake(
+        self,
+        record: &Record,
+        moved: &BTreeSet<Uid>,
+    ) -> Result<Vec<Key>, Failure> {
+        let copies = list(&self.sides.target, &self.kinds.target, record).await?;
+        let copied: BTreeSet<Key> =
+            copies.iter().filter(|copy| is_copy(record, copy)).map(Object::key).collect();
         let mut awake = Vec::new();
         for cluster in self.originals(record).await? {
-            if !is_paused(&self.sides.source, &cluster)? {
+            let is_moved = moved.contains(&cluster.meta.uid) || copied.contains(&cluster.key());
+            if is_moved && !is_paused(&self.sides.source, &cluster)? {
                 awake.push(cluster.key());
             }
         }
         Ok(awake)
+    }
+
+    /// The source's Clusters that the target has no complete copy of that runs: under the name, with the mark of the move, unpaused, of the
+    /// same workload cluster, and written to by controllers, by the given word on a copy and its original.
+    pub(crate) async fn find_without_running_copy(
+        self,
+        record: &Record,
+        is_written: impl Fn(&Meta, &Meta) -> bool,
+    ) -> Result<Vec<Key>, Failure> {
+        let Both { source, target } = self.sides;
+        let copies = list(target, &self.kinds.target, record).await?;
+        let mark = CopyMark::from_record(record);
+        let mut without = Vec::new();
+        for cluster in self.originals(record).await? {
+            let key = cluster.key();
+            let copy = copies.iter().find(|copy| copy.key() == key && mark.is_on(&key, &copy.meta));
+            let runs =
+                match copy.filter(|copy| !copy.meta.deleting() && is_written(&copy.meta, &cluster.meta)) {
+                    Some(copy) if !is_paused(target, copy)? => {
+                        let (there, here) = tokio::try_join!(
+                            read_identity(source, &self.kinds.source, &cluster),
+                            read_identity(target, &self.kinds.target, copy)
+                        )?;
+                        there.is_same(&here)
+                    }
+                    _ => false,
+                };
+            if !runs {
+                without.push(key);
+            }
+        }
+        Ok(without)
     }
 
     /// The source's Clusters that nothing pauses, and whose copies run: certainly of the same workload cluster.
@@ -165,8 +205,37 @@ impl ClusterSides<'_> {
         Ok(twice)
     }
 
+    /// The source's Clusters that run although a move that has ended took them: those whose UIDs it took and that it copied, and those whose
+    /// copies run. None if the source has none that it took, whether it runs or not.
+    pub(crate) async fn find_undone(
+        self,
+        record: &Record,
+        moved: &BTreeSet<Uid>,
+    ) -> Result<Option<Vec<Key>>, Failure> {
+        let copies = list(&self.sides.target, &self.kinds.target, record).await?;
+        let copies = copies.into_iter().filter(|copy| is_copy(record, copy) && !copy.meta.deleting());
+        let copied: BTreeSet<Key> = copies.map(|copy| copy.key()).collect();
+        if copied.is_empty() {
+            return Ok(None);
+        }
+        let mut awake: BTreeSet<Key> = self.find_managed_twice(record).await?.into_iter().collect();
+        let mut is_back = !awake.is_empty();
+        for cluster in self.originals(record).await? {
+            let key = cluster.key();
+            if cluster.meta.deleting() || !moved.contains(&cluster.meta.uid) || !copied.contains(&key) {
+                continue;
+            }
+            is_back = true;
+            if !is_paused(&self.sides.source, &cluster)? {
+                awake.insert(key);
+            }
+        }
+        Ok(is_back.then(|| awake.into_iter().collect()))
+    }
+
     /// Shows that the target has a complete, running copy: each Cluster that the source still has, or that the move's summary names,
-    /// is there under its name, of the same workload cluster, and not paused unless its user paused it in the source.
+    /// is there under its name, of the same workload cluster, and its controllers write to it; unless its user paused it in the source,
+    /// it is not paused.
     pub(crate) async fn prove_takeover(
         self,
         record: &Record,
@@ -176,6 +245,7 @@ impl ClusterSides<'_> {
         let copies = list(target, &self.kinds.target, record).await?;
         let copies: BTreeMap<Key, &Object> = copies.iter().map(|copy| (copy.key(), copy)).collect();
         let mut wanted: Vec<(Key, ClusterIdentity)> = Vec::new();
+        let mut metas: BTreeMap<Key, Meta> = BTreeMap::new();
         let mut asleep = BTreeSet::new();
         let originals = self.originals(record).await?;
         let all: UidSet = originals.iter().map(|cluster| &cluster.meta.uid).collect();
@@ -195,6 +265,7 @@ impl ClusterSides<'_> {
                 identity.authority = read_identity(target, &self.kinds.target, copy).await?.authority;
             }
             wanted.push((cluster.key(), identity));
+            metas.insert(cluster.key(), cluster.meta);
         }
         let by_own_name: BTreeMap<Key, &Key> = copies.keys().map(|key| (target.own_name(key), key)).collect();
         for moved in summary.iter().flat_map(|summary| &summary.clusters) {
@@ -211,7 +282,7 @@ impl ClusterSides<'_> {
             // A later move may have marked it again.
             let marked = summary.is_some() || is_copy(record, copy);
             let rests = asleep.contains(key) && summary.is_some();
-            let runs = !is_paused(target, copy)? || rests;
+            let runs = !is_paused(target, copy)? && is_written(&copy.meta, metas.get(key)) || rests;
             if !(marked && runs && identity.is_same(&read_identity(target, &self.kinds.target, copy).await?))
             {
                 return Ok(None);
@@ -230,6 +301,13 @@ impl ClusterSides<'_> {
             (_, None) => Some(format!("{names}, copies of move {id}, run in the target")),
         })
     }
+}
+
+/// Returns true if controllers have written to a copy since it was unpaused, by the target's clock: that was the last write of this
+/// program.
+pub(crate) fn is_written(copy: &Meta, original: Option<&Meta>) -> bool {
+    let since = copy.written_by_us().or(copy.creation_timestamp.as_deref()).unwrap_or_default();
+    copy.written_by_others(since, original)
 }
 
 /// Says that a copy runs.

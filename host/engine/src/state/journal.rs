@@ -14,6 +14,7 @@ use pivot_places::PlaceError;
 use crate::outcome::failure::Failure;
 use crate::snapshot::Snapshot;
 use crate::state::cluster_copies::KindsOfSide;
+use crate::state::moves::{is_of_earlier_attempt, of_committed};
 use crate::state::records::{CHUNK, Records, Stored};
 
 /// A record as this run knows it, and as it is stored on the two sides.
@@ -214,6 +215,26 @@ impl Journal {
         Ok(())
     }
 
+    /// Commits again a move whose source went back to before its commit: by the list of the target, whose record decides from here on.
+    pub(crate) async fn commit_again(&mut self, list: &ReleaseList) -> Result<(), Failure> {
+        let (Some(source), Some(at_target)) = (&self.records.source, &self.at.target) else {
+            return Err(no_record());
+        };
+        let there = at_target.record.clone();
+        let record = Record {
+            phase: Phase::Committed,
+            release_chunks: there.release_chunks,
+            release_digest: Some(list.digest()),
+            release_uids: Some(list.uids()),
+            source_went_back: true,
+            ..self.record.clone()
+        };
+        source.check_lease()?;
+        self.write(Side::Source, &record, None).await?;
+        self.record = Record { written_by: record.written_by.clone(), ..of_committed(&record, &there) };
+        Ok(())
+    }
+
     /// Says in the target's record that the source's says Committed: from then on the target may finish without it.
     pub(crate) async fn allow_finishing_alone(&mut self) -> Result<(), Failure> {
         if self.record.finish_alone != Some(FinishAlone::Requested) {
@@ -280,23 +301,42 @@ impl Journal {
             None if *phase < Phase::Settled => return Err(target.list_missing(move_id)),
             list => list,
         };
-        // The list is the target's word, and may be another's by now. Records of older versions don't know it again: by them it is
-        // only where the move was.
-        if let (Some(list), Some(source)) = (&list, &self.at.source) {
-            let Record { copied_namespaces, release_digest, .. } = &source.record;
-            if release_digest.as_ref().is_some_and(|committed| *committed != list.digest()) {
-                return Err(target.another_list(move_id));
-            }
-            let moved = |key: &Key| {
-                key.namespace.as_ref().is_some_and(|namespace| copied_namespaces.contains(namespace))
-            };
-            let mut deleted =
-                list.entries.iter().filter(|entry| entry.fate == Fate::Delete).map(|entry| &entry.key);
-            if let Some(other) = deleted.find(|key| !moved(key)) {
-                return Err(target.list_has_others(move_id, other));
-            }
+        if let Some(list) = &list {
+            self.check_list(target, list)?;
         }
         Ok(list)
+    }
+
+    /// The list that the target has of this move, before the source's record says that it is committed.
+    pub(crate) async fn list_in_target(&self) -> Result<ReleaseList, Failure> {
+        let (Some(target), Some(stored)) = (&self.records.target, &self.at.target) else {
+            return Err(no_record());
+        };
+        let list = target.read_list(stored).await?;
+        let list = list.ok_or_else(|| target.list_missing(&self.record.move_id))?;
+        self.check_list(target, &list)?;
+        Ok(list)
+    }
+
+    /// Refuses another list than the source's record allows. The list is the target's word, and may be another's by now. Records of
+    /// older versions don't know it again: by them it is only where the move was.
+    fn check_list(&self, target: &Records, list: &ReleaseList) -> Result<(), Failure> {
+        let Some(Stored { record: Record { move_id, copied_namespaces, release_digest, .. }, .. }) =
+            &self.at.source
+        else {
+            return Ok(());
+        };
+        if release_digest.as_ref().is_some_and(|committed| *committed != list.digest()) {
+            return Err(target.another_list(move_id));
+        }
+        let moved =
+            |key: &Key| key.namespace.as_ref().is_some_and(|namespace| copied_namespaces.contains(namespace));
+        let mut deleted =
+            list.entries.iter().filter(|entry| entry.fate == Fate::Delete).map(|entry| &entry.key);
+        match deleted.find(|key| !moved(key)) {
+            Some(other) => Err(target.list_has_others(move_id, other)),
+            None => Ok(()),
+        }
     }
 
     /// When the target's record was created, by the target's clock. The commit creates it.
@@ -388,6 +428,15 @@ impl Journal {
             target.remove_lists(&self.record.move_id).await?;
         }
         Ok(())
+    }
+
+    /// Removes the record and the list of an earlier attempt, if the target returned with those.
+    pub(crate) async fn forget_earlier_attempt(&mut self) -> Result<(), Failure> {
+        let is_earlier = match (&self.at.source, &self.at.target) {
+            (Some(source), Some(target)) => is_of_earlier_attempt(&source.record, &target.record),
+            _ => false,
+        };
+        if is_earlier { self.forget_target().await } else { Ok(()) }
     }
 
     /// Removes the record and the list that an earlier attempt, or a commit that did not complete, left in the target.

@@ -94,6 +94,12 @@ impl Leases {
         Ok(self.handle.get(&self.kind, &self.key(name)).await?.as_ref().map(seen))
     }
 
+    /// When this program wrote a Lease last, by the server's clock. A server that doesn't say so gives none.
+    pub(crate) async fn read_time(&self, name: &str) -> Result<Option<String>, Failure> {
+        let lease = self.handle.get(&self.kind, &self.key(name)).await?;
+        Ok(lease.and_then(|lease| lease.meta.written_by_us().map(str::to_owned)))
+    }
+
     /// Returns all existing Leases of moves.
     pub(crate) async fn all(&self) -> Result<Vec<Seen>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), LABEL).await?;

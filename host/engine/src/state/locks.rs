@@ -288,6 +288,15 @@ impl Locks {
         renewed.map_err(|why| Failure::Halted(Halt::LeaseLost(why)))
     }
 
+    /// The time by the clock of their server: that of the last renewal. A server that doesn't say so gives none.
+    pub(crate) async fn read_time(&self) -> Result<Option<String>, Failure> {
+        let held = locked(&self.shared.each).keys().next().cloned();
+        match held {
+            Some(name) => self.shared.request.leases.read_time(&name).await,
+            None => Ok(None),
+        }
+    }
+
     /// Releases them.
     pub(crate) async fn give_back(&self, left: MoveLeft) {
         self.renewal.0.abort();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::some_of;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{Both, Side, Uid, names, words};
+use pivot_core::{Both, Meta, Side, Uid, names, words};
 
 use crate::outcome::failure::Failure;
 use crate::outcome::one_sided::OneSidedMove;
@@ -33,9 +33,24 @@ pub(crate) struct FoundMove {
     pub(crate) another: Option<String>,
     /// What the objects show, if a side that was read has no record of it.
     pub(crate) one_sided: Option<OneSidedMove>,
+    /// It has ended, and the source went back to before it: neither side has a record, and this one says what the target's summary does.
+    pub(crate) has_ended: bool,
 }
 
 impl FoundMove {
+    /// A move that has left nothing but its summary, as a record that says as much.
+    pub(crate) fn from_summary(record: Record, one_sided: OneSidedMove) -> Self {
+        Self {
+            at: Both::new(None, Some(Stored::new(record, None, Meta::default()))),
+            orphaned: false,
+            elsewhere: false,
+            other_files: false,
+            another: None,
+            one_sided: Some(one_sided),
+            has_ended: true,
+        }
+    }
+
     /// The record that decides: the source's until it says Committed, then the target's.
     pub(crate) fn deciding(&self) -> Option<(Side, &Record)> {
         match (&self.at.source, &self.at.target) {
@@ -126,8 +141,9 @@ impl Moves {
             let all = self.0.iter();
             all.filter(|found| found.record().is_some_and(|record| matches(&record.move_id))).collect()
         };
+        let under_way = || self.0.iter().any(|found| !found.has_ended);
         let named = match id {
-            None => self.0.iter().collect(),
+            None => self.0.iter().filter(|found| !found.has_ended || !under_way()).collect(),
             Some(id) => match with(&|whole| whole == id) {
                 none if none.is_empty() && !id.is_empty() => with(&|whole| whole.starts_with(id)),
                 named => named,
@@ -182,7 +198,7 @@ pub(crate) fn in_the_way(other: &Record, scope: &Scope) -> Failure {
 
 /// Once a move is committed, the target's record says how far it is, and nothing else: it may lie in a cluster of somebody who would
 /// have it be about other objects, or begin again.
-fn of_committed(source: &Record, target: &Record) -> Record {
+pub(crate) fn of_committed(source: &Record, target: &Record) -> Record {
     Record {
         phase: target.phase.max(Phase::Committed),
         release_chunks: target.release_chunks,
@@ -225,6 +241,7 @@ fn found_move(
         other_files: false,
         another: None,
         one_sided: None,
+        has_ended: false,
     };
     if let Some((side, record)) = found.deciding() {
         let orphaned = source_answers && found.at.source.is_none();
@@ -247,8 +264,6 @@ fn elsewhere(record: &Record, target: &Option<Uid>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::Meta;
-
     use super::*;
 
     fn moves(ids: &[&str]) -> Moves {

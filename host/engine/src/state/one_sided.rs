@@ -16,7 +16,7 @@ use crate::outcome::one_sided::OneSidedMove;
 use crate::requests::listing;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
-use crate::state::cluster_copies::{ClusterSides, KindsOfSide, Running};
+use crate::state::cluster_copies::{ClusterSides, KindsOfSide, Running, is_written};
 use crate::state::moves::{FoundMove, is_of_earlier_attempt};
 use crate::state::records::{Records, Stored};
 
@@ -35,26 +35,59 @@ pub(crate) async fn judge(
     match &found.at {
         Both { source: Some(source), target: None } if source.record.phase.committed() => {
             let summary = find_summary(target, &source.record).await?;
-            let proof = clusters.prove_takeover(&source.record, summary.as_ref()).await?;
-            Ok(Some(proof.map_or(OneSidedMove::LastCopyInSource, OneSidedMove::TakenOver)))
+            if let Some(proof) = clusters.prove_takeover(&source.record, summary.as_ref()).await? {
+                return Ok(Some(OneSidedMove::TakenOver(proof)));
+            }
+            Ok(Some(match clusters.find_running(&source.record).await? {
+                Some(Running::Now(proof)) => {
+                    let without = clusters
+                        .find_without_running_copy(&source.record, |copy, original| {
+                            is_written(copy, Some(original))
+                        })
+                        .await?;
+                    OneSidedMove::PartTakenOver { proof, without }
+                }
+                Some(Running::PausedAgain(_)) | None => OneSidedMove::LastCopyInSource,
+            }))
         }
         Both { source: Some(source), target: Some(stored) } if found.is_of_later_attempt() => {
             let proof = format!(
                 "the target has a record of a later attempt of move {}, which says that it is {}",
                 source.record.move_id, stored.record.phase
             );
-            is_left_behind(clusters, &source.record, Some(proof)).await
+            is_left_behind(
+                clusters,
+                &source.record,
+                Some(proof),
+                Moved { records: target, stored: Some(stored), summary: None },
+            )
+            .await
         }
         Both { source: Some(source), target: at_target } if !source.record.phase.committed() => {
-            let proof = match at_target {
-                Some(stored) if is_of_earlier_attempt(&source.record, &stored.record) => Some(format!(
-                    "the target has a record of an earlier attempt of move {}, which says that it is {}",
-                    source.record.move_id, stored.record.phase
-                )),
-                Some(stored) => moved_on(&stored.record),
-                None => find_summary(target, &source.record).await?.map(|summary| describe_ended(&summary)),
+            let is_earlier = at_target
+                .as_ref()
+                .is_some_and(|stored| is_of_earlier_attempt(&source.record, &stored.record));
+            let summary = match at_target {
+                Some(_) => None,
+                None => find_summary(target, &source.record).await?,
             };
-            is_left_behind(clusters, &source.record, proof).await
+            let proof = match at_target {
+                // A first target that returns at rest has only lost what came after it.
+                Some(stored) if is_earlier => moved_on(&stored.record)
+                    .map(|says| format!("{says}, by the record of an earlier attempt")),
+                Some(stored) => moved_on(&stored.record),
+                None => summary.as_ref().map(describe_ended),
+            };
+            let moved = Moved { records: target, stored: at_target.as_ref(), summary: summary.as_ref() };
+            let verdict = is_left_behind(clusters, &source.record, proof, moved).await?;
+            let (Some(OneSidedMove::TakenOver(proof)), Some(stored)) = (&verdict, at_target) else {
+                return Ok(verdict);
+            };
+            let comparable = !is_earlier && source.record.handover.is_none();
+            if comparable && target.read_list(stored).await?.is_some() {
+                return Ok(Some(OneSidedMove::SourceOutOfDate(proof.clone())));
+            }
+            Ok(verdict)
         }
         Both { source: None, target: Some(stored) } => {
             let Some(list) = target.read_list(stored).await? else {
@@ -63,7 +96,7 @@ pub(crate) async fn judge(
                 let lost = stored.record.phase > Phase::Copied && found.orphaned;
                 return Ok(lost.then_some(OneSidedMove::LastCopyInTarget));
             };
-            without_source_record(found, clusters, stored, &list).await
+            without_source_record(found, clusters, target, (stored, &list)).await
         }
         _ => Ok(None),
     }
@@ -89,11 +122,33 @@ fn moved_on(record: &Record) -> Option<String> {
     Some(format!("the target says {says}"))
 }
 
+/// Records and summary in which a target names the Clusters of a move.
+struct Moved<'a> {
+    records: &'a Records,
+    stored: Option<&'a Stored>,
+    summary: Option<&'a Finished>,
+}
+
+impl Moved<'_> {
+    /// The UIDs that they have in the source, as far as the target has a list or a summary.
+    async fn read(&self) -> Result<BTreeSet<Uid>, Failure> {
+        let list = match self.stored {
+            Some(stored) => self.records.read_list(stored).await?,
+            None => None,
+        };
+        let listed = list.into_iter().flat_map(|list| list.entries);
+        let listed = listed.filter(|entry| is_cluster(&entry.key.group_kind)).map(|entry| entry.uid);
+        let summed = self.summary.iter().flat_map(|summary| &summary.clusters);
+        Ok(listed.chain(summed.map(|cluster| cluster.uid.clone())).collect())
+    }
+}
+
 /// Whether the target went on without this state of the source: `proof` says so, or a copy runs.
 async fn is_left_behind(
     clusters: ClusterSides<'_>,
     record: &Record,
     proof: Option<String>,
+    moved: Moved<'_>,
 ) -> Result<Option<OneSidedMove>, Failure> {
     let running = match proof {
         Some(proof) => Some(Running::Now(proof)),
@@ -101,7 +156,7 @@ async fn is_left_behind(
     };
     // That a copy is paused again shows nothing that a running source would have to be paused for.
     let Some(Running::Now(proof)) = running else { return Ok(running.map(OneSidedMove::from)) };
-    let awake = clusters.find_awake(record).await?;
+    let awake = clusters.find_awake(record, &moved.read().await?).await?;
     Ok(Some(match awake.is_empty() {
         true => OneSidedMove::TakenOver(proof),
         false => OneSidedMove::SourceWentBack { proof, awake },
@@ -112,8 +167,8 @@ async fn is_left_behind(
 async fn without_source_record(
     found: &FoundMove,
     clusters: ClusterSides<'_>,
-    stored: &Stored,
-    list: &ReleaseList,
+    records: &Records,
+    (stored, list): (&Stored, &ReleaseList),
 ) -> Result<Option<OneSidedMove>, Failure> {
     let record = &stored.record;
     let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
@@ -129,7 +184,8 @@ async fn without_source_record(
     if there.iter().any(|meta| pause::is_ours(meta, &record.move_id)) {
         return Ok(None);
     }
-    is_left_behind(clusters, record, moved_on(record)).await
+    let moved = Moved { records, stored: Some(stored), summary: None };
+    is_left_behind(clusters, record, moved_on(record), moved).await
 }
 
 /// The objects in the source under the names that a move deletes there.

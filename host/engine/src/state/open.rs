@@ -2,7 +2,8 @@
 
 use pivot_core::names::FILES;
 use pivot_core::record::{Finished, RolledBackMove};
-use pivot_core::{Both, Side, Uid};
+use pivot_core::scope::Namespaces;
+use pivot_core::{Both, GroupKind, Side, Uid};
 use pivot_places::{Identity, PlaceError};
 
 use crate::checks::same_cluster::{self, RunKind};
@@ -10,6 +11,7 @@ use crate::discovery::kinds::Kinds;
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::setup::Setup;
+use crate::state::ended::EndedBetween;
 use crate::state::lease::Leases;
 use crate::state::moves::{FoundMove, Moves};
 use crate::state::one_sided;
@@ -26,6 +28,8 @@ pub(crate) struct Opened {
     pub(crate) anonymous: String,
     leases: Option<Leases>,
     without_source: bool,
+    /// The only namespace of the source whose objects the user may learn of.
+    confined_to: Option<Namespaces>,
 }
 
 /// Opens both sides: reads the kinds they serve, and checks that they are two. The records are read separately, because a run
@@ -97,6 +101,7 @@ async fn open_for(setup: &Setup, run: RunKind) -> Result<Opened, Failure> {
         sides: Both::new(source, target),
         identities: Both::new(uid(there), uid(here)),
         without_source: options.without_source,
+        confined_to: (options.confined == Some(Side::Source)).then(|| options.scope.namespaces.clone()),
         kinds,
         anonymous,
         leases,
@@ -159,8 +164,19 @@ impl Opened {
             Some(records) => read(records).await,
             None => Ok(Vec::new()),
         };
-        let (source, target) = tokio::try_join!(read(&self.records.source), read(&self.records.target))?;
         let source_answers = self.records.source.is_some() && !self.without_source;
+        let ended = async |records: &Option<Records>| match records {
+            Some(records) if source_answers => match records.finished().await {
+                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),
+                ended => ended,
+            },
+            _ => Ok(Vec::new()),
+        };
+        let (source, target, ended) = tokio::try_join!(
+            read(&self.records.source),
+            read(&self.records.target),
+            ended(&self.records.target)
+        )?;
         let mut moves = Moves::new(Both::new(source, target), &self.identities, source_answers);
         if let Some(target) = &self.records.target {
             // A target that may be another than the move's shows nothing of it, and neither does a source that was not asked.
@@ -172,6 +188,18 @@ impl Opened {
                 found.one_sided = one_sided::judge(found, &self.sides, &self.kinds, target).await?;
             }
         }
+        let is_known = |summary: &Finished| {
+            let mut records = moves.0.iter().filter_map(FoundMove::record);
+            records.any(|record| record.move_id == summary.move_id)
+        };
+        let ended: Vec<Finished> = ended.into_iter().filter(|summary| !is_known(summary)).collect();
+        let between = EndedBetween {
+            sides: &self.sides,
+            kinds: &self.kinds,
+            identities: &self.identities,
+            confined_to: self.confined_to.as_ref(),
+        };
+        moves.0.extend(between.find_undone(ended).await?);
         Ok(moves)
     }
 }

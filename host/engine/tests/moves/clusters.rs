@@ -305,8 +305,9 @@ async fn clusters_that_the_target_runs_are_refused_once_each() {
     assert!(twice.others.contains(&key(CLUSTERS, "Machine", "m1")), "{twice:?}");
     assert!(twice.message.contains("an import of files from") && twice.message.contains(&id), "{twice:?}");
     assert!(twice.message.ends_with("it may be managed twice"), "{twice:?}");
-    assert_eq!(twice.remedies.last(), Some(&Remedy::MapNamespace { namespace: "ns".into() }));
     for refusal in refusals(&stop) {
+        let maps = |remedy: &Remedy| matches!(remedy, Remedy::MapNamespace { .. });
+        assert!(!refusal.remedies.iter().any(maps), "the target would run it twice: {refusal:?}");
         assert!(!format!("{:?}", refusal.remedies).contains("delete"), "{refusal:?}");
     }
 }
@@ -346,7 +347,7 @@ async fn a_rollback_says_nothing_of_clusters_that_were_not_named() {
             .source
             .edit(&key(CLUSTERS, "Cluster", "d"), |body| body["spec"]["paused"] = json!(true))
             .unwrap();
-        let mut setup = named(&stage, &[name]);
+        let setup = named(&stage, &[name]);
         stage.target.on_call(|verb, key| {
             let dead = pivot_places::PlaceError::Forbidden("dead".into());
             let last = verb == "create" && key.group_kind.kind == "Machine";
@@ -364,12 +365,12 @@ async fn a_rollback_says_nothing_of_clusters_that_were_not_named() {
             };
             stage.source.edit(&key(CLUSTERS, "Cluster", "d"), forget).unwrap();
         }
-        let notes = Arc::new(Notes::default());
-        setup.watcher = notes.clone();
-        run::rollback(setup).await.unwrap();
-        let told = notes.0.lock().unwrap().clone();
-        let lost = told.iter().filter(|(code, _)| code == "undo-lost").count();
-        assert_eq!(lost, warned, "{name}: {told:?}");
+        let lost = match run::rollback(setup).await {
+            Ok(_) => 0,
+            Err(Stop { failure: Failure::UndoLost { clusters }, .. }) => clusters.len(),
+            Err(stop) => panic!("{name}: {stop}"),
+        };
+        assert_eq!(lost, warned, "{name}");
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
+use pivot_core::scope::ClusterName;
 use pivot_core::{KindLabels, Side, names};
 use pivot_engine::Setup;
 use pivot_engine::{Event, Exit, Failure, Next, Stop, Watcher, run};
@@ -151,22 +152,26 @@ impl Watcher for Warnings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_copy_left_paused_because_its_undo_annotation_is_gone_is_reported() {
-    let mut stage = committed().await;
-    stage.options.accept.insert(Risk::TakeoverUnchecked);
-    let forget = |b: &mut serde_json::Value| {
-        b["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
-    };
-    stage.target.edit(&key(CLUSTERS, "Cluster", "c"), forget).unwrap();
-    let warnings = Arc::new(Warnings::default());
-    run::resume(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();
-    assert!(paused(&stage.target));
-    let told = warnings.0.lock().unwrap().join("\n");
-    assert!(told.contains("Cluster ns/c in the target is still paused"), "{told}");
+async fn copies_without_an_undo_annotation_stay_paused_until_named() {
+    for named in [false, true] {
+        let mut stage = committed().await;
+        stage.options.accept.insert(Risk::TakeoverUnchecked);
+        let forget = |b: &mut serde_json::Value| {
+            b["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
+        };
+        stage.target.edit(&key(CLUSTERS, "Cluster", "c"), forget).unwrap();
+        stage.options.unpause.extend(named.then(|| ClusterName::new("ns", "c")));
+        let warnings = Arc::new(Warnings::default());
+        run::resume(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();
+        assert_eq!(paused(&stage.target), !named);
+        let told = warnings.0.lock().unwrap().join("\n");
+        assert_eq!(told.contains("Cluster ns/c in the target is still paused"), !named, "{told}");
+        assert!(!told.contains("by hand"), "{told}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_left_paused_by_a_rollback_because_its_undo_annotation_is_gone_is_reported() {
+async fn rollbacks_end_once_clusters_without_undo_are_named() {
     let notes: [fn(&mut serde_json::Map<String, serde_json::Value>); 2] = [
         |annotations| drop(annotations.remove(names::UNDO)),
         |annotations| drop(annotations.insert(names::UNDO.into(), json!("rewritten"))),
@@ -179,11 +184,42 @@ async fn a_cluster_left_paused_by_a_rollback_because_its_undo_annotation_is_gone
         assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::PartWay);
         let cluster = key(CLUSTERS, "Cluster", "c");
         stage.source.edit(&cluster, |b| lose(b["metadata"]["annotations"].as_object_mut().unwrap())).unwrap();
-        let warnings = Arc::new(Warnings::default());
-        run::rollback(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();
-        assert!(paused(&stage.source));
-        let told = warnings.0.lock().unwrap().join("\n");
-        assert!(told.contains("Cluster ns/c in the source is still paused"), "{told}");
+        let stop = run::rollback(stage.setup()).await.unwrap_err();
+        let Failure::UndoLost { clusters } = &stop.failure else { panic!("{stop}") };
+        assert_eq!((clusters, stop.exit), (&vec![cluster.clone()], Exit::PartWay));
+        assert_eq!(stop.remedies(), [Remedy::NameClusterToUnpause { cluster }], "{stop}");
+        assert_eq!(stop.next, [Next::Rollback]);
+        assert!(paused(&stage.source) && picture(&stage.target).is_empty());
+        let mut setup = stage.setup();
+        setup.options.unpause.insert(ClusterName::new("ns", "other"));
+        let stop = run::rollback(setup).await.unwrap_err();
+        assert!(matches!(stop.failure, Failure::NoCluster { .. }), "{stop}");
+        let mut setup = stage.setup();
+        setup.options.unpause.insert(ClusterName::new("ns", "c"));
+        run::rollback(setup).await.unwrap();
+        assert!(!paused(&stage.source) && under_way(stage.setup()).await.is_none());
+    }
+}
+
+/// What a user paused, or another move, is not this move's to unpause.
+#[tokio::test(start_paused = true)]
+async fn pauses_of_others_are_not_undone_by_name() {
+    let changes: [fn(&mut serde_json::Value); 2] = [
+        |body| body["metadata"]["annotations"][names::PAUSED] = json!(""),
+        |body| body["metadata"]["annotations"][names::OUT_OF_DATE] = json!("another"),
+    ];
+    for change in changes {
+        let stage = committed().await;
+        let mut setup = stage.setup();
+        setup.options.accept.insert(Risk::TakeoverUnchecked);
+        setup.options.unpause.insert(ClusterName::new("ns", "c"));
+        let theirs = |body: &mut serde_json::Value| {
+            body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
+            change(body);
+        };
+        stage.target.edit(&key(CLUSTERS, "Cluster", "c"), theirs).unwrap();
+        run::resume(setup).await.unwrap();
+        assert!(paused(&stage.target));
     }
 }
 

@@ -113,6 +113,37 @@ async fn settings_beside_a_renamed_namespace_are_named() {
     assert!(left(&stage).await.unwrap().may_be_deleted);
 }
 
+/// An identity is in no namespace, and names a Secret of its provider's namespace, which has no Provider if clusterctl didn't make it.
+#[tokio::test(start_paused = true)]
+async fn credentials_that_copies_name_are_named() {
+    let stage = Stage::new();
+    let labels = KindLabels { discover: true, moves: true, ..KindLabels::default() };
+    for place in [&stage.source, &stage.target] {
+        place.add_kind(kind(INFRA, "Identity", "identities", labels));
+    }
+    let mut identity = body(INFRA, "Identity", "id", None);
+    identity["metadata"].as_object_mut().unwrap().remove("namespace");
+    identity["spec"] = json!({"secretName": "vcenter"});
+    stage.source.insert(identity).unwrap();
+    for (namespace, name) in [("capv-system", "vcenter"), ("capv-system", "other"), ("ns", "pull")] {
+        let mut secret = body("", "Secret", name, None);
+        secret["metadata"]["namespace"] = json!(namespace);
+        secret["metadata"]["uid"] = json!(format!("{namespace}-{name}"));
+        stage.source.add_namespace(namespace);
+        match namespace {
+            "ns" => drop(stage.target.insert(secret).unwrap()),
+            _ => drop(stage.source.insert(secret).unwrap()),
+        }
+    }
+    run::start(stage.setup()).await.unwrap();
+    let after = left(&stage).await.unwrap();
+    let named: Vec<String> = after.beside_moved.iter().map(ToString::to_string).collect();
+    assert_eq!((named, after.may_be_deleted), (vec!["Secret capv-system/vcenter".to_owned()], false));
+    stage.target.insert(stage.source.body(&after.beside_moved[0]).unwrap()).unwrap();
+    let after = left(&stage).await.unwrap();
+    assert!(after.may_be_deleted, "{after:?}");
+}
+
 /// Two sources made from one template have the same names, and only one has moved.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_is_still_in_the_source_was_not_moved_whatever_the_target_has() {

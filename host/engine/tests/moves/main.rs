@@ -37,6 +37,8 @@ mod fence;
 #[cfg(test)]
 mod forged;
 #[cfg(test)]
+mod forgotten;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod generated;
@@ -66,6 +68,8 @@ mod mapped;
 mod modelled;
 #[cfg(test)]
 mod namespaces;
+#[cfg(test)]
+mod outdated;
 #[cfg(test)]
 mod parts;
 #[cfg(test)]

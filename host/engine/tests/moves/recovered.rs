@@ -8,23 +8,22 @@ use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::{Key, Side};
-use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Setup, Stop, Watcher, run};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop, Watcher, run};
+use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::committed::commit;
 use crate::crash::{at_every_write, nothing_of_ours};
-use crate::restored::{Backup, cluster, forget, one_sided, stage};
+use crate::restored::{Backup, cluster, forget, one_sided, reconcile, stage};
 use crate::stage::{CLUSTERS, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 
-fn other() -> Key {
+pub(crate) fn other() -> Key {
     key(CLUSTERS, "Cluster", "d")
 }
 
 /// A stage with a second Cluster.
-fn two_clusters() -> Stage {
+pub(crate) fn two_clusters() -> Stage {
     let stage = stage();
     let mut other = body(CLUSTERS, "Cluster", "d", None);
     other["spec"] = json!({"paused": false, "controlPlaneEndpoint": {"host": "10.0.0.2", "port": 6443}});
@@ -55,18 +54,18 @@ async fn lose(lost: Lost) -> Stage {
 }
 
 /// A command that accepts the danger, and names Clusters.
-fn recovering(stage: &Stage, named: &[&Key]) -> Setup {
+pub(crate) fn recovering(stage: &Stage, named: &[&Key]) -> Setup {
     let mut setup = stage.setup();
     setup.options.accept.insert(Risk::WorldChanged);
     name(&mut setup, named);
     setup
 }
 
-fn name(setup: &mut Setup, named: &[&Key]) {
+pub(crate) fn name(setup: &mut Setup, named: &[&Key]) {
     setup.options.unpause = named.iter().map(|key| ClusterName::new("ns", &key.name)).collect();
 }
 
-fn is_paused(place: &MemoryPlace, cluster: &Key) -> bool {
+pub(crate) fn is_paused(place: &MemoryPlace, cluster: &Key) -> bool {
     place.body(cluster).unwrap()["spec"]["paused"] == true
 }
 
@@ -219,6 +218,28 @@ async fn recovery_needs_a_complete_paused_source() {
     }
 }
 
+/// The record has only the number and a digest of what was committed; the copies in the target have names.
+// proves: T167
+#[tokio::test(start_paused = true)]
+async fn differences_from_the_commit_are_named() {
+    for (lost, added, expected) in [
+        (Lost::BeforeCommit, false, "Machine ns/m1 and Secret ns/m1-bootstrap, which the source lacks"),
+        (Lost::BeforeCommit, true, "Machine ns/m2 were not committed"),
+        (Lost::BeforeCopy, false, "; at least 3 are missing, and neither side has their names"),
+    ] {
+        let stage = lose(lost).await;
+        match added {
+            true => {
+                let machine = body(CLUSTERS, "Machine", "m2", Some((CLUSTERS, "Cluster", "c")));
+                drop(stage.source.insert(machine).unwrap());
+            }
+            false => stage.source.remove(&key(CLUSTERS, "Machine", "m1")).unwrap(),
+        }
+        let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+        assert!(stop.to_string().contains(expected), "{lost:?} {added}: {stop}");
+    }
+}
+
 fn edit_record(stage: &Stage, change: impl Fn(&mut Value)) {
     let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
     let says = |body: &mut Value| {
@@ -250,19 +271,21 @@ async fn recovery_is_refused_once_deleting_has_begun() {
     }
 }
 
-// proves: I14, T103
+// proves: I14, T103, T170
 #[tokio::test(start_paused = true)]
 async fn recovery_is_refused_beside_running_copies() {
     let stage = lose(Lost::BeforeCommit).await;
     // One of two: that is no complete copy, but in service.
     stage.target.edit(&cluster(), |body| body["spec"]["paused"] = json!(false)).unwrap();
     let before = (picture(&stage.source), picture(&stage.target));
-    assert_eq!(one_sided(&run::resume(stage.setup()).await.unwrap_err()), &OneSidedMove::LastCopyInSource);
     for stop in [
+        run::resume(stage.setup()).await.unwrap_err(),
         run::resume(recovering(&stage, &[])).await.unwrap_err(),
         run::rollback(recovering(&stage, &[])).await.unwrap_err(),
     ] {
-        assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+        let OneSidedMove::PartTakenOver { without, .. } = one_sided(&stop) else { panic!("{stop}") };
+        assert_eq!(without, &[other()], "{stop}");
+        assert_eq!(stop.remedies(), [Remedy::ExplainMissingCopies], "{stop}");
     }
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
@@ -334,9 +357,9 @@ async fn recovery_is_refused_where_nothing_was_lost() {
     let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
     assert!(stop.to_string().contains("nothing shows that the target lost"), "{stop}");
     let mut named = stage.setup();
-    name(&mut named, &[&cluster()]);
+    name(&mut named, &[&key(CLUSTERS, "Cluster", "e")]);
     let stop = run::resume(named).await.unwrap_err();
-    assert!(stop.to_string().contains("nothing shows that the target lost"), "{stop}");
+    assert!(matches!(&stop.failure, Failure::NoCluster { there, .. } if there.len() == 2), "{stop}");
 
     let stage = lose(Lost::BeforeCopy).await;
     let stop = run::rollback(recovering(&stage, &[&key(CLUSTERS, "Cluster", "e")])).await.unwrap_err();
@@ -375,9 +398,8 @@ async fn unnamed_clusters_without_undo_hold_others_back() {
         assert!(!is_paused(place, &other()) && is_paused(place, &cluster()), "{side}");
         assert!(place.body(&pool).unwrap().to_string().contains(names::UNDO), "{side}");
         assert!(stage.source.body(&cluster()).is_some(), "{side}");
-        // Unpausing it is then the user's part.
         command(&[&cluster()]).await.unwrap();
-        assert!(is_paused(place, &cluster()) && under_way(stage.setup()).await.is_none(), "{side}");
+        assert!(!is_paused(place, &cluster()) && under_way(stage.setup()).await.is_none(), "{side}");
     }
 }
 
@@ -399,21 +421,36 @@ async fn unknown_names_are_refused_after_a_recovery() {
     }
 }
 
-/// The server's time of the last write of the source's record.
+/// The server's times of the last writes of the source's record and of the run's lease: one clock.
 #[tokio::test(start_paused = true)]
-async fn time_of_the_commit_is_reported() {
+async fn time_since_the_commit_is_reported() {
     let stage = lose(Lost::BeforeCopy).await;
     let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
     let fields = json!([{"manager": "pivot-host", "operation": "Update", "time": "2026-11-25T10:00:00Z"},
         {"manager": "kubectl", "operation": "Update", "time": "2026-11-26T10:00:00Z"}]);
     stage.source.edit(&record, |body| body["metadata"]["managedFields"] = fields.clone()).unwrap();
-    for accepted in [false, true] {
+    for (now, accepted, long) in [
+        (None, false, "some time since"),
+        (Some("2026-11-25T09:00:00Z"), false, "some time since"),
+        (Some("2026-11-25T10:00:30Z"), false, "up to 1 min: since"),
+        (Some("2026-11-25T14:12:00Z"), false, "up to 4 h 13 min: since"),
+        (Some("2026-11-28T12:00:00Z"), true, "up to 3 d 3 h: since"),
+    ] {
+        let source = stage.source.clone();
+        stage.source.on_call(move |verb, key| {
+            if let (Some(now), "get", "Lease") = (now, verb, &*key.group_kind.kind) {
+                let fields = json!([{"manager": "pivot-host", "operation": "Update", "time": now}]);
+                drop(source.edit(key, |body| body["metadata"]["managedFields"] = fields.clone()));
+            }
+            None
+        });
         let notes = Arc::new(Notes::default());
         let setup = if accepted { recovering(&stage, &[]) } else { stage.setup() };
         run::rollback(Setup { watcher: notes.clone(), ..setup }).await.unwrap_err();
         let told = notes.0.lock().unwrap().join("\n");
-        let expected = "the target may have run Cluster ns/c and Cluster ns/d of move ";
-        assert!(told.contains(expected) && told.contains("since 2026-11-25T10:00:00Z"), "{told}");
+        assert!(told.contains("may have run each of these Clusters of move "), "{told}");
+        assert!(told.contains("Cluster ns/c and Cluster ns/d"), "{told}");
+        assert!(told.contains(&format!("{long} its commit at 2026-11-25T10:00:00Z")), "{told}");
     }
 }
 
@@ -480,6 +517,7 @@ async fn returned_first_targets_are_recognised() {
             body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
         };
         stage.target.edit(&name, undo).unwrap();
+        reconcile(&stage.target, &name);
     }
     let running = Backup::take(&stage.target);
     before.restore(&stage.target);
@@ -517,6 +555,75 @@ async fn returned_first_targets_are_recognised() {
     run::rollback(recovering(&stage, &[&cluster(), &other()])).await.unwrap();
     assert_eq!(picture(&stage.source), untouched);
     assert!(picture(&stage.target).is_empty());
+}
+
+/// The first target comes back as it was before anything ran, while the source waits for its second attempt.
+// proves: I10, I14, T171
+#[tokio::test(start_paused = true)]
+async fn returned_targets_at_rest_are_cleared() {
+    let whole = two_clusters();
+    run::start(whole.setup()).await.unwrap();
+    let untouched = picture(&two_clusters().source);
+    let returned = async |with_record: bool| {
+        let stage = two_clusters();
+        let before = Backup::take(&stage.target);
+        let stage = commit(stage).await;
+        let at_rest = Backup::take(&stage.target);
+        before.restore(&stage.target);
+        run::rollback(recovering(&stage, &[])).await.unwrap_err();
+        at_rest.restore(&stage.target);
+        if !with_record {
+            forget(&stage.target);
+        }
+        assert_eq!(under_way(stage.setup()).await.unwrap().one_sided, None);
+        (stage, ())
+    };
+    for with_record in [true, false] {
+        for back in [true, false] {
+            let command = async |stage: &Stage, named: &[&Key]| {
+                let mut setup = stage.setup();
+                name(&mut setup, named);
+                match back {
+                    true => run::rollback(setup).await.map(drop),
+                    false => run::resume(setup).await.map(drop),
+                }
+            };
+            let deaths = at_every_write(
+                async || returned(with_record).await,
+                async |stage, ()| drop(command(stage, &[]).await),
+                async |stage, (), at| {
+                    let at = format!("{with_record} {back}: {at}");
+                    let stop = command(stage, &[]).await.unwrap_err();
+                    assert_eq!(left_paused(&stop).1.len(), 2, "{at}: {stop}");
+                    command(stage, &[&cluster(), &other()]).await.unwrap();
+                    match back {
+                        true => {
+                            assert_eq!(picture(&stage.source), untouched, "{at}");
+                            assert!(picture(&stage.target).is_empty(), "{at}");
+                        }
+                        false => {
+                            assert_eq!(picture(&stage.source), picture(&whole.source), "{at}");
+                            assert_eq!(picture(&stage.target), picture(&whole.target), "{at}");
+                        }
+                    }
+                    assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{at}");
+                },
+            )
+            .await;
+            assert!(deaths > 20, "{with_record} {back}: {deaths}");
+        }
+    }
+}
+
+/// A rollback that left Clusters paused is continued first: a resume would pause those that were named again.
+#[tokio::test(start_paused = true)]
+async fn status_offers_rollback_of_recovered_sources_first() {
+    let stage = lose(Lost::BeforeCopy).await;
+    run::rollback(recovering(&stage, &[&other()])).await.unwrap_err();
+    let one = under_way(stage.setup()).await.unwrap();
+    let situation = Situation::of_status(&one, None, false);
+    assert_eq!(situation.next(), [Next::Rollback, Next::Resume]);
+    assert!(situation.state().contains("authoritative again"), "{}", situation.state());
 }
 
 /// The target has the record of a second attempt, of which a source of before its recovery knows nothing.
@@ -600,62 +707,12 @@ async fn lost_undo_is_no_excuse_for_running_copies() {
     stage.target.edit(&other(), |body| body["spec"]["paused"] = json!(false)).unwrap();
     let before = (picture(&stage.source), picture(&stage.target));
     let stop = run::rollback(recovering(&stage, &[])).await.unwrap_err();
-    assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+    assert!(matches!(one_sided(&stop), OneSidedMove::SourceOutOfDate(_)), "{stop}");
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
 
-/// The source is as it was before the commit, with one Cluster that ran then; the move has ended.
-async fn went_back() -> Stage {
-    let stage = half_committed(two_clusters()).await;
-    let backup = Backup::take(&stage.source);
-    run::resume(stage.setup()).await.unwrap();
-    backup.restore(&stage.source);
-    let wake = |body: &mut Value| {
-        body["spec"]["paused"] = json!(false);
-        body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
-    };
-    stage.source.edit(&cluster(), wake).unwrap();
-    stage
-}
-
-// proves: I14
-#[tokio::test(start_paused = true)]
-async fn sources_that_went_back_are_paused() {
-    let stage = went_back().await;
-    let (source, target) = (picture(&stage.source), picture(&stage.target));
-    let stop = run::resume(stage.setup()).await.unwrap_err();
-    assert_eq!(stop.remedies(), [Remedy::PauseSource], "{stop}");
-    let stop = run::rollback(recovering(&stage, &[])).await.unwrap_err();
-    assert!(matches!(one_sided(&stop), OneSidedMove::SourceWentBack { .. }), "{stop}");
-    assert_eq!((picture(&stage.source), picture(&stage.target)), (source.clone(), target.clone()));
-
-    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
-    let Failure::SourcePaused { clusters, .. } = &stop.failure else { panic!("{stop}") };
-    assert_eq!((clusters, stop.exit), (&vec![cluster()], Exit::PastCommit), "{stop}");
-    assert!(stop.state.contains("pools and whatever else no Cluster pauses still run"), "{}", stop.state);
-    assert!(is_paused(&stage.source, &cluster()));
-    let unpause = |body: &mut Value| {
-        body["spec"]["paused"] = json!(false);
-        body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::OUT_OF_DATE).unwrap();
-    };
-    stage.source.edit(&cluster(), unpause).unwrap();
-    assert_eq!(
-        (picture(&stage.source), picture(&stage.target)),
-        (source, target),
-        "nothing else was changed"
-    );
-
-    run::resume(recovering(&stage, &[])).await.unwrap_err();
-    for stop in [
-        run::resume(recovering(&stage, &[])).await.unwrap_err(),
-        run::rollback(recovering(&stage, &[])).await.unwrap_err(),
-    ] {
-        assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
-    }
-}
-
 /// A Cluster runs without a note of this move.
-fn wake(place: &MemoryPlace, cluster: &Key) {
+pub(crate) fn wake(place: &MemoryPlace, cluster: &Key) {
     let wake = |body: &mut Value| {
         body["spec"]["paused"] = json!(false);
         body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
@@ -663,7 +720,7 @@ fn wake(place: &MemoryPlace, cluster: &Key) {
     place.edit(cluster, wake).unwrap();
 }
 
-fn pause_by_hand(place: &MemoryPlace, cluster: &Key) {
+pub(crate) fn pause_by_hand(place: &MemoryPlace, cluster: &Key) {
     place.edit(cluster, |body| body["spec"]["paused"] = json!(true)).unwrap();
 }
 
@@ -698,87 +755,4 @@ async fn pauses_since_the_move_hide_no_takeover() {
         }
         assert_eq!((picture(&stage.source), picture(&stage.target)), before, "{at}");
     }
-}
-
-/// Others are not managed twice: the move didn't take them, or another workload cluster has their name.
-// proves: I14
-#[tokio::test(start_paused = true)]
-async fn sources_are_paused_only_where_copies_run() {
-    let stage = went_back().await;
-    let mut created = body(CLUSTERS, "Cluster", "e", None);
-    created["spec"] = json!({"paused": false, "controlPlaneEndpoint": {"host": "10.0.0.3", "port": 6443}});
-    stage.source.insert(created).unwrap();
-    wake(&stage.source, &other());
-    let another = |body: &mut Value| body["spec"]["controlPlaneEndpoint"]["host"] = json!("10.0.0.4");
-    stage.source.edit(&other(), another).unwrap();
-    let others = vec![other(), key(CLUSTERS, "Cluster", "e")];
-
-    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
-    let Failure::SourcePaused { clusters, .. } = &stop.failure else { panic!("{stop}") };
-    assert_eq!(clusters, &[cluster()], "{stop}");
-    assert!(others.iter().all(|key| !is_paused(&stage.source, key)));
-
-    let before = (picture(&stage.source), picture(&stage.target));
-    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
-    let OneSidedMove::SourceWentBack { awake, .. } = one_sided(&stop) else { panic!("{stop}") };
-    assert_eq!(awake, &others, "{stop}");
-    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
-}
-
-/// A source without a record may be of before the move, or rolled back, and in service.
-// proves: I14
-#[tokio::test(start_paused = true)]
-async fn sources_without_a_record_are_not_paused() {
-    let stage = two_clusters();
-    let backup = Backup::take(&stage.source);
-    let stage = commit(stage).await;
-    wake(&stage.target, &cluster());
-    backup.restore(&stage.source);
-    let before = (picture(&stage.source), picture(&stage.target));
-    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
-    assert!(matches!(one_sided(&stop), OneSidedMove::SourceWentBack { .. }), "{stop}");
-    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
-}
-
-/// Production may be the source: nothing shows that a paused copy took over.
-// proves: I14
-#[tokio::test(start_paused = true)]
-async fn running_sources_are_not_paused_for_paused_copies() {
-    let stage = half_committed(two_clusters()).await;
-    wake(&stage.source, &cluster());
-    wake(&stage.target, &cluster());
-    pause_by_hand(&stage.target, &cluster());
-    let before = (picture(&stage.source), picture(&stage.target));
-    for stop in [
-        run::resume(stage.setup()).await.unwrap_err(),
-        run::rollback(stage.setup()).await.unwrap_err(),
-        run::resume(recovering(&stage, &[])).await.unwrap_err(),
-    ] {
-        assert!(matches!(one_sided(&stop), OneSidedMove::PausedAgain(_)), "{stop}");
-        assert!(!stop.state.contains("both sides are paused"), "{}", stop.state);
-    }
-    let stop = run::rollback(recovering(&stage, &[&cluster(), &other()])).await.unwrap_err();
-    assert!(matches!(&stop.failure, Failure::Refused(all) if all[0].code == "pause-undone"), "{stop}");
-    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
-}
-
-/// A run that can't pause the source must not undo what the move did in it either.
-// proves: I14
-#[tokio::test(start_paused = true)]
-async fn failed_pauses_undo_nothing() {
-    let stage = went_back().await;
-    let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
-    let says = |body: &mut Value| {
-        let text = body["data"]["record.json"].as_str().unwrap();
-        body["data"]["record.json"] = json!(text.replace("\"Copied\"", "\"Paused\""));
-    };
-    stage.source.edit(&record, says).unwrap();
-    let before = (picture(&stage.source), picture(&stage.target));
-    stage.source.on_call(|verb, key| {
-        let pauses = verb == "patch" && key.group_kind.kind == "Cluster";
-        pauses.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
-    });
-    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
-    assert!(stop.state.contains("out of date, and runs"), "{}", stop.state);
-    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }

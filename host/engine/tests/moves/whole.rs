@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pivot_core::merge;
+use pivot_core::names::UNDO;
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_engine::{Exit, Setup, run};
@@ -155,17 +156,23 @@ async fn a_secret_that_changes_during_its_delete_is_compared_again() {
 async fn copies_changed_before_the_commit_are_made_again() {
     let undisturbed = Stage::new();
     run::start(undisturbed.setup()).await.unwrap();
-    for (change, again) in [
-        (json!({"spec": {"theirs": true}}), true),
-        (json!({"metadata": {"labels": {"theirs": "x"}}}), true),
-        (json!({"metadata": {"annotations": {"theirs": "x"}}}), false),
-        (json!({"metadata": {"finalizers": ["theirs"]}}), false),
+    let (machine, cluster) = (key(CLUSTERS, "Machine", "m0"), key(CLUSTERS, "Cluster", "c"));
+    let finalizer = format!("{CLUSTERS}/finalizer");
+    for (edited, change, again) in [
+        (&machine, json!({"spec": {"theirs": true}}), true),
+        (&machine, json!({"metadata": {"labels": {"theirs": "x"}}}), true),
+        (&machine, json!({"metadata": {"annotations": {"theirs": "x"}}}), false),
+        (&machine, json!({"metadata": {"finalizers": ["theirs", finalizer]}}), false),
+        // What was sent has to stay.
+        (&machine, json!({"metadata": {"finalizers": []}}), true),
+        (&cluster, json!({"metadata": {"annotations": {"mine": "2"}}}), true),
+        (&cluster, json!({"metadata": {"annotations": {"mine": null}}}), true),
+        (&cluster, json!({"metadata": {"annotations": {UNDO: null}}}), true),
     ] {
         let stage = Stage::new();
-        let (target, machine, done) =
-            (stage.target.clone(), key(CLUSTERS, "Machine", "m0"), AtomicBool::new(false));
+        let (target, done) = (stage.target.clone(), AtomicBool::new(false));
         let last = key(INFRA, "InfraMachine", "m0");
-        let (edited, patch) = (machine.clone(), change.clone());
+        let (edited, patch) = (edited.clone(), change.clone());
         stage.target.on_call(move |verb, _| {
             let copied =
                 verb == "list-meta" && target.body(&edited).is_some() && target.body(&last).is_some();

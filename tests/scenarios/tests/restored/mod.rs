@@ -56,6 +56,8 @@ enum Step {
     RollBack,
     /// Continues it to its end without the source.
     EndWithoutSource,
+    /// Deletes from a source that went back.
+    DeleteFromSource,
 }
 
 /// A move, and how it is judged after the restore.
@@ -136,6 +138,10 @@ impl<'a> Moves<'a> {
                 let words = ["rollback", &self.ids[namespace], "--break-lease"];
                 self.stage.host.run(&words).await.unwrap().ends_with(0).unwrap();
             }
+            Step::DeleteFromSource => {
+                let words = [&go_on[..], &["--accept", "world-changed"]].concat();
+                self.stage.host.run(&words).await.unwrap().ends_with(0).unwrap();
+            }
             Step::EndWithoutSource => {
                 let words = ["resume", "--without-source", &self.ids[namespace], "--break-lease"];
                 let host = Host::into_server(self.stage.pair.target.kubeconfig());
@@ -163,7 +169,7 @@ impl<'a> Moves<'a> {
                     same(before, source);
                     assert!(target.is_empty(), "{namespace}: {:?}", target.keys());
                 }
-                Some(Step::End | Step::EndWithoutSource) => {
+                Some(Step::End | Step::EndWithoutSource | Step::DeleteFromSource) => {
                     same(before, target);
                     assert!(source.is_empty(), "{namespace}: {:?}", source.keys());
                 }

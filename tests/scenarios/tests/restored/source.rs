@@ -66,7 +66,7 @@ const SCENES: [Scene; 10] = [
         lost: Some(Step::Die(PART_DELETED)),
         state: TAKEN_OVER,
         refusal: Some("what the source has is out of date"),
-        then: None,
+        then: Some(Step::DeleteFromSource),
     },
     Scene {
         namespace: "row-6-ended",
@@ -80,8 +80,8 @@ const SCENES: [Scene; 10] = [
         namespace: "row-6-forgotten",
         before: None,
         lost: Some(Step::End),
-        state: "",
-        refusal: Some("it may be managed twice"),
+        state: RUNS_ON_BOTH,
+        refusal: Some("may be managed twice"),
         then: None,
     },
     Scene {
@@ -94,7 +94,7 @@ const SCENES: [Scene; 10] = [
     },
 ];
 
-// proves: I14, T162, T164, T165, T166
+// proves: I14, T162, T164, T165, T166, T169
 #[tokio::test(flavor = "multi_thread")]
 async fn restored_source_costs_no_running_copy() {
     for revision in revisions(Revision::Ahead) {

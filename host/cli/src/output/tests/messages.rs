@@ -51,7 +51,7 @@ const PHASES: [Phase; 7] = [
 ];
 
 /// The kinds of moves that differ in what is said.
-fn kinds() -> [(&'static str, Record); 4] {
+fn kinds() -> [(&'static str, Record); 5] {
     let clusters = || one(Phase::Copied, Side::Source).record;
     let files = Record { source: Some(Uid("directory-0".into())), ..clusters() };
     let handover = |withdrawn| {
@@ -60,6 +60,7 @@ fn kinds() -> [(&'static str, Record); 4] {
     };
     [
         ("between clusters", clusters()),
+        ("recovered", Record { earlier_copy_keys: vec!["key".into()], ..clusters() }),
         ("from files", files),
         ("handed over in files", Record { handover: handover(false), ..clusters() }),
         ("handed over, and being rolled back", Record { handover: handover(true), ..clusters() }),
@@ -111,7 +112,9 @@ fn situations() -> String {
                 let told = PHASES.map(|phase| {
                     let record = &Record { phase, ..record.clone() };
                     let (one_sided, not_imported) = (None, false);
-                    let now = Situation { record, phase, sides, one_sided, files, not_imported, why };
+                    let recovered = record.is_recovered();
+                    let now =
+                        Situation { record, phase, sides, one_sided, recovered, files, not_imported, why };
                     (phase, now.state(), words(now.next()))
                 });
                 let states = by_phase(told.iter().map(|(phase, state, _)| (*phase, state)));
@@ -143,14 +146,16 @@ fn words(next: &[Next]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-fn lost() -> [OneSidedMove; 6] {
+fn lost() -> [OneSidedMove; 8] {
     let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
     // Doesn't compile if there is another.
     match taken_over {
         OneSidedMove::TakenOver(_)
+        | OneSidedMove::SourceOutOfDate(_)
         | OneSidedMove::PausedAgain(_)
         | OneSidedMove::SourceWentBack { .. }
         | OneSidedMove::LastCopyInSource
+        | OneSidedMove::PartTakenOver { .. }
         | OneSidedMove::LastCopyInTarget
         | OneSidedMove::SourceReplaced(_) => {}
     }
@@ -162,8 +167,13 @@ fn lost() -> [OneSidedMove; 6] {
         "Cluster edge, a copy of move 1234, was unpaused and paused again, or not".into(),
     );
     let (in_source, in_target) = (OneSidedMove::LastCopyInSource, OneSidedMove::LastCopyInTarget);
+    let part = OneSidedMove::PartTakenOver {
+        proof: "Cluster lab, a copy of move 1234, runs in the target".into(),
+        without: vec![capi("Cluster", "edge")],
+    };
     let replaced = OneSidedMove::SourceReplaced(vec![capi("Cluster", "edge")]);
-    [taken_over, paused_again, went_back, in_source, in_target, replaced]
+    let out_of_date = OneSidedMove::SourceOutOfDate("the target says that move 1234 is Released".into());
+    [taken_over, out_of_date, paused_again, went_back, part, in_source, in_target, replaced]
 }
 
 fn one_records() -> String {
@@ -176,6 +186,7 @@ fn one_records() -> String {
             phase: record.phase,
             sides: KnownSides::Both,
             one_sided: Some(one_sided),
+            recovered: false,
             files: Files::Named,
             not_imported: false,
             why: Why::Asked,
@@ -270,6 +281,7 @@ fn failures() -> String {
             clusters: vec![capi("Cluster", "edge")],
         },
         Failure::LeftPaused { side: Side::Source, clusters: vec![capi("Cluster", "edge")] },
+        Failure::UndoLost { clusters: vec![capi("Cluster", "edge")] },
         Failure::Unsettled(vec![Held { object: machine(), why: "it keeps changing".into() }]),
         Failure::Bug("no step 7".into()),
     ]
@@ -330,6 +342,7 @@ fn name(failure: &Failure) -> &'static str {
         Failure::StoppedBeforeRelease => "StoppedBeforeRelease",
         Failure::LeftPaused { .. } => "LeftPaused",
         Failure::SourcePaused { .. } => "SourcePaused",
+        Failure::UndoLost { .. } => "UndoLost",
         Failure::Unsettled(_) => "Unsettled",
         Failure::Bug(_) => "Bug",
     }
@@ -391,8 +404,11 @@ fn remedies() -> String {
             Remedy::RestoreTarget => Some(Remedy::RecoverSource),
             Remedy::RecoverSource => Some(Remedy::RollBackLostUndo),
             Remedy::RollBackLostUndo => Some(Remedy::PauseSource),
-            Remedy::PauseSource => Some(Remedy::NameComparedCluster { cluster: cluster() }),
-            Remedy::NameComparedCluster { .. } => Some(Remedy::NotImported),
+            Remedy::PauseSource => Some(Remedy::SwitchOffSource),
+            Remedy::SwitchOffSource => Some(Remedy::ExplainMissingCopies),
+            Remedy::ExplainMissingCopies => Some(Remedy::NameComparedCluster { cluster: cluster() }),
+            Remedy::NameComparedCluster { .. } => Some(Remedy::NameClusterToUnpause { cluster: cluster() }),
+            Remedy::NameClusterToUnpause { .. } => Some(Remedy::NotImported),
             Remedy::NotImported => Some(Remedy::AcceptChanged { kind: kind() }),
             Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnverified),
             Remedy::ResumeUnverified => Some(Remedy::ResumeAgain),

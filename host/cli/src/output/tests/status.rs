@@ -37,6 +37,7 @@ fn record(phase: Phase) -> Record {
         copy_key: None,
         earlier_copy_keys: Vec::new(),
         release_uids: None,
+        source_went_back: false,
         release_chunks: 0,
     }
 }
@@ -49,6 +50,8 @@ pub(super) fn one(phase: Phase, decides: Side) -> MoveStatus {
         orphaned: false,
         asked: None,
         one_sided: None,
+        has_ended: false,
+        recovered: false,
         missing: None,
     }
 }
@@ -428,4 +431,31 @@ fn a_status_of_a_restored_side_says_which_copies_to_keep() {
               note     the target says that move 1234 is Released: the target has taken over, and what the source has is out of date; keep its Clusters paused
         "#]],
     );
+    let moves = vec![MoveStatus {
+        one_sided: Some(OneSidedMove::SourceOutOfDate("the target says that move 1234 is Released".into())),
+        ..one(Phase::Copied, Side::Source)
+    }];
+    let next = ["pivot-host resume --accept world-changed".to_owned()];
+    let status = Status { moves, ..Status::default() };
+    check(
+        crate::output::status(&status, SIDES, &[next.to_vec()]),
+        &expect![[r#"
+            Move: 1234, from kind-boot to prod
+
+              phase    Copied (by the record in the source)
+              state    the target has taken over, the source is out of date
+              what     namespace ns
+              started  2026-08-21T10:00:00Z by jane@laptop
+              plugins  metal3 0.3.1
+              lease    free
+              note     the target says that move 1234 is Released: the target has taken over, and what the source has is out of date; keep its Clusters paused. To delete them from the source, this compares each object with what was copied, and each Cluster with its copy, and refuses if one differs:
+              next     pivot-host resume --accept world-changed
+        "#]],
+    );
+    let document = serde_json::to_value(StatusDocument::new(&status, SIDES, &[next.to_vec()])).unwrap();
+    schemas::check(&document);
+    let shown = &document["moves"][0];
+    assert_eq!(shown["state"], "the target has taken over, the source is out of date");
+    assert_eq!(shown["verdict"]["code"], "source-out-of-date");
+    assert!(shown["verdict"]["message"].as_str().unwrap().contains("move 1234 is Released"), "{shown}");
 }

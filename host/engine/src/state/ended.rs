@@ -1,0 +1,146 @@
+//! Moves that ended, and whose source has their Clusters again: it was restored from a backup, with nothing that names the move.
+//!
+//! Only the summaries in the target show such a move. A summary that names this source and this target, a UID that a Cluster had there,
+//! and a copy in the target that has the move's mark: together they show that the source is in a state of before the move.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_core::record::{Finished, Phase, Record};
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::soft::is_cluster;
+use pivot_core::{Both, GroupKind, Key, Uid};
+
+use crate::outcome::failure::Failure;
+use crate::outcome::one_sided::OneSidedMove;
+use crate::requests::listing;
+use crate::requests::side::Handle;
+use crate::requests::side_by_side::LISTS;
+use crate::state::cluster_copies::{ClusterSides, KindsOfSide};
+use crate::state::moves::FoundMove;
+
+/// The two clusters of a move.
+pub(crate) struct EndedBetween<'a> {
+    pub(crate) sides: &'a Both<Handle>,
+    pub(crate) kinds: &'a Both<KindsOfSide>,
+    pub(crate) identities: &'a Both<Option<Uid>>,
+    /// The only namespace whose objects the user may learn of.
+    pub(crate) confined_to: Option<&'a Namespaces>,
+}
+
+impl EndedBetween<'_> {
+    /// The moves out of this source into this target whose Clusters the source has again.
+    pub(crate) async fn find_undone(&self, summaries: Vec<Finished>) -> Result<Vec<FoundMove>, Failure> {
+        let Both { source: Some(source), target: Some(target) } = self.identities else {
+            return Ok(Vec::new());
+        };
+        let is_between = |summary: &Finished| {
+            summary.source.as_ref() == Some(source) && summary.target.as_ref() == Some(target)
+        };
+        let summaries =
+            summaries.into_iter().filter(|summary| is_between(summary) && !summary.clusters.is_empty());
+        let may_tell = |scope: &Scope| self.confined_to.is_none_or(|own| *own == scope.namespaces);
+        let summaries: Vec<(Finished, Scope)> = summaries
+            .filter_map(|mut summary| Some((summary.scope.take()?, summary)))
+            .filter(|(scope, _)| may_tell(scope))
+            .map(|(scope, summary)| (summary, scope))
+            .collect();
+        let Some(kind) = self.kinds.source.keys().find(|gk| is_cluster(gk)).filter(|_| !summaries.is_empty())
+        else {
+            return Ok(Vec::new());
+        };
+        let there = self.list_clusters(kind, &summaries).await?;
+        let mut undone = Vec::new();
+        for (summary, scope) in summaries {
+            if let Some(found) = self.judge(summary, scope, kind, &there).await? {
+                undone.push(found);
+            }
+        }
+        Ok(undone)
+    }
+
+    /// The source's Clusters where these moves took some. A user who may not list them all learns of the others.
+    async fn list_clusters(
+        &self,
+        kind: &GroupKind,
+        summaries: &[(Finished, Scope)],
+    ) -> Result<BTreeMap<Key, Uid>, Failure> {
+        let Some(kind) = self.kinds.source.get(kind) else { return Ok(BTreeMap::new()) };
+        let namespaces: BTreeSet<Option<String>> = summaries
+            .iter()
+            .map(|(_, scope)| match &scope.namespaces {
+                Namespaces::All => None,
+                Namespaces::One(one) => Some(one.clone()),
+            })
+            .collect();
+        let wanted = namespaces.into_iter().map(|namespace| (kind.clone(), namespace)).collect();
+        let mut there = BTreeMap::new();
+        for ((kind, _), listed) in listing::metas(&self.sides.source, LISTS, wanted).await? {
+            let metas = listed.known().into_iter().filter(|meta| !meta.deleting());
+            there.extend(metas.map(|meta| (listing::key(&kind, &meta), meta.uid)));
+        }
+        Ok(there)
+    }
+
+    async fn judge(
+        &self,
+        summary: Finished,
+        scope: Scope,
+        kind: &GroupKind,
+        there: &BTreeMap<Key, Uid>,
+    ) -> Result<Option<FoundMove>, Failure> {
+        let target = self.sides.target.clone().mapped(&scope.namespace_map);
+        let moved: BTreeSet<&Uid> = summary.clusters.iter().map(|cluster| &cluster.uid).collect();
+        let names: BTreeSet<(&str, &str)> =
+            summary.clusters.iter().map(|cluster| (&*cluster.namespace, &*cluster.name)).collect();
+        let is_named = |key: &Key| {
+            let own = target.own_name(key);
+            names.contains(&(own.namespace.as_deref().unwrap_or_default(), &*own.name))
+        };
+        // Some tools restore under new UIDs.
+        let back: BTreeSet<&Key> = there
+            .iter()
+            .filter(|(key, uid)| moved.contains(uid) || is_named(key))
+            .map(|(key, _)| key)
+            .collect();
+        if back.is_empty() {
+            return Ok(None);
+        }
+        let proof = format!("the target says that move {} ended at {}", summary.move_id, summary.ended);
+        let record = Record {
+            format: Default::default(),
+            written_by: String::new(),
+            by: summary.by,
+            move_id: summary.move_id,
+            copy_key: None,
+            earlier_copy_keys: Vec::new(),
+            phase: Phase::Settled,
+            scope,
+            source: summary.source,
+            target: summary.target,
+            into_directory: false,
+            started: summary.started,
+            namespaces: Vec::new(),
+            plugins: summary.plugins,
+            kinds: BTreeSet::from([kind.clone()]),
+            touched: back.iter().filter_map(|key| key.namespace.clone()).collect(),
+            confined: false,
+            plan: None,
+            seal: None,
+            release_digest: None,
+            release_uids: None,
+            release_chunks: 0,
+            source_went_back: false,
+            handover: None,
+        };
+        let sides = Both::new(self.sides.source.clone(), target);
+        let clusters = ClusterSides { sides: &sides, kinds: self.kinds };
+        let uids = moved.into_iter().cloned().collect();
+        let found = clusters.find_undone(&record, &uids).await?;
+        let one_sided = match found {
+            None => return Ok(None),
+            Some(awake) if awake.is_empty() => OneSidedMove::TakenOver(proof),
+            Some(awake) => OneSidedMove::SourceWentBack { proof, awake },
+        };
+        Ok(Some(FoundMove::from_summary(record, one_sided)))
+    }
+}
