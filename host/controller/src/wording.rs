@@ -1,9 +1,9 @@
 //! Words of the engine as a Pivot shows them: in one line, and with the options of a Pivot for the flags of a terminal.
 
-use pivot_core::risk::Risk;
+use pivot_core::risk::{AcceptedBy, Risk};
 use serde_json::Value;
 
-use crate::resource::{MoveOptions, RISKS};
+use crate::resource::MoveOptions;
 
 /// Writes why a move stopped, and what state that leaves both sides in, in one line: columns of kubectl and Events end at the first
 /// line break.
@@ -75,8 +75,8 @@ fn trim_end(word: &str) -> &str {
 /// Returns true if a Pivot can accept the risk with this code, or if it is no code of a risk.
 fn is_risk_of_pivots(value: &str) -> bool {
     let code = value.split_once('=').map_or(value, |(code, _)| code);
-    let named = |risk: &Risk| risk.code() == code;
-    RISKS.iter().any(named) || !Risk::ALL.iter().any(named)
+    let known: Option<Risk> = code.parse().ok();
+    known.is_none_or(|risk| risk.is_accepted_by(AcceptedBy::Pivot))
 }
 
 /// Writes `CODE` or `CODE=KIND` as an entry of a list.

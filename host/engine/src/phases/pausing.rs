@@ -451,7 +451,7 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
             for key in find_forgotten_pauses(job, record).await? {
                 let kind = job.kind(Side::Source, &key.group_kind)?;
                 if unpause_named(job, &job.source, kind, &key).await? {
-                    job.report_object(Phase::Paused, Verb::Resumed, &key, Side::Source);
+                    job.report_object(Phase::Paused, Verb::Unpaused, &key, Side::Source);
                     count += 1;
                 } else if !left_paused.contains(&key) {
                     undo_lost.push(key);

@@ -105,11 +105,11 @@ impl EndedBetween<'_> {
         if back.is_empty() {
             return Ok(None);
         }
-        let proof = format!("the target says that move {} ended at {}", summary.move_id, summary.ended);
+        let proof = format!("the target says that move {} ended at {}", summary.move_id, summary.ended_at);
         let record = Record {
             format: Default::default(),
             written_by: String::new(),
-            by: summary.by,
+            started_by: summary.started_by,
             move_id: summary.move_id,
             copy_key: None,
             earlier_copy_keys: Vec::new(),
@@ -118,14 +118,14 @@ impl EndedBetween<'_> {
             source: summary.source,
             target: summary.target,
             into_directory: false,
-            started: summary.started,
-            namespaces: Vec::new(),
+            started_at: summary.started_at,
+            created_namespaces: Vec::new(),
             plugins: summary.plugins,
             kinds: BTreeSet::from([kind.clone()]),
-            touched: back.iter().filter_map(|key| key.namespace.clone()).collect(),
+            copied_namespaces: back.iter().filter_map(|key| key.namespace.clone()).collect(),
             confined: false,
-            plan: None,
-            seal: None,
+            plan_checksum: None,
+            finish_alone: None,
             release_digest: None,
             release_uids: None,
             release_chunks: 0,

@@ -3,7 +3,7 @@
 use pivot_core::names::FILES;
 use pivot_core::record::{Finished, RolledBackMove};
 use pivot_core::scope::Namespaces;
-use pivot_core::{Both, GroupKind, Side, Uid};
+use pivot_core::{Both, Side, Uid};
 use pivot_places::{Identity, PlaceError};
 
 use crate::checks::same_cluster::{self, RunKind};
