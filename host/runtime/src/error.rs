@@ -119,9 +119,6 @@ pub enum Refused {
     /// It could not describe itself.
     #[error("failed to describe itself: {0}")]
     Describe(Box<CallError>),
-    /// Its binary imports more than it declares.
-    #[error("its binary asks for more than it declares: {}", .0.join("; "))]
-    Undeclared(Vec<String>),
     /// It asks for more than the operator grants.
     #[error("is not granted all it asks for: {}; grant it in plugins.toml, below [plugins.{name}]", .missing.join("; "))]
     NotGranted {
@@ -239,7 +236,6 @@ impl Refused {
             Self::Trial(_) => "trial",
             Self::Description(_) => "description",
             Self::Describe(_) => "describe",
-            Self::Undeclared(_) => "undeclared",
             Self::NotGranted { .. } => "not-granted",
             Self::NoGrants { .. } => "no-grants",
             Self::NotLocked { .. } => "not-locked",

@@ -1,7 +1,7 @@
 //! Plugins: WebAssembly components that decide, in a sandbox without authority.
 //!
-//! To be loaded, a component must pass three gates that agree: what it *declares* (`describe`), what the operator *grants*
-//! (`plugins.toml`), and what its binary *imports*, which is read rather than believed. Its digest must be the one it was
+//! To be loaded, a component must import nothing but the contract's interfaces, and the operator must *grant* (`plugins.toml`)
+//! what it *declares* (`describe`). A question that is not both declared and granted is denied. Its digest must be the one it was
 //! admitted with (`plugins.lock`). [`Runtime::load`] reports everything that is wrong with a plugin before anything moves; a call
 //! can fail only with a [`CallError`].
 //!

@@ -38,6 +38,8 @@ pub struct Inspection {
     pub hooks: Vec<Hook>,
     /// The host interfaces its binary imports.
     pub imports: Vec<String>,
+    /// The imported interfaces whose questions are all denied, because it declares none.
+    pub denied_imports: Vec<String>,
     /// The WASI interfaces its binary imports; they are served without authority.
     pub inert: Vec<String>,
     /// The section of `plugins.toml` that would grant everything it asks for.
@@ -228,10 +230,6 @@ impl Runtime {
         let said =
             vouched::by(&operator.dir, &artifact, (&declaration, &hooks, &seen), operator.trust.as_ref())
                 .await?;
-        let beyond = trust::undeclared(&declaration, &seen);
-        if !beyond.is_empty() {
-            return Err(Refused::Undeclared(beyond).of(who()));
-        }
         let Some(grants) = operator.file.plugins.get(&name).cloned() else {
             return Err(Refused::NoGrants { name: name.clone(), command }.of(who()));
         };
@@ -276,6 +274,7 @@ pub(crate) fn inspection(candidate: &Candidate, operator: &OperatorFile) -> Insp
         declaration: declaration.clone(),
         hooks: hooks.clone(),
         imports: seen.imports.clone(),
+        denied_imports: trust::denied_imports(declaration, &seen.imports),
         inert: seen.inert.clone(),
         section: trust::section(declaration, hooks, true),
     }

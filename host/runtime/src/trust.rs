@@ -13,7 +13,7 @@ pub(crate) use lock::{Entry, Lock};
 pub use pattern::Pattern;
 pub use pivot_core::network::Network;
 
-pub(crate) use gates::{Extent, extent, granted, met, reached, shown, surplus, undeclared};
+pub(crate) use gates::{Extent, denied_imports, extent, granted, met, reached, shown, surplus};
 pub(crate) use grants::section;
 
 /// More plugins than any directory has. Nobody could read the messages about more.

@@ -35,7 +35,11 @@ pub(super) fn short(digest: &str) -> String {
 
 /// All that it asks for and imports, by aspect.
 pub(super) fn asked_for(inspection: &Inspection) -> [(&'static str, Vec<String>); 9] {
-    let Inspection { declaration, hooks, imports, inert, .. } = inspection;
+    let Inspection { declaration, hooks, imports, denied_imports, inert, .. } = inspection;
+    let import = |name: &String| match denied_imports.contains(name) {
+        true => format!("{name} (asks for nothing: each question is denied)"),
+        false => name.clone(),
+    };
     let change = |c: &Change| format!("{} {} ({})", c.hook, c.kind, c.side);
     let secrets = if declaration.secret_data { "with their data" } else { "without data" };
     [
@@ -46,7 +50,7 @@ pub(super) fn asked_for(inspection: &Inspection) -> [(&'static str, Vec<String>)
         ("reads", declaration.reads.iter().map(read).collect()),
         ("probes", declaration.probes.iter().map(ToString::to_string).collect()),
         ("secrets", vec![secrets.to_owned()]),
-        ("imports", imports.clone()),
+        ("imports", imports.iter().map(import).collect()),
         ("inert", inert.clone()),
     ]
 }
@@ -73,12 +77,23 @@ fn read(read: &Read) -> String {
 
 /// The same as a document for programs.
 pub(super) fn document(inspection: &Inspection) -> Value {
-    let Inspection { digest, size, declaration, hooks, imports, inert, section, worst, as_granted } =
-        inspection;
+    let Inspection {
+        digest,
+        size,
+        declaration,
+        hooks,
+        imports,
+        denied_imports,
+        inert,
+        section,
+        worst,
+        as_granted,
+    } = inspection;
     json!({
         "name": declaration.name, "version": declaration.version, "summary": declaration.summary,
         "atWorst": worst, "asGranted": as_granted,
-        "sha256": digest, "size": size, "hooks": hooks, "imports": imports, "inert": inert, "grants": section,
+        "sha256": digest, "size": size, "hooks": hooks, "imports": imports, "deniedImports": denied_imports,
+        "inert": inert, "grants": section,
     })
 }
 
@@ -118,6 +133,7 @@ mod tests {
             },
             hooks: vec![Hook::Check],
             imports: vec!["objects".into()],
+            denied_imports: vec![],
             inert: vec![],
             section: "[plugins.my-hosts]\n".into(),
             worst: worst.iter().map(|one| (*one).to_owned()).collect(),
@@ -153,6 +169,10 @@ mod tests {
             text.starts_with("my-hosts 0.1.0: at worst, as plugins.toml grants it, it could\n"),
             "{text}"
         );
+        let whole = Inspection { denied_imports: vec!["objects".into()], ..inspection(&[]) };
+        let text = facts(&whole).to_string();
+        assert!(text.contains("imports  objects (asks for nothing: each question is denied)\n"), "{text}");
+        assert_eq!(document(&whole)["deniedImports"], json!(["objects"]));
         let text = facts(&inspection(&[])).to_string();
         assert!(text.starts_with("my-hosts 0.1.0: at worst, if it is granted all it asks for, it could do nothing: it has no hooks\n"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! The three gates: what a plugin declares, what the operator grants, what the binary imports.
+//! The two gates for what a plugin may do: what it declares, and what the operator grants.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,6 @@ use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_core::{GroupKind, Side};
 
 use crate::describe::{Change, Declaration, Read};
-use crate::parse::Seen;
 use crate::trust::{Grants, Pattern};
 
 /// What is asked for and not granted.
@@ -182,17 +181,16 @@ pub(crate) fn extent(
     .max()
 }
 
-/// What the binary imports beyond its declaration.
-pub(crate) fn undeclared(declared: &Declaration, seen: &Seen) -> Vec<String> {
-    let imports = |name: &str| seen.imports.iter().any(|import| import == name);
-    let mut beyond = Vec::new();
-    if imports("objects") && declared.reads.is_empty() {
-        beyond.push("it imports `objects` and declares no reads".into());
-    }
-    if imports("endpoints") && declared.probes.is_empty() {
-        beyond.push("it imports `endpoints` and declares no probes".into());
-    }
-    beyond
+/// Returns the imported interfaces whose questions are all denied, because the plugin declares none.
+///
+/// JavaScript and Python components import every interface of their world, whether they use it or not.
+pub(crate) fn denied_imports(declared: &Declaration, imports: &[String]) -> Vec<String> {
+    let denied = |import: &&String| match import.as_str() {
+        "objects" => declared.reads.is_empty(),
+        "endpoints" => declared.probes.is_empty(),
+        _ => false,
+    };
+    imports.iter().filter(denied).cloned().collect()
 }
 
 #[cfg(test)]
@@ -402,12 +400,11 @@ mod tests {
     }
 
     #[test]
-    fn an_import_needs_a_declaration() {
-        let seen =
-            Seen { imports: vec!["objects".into(), "endpoints".into(), "log".into()], ..Seen::default() };
-        assert_eq!(undeclared(&declared(), &seen), [""; 0]);
+    fn undeclared_imports_are_listed_as_denied() {
+        let imports = ["objects", "endpoints", "log"].map(str::to_owned);
+        assert_eq!(denied_imports(&declared(), &imports), [""; 0]);
         let nothing = Declaration { reads: vec![], probes: vec![], ..declared() };
-        assert_eq!(undeclared(&nothing, &seen).len(), 2);
-        assert_eq!(undeclared(&nothing, &Seen::default()), [""; 0]);
+        assert_eq!(denied_imports(&nothing, &imports), ["objects", "endpoints"]);
+        assert_eq!(denied_imports(&nothing, &[]), [""; 0]);
     }
 }

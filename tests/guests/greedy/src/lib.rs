@@ -1,4 +1,4 @@
-//! Declares that it reads and probes nothing; its binary imports both.
+//! Declares that it reads and probes nothing, and asks for both. Components made from JavaScript and Python import whole interfaces.
 
 wit_bindgen::generate!({
     path: "../../../wit",
@@ -31,10 +31,23 @@ impl describe::Guest for Greedy {
     }
 }
 
+fn note(error: Error) -> Finding {
+    let Error { code, message } = error;
+    Finding { severity: "note".into(), code, message, objects: vec![], remedy: String::new() }
+}
+
 impl check::Guest for Greedy {
     fn check(_: String, _: MoveContext) -> Result<Vec<Finding>, Error> {
-        drop(objects::read(&[]));
-        drop(endpoints::probe(&[]));
-        Ok(vec![])
+        let kind = GroupKind { group: String::new(), kind: "Secret".into() };
+        let query = objects::Query { side: "source".into(), kind, namespace: None, name: None };
+        let endpoint = endpoints::Endpoint {
+            method: "tcp".into(),
+            vantage: "here".into(),
+            address: "10.0.0.1:22".into(),
+            timeout_ms: 1_000,
+        };
+        let read = objects::read(&[query]).remove(0).map(drop);
+        let probed = endpoints::probe(&[endpoint]).remove(0).map(drop);
+        Ok([read, probed].into_iter().filter_map(Result::err).map(note).collect())
     }
 }
