@@ -415,17 +415,17 @@ fn a_source_that_was_handed_over_says_what_comes_next() {
     check(
         crate::output::handed_over(&report, ("kind-boot", "directory out"), false),
         &expect![[r#"
-        Handed over: 12 objects, from kind-boot in directory out (move 1234)
-        The source stays paused until another cluster has imported that, or the move is rolled back:
-          to import it, there    move --from-directory DIR --to-kubeconfig FILE
-          to release the source  resume --imported --to-kubeconfig FILE
-          to resume the source   rollback --accept maybe-imported
+            Handed over: 12 objects, from kind-boot in directory out (move 1234)
+            The source stays paused until another cluster has imported that, or the handover is canceled:
+              to import it, there                 move --from-directory DIR --to-kubeconfig FILE
+              then, to delete it from the source  handover finish --to-kubeconfig FILE
+              or, to unpause the source           handover cancel --accept maybe-imported
 
-          OBJECTS  KIND
-          12       Secret
+              OBJECTS  KIND
+              12       Secret
 
-          PHASE  TIME
-    "#]],
+              PHASE  TIME
+        "#]],
     );
 }
 
