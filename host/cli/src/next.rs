@@ -140,7 +140,8 @@ impl Commands {
             (Next::Status, _) => true,
             // The source has the workload cluster's kubeconfig.
             (Next::ResumeWithoutSource, target) => target == Some(false) && self.workload.is_none(),
-            (Next::ResumeImported | Next::DeleteFromSource, target) => target == Some(false),
+            (Next::ResumeImported, target) => target == Some(false),
+            (Next::DeleteFromSource, target) => target == Some(false) && self.gone != Some(Side::Source),
             (_, target) => {
                 target.is_some() || ["--without-target", "--accept"].iter().any(|flag| gone.contains(flag))
             }

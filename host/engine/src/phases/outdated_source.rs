@@ -11,7 +11,7 @@ use pivot_core::plan::Fate as PlanFate;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, ReleaseList};
 use pivot_core::risk::Risk;
-use pivot_core::{Both, Key, Side, Uid};
+use pivot_core::{Both, Key, Meta, Side, Uid};
 
 use crate::job::Job;
 use crate::outcome::failure::Failure;
@@ -124,7 +124,10 @@ async fn check_clusters(active: &ActiveMove) -> Result<(), Failure> {
     let clusters = ClusterSides { sides: &sides, kinds: &job.kinds };
     let unchecked = job.options.accept.contains(Risk::TakeoverUnchecked);
     let since = if unchecked { None } else { Some(active.journal.committed_at()?) };
-    let without = clusters.find_without_running_copy(record, since).await?;
+    let is_written = |copy: &Meta, original: &Meta| {
+        since.is_none_or(|since| copy.written_by_others(since, Some(original)))
+    };
+    let without = clusters.find_without_running_copy(record, is_written).await?;
     if without.is_empty() {
         return Ok(());
     }

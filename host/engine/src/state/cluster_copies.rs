@@ -151,11 +151,11 @@ impl ClusterSides<'_> {
     }
 
     /// The source's Clusters that the target has no complete copy of that runs: under the name, with the mark of the move, unpaused, of the
-    /// same workload cluster, and written to by controllers `since` then, by the target's clock, unless that is none.
+    /// same workload cluster, and written to by controllers, by the given word on a copy and its original.
     pub(crate) async fn find_without_running_copy(
         self,
         record: &Record,
-        since: Option<&str>,
+        is_written: impl Fn(&Meta, &Meta) -> bool,
     ) -> Result<Vec<Key>, Failure> {
         let Both { source, target } = self.sides;
         let copies = list(target, &self.kinds.target, record).await?;
@@ -164,19 +164,17 @@ impl ClusterSides<'_> {
         for cluster in self.originals(record).await? {
             let key = cluster.key();
             let copy = copies.iter().find(|copy| copy.key() == key && mark.is_on(&key, &copy.meta));
-            let is_written = |copy: &Object| {
-                since.is_none_or(|since| copy.meta.written_by_others(since, Some(&cluster.meta)))
-            };
-            let runs = match copy.filter(|copy| !copy.meta.deleting() && is_written(copy)) {
-                Some(copy) if !is_paused(target, copy)? => {
-                    let (there, here) = tokio::try_join!(
-                        read_identity(source, &self.kinds.source, &cluster),
-                        read_identity(target, &self.kinds.target, copy)
-                    )?;
-                    there.is_same(&here)
-                }
-                _ => false,
-            };
+            let runs =
+                match copy.filter(|copy| !copy.meta.deleting() && is_written(&copy.meta, &cluster.meta)) {
+                    Some(copy) if !is_paused(target, copy)? => {
+                        let (there, here) = tokio::try_join!(
+                            read_identity(source, &self.kinds.source, &cluster),
+                            read_identity(target, &self.kinds.target, copy)
+                        )?;
+                        there.is_same(&here)
+                    }
+                    _ => false,
+                };
             if !runs {
                 without.push(key);
             }
@@ -307,7 +305,7 @@ impl ClusterSides<'_> {
 
 /// Returns true if controllers have written to a copy since it was unpaused, by the target's clock: that was the last write of this
 /// program.
-fn is_written(copy: &Meta, original: Option<&Meta>) -> bool {
+pub(crate) fn is_written(copy: &Meta, original: Option<&Meta>) -> bool {
     let since = copy.written_by_us().or(copy.creation_timestamp.as_deref()).unwrap_or_default();
     copy.written_by_others(since, original)
 }

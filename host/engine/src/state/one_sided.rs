@@ -16,7 +16,7 @@ use crate::outcome::one_sided::OneSidedMove;
 use crate::requests::listing;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
-use crate::state::cluster_copies::{ClusterSides, KindsOfSide, Running};
+use crate::state::cluster_copies::{ClusterSides, KindsOfSide, Running, is_written};
 use crate::state::moves::{FoundMove, is_of_earlier_attempt};
 use crate::state::records::{Records, Stored};
 
@@ -40,7 +40,11 @@ pub(crate) async fn judge(
             }
             Ok(Some(match clusters.find_running(&source.record).await? {
                 Some(Running::Now(proof)) => {
-                    let without = clusters.find_without_running_copy(&source.record, None).await?;
+                    let without = clusters
+                        .find_without_running_copy(&source.record, |copy, original| {
+                            is_written(copy, Some(original))
+                        })
+                        .await?;
                     OneSidedMove::PartTakenOver { proof, without }
                 }
                 Some(Running::PausedAgain(_)) | None => OneSidedMove::LastCopyInSource,

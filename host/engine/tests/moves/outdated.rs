@@ -13,7 +13,7 @@ use crate::committed::commit;
 use crate::crash::{at_every_write, nothing_of_ours};
 use crate::handover::nothing_of_ours_but_leases;
 use crate::recovered::{is_paused, other, pause_by_hand, recovering, two_clusters, wake};
-use crate::restored::{Backup, cluster, one_sided};
+use crate::restored::{Backup, cluster, forget, one_sided};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 
@@ -476,6 +476,7 @@ async fn forgotten_moves_offer_no_other_namespace() {
     let stage = two_clusters();
     let backup = Backup::take(&stage.source);
     run::start(stage.setup()).await.unwrap();
+    forget(&stage.target);
     backup.restore(&stage.source);
     let stop = run::start(stage.setup()).await.unwrap_err();
     let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
