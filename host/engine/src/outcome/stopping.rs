@@ -20,7 +20,7 @@ pub(crate) fn unknown(failure: Failure) -> Stop {
 }
 
 impl Stop {
-    /// What any command says of a move of which one side went back.
+    /// A stop of any command about a move of which one side went back.
     pub fn one_sided(move_id: String, one_sided: OneSidedMove) -> Self {
         let known = Some(move_id.clone());
         Self { move_id: known, ..unknown(Failure::OneSidedMove { move_id, one_sided }) }

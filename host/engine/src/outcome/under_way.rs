@@ -25,7 +25,7 @@ pub struct MoveStatus {
     /// What the objects show, if a side that was read has no record of it.
     #[serde(skip)]
     pub one_sided: Option<OneSidedMove>,
-    /// Whether it has ended, and the source went back to before it: no side has a record, and this one says what the target's summary does.
+    /// Whether the move has ended, and the source went back to before it: no side has a record, and this one says what the target's summary does.
     #[serde(skip)]
     pub has_ended: bool,
     /// Whether its source was made authoritative again after the commit.

@@ -372,7 +372,7 @@ async fn find_forgotten_pauses(job: &Job, record: &Record) -> Result<Vec<Key>, F
 /// The result of undoing what a move did in the source.
 #[derive(Default)]
 pub(crate) struct Undone {
-    /// How many objects were unpaused.
+    /// Number of objects that were unpaused.
     pub(crate) unpaused: usize,
     /// The Clusters of a recovered source that stay paused until they are named.
     pub(crate) left_paused: Vec<Key>,

@@ -33,7 +33,7 @@ pub(crate) struct FoundMove {
     pub(crate) another: Option<String>,
     /// What the objects show, if a side that was read has no record of it.
     pub(crate) one_sided: Option<OneSidedMove>,
-    /// It has ended, and the source went back to before it: neither side has a record, and this one says what the target's summary does.
+    /// Set if the move has ended, and the source went back to before it: neither side has a record, and this one says what the target's summary does.
     pub(crate) has_ended: bool,
 }
 

@@ -201,7 +201,7 @@ async fn rollbacks_end_once_clusters_without_undo_are_named() {
     }
 }
 
-/// What a user paused, or another move, is not this move's to unpause.
+/// A Cluster that a user paused, or another move, is not this move's to unpause.
 #[tokio::test(start_paused = true)]
 async fn pauses_of_others_are_not_undone_by_name() {
     let changes: [fn(&mut serde_json::Value); 2] = [

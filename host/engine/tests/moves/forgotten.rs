@@ -119,7 +119,7 @@ async fn sources_whose_copies_are_gone_move_again() {
     run::start(stage.setup()).await.unwrap();
 }
 
-/// What came back by a move did not go back in time.
+/// A Cluster that came back by a move did not go back in time.
 #[tokio::test(start_paused = true)]
 async fn clusters_that_came_back_are_no_sign_of_a_restore() {
     let stage = stage();

@@ -78,7 +78,7 @@ async fn sources_are_paused_only_where_copies_run() {
     wake(&stage.source, &other());
     let another = |body: &mut Value| body["spec"]["controlPlaneEndpoint"]["host"] = json!("10.0.0.4");
     stage.source.edit(&other(), another).unwrap();
-    let others = vec![other(), key(CLUSTERS, "Cluster", "e")];
+    let others = [other(), key(CLUSTERS, "Cluster", "e")];
 
     let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
     let Failure::SourcePaused { clusters, .. } = &stop.failure else { panic!("{stop}") };

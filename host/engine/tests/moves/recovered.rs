@@ -274,20 +274,25 @@ async fn recovery_is_refused_once_deleting_has_begun() {
 // proves: I14, T103, T170
 #[tokio::test(start_paused = true)]
 async fn recovery_is_refused_beside_running_copies() {
-    let stage = lose(Lost::BeforeCommit).await;
-    // One of two: that is no complete copy, but in service.
-    stage.target.edit(&cluster(), |body| body["spec"]["paused"] = json!(false)).unwrap();
-    let before = (picture(&stage.source), picture(&stage.target));
-    for stop in [
-        run::resume(stage.setup()).await.unwrap_err(),
-        run::resume(recovering(&stage, &[])).await.unwrap_err(),
-        run::rollback(recovering(&stage, &[])).await.unwrap_err(),
-    ] {
-        let OneSidedMove::PartTakenOver { without, .. } = one_sided(&stop) else { panic!("{stop}") };
-        assert_eq!(without, &[other()], "{stop}");
-        assert_eq!(stop.remedies(), [Remedy::ExplainMissingCopies], "{stop}");
+    for (has_controllers, missing) in [(true, vec![other()]), (false, vec![cluster(), other()])] {
+        let stage = lose(Lost::BeforeCommit).await;
+        // One of two: that is no complete copy, but in service.
+        stage.target.edit(&cluster(), |body| body["spec"]["paused"] = json!(false)).unwrap();
+        if has_controllers {
+            reconcile(&stage.target, &cluster());
+        }
+        let before = (picture(&stage.source), picture(&stage.target));
+        for stop in [
+            run::resume(stage.setup()).await.unwrap_err(),
+            run::resume(recovering(&stage, &[])).await.unwrap_err(),
+            run::rollback(recovering(&stage, &[])).await.unwrap_err(),
+        ] {
+            let OneSidedMove::PartTakenOver { without, .. } = one_sided(&stop) else { panic!("{stop}") };
+            assert_eq!(without, &missing, "{stop}");
+            assert_eq!(stop.remedies(), [Remedy::ExplainMissingCopies], "{stop}");
+        }
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before);
     }
-    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
 
 /// Only the recorded target shows whether it lost the move: another may be named by mistake, or have the Clusters by now.

@@ -229,12 +229,12 @@ async fn summary_alone_makes_no_source_stale() {
             match one_sided(&stop) {
                 // A copy runs, but nothing shows that it is the Cluster that moved, and that controllers have it.
                 OneSidedMove::PartTakenOver { without, .. } => {
-                    assert!(number < 3, "{number}: {stop}");
+                    assert!(number < 4, "{number}: {stop}");
                     assert_eq!(without.is_empty(), !source_has_cluster, "{number}: {stop}");
                     assert_eq!(stop.remedies(), [Remedy::ExplainMissingCopies], "{number}: {stop}");
                 }
                 verdict => {
-                    assert!(number >= 3, "{number}: {stop}");
+                    assert!(number >= 4, "{number}: {stop}");
                     assert_eq!(verdict, &OneSidedMove::LastCopyInSource, "{number}: {stop}");
                 }
             }
