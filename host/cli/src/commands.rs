@@ -568,7 +568,7 @@ impl<'a> Command<'a> {
         self.failed(Exit::Refused, &error.to_string().into(), UNTOUCHED)
     }
 
-    /// The same for a move of a status. While a run is at work on it, there is nothing to type.
+    /// Returns the lines for a move of a status: none while a run is at work on it.
     fn ways_of(&self, status: &Status, one: &MoveStatus) -> Vec<String> {
         if status.is_at_work(&one.record.move_id) {
             return Vec::new();

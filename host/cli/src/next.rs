@@ -25,7 +25,7 @@ pub(crate) struct Commands {
     /// Flags that only a command that continues the move takes: a rollback needs no plugins and no files and doesn't wait, and
     /// neither does a status. Not the file of a report: the next run would replace what is written about this one.
     going_on: Vec<String>,
-    /// The same for a command that finishes a handover.
+    /// Flags of a command that finishes a handover.
     finishing: Vec<String>,
     /// A source directory keeps no records: only repeating the same command continues the move.
     no_records: bool,

@@ -17,7 +17,7 @@ pub(crate) enum Found {
     },
     /// It has ended.
     Ended { move_id: String, moved: usize, kept: usize },
-    /// One side went back to an earlier state, or lost it.
+    /// Tells that a side went back to an earlier state, or lost it.
     WentBack { move_id: String, one_sided: OneSidedMove, has_ended: bool },
 }
 

@@ -1,4 +1,4 @@
-//! What is installed in a cluster for the controller, or for an agent. What a move needs beyond that depends on the move: `pivot-host generate
+//! Objects to install in a cluster for the controller, or for an agent. What a move needs beyond that depends on the move: `pivot-host generate
 //! rbac` prints it.
 
 use pivot_core::names::RECORD_NAMESPACE;
@@ -36,7 +36,7 @@ pub struct Installation {
     pub image: String,
     /// The controller's namespace.
     pub namespace: String,
-    /// How many of it; one works at a time.
+    /// Number of controllers; one works at a time.
     pub replicas: u32,
     /// Whose agents it takes.
     pub agents: AgentsOf,

@@ -1,4 +1,4 @@
-//! Secrets and ConfigMaps that an object names outside of its own namespace: credentials, mostly.
+//! Secrets and ConfigMaps that an object names outside of its namespace: credentials, mostly.
 //!
 //! Those of its namespace move or stay beside it. What lies elsewhere no move copies, and nothing but such a name shows that the object
 //! needs it. An object that is in no namespace may name one of its provider's namespace, and not say which that is.
@@ -16,7 +16,7 @@ pub fn may_name(kind: &Kind) -> bool {
     !kind.namespaced || mapping::names_credentials(&kind.group_kind)
 }
 
-/// Returns those of the given Secrets and ConfigMaps that an object names.
+/// Returns the Secrets and ConfigMaps, among the given ones, that an object names.
 pub fn named_by<'a>(object: &Object, wanted: &'a BTreeSet<Key>) -> BTreeSet<&'a Key> {
     let mut found = BTreeSet::new();
     let Ok(body) = object.value() else { return found };

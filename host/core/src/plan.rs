@@ -143,7 +143,7 @@ pub enum Why {
     Labelled,
     /// No rule selects it: the user also copies it.
     AlsoCopied,
-    /// It is created from a manifest.
+    /// Created from a manifest.
     FromManifest {
         /// File of the manifest.
         file: String,
@@ -155,7 +155,7 @@ pub enum Why {
         /// The plugin that says so.
         plugin: String,
     },
-    /// It is outside the namespaces that move, and a plugin adds it.
+    /// Outside the namespaces that move, and added by a plugin.
     AddedByPlugin {
         /// The plugin.
         plugin: String,

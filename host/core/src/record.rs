@@ -251,7 +251,7 @@ pub enum RecordError {
     Newer {
         /// Format of the record.
         format: u64,
-        /// That program's version.
+        /// Version of that program.
         written_by: String,
     },
     /// A program wrote it that is too old.
@@ -259,7 +259,7 @@ pub enum RecordError {
     Older {
         /// Format of the record.
         format: u64,
-        /// That program's version.
+        /// Version of that program.
         written_by: String,
     },
     /// A newer program wrote a phase, a field or another word that this one doesn't know, in a format that both know.
@@ -267,7 +267,7 @@ pub enum RecordError {
     Unknown {
         /// Name of the phase or field.
         name: String,
-        /// That program's version.
+        /// Version of that program.
         written_by: String,
     },
     /// It doesn't look like a record.

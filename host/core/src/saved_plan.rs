@@ -215,7 +215,7 @@ pub enum SavedPlanError {
     Newer {
         /// Its format.
         format: u64,
-        /// That program's version.
+        /// Version of that program.
         written_by: String,
     },
     /// An older program wrote it.

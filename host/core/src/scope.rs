@@ -57,7 +57,7 @@ impl fmt::Display for ClusterName {
     }
 }
 
-/// What to move, and which risks the user accepts. The format of a record, or of a saved plan, includes it.
+/// Scope of a move: its objects, and the risks that the user accepts. The format of a record, or of a saved plan, includes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scope {

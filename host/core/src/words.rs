@@ -42,12 +42,15 @@ pub fn shown(words: &str, most: usize) -> String {
     format!("{} … {} characters left out … {}", escaped(head), middle.chars().count(), escaped(tail))
 }
 
-/// Returns ` (did you mean NAME?)` for the known name that is most like the typed one; empty if none is.
+/// Returns ` (did you mean NAME?)` for the known name that is most like the typed one; empty if none is, or if it is typed right.
 pub fn did_you_mean(typed: &str, known: &[&str]) -> String {
     // Longer differences than a slip or two are other names.
     let most = (typed.chars().count() / 3).min(2);
     let near = known.iter().map(|name| (edit_distance(typed, name), *name)).filter(|(far, _)| *far <= most);
-    near.min().map(|(_, name)| format!(" (did you mean {name}?)")).unwrap_or_default()
+    near.min()
+        .filter(|(far, _)| *far > 0)
+        .map(|(_, name)| format!(" (did you mean {name}?)"))
+        .unwrap_or_default()
 }
 
 /// The fewest characters to insert, delete, replace or swap with their neighbor that make one name of the other.
@@ -120,6 +123,7 @@ mod tests {
             ("stagign", " (did you mean staging?)"),
             ("edge1", " (did you mean edge-1?)"),
             ("edge-10", " (did you mean edge-1?)"),
+            ("edge-1", ""),
             ("boot", ""),
             ("x", ""),
             ("", ""),

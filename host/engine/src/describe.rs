@@ -86,7 +86,7 @@ async fn read(handle: &Handle, wanted: &WantedCluster) -> Result<Described, Fail
     Ok(Described { cluster, objects, unread })
 }
 
-/// The objects of a kind that are referred to. The rest of the tree is worth showing to a user who may not read them.
+/// The objects of a kind that are referred to. The rest of the tree is worth showing to a user without permission to read them.
 async fn each(
     handle: &Handle,
     kind: &Arc<Kind>,

@@ -98,7 +98,7 @@ pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
     Ok(Some(left))
 }
 
-/// Finds those of the given Secrets and ConfigMaps that copies in the target name.
+/// Finds the Secrets and ConfigMaps, among the given ones, that copies in the target name.
 async fn find_named(
     opened: &Opened,
     here: &BTreeMap<Key, Meta>,

@@ -36,7 +36,7 @@ impl Age {
         self.keys.path().join("recipients.txt")
     }
 
-    /// What is in an encrypted file.
+    /// Contents of an encrypted file.
     pub fn decrypt(&self, file: &Path) -> Result<Vec<u8>> {
         run(Command::new(&self.program).arg("--decrypt").arg("--identity").arg(self.identity()).arg(file))
     }

@@ -157,7 +157,7 @@ impl Choices {
         gone.into_iter().chain(self.batch_flag()).chain(accepted).collect()
     }
 
-    /// The same for a run that finishes the handover.
+    /// Returns these flags for a run that finishes the handover.
     pub(crate) fn decided_for_handover(&self) -> Vec<String> {
         self.batch_flag().into_iter().chain(self.accept_flags(AcceptedBy::FinishHandover)).collect()
     }

@@ -83,7 +83,7 @@ pub(super) fn examples_of(of: Option<&str>, name: &str) -> String {
         let line = line.replacen("pivot-host", name, 1);
         // A line that the terminal wraps could not be pasted.
         let line = if line.len() > WIDTH {
-            [" --to-kubeconfig ", " --call "]
+            [" --to-kubeconfig ", " --call ", " --accept "]
                 .iter()
                 .fold(line, |line, flag| line.replacen(flag, &format!(" \\\n   {flag}"), 1))
         } else {

@@ -648,7 +648,7 @@ pub(crate) struct DryRunArgs {
     pub(crate) dry_run: Option<Dry>,
 }
 
-/// kubectl's words for a dry run, and those of clusterctl's boolean.
+/// kubectl's words for a dry run, and the two words of clusterctl's boolean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Dry {
     #[value(alias = "true")]

@@ -69,7 +69,7 @@ pub(crate) struct Controlled {
 /// The namespace that the printed manifests have, unless another is named.
 const CONTROLLER_NAMESPACE: &str = "pivot-host-system";
 
-/// What can be done with a controller.
+/// Commands about a controller.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ControllerVerb {
     /// Carry out the Pivots of a cluster, in it or from outside, until it is stopped
@@ -85,7 +85,7 @@ pub(crate) struct ControllerManifests {
     /// The namespace to install it in
     #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
     pub(crate) namespace: String,
-    /// How many of it; one works at a time
+    /// Number of controllers; one works at a time
     #[arg(long, value_name = "NUMBER", default_value_t = 2)]
     pub(crate) replicas: u32,
     /// Let it take the calls of agents that are invited, by this name; several times for several names
@@ -203,7 +203,7 @@ pub(crate) struct OfController {
     pub(crate) namespace: String,
 }
 
-/// What can be done with an agent.
+/// Commands about an agent.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum AgentVerb {
     /// Answer a controller elsewhere, which is called from here, until it is stopped
@@ -222,7 +222,7 @@ pub(crate) enum AgentVerb {
 /// An agent to invite.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub(crate) struct AgentInvitation {
-    /// Its name, as Pivots use it
+    /// Name of the agent, as Pivots use it
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) of: OfController,

@@ -484,7 +484,7 @@ fn what_makes_no_sense_is_said() {
         &expect!["--dry-run=server asks the target's server, so it needs --to-kubeconfig or --to-workload"],
     );
     refused(
-        "pivot-host plan --takeover-timeout soon",
+        "pivot-host move --to-kubeconfig b --takeover-timeout soon",
         &expect![[r#"--takeover-timeout "soon" is not a duration; write 90s, 5m or 1h30m"#]],
     );
     for (accept, why) in [

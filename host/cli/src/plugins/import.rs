@@ -266,7 +266,7 @@ fn grants_note(bundle: &Bundle, taken: bool, import: &Import) -> Text {
     }
 }
 
-/// What was done or, to paste, the same command without `--dry-run`, with the digest of what was looked at.
+/// Result of an import or, to paste, the command without `--dry-run`, with the digest of the examined bundle.
 fn ending(import: &Import, digest: &str) -> String {
     let Import { bundle, directory, dry_run, digest: _, grants, downgrade, strict, trust } = import;
     let path = |path: &Path| quoted(&path.display().to_string()).to_string();

@@ -244,7 +244,7 @@ fn on_disk() -> Vec<Case> {
                 .says("p.wasm"),
         );
     }
-    for (verb, folder) in [("lock p.wasm", "."), ("verify d", "d")] {
+    for (verb, folder) in [("add p.wasm", "."), ("verify d", "d")] {
         let endless = move |dir: &Path| {
             fs::create_dir(dir.join("d")).unwrap();
             symlink("/dev/zero", dir.join(folder).join("p.wasm")).unwrap();

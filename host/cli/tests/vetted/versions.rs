@@ -68,7 +68,7 @@ fn a_new_version_is_compared_with_the_one_that_is_admitted() {
           - to read Host.test.io of the target in the namespaces that move
           - to read Secret of the source in namespace ironic
           - to probe any of *:6385
-    "#]].assert_eq(&site.without_digests(&out(&site.host(3, &line))));
+    "#]].assert_eq(&site.without_digests(&out(&site.host(10, &line))));
     let said = json(&site.host(10, &["plugin", "diff", "plugins", "new.wasm", "-o", "json"]));
     assert_eq!(said["grants"]["missing"].as_array().unwrap().len(), 1, "{said:#}");
     // Two files are compared without anybody's grants.

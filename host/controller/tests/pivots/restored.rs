@@ -24,7 +24,7 @@ impl Backup {
     }
 }
 
-/// What a cluster has of the namespace's Cluster, with its content.
+/// Objects of the namespace's Cluster in a cluster, with their content.
 fn objects(stage: &Stage, place: &MemoryPlace) -> Vec<(String, Value)> {
     let named = stage.cluster_in(place, "a");
     let keys = place.keys().into_iter().filter(|key| named.contains(&key.to_string()));

@@ -136,7 +136,7 @@ pub(crate) async fn all(
     Ok(TargetState { used, in_target, changes, namespaces, carried })
 }
 
-/// Reports the risks of the scope that were accepted, and that nothing in this move has. `needed` are those of the plan.
+/// Reports the risks of the scope that were accepted, and that nothing in this move has. `needed` are the plan's.
 fn report_unneeded_risks(job: &Job, snapshot: &Snapshot, mut needed: AcceptedRisks) {
     let scope = &job.options.scope;
     if scope.accept.is_empty() {

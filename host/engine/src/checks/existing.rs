@@ -51,7 +51,7 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
     let there = by_key(listing::metas(&job.target, LISTS, wanted).await?)?;
     let mut existing = Existing::default();
     let taken = snapshot.plan.steps.iter().filter_map(|step| Some((step, there.get(&step.key)?)));
-    // Who may not change an object isn't told how it compares with theirs, either.
+    // A user without permission to change an object isn't told how it compares with theirs, either.
     let refused: BTreeMap<&Key, Refusal> = snapshot
         .plan
         .steps

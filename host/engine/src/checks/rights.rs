@@ -123,7 +123,7 @@ fn needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Fail
         let access = |verb: &'static str, kind: &Kind| access(verb, kind, namespace.clone());
         // Kept objects are paused and un-paused too, except those that are carried along.
         let verbs = ["get", "list", "watch", "patch"].into_iter().take(if step.is_carried() { 2 } else { 4 });
-        // The source may not even serve the kind of what is added; if it does, a rollback looks there for what it has paused.
+        // Perhaps the source doesn't even serve the kind of what is added; if it does, a rollback looks there for what it has paused.
         match (job.kind(Side::Source, &step.key.group_kind), step.added_from()) {
             (Ok(there), _) => {
                 source.extend(verbs.map(|verb| access(verb, there)));
@@ -199,7 +199,7 @@ fn access(verb: &'static str, kind: &Kind, namespace: Option<String>) -> Access 
     }
 }
 
-/// Whether a run that may not read this goes on without it.
+/// Whether a run without permission to read this goes on without it.
 fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
     match (access.group.as_str(), access.resource.as_str()) {
         // Which clusters these are, whether a namespace exists, and whether Pods can run.

@@ -15,9 +15,9 @@ use crate::state::record_namespace::RecordNamespace;
 /// Whether a run may create the record namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunKind {
-    /// It only reads.
+    /// Only reads.
     Reads,
-    /// It moves, resumes or rolls back.
+    /// Moves, resumes or rolls back.
     Writes,
 }
 

@@ -67,7 +67,7 @@ async fn with_clusters(job: &Job) -> Option<Vec<String>> {
     Some(namespaces.into_iter().collect())
 }
 
-/// The Clusters that there are, wherever; none where they may not be listed.
+/// The Clusters that there are, wherever; none without permission to list them.
 async fn clusters(job: &Job) -> Option<BTreeSet<ClusterName>> {
     let kind = job.kinds.source.get(&GroupKind::new(GROUP_CLUSTER, "Cluster"))?;
     let metas = job.source.list_meta(kind, None).await.ok()?;

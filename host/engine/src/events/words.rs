@@ -36,6 +36,6 @@ pub enum LeaseState {
     Acquired,
     /// Another run, which may be dead, holds it.
     Waiting,
-    /// It broke the lease of another run, and nothing else is done until that run must have noticed.
+    /// Broke the lease of another run, and nothing else is done until that run must have noticed.
     Broken,
 }

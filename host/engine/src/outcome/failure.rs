@@ -40,7 +40,7 @@ pub enum Exit {
     Timeout = 8,
     /// A server doesn't answer; nothing was changed, or everything was undone.
     Unreachable = 9,
-    /// What was compared differs.
+    /// The compared plans or plugins differ.
     Differs = 10,
     /// SIGINT, after stopping at a safe point.
     Interrupted = 130,

@@ -88,7 +88,7 @@ impl Status {
 pub struct LeaseStatus {
     /// The Lease.
     pub name: String,
-    /// The holder; empty if there is none, and a move that stopped midway claims the lock.
+    /// The holder; empty if there is none, and a move that stopped partway claims the lock.
     pub holder: String,
     /// The move.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -288,7 +288,7 @@ impl Locks {
         renewed.map_err(|why| Failure::Halted(Halt::LeaseLost(why)))
     }
 
-    /// The time by the clock of their server: that of the last renewal. A server that doesn't say so gives none.
+    /// The time by the clock of their server: the time of the last renewal. A server that doesn't say so gives none.
     pub(crate) async fn read_time(&self) -> Result<Option<String>, Failure> {
         let held = locked(&self.shared.each).keys().next().cloned();
         match held {

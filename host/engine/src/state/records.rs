@@ -33,7 +33,7 @@ use crate::state::record_namespace::RecordNamespace;
 pub(crate) const CHUNK: usize = 900_000;
 /// The longest piece that is read: a single line may be longer than a piece should be.
 const MOST: usize = 2 * CHUNK;
-/// How many summaries of moves of a scope's namespaces are kept, beside those of moves whose Clusters are still there. Moves of one
+/// Number of summaries of moves of a scope's namespaces that are kept, beside the summaries of moves whose Clusters are still there. Moves of one
 /// namespace remove none of another's: they may be of different tenants.
 const KEPT: usize = 10;
 /// The same of moves that imported files. They are not only for people: without one, a source that was handed over in those files

@@ -59,7 +59,7 @@ async fn status_of_one_cluster_shows_the_moves_out_of_it_and_into_it() {
     stage.target.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("no route".into()))));
     let stop = run::status_of_one(stage.setup(), Side::Target).await.unwrap_err();
     assert!(stop.to_string().contains("in the target: no answer"), "{stop}");
-    assert_eq!((stop.exit, stop.next), (Exit::Refused, Vec::new()));
+    assert_eq!((stop.exit, stop.next), (Exit::Unreachable, Vec::new()));
 }
 
 /// As where the default kubeconfig is the target's.

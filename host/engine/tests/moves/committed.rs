@@ -99,7 +99,7 @@ async fn status_works_with_the_one_side_that_answers() {
         "{status:?}"
     );
     let stop = run::resume(stage.setup()).await.unwrap_err();
-    assert_eq!((stop.exit, stop.next), (Exit::Refused, vec![Next::Status]));
+    assert_eq!((stop.exit, stop.next), (Exit::Unreachable, vec![Next::Status]));
 
     stage.target.on_call(|_, _| None);
     unreachable(&stage.source);

@@ -313,7 +313,7 @@ async fn a_wait_names_the_last_renewal() {
     }
 }
 
-/// Who holds the lease that a run takes.
+/// Holders of the lease that a run takes.
 #[derive(Default)]
 struct Taken(Mutex<Vec<String>>);
 

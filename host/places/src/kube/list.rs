@@ -23,7 +23,7 @@ const LABELLED_PAGE: usize = 20;
 const MOST_PAGES: usize = 2_000;
 /// How many bytes of one page are read: 500 objects at the API server's limit of 1.5 MiB are 750 MiB.
 const PAGE_LIMIT: usize = 1 << 30;
-/// The same for a list by label: objects at the API server's limit, whose texts may take twice as much in an answer.
+/// Page size of a list by label: objects at the API server's limit, whose texts may take twice as much in an answer.
 const LABELLED_LIMIT: usize = 64 << 20;
 /// How many bytes of one list are read.
 const MOST_BYTES: u64 = 4 << 30;

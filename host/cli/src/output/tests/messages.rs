@@ -50,7 +50,7 @@ const PHASES: [Phase; 7] = [
     Phase::Settled,
 ];
 
-/// The kinds of moves that differ in what is said.
+/// Kinds of moves with different messages.
 fn kinds() -> [(&'static str, Record); 5] {
     let clusters = || one(Phase::Copied, Side::Source).record;
     let files = Record { source: Some(Uid("directory-0".into())), ..clusters() };
