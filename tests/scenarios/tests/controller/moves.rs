@@ -16,7 +16,7 @@ use pivot_scenarios::pivots::condition;
 use pivot_scenarios::shape;
 use serde_json::{Value, json};
 
-use crate::stage::{ACCOUNT, LOOPBACK, Stage, is, same};
+use crate::stage::{LOOPBACK, Stage, is, same};
 
 /// Longer than anything takes that is waited for here.
 const PATIENCE: Duration = Duration::from_secs(60);
