@@ -5,6 +5,7 @@
 //! must select it, it must be as it was copied, and its Cluster must run in the target.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::plan::Fate as PlanFate;
@@ -12,6 +13,7 @@ use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::{Both, Key, Meta, Side, Uid};
+use tokio::time::Instant;
 
 use crate::job::Job;
 use crate::outcome::failure::Failure;
@@ -55,7 +57,7 @@ pub(crate) async fn pause_clusters(active: &ActiveMove, one_sided: &OneSidedMove
 pub(crate) async fn commit_again(active: &mut ActiveMove) -> Result<(), Failure> {
     let job = active.job.clone();
     let list = active.journal.list_in_target().await?;
-    let snapshot = readings::again(&job).await?;
+    let snapshot = read_at_rest(&job).await?;
     check_selection(&job, &snapshot, &list).await?;
     let (marks, may_be_gone) = (BTreeSet::from([job.move_id.clone()]), BTreeSet::new());
     check_clusters(active).await?;
@@ -66,6 +68,19 @@ pub(crate) async fn commit_again(active: &mut ActiveMove) -> Result<(), Failure>
     active.journal.commit_again(&list).await?;
     active.one_sided = None;
     Ok(())
+}
+
+/// Reads the source once its controllers have acknowledged the pause: a controller that still takes a Cluster for unpaused would answer
+/// the deletion of its objects.
+async fn read_at_rest(job: &Arc<Job>) -> Result<Snapshot, Failure> {
+    let deadline = Instant::now() + job.options.pause_timeout;
+    loop {
+        let snapshot = readings::again(job).await?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        if pausing::acknowledged(job, &snapshot, left).await? {
+            return Ok(snapshot);
+        }
+    }
 }
 
 /// The entries of objects that are deleted from the source.

@@ -17,7 +17,7 @@ use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate as ListFate, Pausing, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{GroupKind, Key, Kind, Object, Side, Uid, merge, names};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, Uid, merge, names};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
@@ -317,9 +317,7 @@ async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) 
     for _ in 0..ROUNDS {
         let Some(cluster) = handle.get(kind, key).await? else { return Ok(false) };
         let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(handle.side, error))?;
-        // A move pauses a Cluster in its spec.
-        let by_others = [names::PAUSED, names::OUT_OF_DATE].iter().any(|name| cluster.meta.annotated(name));
-        if !paused || by_others || pause::has_undo(&cluster.meta) {
+        if !paused || is_paused_by_others(&cluster.meta) || pause::has_undo(&cluster.meta) {
             return Ok(false);
         }
         let Some(mut patch) = pause::unpause(&cluster) else { return Ok(false) };
@@ -333,7 +331,13 @@ async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) 
     Err(handle.failed("un-pausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
 }
 
-fn report_undo_lost(job: &Job, key: &Key, side: Side) {
+/// Returns true if an annotation pauses a Cluster. A move pauses a Cluster in its spec.
+fn is_paused_by_others(meta: &Meta) -> bool {
+    [names::PAUSED, names::OUT_OF_DATE].iter().any(|name| meta.annotated(name))
+}
+
+/// Warns that a Cluster is still paused, and that nothing shows how the pause is undone.
+pub(crate) fn report_undo_lost(job: &Job, key: &Key, side: Side) {
     let note = names::UNDO;
     let key = job.handle(side).own_name(key);
     job.report(Event::Warning {
@@ -361,7 +365,8 @@ async fn find_forgotten_pauses(job: &Job, record: &Record) -> Result<Vec<Key>, F
     for listing in side_by_side::all(LISTS, lists.collect()).await? {
         for object in listing.objects {
             let paused = pause::is_paused(&object).map_err(|error| Failure::Object(Side::Source, error))?;
-            if paused && !pause::has_undo(&object.meta) && record.scope.names(&object.key()) {
+            let by_move = !is_paused_by_others(&object.meta) && !pause::has_undo(&object.meta);
+            if paused && by_move && record.scope.names(&object.key()) {
                 forgotten.push(object.key());
             }
         }

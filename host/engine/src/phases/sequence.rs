@@ -10,7 +10,7 @@ use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, RolledBackMove};
 use pivot_core::release::ReleaseList;
 use pivot_core::risk::Risk;
-use pivot_core::{GroupKind, Key, Uid};
+use pivot_core::{GroupKind, Key, Side, Uid};
 use pivot_places::{Begun, Closing, PlaceError};
 use tokio::time::Instant;
 
@@ -234,7 +234,8 @@ impl ActiveMove {
         // Before the source is released, so that a failure here can still be retried with the same command.
         self.job.target.close(Closing::Complete { handover: false }).await?;
         if self.job.source.can().has_controllers {
-            pausing::undo_all(&self.job, &self.journal.record).await?;
+            let undone = pausing::undo_all(&self.job, &self.journal.record).await?;
+            undone.undo_lost.iter().for_each(|key| pausing::report_undo_lost(&self.job, key, Side::Source));
         }
         let done = Done { kept: kinds_of(snapshot), added: self.added(), ..Done::default() };
         self.close(&done, &BTreeMap::new()).await?;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pivot_core::record::{Finished, Phase, Record};
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::soft::is_cluster;
-use pivot_core::{Both, GroupKind, Key, Uid};
+use pivot_core::{Both, GroupKind, Key, Uid, names};
 
 use crate::outcome::failure::Failure;
 use crate::outcome::one_sided::OneSidedMove;
@@ -17,6 +17,7 @@ use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
 use crate::state::cluster_copies::{ClusterSides, KindsOfSide};
 use crate::state::moves::FoundMove;
+use crate::state::records::Records;
 
 /// The two clusters of a move.
 pub(crate) struct EndedBetween<'a> {
@@ -25,6 +26,14 @@ pub(crate) struct EndedBetween<'a> {
     pub(crate) identities: &'a Both<Option<Uid>>,
     /// The only namespace whose objects the user may learn of.
     pub(crate) confined_to: Option<&'a Namespaces>,
+    /// The source's own records: summaries of moves into it.
+    pub(crate) source: Option<&'a Records>,
+}
+
+/// A Cluster of the source: its UID, and the move that made it.
+struct There {
+    uid: Uid,
+    made_by: Option<String>,
 }
 
 impl EndedBetween<'_> {
@@ -48,7 +57,8 @@ impl EndedBetween<'_> {
         else {
             return Ok(Vec::new());
         };
-        let there = self.list_clusters(kind, &summaries).await?;
+        let mut there = self.list_clusters(kind, &summaries).await?;
+        self.drop_returned(&mut there, target).await?;
         let mut undone = Vec::new();
         for (summary, scope) in summaries {
             if let Some(found) = self.judge(summary, scope, kind, &there).await? {
@@ -63,7 +73,7 @@ impl EndedBetween<'_> {
         &self,
         kind: &GroupKind,
         summaries: &[(Finished, Scope)],
-    ) -> Result<BTreeMap<Key, Uid>, Failure> {
+    ) -> Result<BTreeMap<Key, There>, Failure> {
         let Some(kind) = self.kinds.source.get(kind) else { return Ok(BTreeMap::new()) };
         let namespaces: BTreeSet<Option<String>> = summaries
             .iter()
@@ -76,9 +86,25 @@ impl EndedBetween<'_> {
         let mut there = BTreeMap::new();
         for ((kind, _), listed) in listing::metas(&self.sides.source, LISTS, wanted).await? {
             let metas = listed.known().into_iter().filter(|meta| !meta.deleting());
-            there.extend(metas.map(|meta| (listing::key(&kind, &meta), meta.uid)));
+            there.extend(metas.map(|meta| {
+                let made_by = meta.annotations.get(names::MARK).cloned();
+                (listing::key(&kind, &meta), There { uid: meta.uid, made_by })
+            }));
         }
         Ok(there)
+    }
+
+    /// Leaves out Clusters that a move from this target brought back: if that target is restored later, its old summaries say nothing of
+    /// them.
+    async fn drop_returned(&self, there: &mut BTreeMap<Key, There>, target: &Uid) -> Result<(), Failure> {
+        let Some(records) = self.source.filter(|_| there.values().any(|one| one.made_by.is_some())) else {
+            return Ok(());
+        };
+        let summaries = records.finished().await?;
+        let back = summaries.into_iter().filter(|summary| summary.source.as_ref() == Some(target));
+        let back: BTreeSet<String> = back.map(|summary| summary.move_id).collect();
+        there.retain(|_, one| one.made_by.as_ref().is_none_or(|id| !back.contains(id)));
+        Ok(())
     }
 
     async fn judge(
@@ -86,7 +112,7 @@ impl EndedBetween<'_> {
         summary: Finished,
         scope: Scope,
         kind: &GroupKind,
-        there: &BTreeMap<Key, Uid>,
+        there: &BTreeMap<Key, There>,
     ) -> Result<Option<FoundMove>, Failure> {
         let target = self.sides.target.clone().mapped(&scope.namespace_map);
         let moved: BTreeSet<&Uid> = summary.clusters.iter().map(|cluster| &cluster.uid).collect();
@@ -99,7 +125,7 @@ impl EndedBetween<'_> {
         // Some tools restore under new UIDs.
         let back: BTreeSet<&Key> = there
             .iter()
-            .filter(|(key, uid)| moved.contains(uid) || is_named(key))
+            .filter(|(key, one)| moved.contains(&one.uid) || is_named(key))
             .map(|(key, _)| key)
             .collect();
         if back.is_empty() {

@@ -198,6 +198,7 @@ impl Opened {
             kinds: &self.kinds,
             identities: &self.identities,
             confined_to: self.confined_to.as_ref(),
+            source: self.records.source.as_ref(),
         };
         moves.0.extend(between.find_undone(ended).await?);
         Ok(moves)

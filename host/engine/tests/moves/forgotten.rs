@@ -125,6 +125,7 @@ async fn clusters_that_came_back_are_no_sign_of_a_restore() {
     let stage = stage();
     run::start(stage.setup()).await.unwrap();
     let (source, target) = (&stage.source, &stage.target);
+    let moved = Backup::take(target);
     let back = || {
         let sides = Sides { source: behind::source(target), target: behind::target(source) };
         let mut setup = Setup { sides, ..stage.setup() };
@@ -146,6 +147,10 @@ async fn clusters_that_came_back_are_no_sign_of_a_restore() {
         assert!(status.moves.iter().all(|one| !one.has_ended), "step {step}: {status:?}");
         if ended.is_ok() {
             assert!(step > 10, "{step}");
+            // The cluster that they left goes back to before they left it.
+            moved.restore(target);
+            let status = run::status(stage.setup()).await.unwrap();
+            assert!(status.moves.iter().all(|one| !one.has_ended), "{status:?}");
             return;
         }
     }
