@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::decide::{Act, act, foreign_id, found};
 use crate::ends::{self, Ends, EndsError, OPENING};
-use crate::resource::{Pivot, Spec};
+use crate::resource::{OF_RECORDS, Pivot, Spec};
 use crate::shared::Shared;
 use crate::status::{About, Status, time_after};
 use crate::turns::Turn;
@@ -175,6 +175,9 @@ impl Attempt<'_> {
         let mut options = spec.options(pivot.namespace()).map_err(Trouble::Spec)?;
         if spec.from.is_own() {
             options.scope.also_copy.extend(shared.settings.carry.iter().cloned());
+        }
+        if spec.names_namespace(&shared.settings.record_namespace) {
+            return Err(Trouble::Spec(OF_RECORDS.to_owned()));
         }
         let options = Options {
             operator: pivot.operator(),

@@ -43,6 +43,8 @@ pub(crate) const OWN_TARGET: &str = "to.namespace needs to.cluster, to.kubeconfi
 pub(crate) const NO_AGENT: &str = "whenAway: Finish needs to.agent: only an agent can finish a move alone";
 pub(crate) const OWN_ALSO_COPY: &str = "out of this cluster, a Pivot can also copy objects of its namespace only; for other objects, start the \
                                     controller with --also-copy";
+pub(crate) const OF_RECORDS: &str =
+    "from.namespace and to.namespace: the namespace of leases and records does not move";
 pub(crate) const SAME_CLUSTER: &str = "from and to are both this cluster; name another one";
 
 /// What a Pivot asks for.
@@ -252,6 +254,11 @@ impl Pivot {
 }
 
 impl Spec {
+    /// Returns true if the Pivot takes objects out of a namespace that it names, or moves them into it.
+    pub(crate) fn names_namespace(&self, namespace: &str) -> bool {
+        [&self.from.namespace, &self.to.namespace].into_iter().flatten().any(|named| named == namespace)
+    }
+
     /// The source's namespace.
     pub(crate) fn source_namespace<'a>(&'a self, own: &'a str) -> &'a str {
         self.from.namespace.as_deref().unwrap_or(own)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pivot_core::{GroupKind, Key, typed};
+use pivot_core::{GroupKind, Key, names, typed};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
@@ -502,6 +502,18 @@ async fn a_kept_way_leads_to_no_other_cluster() {
         message.contains("there is no Secret a/other-kubeconfig")
     };
     stage.until("without a way", no_way).await;
+    stage.is_only_in(&stage.home, "a");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_pivot_moves_into_the_namespace_of_records() {
+    let stage = Stage::new(&["a"]);
+    let running = stage.start();
+    stage.ask_for("a", json!({"to": {"cluster": "c", "namespace": names::RECORD_NAMESPACE}}));
+    stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
+    let message = stage.condition("a", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("the namespace of leases and records does not move"), "{message}");
     stage.is_only_in(&stage.home, "a");
     running.stop().await;
 }
