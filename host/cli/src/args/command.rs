@@ -13,7 +13,7 @@ use super::{environment, examples, risks};
 const MORE: &str = "Use --help for every flag and examples.";
 pub(super) const ENVIRONMENT: &str = "Flags can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG. Flags that accept a risk can't.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.
-const LONG: [&str; 10] = [
+const LONG: [&str; 11] = [
     "plan",
     "move",
     "status",
@@ -23,9 +23,12 @@ const LONG: [&str; 10] = [
     "handover finish",
     "handover cancel",
     "generate rbac",
+    "generate agent",
     "agent run",
 ];
 const USUAL: [&str; 23] = [
+    "image",
+    "secret",
     "kubeconfig",
     "kubeconfig-context",
     "to-kubeconfig",
@@ -38,10 +41,8 @@ const USUAL: [&str; 23] = [
     "dry-run",
     "plan",
     "out",
-    "report",
     "side",
     "bind-to",
-    "tree",
     "plugins",
     "call",
     "credentials",

@@ -172,7 +172,7 @@ pub(crate) struct ToCluster {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Source and target")]
 pub(crate) struct ToDirectory {
-    /// Copy into a directory; the source is resumed, and nothing in it is deleted
+    /// Copy into a directory; nothing is deleted from the source
     #[arg(long, value_name = "DIR")]
     pub(crate) to_directory: Option<PathBuf>,
     /// Encrypt --to-directory to the age recipients (public keys) in this file, one per line
@@ -253,7 +253,7 @@ pub(crate) struct Planned {
     pub(crate) tree: bool,
     #[command(flatten)]
     pub(crate) kept: Kept,
-    /// Save the plan in this file too: to be approved, and carried out with move --plan
+    /// Save the plan in this file too, for `plan sign` and `move --plan`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     #[command(subcommand)]
@@ -303,7 +303,7 @@ pub(crate) enum PlanVerb {
         /// The file
         file: PathBuf,
     },
-    /// Approve a saved plan, beside it, in FILE.intoto.jsonl: a trust file can require that for a move
+    /// Approve a saved plan in FILE.intoto.jsonl; a trust file can require it
     Sign(Signing),
     /// Show how a saved plan differs from an older one; exit 10 if it does
     Diff {

@@ -69,7 +69,7 @@ fn kubectl_learns_what_could_be_typed() {
         out(&output)
     };
     let commands = "plan\tShow what would move, in which order, what stays and why; change nothing\n\
-                    plugin\tWrite, inspect and admit plugins\n:4\n";
+                    plugin\tWrite, inspect and add plugins\n:4\n";
     assert_eq!(told(&["pl"]), commands);
     let all = told(&[""]);
     assert!(all.contains("\nverify\t") && all.ends_with("\n:4\n"), "{all}");

@@ -69,7 +69,7 @@ impl Exit {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Unexpected => "An unexpected error. Please report it.",
-            Self::Usage => "The command line is invalid. Nothing was read.",
+            Self::Usage => "The command line is invalid. Nothing was changed.",
             Self::Refused => {
                 "Refused. Nothing was changed, or everything was undone. `verify` found problems in a directory."
             }
