@@ -259,19 +259,19 @@ impl Command {
             if self != Self::Rollback {
                 recovery::check_may_copy_again(active)?;
             }
-            recovery::recover(active).await?;
+            recovery::recover(active).boxed().await?;
         } else if let Some(one_sided) = active.one_sided.clone() {
             let accepted = self.may_pause_source(&active.job.options);
             if accepted {
-                outdated_source::pause_clusters(active, &one_sided).await?;
+                outdated_source::pause_clusters(active, &one_sided).boxed().await?;
             }
             if !(accepted && matches!(one_sided, OneSidedMove::SourceOutOfDate(_))) {
                 return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
             }
             same_plugins(active, "name those: without them nothing shows what was copied")?;
-            outdated_source::commit_again(active).await?;
+            outdated_source::commit_again(active).boxed().await?;
         }
-        recovery::check_options(active).await?;
+        recovery::check_options(active).boxed().await?;
         if self == Self::Rollback {
             check_may_resume_source(active).await?;
             let record = &active.journal.record;
@@ -287,17 +287,17 @@ impl Command {
                     record.move_id
                 )));
             }
-            return active.roll_back().await.map(Outcome::RolledBack);
+            return active.roll_back().boxed().await.map(Outcome::RolledBack);
         }
         if self == Self::FinishAlone {
             same_plugins(active, "start the agent with those: the controller's image has them")?;
-            return active.finish_alone().await.map(|()| Outcome::FinishedAlone);
+            return active.finish_alone().boxed().await.map(|()| Outcome::FinishedAlone);
         }
         if begun {
             self.check_handover(active)?;
             check_may_continue(active)?;
         }
-        active.forward().await.map(Outcome::Moved)
+        active.forward().boxed().await.map(Outcome::Moved)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use pivot_core::hooks::Point;
 use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, RolledBackMove};
@@ -107,7 +108,7 @@ impl ActiveMove {
             rollback::copies_at_rest(&self.job, &self.journal.record).await?;
             if self.journal.record.is_recovered() {
                 self.journal.forget_earlier_attempt().await?;
-                rollback::clear_earlier_attempts(&self.job, &self.journal.record).await?;
+                rollback::clear_earlier_attempts(&self.job, &self.journal.record).boxed().await?;
             }
         }
         let (first, target_state, known_keys) = self.check().await?;

@@ -1,5 +1,6 @@
 //! Opening both sides: the kinds they serve, the check that they are two, and the moves in their records.
 
+use futures::FutureExt;
 use pivot_core::names::FILES;
 use pivot_core::record::{Finished, RolledBackMove};
 use pivot_core::scope::Namespaces;
@@ -185,7 +186,7 @@ impl Opened {
                 source_answers && (found.orphaned || is_target)
             };
             for found in moves.0.iter_mut().filter(can_be_judged) {
-                found.one_sided = one_sided::judge(found, &self.sides, &self.kinds, target).await?;
+                found.one_sided = one_sided::judge(found, &self.sides, &self.kinds, target).boxed().await?;
             }
         }
         let is_known = |summary: &Finished| {
@@ -200,7 +201,7 @@ impl Opened {
             confined_to: self.confined_to.as_ref(),
             source: self.records.source.as_ref(),
         };
-        moves.0.extend(between.find_undone(ended).await?);
+        moves.0.extend(between.find_undone(ended).boxed().await?);
         Ok(moves)
     }
 }
