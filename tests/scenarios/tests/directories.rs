@@ -83,7 +83,7 @@ async fn a_source_handed_over_in_a_directory_is_released_once_that_is_imported()
     assert_eq!(report["outcome"], "HandedOver");
     let status = out.run(&["status"]).await.unwrap().done().unwrap();
     let record = &status["moves"][0]["record"];
-    assert_eq!(record["handover"]["to"], format!("directory {path}"));
+    assert_eq!(record["handover"]["directory"], format!("directory {path}"));
     let [undo] = &offered(&status["moves"][0])[..] else { panic!("{status}") };
     // The source waits; nothing else is done with it, and nobody has imported the files yet.
     let waits = all(source, &["shop"]).await;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::stage::{Stage, all};
 
 const REFUSED: i32 = 3;
+const UNREACHABLE: i32 = 9;
 const EMPTY: i32 = 7;
 
 /// All objects on both sides, byte for byte.
@@ -96,7 +97,7 @@ async fn wrong_names_and_wrong_keys() {
     let gone = source.dir().join("gone.kubeconfig");
     let text = std::fs::read_to_string(to).unwrap().replace(target.url(), "https://127.0.0.1:1");
     std::fs::write(&gone, text).unwrap();
-    refuse(&Host::between(from, &gone), &words, REFUSED, &["target", "127.0.0.1:1"]).await;
+    refuse(&Host::between(from, &gone), &words, UNREACHABLE, &["target", "127.0.0.1:1"]).await;
 
     refuse(&stage.host, &["resume"], EMPTY, &["no move is under way"]).await;
     refuse(&stage.host, &["rollback"], EMPTY, &["no move is under way"]).await;

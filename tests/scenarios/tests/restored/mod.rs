@@ -38,6 +38,7 @@ const BEFORE_UNPAUSE: Point = Point::of_target("PATCH", "/clusters/c", 1, Moment
 /// Some objects are deleted from the source.
 const PART_DELETED: Point = Point::of_source("DELETE", "/machinesets/", 1, Moment::After);
 
+const PART_TAKEN_OVER: &str = "the target runs part of what moved, and the source may be the last copy of the rest: keep both as they are";
 const HALF_COPIED: &str =
     "the source is authoritative: complete, paused; the target holds a partial copy, paused";
 const COMPLETE: &str =

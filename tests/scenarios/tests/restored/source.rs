@@ -16,8 +16,9 @@ const SCENES: [Scene; 10] = [
         namespace: "row-3",
         before: Some(Step::StopBeforeRelease),
         lost: Some(Step::End),
-        state: TAKEN_OVER,
-        refusal: Some("what the source has is out of date"),
+        // No controller writes to the copies.
+        state: PART_TAKEN_OVER,
+        refusal: Some("no complete copy that runs"),
         then: None,
     },
     Scene {
