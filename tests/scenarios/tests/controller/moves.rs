@@ -194,7 +194,7 @@ async fn what_is_refused_says_why_and_changes_nothing() {
         (json!({"from": {"namespace": "other"}}), "a Pivot moves its own namespace"),
         (
             json!({"from": {"kubeconfig": {"name": "other"}}, "to": {"cluster": null, "namespace": "other"}}),
-            "into this cluster a Pivot moves to its own namespace",
+            "into this cluster, a Pivot moves to its own namespace",
         ),
     ] {
         let refused = stage.change("shop", spec.clone()).await.unwrap_err();
