@@ -65,7 +65,8 @@ pub struct Ended {
 }
 
 /// Commands that can accept that no controllers take over.
-const WAITING: [&[&str]; 4] = [&["plan"], &["move"], &["resume"], &["generate", "rbac"]];
+const WAITING: [&[&str]; 5] =
+    [&["plan"], &["move"], &["resume"], &["handover", "finish"], &["generate", "rbac"]];
 /// The words that accept it.
 const UNCHECKED: [&str; 2] = ["--accept", "takeover-unchecked"];
 

@@ -351,7 +351,8 @@ impl<'a> Trial<'a> {
 fn move_to_continue(ended: &Ended) -> Result<String, String> {
     let document = ended.document().map_err(|error| error.to_string())?;
     let lines = document["next"].as_array().into_iter().flatten().filter_map(|line| line.as_str());
-    let mut ids = lines.filter_map(|line| line.split_once(" --move ")?.1.split(' ').next());
+    let is_id = |word: &&str| word.len() == 36 && word.matches('-').count() == 4;
+    let mut ids = lines.filter_map(|line| line.split(' ').find(is_id));
     ids.next().map(str::to_owned).ok_or_else(|| format!("no command names the move: {document}"))
 }
 
