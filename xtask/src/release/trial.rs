@@ -140,7 +140,7 @@ fn finds_servers_by_name(empty: &Place) -> Result<()> {
     fs::write(empty.root.join("etc/hosts"), "127.0.0.1 management.test\n")?;
     fs::write(empty.root.join("kubeconfig"), KUBECONFIG)?;
     fs::write(empty.root.join("authority.pem"), AUTHORITY)?;
-    empty.fails(&["plan", "--kubeconfig", "/kubeconfig", "-n", "metal3"], 3, "Connection refused")
+    empty.fails(&["plan", "--kubeconfig", "/kubeconfig", "-n", "metal3"], 9, "Connection refused")
 }
 
 /// A certificate that nobody has the key of: without one, those of the system are asked for.
