@@ -213,6 +213,20 @@ impl Command {
         self == Self::Resume && options.accept.contains(Risk::WorldChanged)
     }
 
+    /// Refuses what would be refused once the move is committed again, when nothing can be undone any more.
+    fn check_may_delete_from_outdated(self, active: &ActiveMove) -> Result<(), Failure> {
+        let record = &active.journal.record;
+        if !active.job.options.unpause.is_empty() {
+            return Err(Failure::Declined(format!(
+                "the source of move {} is out of date, and unpauses no Cluster",
+                record.move_id
+            )));
+        }
+        self.check_handover(active)?;
+        approved::same(record, active.job.options.approved.as_deref())?;
+        same_plugins(active, "name those: without them nothing shows what was copied")
+    }
+
     /// Whether a command with this word about a handover, or without, can apply to the move that was found.
     fn check_handover(self, active: &ActiveMove) -> Result<(), Failure> {
         let (record, options) = (&active.journal.record, &active.job.options);
@@ -268,7 +282,7 @@ impl Command {
             if !(accepted && matches!(one_sided, OneSidedMove::SourceOutOfDate(_))) {
                 return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
             }
-            same_plugins(active, "name those: without them nothing shows what was copied")?;
+            self.check_may_delete_from_outdated(active)?;
             outdated_source::commit_again(active).boxed().await?;
         }
         recovery::check_options(active).boxed().await?;

@@ -9,15 +9,16 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::plan::Fate as PlanFate;
-use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::refusal::some_of;
 use pivot_core::release::{Entry, Fate, ReleaseList};
 use pivot_core::risk::Risk;
-use pivot_core::{Both, Key, Meta, Side, Uid};
+use pivot_core::{Both, Key, Meta, Uid};
 use tokio::time::Instant;
 
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::outcome::one_sided::OneSidedMove;
+use crate::phases::recovery::refuse_source;
 use crate::phases::sequence::ActiveMove;
 use crate::phases::{live, pausing, readings, release};
 use crate::requests::side_by_side::{self, OBJECTS, Work};
@@ -104,7 +105,7 @@ async fn check_selection(job: &Job, snapshot: &Snapshot, list: &ReleaseList) -> 
         );
         let remedy =
             "keep the source, paused, and compare with the cloud or the rack what these objects stand for";
-        return Err(refuse("not-copied", &more, message, remedy));
+        return Err(refuse_source("not-copied", &more, message, remedy));
     }
     let selected: BTreeSet<&Uid> = moving().map(|step| &step.uid).collect();
     let others = entries_to_delete(list).filter(|entry| !selected.contains(&entry.uid));
@@ -127,7 +128,7 @@ async fn check_selection(job: &Job, snapshot: &Snapshot, list: &ReleaseList) -> 
             );
             let remedy =
                 "keep the source, paused, and find out who changed these objects, or the target's record";
-            Err(refuse("not-selected", &others, message, remedy))
+            Err(refuse_source("not-selected", &others, message, remedy))
         }
     }
 }
@@ -152,7 +153,7 @@ async fn check_clusters(active: &ActiveMove) -> Result<(), Failure> {
         some_of(&without, 5)
     );
     let remedy = "keep the source, paused, and find out what became of these Clusters in the target";
-    Err(refuse("no-running-copy", &without, message, remedy))
+    Err(refuse_source("no-running-copy", &without, message, remedy))
 }
 
 /// Refuses if an object of the source is not as it was copied.
@@ -177,16 +178,5 @@ async fn check_contents(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
         some_of(fields, 5)
     );
     let remedy = "keep the source, paused, and find out what changed them, and which side is right";
-    Err(refuse("source-differs", &keys, message, remedy))
-}
-
-fn refuse(code: &'static str, objects: &[Key], message: String, remedy: &str) -> Failure {
-    Failure::refused(Refusal {
-        code,
-        side: Side::Source,
-        object: objects.first().cloned(),
-        others: objects.iter().skip(1).cloned().collect(),
-        message,
-        remedies: vec![remedy.into()],
-    })
+    Err(refuse_source("source-differs", &keys, message, remedy))
 }

@@ -194,7 +194,8 @@ fn originals(snapshot: &Snapshot) -> impl Iterator<Item = &Step> {
     snapshot.plan.steps.iter().filter(|step| step.added_from().is_none())
 }
 
-fn refuse(code: &'static str, objects: &[Key], message: String, remedy: &str) -> Failure {
+/// Refuses a source for the state of some of its objects.
+pub(super) fn refuse_source(code: &'static str, objects: &[Key], message: String, remedy: &str) -> Failure {
     Failure::refused(Refusal {
         code,
         side: Side::Source,
@@ -237,7 +238,7 @@ async fn check_complete(
     };
     let remedy = "keep the source, paused; find out what was added to it or deleted since the commit, and restore the target from a \
                   backup of after the commit";
-    Err(refuse("source-incomplete", &deleting, message, remedy))
+    Err(refuse_source("source-incomplete", &deleting, message, remedy))
 }
 
 /// Describes how the source differs from what was committed. The record has only a digest of that: names come from the `copies` that the
@@ -291,7 +292,7 @@ async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     }
     let message = format!("{} are not as the move paused them: they may be in service", some_of(&awake, 5));
     let remedy = "find out who unpaused them, and whether the source's controllers or the target's worked on their machines since";
-    Err(refuse("pause-undone", &awake, message, remedy))
+    Err(refuse_source("pause-undone", &awake, message, remedy))
 }
 
 /// Refuses names of Clusters that don't move.

@@ -237,6 +237,39 @@ async fn sources_that_went_back_are_deleted_from() {
     }
 }
 
+/// A controller that still takes the Cluster for unpaused would answer the deletion of its objects.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn sources_are_deleted_from_once_the_pause_is_acknowledged() {
+    let stage = outdated_source(At::Live).await;
+    let machine = key(CLUSTERS, "Machine", "m0");
+    let acknowledge = |status: &str| {
+        let conditions = json!([{"type": "Paused", "status": status}]);
+        stage.source.edit(&machine, |body| body["status"]["conditions"] = conditions).unwrap();
+    };
+    acknowledge("False");
+    // The run writes to what it waits for, so that its controllers look again.
+    let before = (stage.source.keys(), picture(&stage.target));
+    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::TimedOut(_)), "{stop}");
+    assert_eq!((stage.source.keys(), picture(&stage.target)), before);
+    let status = run::status(stage.setup()).await.unwrap();
+    assert!(matches!(status.moves[0].one_sided, Some(OneSidedMove::SourceOutOfDate(_))), "{status:?}");
+    acknowledge("True");
+    run::resume(recovering(&stage, &[])).await.unwrap();
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn outdated_sources_unpause_no_cluster() {
+    let stage = outdated_source(At::Live).await;
+    let before = (picture(&stage.source), picture(&stage.target));
+    let stop = run::resume(recovering(&stage, &[&other()])).await.unwrap_err();
+    assert!(stop.to_string().contains("is out of date, and unpauses no Cluster"), "{stop}");
+    assert!(matches!(stop.failure, Failure::Declined(_)), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
+
 /// A Cluster of it ran, and is paused by the command that is offered first.
 // proves: I14
 #[tokio::test(start_paused = true)]
