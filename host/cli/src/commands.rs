@@ -565,7 +565,7 @@ impl<'a> Command<'a> {
         }
         // With its sources, each separate from the error that it caused.
         tracing::debug!(error = error as &dyn std::error::Error, "not opened");
-        self.failed(Exit::Refused, &error.to_string().into(), UNTOUCHED)
+        self.failed(error.exit(), &error.to_string().into(), UNTOUCHED)
     }
 
     /// Returns the lines for a move of a status: none while a run is at work on it.

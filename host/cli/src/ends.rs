@@ -5,7 +5,7 @@ use pivot_core::{Both, Key, Side};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pivot_engine::Sides;
+use pivot_engine::{Exit, Sides};
 use pivot_places::{
     ConnectError, ConnectOptions, DirectoryError, DirectoryPlace, Identities, KubePlace, Place, Recipients,
     additions_of_files,
@@ -63,6 +63,16 @@ pub(crate) enum OpenError {
     Directory(Side, DirectoryError),
     Added(DirectoryError),
     Workload(WorkloadError),
+}
+
+impl OpenError {
+    /// The exit code for it.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Workload(WorkloadError::Source(error)) if error.transient() => Exit::Unreachable,
+            _ => Exit::Refused,
+        }
+    }
 }
 
 impl std::fmt::Display for OpenError {
@@ -231,7 +241,16 @@ async fn off_thread<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
+    use pivot_places::PlaceError;
+
     use super::*;
+
+    #[test]
+    fn a_silent_source_of_a_workload_cluster_is_unreachable() {
+        let exit = |error| OpenError::Workload(WorkloadError::Source(error)).exit();
+        assert_eq!(exit(PlaceError::Unavailable("no route".into())), Exit::Unreachable);
+        assert_eq!(exit(PlaceError::Forbidden("secrets".into())), Exit::Refused);
+    }
 
     #[tokio::test]
     async fn kubectl_gets_the_context_of_each_side() {

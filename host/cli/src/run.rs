@@ -145,7 +145,7 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
         | Task::Rollback(choices)
         | Task::Rbac(choices, _) => choices,
     };
-    let choices = &name_implied_target(choices, output);
+    let Some(choices) = &name_implied_target(choices, output) else { return exit::code(Exit::Usage) };
     let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
     let again: Vec<String> = typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let commands = Commands::new(program, choices, &again);
@@ -155,20 +155,20 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
     code
 }
 
-/// Prints which cluster is the target if no flag names it, also with -q: it may be another one than the user thinks of.
-fn name_implied_target(choices: &Choices, output: &Output) -> Choices {
+/// Prints which cluster is the target if no flag names it, also with -q: it may be another one than the user thinks of. Returns none
+/// without a context, because a command that continues the move would have to name one.
+fn name_implied_target(choices: &Choices, output: &Output) -> Option<Choices> {
     if !choices.target_is_implied {
-        return choices.clone();
+        return Some(choices.clone());
     }
     match current_context() {
         Some(name) => {
             output.say(format!("target: context {name} (current context, as clusterctl does)"));
-            choices.clone().with_target_context(&name)
+            Some(choices.clone().with_target_context(&name))
         }
         None => {
-            output
-                .say("target: the cluster of the default kubeconfig or service account (as clusterctl does)");
-            choices.clone()
+            output.fail("no target is named, and the kubeconfig has no current context: name one with --to-kubeconfig or --to-kubeconfig-context");
+            None
         }
     }
 }

@@ -576,6 +576,17 @@ mod example {
     }
 
     #[test]
+    fn implied_target_needs_a_context() {
+        let dir = TempDir::new().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+        command.env_clear().env("KUBECONFIG", dir.path().join("none")).args(["move", "--from-directory"]);
+        let output = command.arg(example()).output().unwrap();
+        let said = err(&output);
+        assert!(said.contains("no current context") && said.contains("--to-kubeconfig"), "{said}");
+        assert_eq!(code(&output), 2, "{said}");
+    }
+
+    #[test]
     fn no_proxy_may_have_empty_elements() {
         let dir = TempDir::new().unwrap();
         // A token that can't be sent is refused before anything is asked.

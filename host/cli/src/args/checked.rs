@@ -134,7 +134,7 @@ impl Choices {
         self
     }
 
-    /// Whether the source is left paused after a copy into a directory.
+    /// Leaves the source paused after a copy into a directory.
     pub(crate) fn hands_over(&self) -> bool {
         self.options.handover
     }

@@ -640,7 +640,7 @@ pub(crate) struct Rollback {
     pub(crate) kept: Kept,
 }
 
-/// Whether the command changes anything.
+/// Says whether the command changes anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct DryRunArgs {
     /// Change nothing, and show the plan: `client` (true) only reads, `server` also dry-runs each create on the target
