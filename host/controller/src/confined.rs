@@ -131,7 +131,7 @@ impl Confined {
         )))
     }
 
-    /// Whether the write creates the namespace of records, as every run creates it.
+    /// Returns true if the write creates the namespace of records, as every run creates it.
     fn is_record_namespace(&self, write: Write<'_>) -> bool {
         matches!(write, Write::Create(body) if *body == record_namespace_manifest(&self.record_namespace))
     }

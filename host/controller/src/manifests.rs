@@ -314,7 +314,7 @@ pub struct AgentInstallation {
     pub shows: AgentShows,
     /// Whom it calls, and what it may be asked.
     pub arguments: Vec<String>,
-    /// Whether runs take leases in its cluster: moves out of it do, and so does an agent that finishes moves alone.
+    /// Returns true if runs take leases in its cluster: moves out of it do, and so does an agent that finishes moves alone.
     pub takes_leases: bool,
 }
 

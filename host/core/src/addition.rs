@@ -22,7 +22,7 @@ pub const MOST_ADDED: usize = 500;
 pub struct Added {
     /// What it is called in the target.
     pub object: Key,
-    /// What takes the place of a UID in the source. It depends on the content, except for Secrets: from a digest of that,
+    /// The substitute for a UID in the source. It depends on the content, except for Secrets: from a digest of that,
     /// a reader of the record could verify guesses.
     pub uid: Uid,
 }

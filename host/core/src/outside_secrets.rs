@@ -27,7 +27,7 @@ pub fn named_by<'a>(object: &Object, wanted: &'a BTreeSet<Key>) -> BTreeSet<&'a 
     found
 }
 
-/// Whether a key is meant where its name is written, beside these fields, by an object of a namespace.
+/// Returns true if a key is meant where its name is written, beside these fields, by an object of a namespace.
 fn is_meant(key: &Key, around: &Map<String, Value>, namespace: Option<&str>) -> bool {
     let text = |field| around.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let there = match (namespace, text("namespace")) {

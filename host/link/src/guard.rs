@@ -88,7 +88,7 @@ impl Guard {
         self.namespaces.iter().flatten().next().map(String::as_str)
     }
 
-    /// Whether the question creates the namespace of records, as every run creates it.
+    /// Returns true if the question creates the namespace of records, as every run creates it.
     fn creates_record_namespace(&self, ask: &Ask) -> bool {
         matches!(ask, Ask::Create { kind, body, .. } if kind.group_kind.is("", "Namespace")
             && (&*kind.plural, kind.namespaced) == ("namespaces", false)

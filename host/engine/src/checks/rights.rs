@@ -199,7 +199,7 @@ fn access(verb: &'static str, kind: &Kind, namespace: Option<String>) -> Access 
     }
 }
 
-/// Whether a run without permission to read this goes on without it.
+/// Returns true if a run without permission to read this goes on without it.
 fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
     match (access.group.as_str(), access.resource.as_str()) {
         // Which clusters these are, whether a namespace exists, and whether Pods can run.

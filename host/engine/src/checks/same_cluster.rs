@@ -12,7 +12,7 @@ use crate::requests::side::Handle;
 use crate::state::lease;
 use crate::state::record_namespace::RecordNamespace;
 
-/// Whether a run may create the record namespace.
+/// Tells if a run may create the record namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunKind {
     /// Only reads.

@@ -48,7 +48,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Whether a run is at work on a move. Another command has to wait until it ends.
+    /// Returns true if a run is at work on a move. Another command has to wait until it ends.
     pub fn is_at_work(&self, move_id: &str) -> bool {
         self.leases.iter().any(|lease| lease.move_id.as_deref() == Some(move_id) && lease.is_alive())
     }
