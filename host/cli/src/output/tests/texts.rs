@@ -1,5 +1,4 @@
-//! Every text of core and engine in one file, so that a change of wording can be reviewed: what is refused, warned of, noted or declined
-//! is worded where it is found.
+//! Every text of the program in one file, so that a change of wording can be reviewed: each text is worded where it is needed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,14 +10,14 @@ use expect_test::expect_file;
 fn texts_are_as_in_the_file() {
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut all = String::new();
-    for folder in ["core/src", "engine/src"] {
-        for file in sources(&host.join(folder)) {
-            let source = fs::read_to_string(&file).unwrap();
-            let texts = texts(product(&source));
-            if !texts.is_empty() {
-                let name = file.strip_prefix(host).unwrap().display();
-                writeln!(all, "# {name}\n\n{}\n", texts.join("\n")).unwrap();
-            }
+    let mut packages: Vec<PathBuf> = fs::read_dir(host).unwrap().map(|entry| entry.unwrap().path()).collect();
+    packages.sort();
+    for file in packages.iter().flat_map(|package| sources(&package.join("src"))) {
+        let source = fs::read_to_string(&file).unwrap();
+        let texts = texts(product(&source));
+        if !texts.is_empty() {
+            let name = file.strip_prefix(host).unwrap().display();
+            writeln!(all, "# {name}\n\n{}\n", texts.join("\n")).unwrap();
         }
     }
     all.truncate(all.trim_end().len() + 1);
@@ -32,6 +31,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     entries.sort();
     let of_tests = ["tests", "testing"];
     entries.retain(|entry| !of_tests.iter().any(|name| entry.file_stem().is_some_and(|stem| stem == *name)));
+    entries.retain(|entry| entry.is_dir() || entry.extension().is_some_and(|extension| extension == "rs"));
     let below = |entry: PathBuf| if entry.is_dir() { sources(&entry) } else { vec![entry] };
     entries.into_iter().flat_map(below).collect()
 }
