@@ -11,6 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::kind::is_kubernetes_group;
+use pivot_core::mapping::NamespaceMap;
 use pivot_core::names::{SECRETS_OF_ONE_CLUSTER, STATE};
 use pivot_core::record::{
     ENTRY, ROLLBACK_SUMMARY, SUMMARY, is_move_of, move_of_piece, record_name, record_namespace_manifest,
@@ -66,12 +67,25 @@ struct Authored {
     #[serde(default, alias = "by")]
     started_by: String,
     #[serde(default)]
-    scope: Option<Namespace>,
+    scope: Option<MovedNamespaces>,
 }
 
 #[derive(Deserialize)]
-struct Namespace {
+#[serde(rename_all = "camelCase")]
+struct MovedNamespaces {
     namespaces: Namespaces,
+    #[serde(default)]
+    namespace_map: NamespaceMap,
+}
+
+impl MovedNamespaces {
+    /// The namespaces by their names on a side.
+    fn on(self, side: Side) -> Namespaces {
+        match side {
+            Side::Source => self.namespaces,
+            Side::Target => self.namespaces.in_target(&self.namespace_map),
+        }
+    }
 }
 
 impl Confined {
@@ -168,19 +182,16 @@ impl Confined {
     fn is_own(&self, record: &Value, write: Write<'_>) -> bool {
         let text = |entry| record.get("data").and_then(|data| data.get(entry)).and_then(Value::as_str);
         let read = |text| serde_json::from_str::<Authored>(text).ok();
-        let out_of = Namespaces::One(self.namespace.clone());
+        let own = Namespaces::One(self.namespace.clone());
         match (text(ENTRY), text(SUMMARY).or_else(|| text(ROLLBACK_SUMMARY))) {
             // What can't be read may be anybody's.
-            (Some(text), _) => read(text).is_some_and(|record| {
-                let of_own_namespace = record.scope.is_some_and(|scope| scope.namespaces == out_of);
-                match self.side {
-                    Side::Source => of_own_namespace,
-                    Side::Target => record.started_by == self.operator,
-                }
+            (Some(text), _) => read(text).is_some_and(|record| match self.side {
+                Side::Source => record.scope.is_some_and(|scope| scope.on(self.side) == own),
+                Side::Target => record.started_by == self.operator,
             }),
             // Each move that ends, or is rolled back, removes the oldest summaries of its namespace.
             (None, Some(text)) => read(text).is_some_and(|summary| match write {
-                Write::Delete => summary.scope.is_some_and(|scope| scope.namespaces == out_of),
+                Write::Delete => summary.scope.is_some_and(|scope| scope.on(self.side) == own),
                 Write::Create(_) | Write::Patch(_) => summary.started_by == self.operator,
             }),
             (None, None) => false,
@@ -364,6 +375,7 @@ mod tests {
             place.add_namespace(there);
         }
         let of = |namespace: &str| json!({"namespaces": {"one": namespace}});
+        let mapped = |from: &str, to: &str| json!({"namespaces": {"one": from}, "namespaceMap": {from: to}});
         for (id, entry, text) in [
             ("ours", ENTRY, json!({"startedBy": "us", "scope": of("shop")}).to_string()),
             ("admins", ENTRY, json!({"startedBy": "admin", "scope": of("shop")}).to_string()),
@@ -373,6 +385,12 @@ mod tests {
             ("odd", ENTRY, "no record".to_owned()),
             ("ended", SUMMARY, json!({"startedBy": "them", "scope": of("shop")}).to_string()),
             ("done", SUMMARY, json!({"startedBy": "us", "scope": of("shop")}).to_string()),
+            ("mapped", SUMMARY, json!({"startedBy": "them", "scope": mapped("default", "shop")}).to_string()),
+            (
+                "mapped-theirs",
+                SUMMARY,
+                json!({"startedBy": "them", "scope": mapped("shop", "bank")}).to_string(),
+            ),
             ("undone", ROLLBACK_SUMMARY, json!({"startedBy": "them", "scope": of("shop")}).to_string()),
             ("ended-theirs", SUMMARY, json!({"startedBy": "them", "scope": of("bank")}).to_string()),
             (
@@ -450,6 +468,8 @@ mod tests {
             // The oldest summaries of the namespace are removed.
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-ended", [false, false, true]),
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-undone", [false, false, true]),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-mapped", [false, false, true]),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-mapped-theirs", NONE),
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-ended-theirs", NONE),
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-target-undone-theirs", NONE),
             (CAPI, "Machine", Some("bank"), "m", NONE),
@@ -486,6 +506,7 @@ mod tests {
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-admins", ALL),
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-undone", [false, false, true]),
             ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-undone-theirs", NONE),
+            ("", "ConfigMap", Some("pivot-host-records"), "pivot-host-source-mapped", NONE),
             (LEASES, "Lease", Some("pivot-host-records"), "pivot-host.ns.shop", ALL),
             (LEASES, "Lease", Some("pivot-host-records"), "pivot-host-probe-1", ALL),
             (LEASES, "Lease", Some("pivot-host-records"), "pivot-host.ns.bank", NONE),

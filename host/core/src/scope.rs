@@ -28,6 +28,16 @@ pub enum Namespaces {
     One(String),
 }
 
+impl Namespaces {
+    /// The same namespaces by their names in the target.
+    pub fn in_target(&self, map: &NamespaceMap) -> Self {
+        match self {
+            Self::All => Self::All,
+            Self::One(one) => Self::One(map.in_target(one).to_owned()),
+        }
+    }
+}
+
 /// A Cluster, as people name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

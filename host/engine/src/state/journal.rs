@@ -395,7 +395,7 @@ impl Journal {
         let forget = async {
             let Some(records) = self.records.of(last) else { return };
             // A failure costs nothing: the next move that ends tries again.
-            if let Err(failure) = records.forget_old(kinds.of(last), &self.record.scope.namespaces).await {
+            if let Err(failure) = records.forget_old(kinds.of(last), &self.record.scope).await {
                 tracing::debug!(%failure, "what old moves left behind was not removed");
             }
         };
@@ -469,7 +469,7 @@ impl Journal {
             return records.remove(stored).await;
         }
         // A failure costs nothing: the next rollback tries again.
-        if let Err(failure) = records.forget_old_rollbacks(&summary.scope.namespaces).await {
+        if let Err(failure) = records.forget_old_rollbacks(&summary.scope).await {
             tracing::debug!(%failure, "what old rollbacks left behind was not removed");
         }
         records.finish_rollback(stored, summary).await

@@ -16,7 +16,7 @@ use pivot_core::record::{
 };
 use pivot_core::refusal::Refusal;
 use pivot_core::release::ReleaseList;
-use pivot_core::scope::Namespaces;
+use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
 use pivot_places::{Change, PlaceError, Preconditions};
@@ -451,24 +451,31 @@ impl Records {
         Ok(listing.objects.iter().filter_map(read).collect())
     }
 
-    /// Removes the summaries of the oldest moves of these namespaces that were rolled back, to make room for one more.
-    pub(crate) async fn forget_old_rollbacks(&self, namespaces: &Namespaces) -> Result<(), Failure> {
+    /// The namespaces of a move by their names on this side. Namespaces of two tenants can have one name in sources of theirs.
+    fn namespaces_here(&self, scope: &Scope) -> Namespaces {
+        match self.handle.side {
+            Side::Source => scope.namespaces.clone(),
+            Side::Target => scope.namespaces.in_target(&scope.namespace_map),
+        }
+    }
+
+    /// Removes the summaries of the oldest moves of the same namespaces that were rolled back, to make room for one more.
+    pub(crate) async fn forget_old_rollbacks(&self, scope: &Scope) -> Result<(), Failure> {
+        let namespaces = self.namespaces_here(scope);
         let all = self.rolled_back_by_name().await?.into_iter();
-        let old = all.filter(|(summary, _)| summary.scope.namespaces == *namespaces).skip(KEPT - 1);
+        let old =
+            all.filter(|(summary, _)| self.namespaces_here(&summary.scope) == namespaces).skip(KEPT - 1);
         try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
 
-    /// Removes the summaries of the oldest moves of these namespaces, to make room for one more. As long as a Cluster has a move's mark,
+    /// Removes the summaries of the oldest moves of the same namespaces, to make room for one more. As long as a Cluster has a move's mark,
     /// that move's summary may have to show that it ended.
-    pub(crate) async fn forget_old(
-        &self,
-        kinds: &KindsOfSide,
-        namespaces: &Namespaces,
-    ) -> Result<(), Failure> {
+    pub(crate) async fn forget_old(&self, kinds: &KindsOfSide, scope: &Scope) -> Result<(), Failure> {
+        let namespaces = self.namespaces_here(scope);
         let all = self.finished_by_name().await?.into_iter();
         let (imports, others): (Vec<_>, Vec<_>) = all.partition(|(finished, _)| finished.files.is_some());
         let is_of_these = |(finished, _): &(Finished, String)| {
-            finished.scope.as_ref().is_none_or(|scope| scope.namespaces == *namespaces)
+            finished.scope.as_ref().is_none_or(|scope| self.namespaces_here(scope) == namespaces)
         };
         let others = others.into_iter().filter(is_of_these);
         let old = others.skip(KEPT - 1).chain(imports.into_iter().skip(IMPORTS_KEPT - 1));

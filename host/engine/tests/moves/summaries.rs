@@ -1,5 +1,6 @@
 //! Summaries that ended moves leave: how many are kept, and of whom.
 
+use pivot_core::mapping::NamespaceMap;
 use pivot_core::names::{FINISHED, ROLLED_BACK};
 use pivot_core::{Key, names};
 use pivot_engine::run;
@@ -68,4 +69,38 @@ async fn moves_remove_no_summaries_of_other_namespaces() {
             |namespace: &str| summaries(&place, label).iter().filter(|(_, _, of)| of == namespace).count();
         assert_eq!((of("ns"), of("bank")), (10, 12), "{label}");
     }
+}
+
+/// Two tenants can have a namespace of the same name in sources of their own.
+// proves: T153
+#[tokio::test(start_paused = true)]
+async fn summaries_count_by_namespace_in_target() {
+    let mapped = || {
+        let mut stage = Stage::new();
+        let pairs = [("ns".to_owned(), "shop".to_owned())];
+        stage.options.scope.namespace_map = NamespaceMap::new(pairs).unwrap();
+        stage
+    };
+    let first = mapped();
+    run::start(first.setup()).await.unwrap();
+    let (_, like, _) = summaries(&first.target, FINISHED).remove(0);
+    let stage = mapped();
+    let target = &stage.target;
+    target.insert(like).unwrap();
+    add_older(target, FINISHED, "ns", 30);
+    // By the source's names, they are of the same namespace.
+    for (key, _, _) in summaries(target, FINISHED).into_iter().take(12) {
+        let unmap = |body: &mut Value| {
+            for text in body["data"].as_object_mut().unwrap().values_mut() {
+                let mut summary: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+                summary["scope"].as_object_mut().unwrap().remove("namespaceMap").unwrap();
+                *text = json!(summary.to_string());
+            }
+        };
+        target.edit(&key, unmap).unwrap();
+    }
+    run::start(stage.setup()).await.unwrap();
+    let is_mapped = |body: &Value| body["data"].to_string().contains("namespaceMap");
+    let of_shop = summaries(target, FINISHED).iter().filter(|(_, body, _)| is_mapped(body)).count();
+    assert_eq!((of_shop, summaries(target, FINISHED).len() - of_shop), (10, 12));
 }
