@@ -7,7 +7,7 @@ use std::time::Duration;
 use pivot_core::copy_mark::CopyMark;
 use pivot_core::{GroupKind, Key, Uid, names};
 use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_places::{Access, MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::life::held_at;
@@ -233,4 +233,39 @@ async fn a_secret_without_its_cluster_leads_nowhere() {
     assert_eq!(stage.ways(), []);
     stage.is_only_in(&stage.home, "a");
     running.stop().await;
+}
+
+/// The controller's account may not be able to create it, nor to read it.
+#[tokio::test(start_paused = true)]
+async fn missing_record_namespaces_stall_pivots_unpaused() {
+    for is_readable in [true, false] {
+        let stage = Stage::new(&[]);
+        stage.home.add_namespace("desk");
+        add_cluster(&stage.target, "desk");
+        let records = Key::new(GroupKind::new("", "Namespace"), None, names::RECORD_NAMESPACE);
+        stage.home.remove(&records).unwrap();
+        stage.home.deny(Access {
+            verb: "create".into(),
+            group: String::new(),
+            resource: "namespaces".into(),
+            subresource: "".into(),
+            namespace: None,
+        });
+        stage.home.on_call(move |verb, key| {
+            let forbidden = *key == records && (verb == "create" || verb == "get" && !is_readable);
+            forbidden.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+        });
+        stage.secret("desk", "way", "target");
+        let spec = json!({"from": {"kubeconfig": {"name": "way"}}, "to": {}, "options": {"accept": [{"code": "takeover-unchecked"}]}});
+        stage.ask_for("desk", spec);
+        let running = stage.start();
+        stage.until("stalled", |stage| stage.is("desk", "Stalled")).await;
+        let shown = stage.pivot("desk").unwrap()["status"].to_string();
+        assert!(shown.contains("doesn't exist, and can't be created"), "{shown}");
+        let written = |call: &pivot_places::memory::Call| {
+            call.done && call.verb == "patch" && call.key.group_kind.kind != "Lease"
+        };
+        assert_eq!(stage.target.journal().iter().filter(|call| written(call)).count(), 0, "{shown}");
+        running.stop().await;
+    }
 }

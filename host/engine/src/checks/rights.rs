@@ -96,20 +96,31 @@ fn about_namespaces(verb: &'static str) -> Access {
     }
 }
 
-/// Asks one API server. A user without permission to create namespaces needs a record namespace that exists: no run can create it later.
+/// Asks one API server. The target's record is first written by the commit: its namespace must be there by then, or be created.
 async fn missing_on(job: &Job, side: Side, mut asked: BTreeSet<Access>) -> Result<Option<Refusal>, Failure> {
     let create = about_namespaces("create");
     let is_needed = !asked.insert(create.clone());
-    let mut denied = denied(job.handle(side), asked).await?;
+    // A lease that is held was written there.
+    let has_written = side == Side::Source && job.locks.is_some();
+    let keeps_record = job.handle(side).can().keeps_state && !has_written;
+    let records = if keeps_record { Some(job.records(side)?) } else { None };
+    let find = async {
+        match &records {
+            Some(records) => records.find_namespace().await.map(Some),
+            None => Ok(None),
+        }
+    };
+    let (mut denied, found) = tokio::try_join!(denied(job.handle(side), asked), find)?;
     let may_create = !denied.contains(&create);
     denied.retain(|access| is_needed || *access != create);
     if !denied.is_empty() {
         return Ok(Some(refusal(side, &job.options.record_namespace, &denied)));
     }
-    let keeps_leases = side == Side::Source && job.locks.is_some();
-    match may_create || keeps_leases || !job.handle(side).can().keeps_state {
-        true => Ok(None),
-        false => job.records(side)?.refuse_missing_namespace(&job.move_id).await,
+    match (records, found) {
+        (Some(records), Some(found)) => {
+            records.refuse_unwritable_namespace(&job.move_id, found, may_create).await
+        }
+        _ => Ok(None),
     }
 }
 

@@ -27,7 +27,7 @@ use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
 use crate::state::cluster_copies::KindsOfSide;
-use crate::state::record_namespace::RecordNamespace;
+use crate::state::record_namespace::{FoundNamespace, RecordNamespace};
 
 /// Below a ConfigMap's limit of 1 MiB, with room for its metadata.
 pub(crate) const CHUNK: usize = 900_000;
@@ -100,9 +100,19 @@ impl Records {
         self.namespace.missing_manifest().await
     }
 
-    /// Returns the refusal for a user without permission to create namespaces, if this one is missing.
-    pub(crate) async fn refuse_missing_namespace(&self, move_id: &str) -> Result<Option<Refusal>, Failure> {
-        self.namespace.refuse_missing(&self.kind, move_id).await
+    /// Reads the namespace.
+    pub(crate) async fn find_namespace(&self) -> Result<FoundNamespace, Failure> {
+        self.namespace.find().await
+    }
+
+    /// Returns the refusal of a namespace in which the move can't write its record later.
+    pub(crate) async fn refuse_unwritable_namespace(
+        &self,
+        move_id: &str,
+        found: FoundNamespace,
+        may_create: bool,
+    ) -> Result<Option<Refusal>, Failure> {
+        self.namespace.refuse_unwritable(&self.kind, move_id, found, may_create).await
     }
 
     /// The role of this side in a move.

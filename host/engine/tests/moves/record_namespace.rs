@@ -8,7 +8,7 @@ use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{Exit, Failure, Stop, run};
 use pivot_places::memory::Fault;
 use pivot_places::{Access, MemoryPlace, PlaceError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, Stage, body, picture};
 use crate::trouble::half_committed;
@@ -112,6 +112,32 @@ async fn namespace_that_cannot_be_created_refuses_first() {
         // Who may not create it needs nothing but that it is there.
         place.add_namespace(RECORD_NAMESPACE);
         run::start(stage.setup()).await.unwrap();
+    }
+}
+
+/// The first write into the target's is the commit's.
+#[tokio::test(start_paused = true)]
+async fn record_namespace_being_deleted_refuses_first() {
+    for side in [Side::Source, Side::Target] {
+        let stage = Stage::new();
+        let place = if side == Side::Source { &stage.source } else { &stage.target };
+        let dying = |body: &mut Value| body["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        place.edit(&namespace(), dying).unwrap();
+        let before = (picture(&stage.source), picture(&stage.target));
+        for stop in
+            [run::plan(stage.setup()).await.unwrap_err(), run::start(stage.setup()).await.unwrap_err()]
+        {
+            let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+            let codes: Vec<_> = refusals.iter().map(|refusal| (refusal.code, refusal.side)).collect();
+            assert_eq!(codes, [("record-namespace-deleting", side)], "{stop}");
+            assert_eq!(stop.exit, Exit::Refused, "{stop}");
+        }
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+        for place in [&stage.source, &stage.target] {
+            let mut writes = place.journal().into_iter().filter(|call| call.verb == "patch" && call.done);
+            let paused = writes.find(|call| call.key.group_kind.kind != "Lease");
+            assert!(paused.is_none(), "{paused:?}");
+        }
     }
 }
 
