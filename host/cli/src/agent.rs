@@ -8,7 +8,8 @@ use pivot_controller::{AgentInstallation, AgentShows, agent_manifests};
 use pivot_core::Key;
 use pivot_engine::{Exit, Halter};
 use pivot_link::{
-    Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, Papers, Role, WallClock, invited,
+    Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, Papers, RegisterError, Role,
+    WallClock, invited,
 };
 use pivot_places::{ConnectOptions, KubePlace, Place, PlaceError, builtin_kinds};
 use serde_json::json;
@@ -99,10 +100,10 @@ fn printed(image: &str, namespace: &str, shows: AgentShows, called: &Called, out
 async fn invite(name: &str, of: &OfController) -> Result<Invitation, (Exit, Text)> {
     let place = connected(of.kubeconfig.clone(), of.kubeconfig_context.clone()).await?;
     for namespace in [&of.namespace, &of.controller_namespace] {
-        check_namespace(&*place, namespace).await.map_err(refused)?;
+        check_namespace(&*place, namespace).await?;
     }
     let (enrolment, name) = enrolment(place, name, of)?;
-    enrolment.invite(&name).await.map_err(|error| refused(error.to_string()))
+    enrolment.invite(&name).await.map_err(|error| not_registered(&error))
 }
 
 async fn remove(name: &str, of: &OfController) -> Result<AgentName, (Exit, Text)> {
@@ -113,8 +114,13 @@ async fn remove(name: &str, of: &OfController) -> Result<AgentName, (Exit, Text)
         Ok(false) => {
             Err(refused(format!("there is no agent {name} in namespace {}", of.controller_namespace)))
         }
-        Err(error) => Err(refused(error.to_string())),
+        Err(error) => Err(not_registered(&error)),
     }
+}
+
+/// The exit code and the message if an agent can't be invited or removed.
+fn not_registered(error: &RegisterError) -> (Exit, Text) {
+    (exit::of_server(error.is_transient()), error.to_string().into())
 }
 
 /// The agents of a controller, and one of them.
@@ -131,17 +137,18 @@ fn enrolment(
 }
 
 /// Checks that the controller's cluster has a namespace. An account without permission to read namespaces passes.
-async fn check_namespace(place: &dyn Place, name: &str) -> Result<(), String> {
+async fn check_namespace(place: &dyn Place, name: &str) -> exit::Result<()> {
     let Some(kind) = builtin_kinds().into_iter().find(|kind| kind.group_kind.is("", "Namespace")) else {
         return Ok(());
     };
     let key = Key::new(kind.group_kind.clone(), None, name);
     match place.get(&Arc::new(kind), &key).await {
         Ok(None) => {
-            Err(format!("there is no namespace {name} in the controller's cluster, {}", place.label()))
+            let cluster = place.label();
+            Err(refused(format!("there is no namespace {name} in the controller's cluster, {cluster}")))
         }
         Ok(Some(_)) | Err(PlaceError::Forbidden(_)) => Ok(()),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err((exit::of_server(error.transient()), error.to_string().into())),
     }
 }
 
@@ -287,12 +294,13 @@ mod tests {
     async fn agents_are_invited_for_namespaces_that_exist() {
         let place = MemoryPlace::new("boot");
         place.add_namespace("shop");
-        assert_eq!(check_namespace(&place, "shop").await, Ok(()));
-        let why = check_namespace(&place, "shpo").await.unwrap_err();
-        assert!(why.contains("no namespace shpo") && why.contains("boot"), "{why}");
+        check_namespace(&place, "shop").await.unwrap();
+        let (exit, why) = check_namespace(&place, "shpo").await.unwrap_err();
+        let why = why.to_string();
+        assert!(exit == Exit::Refused && why.contains("no namespace shpo") && why.contains("boot"), "{why}");
         // An account that may read only Secrets.
         place.on_call(|_, key| Some(Fault::Before(PlaceError::Forbidden(key.to_string()))));
-        assert_eq!(check_namespace(&place, "shpo").await, Ok(()));
+        check_namespace(&place, "shpo").await.unwrap();
     }
 
     #[test]

@@ -133,7 +133,9 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
         agents: typed.agents.zip(agents),
     };
     tokio::select! {
-        ended = controller.run(halter) => ended.map_err(|error| refused(error.to_string())),
+        ended = controller.run(halter) => {
+            ended.map_err(|error| (exit::of_server(error.transient()), error.to_string().into()))
+        }
         failed = server => failed,
         failed = health => failed,
         _ = interrupted => Err((Exit::Unexpected, "exited at once, as requested".into())),

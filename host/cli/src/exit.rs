@@ -22,6 +22,11 @@ pub(crate) fn nothing_to_move(stop: &Stop) -> bool {
     matches!(stop.failure, Failure::Empty(_))
 }
 
+/// The exit if a server refused a request of a command other than a move, or didn't answer it.
+pub(crate) fn of_server(is_silent: bool) -> Exit {
+    if is_silent { Exit::Unreachable } else { Exit::Refused }
+}
+
 /// The engine's exit as a number.
 pub(crate) fn code(exit: Exit) -> u8 {
     exit as u8

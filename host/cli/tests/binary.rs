@@ -509,6 +509,33 @@ mod example {
         });
     }
 
+    /// The same code as for a move, so that a script can repeat the command.
+    #[test]
+    fn silent_servers_of_other_commands_exit_9() {
+        let dir = TempDir::new().unwrap();
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let of = |name: &str, address| kubeconfig(&dir, name, &format!("http://{address}/"));
+        let (silent, refusing) = (of("silent", silent.local_addr().unwrap()), of("closed", closed));
+        let bundle = dir.path().join("bundle").display().to_string();
+        let invite = "agent invite edge -n shop --image i --call a:1 --allow-namespace shop --kubeconfig";
+        let lines = [
+            format!("{invite} {silent}"),
+            format!("{invite} {refusing}"),
+            format!("agent remove edge -n shop --kubeconfig {silent}"),
+            format!("agent remove edge -n shop --kubeconfig {refusing}"),
+            format!("plugin pull {closed}/plugins:1 --out {bundle} --plain-http"),
+        ];
+        std::thread::scope(|scope| {
+            for line in &lines {
+                scope.spawn(move || {
+                    let ended = host(&line.split(' ').collect::<Vec<_>>());
+                    assert_eq!(code(&ended), 9, "{line}: {}", err(&ended));
+                });
+            }
+        });
+    }
+
     #[test]
     fn with_vv_the_cause_of_a_failure_to_open_is_logged() {
         for line in [["--kubeconfig", "/nope"], ["--from-directory", "/nope"]] {

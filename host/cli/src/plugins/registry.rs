@@ -9,7 +9,7 @@ use pivot_places::open_regular_file;
 use pivot_registry::{Pushed, Reference, Registry, RegistryError};
 use serde_json::json;
 
-use crate::exit::Result;
+use crate::exit::{self, Result};
 use crate::output::{Document, Output, Text};
 use crate::private_file::PrivateFile;
 
@@ -66,7 +66,25 @@ fn registry(reference: &str, plain: bool) -> Result<Registry> {
 fn refused(error: RegistryError) -> (Exit, Text) {
     let exit = match error {
         RegistryError::Reference(..) => Exit::Usage,
-        _ => Exit::Refused,
+        RegistryError::Unreachable { .. } | RegistryError::Slow { .. } => exit::of_server(true),
+        _ => exit::of_server(false),
     };
     (exit, Text::from(format!("{error}; nothing was written here")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silent_registries_have_an_exit_code_of_their_own() {
+        let host = || "registry".to_owned();
+        let silent = [
+            RegistryError::Unreachable { host: host(), why: "refused".to_owned() },
+            RegistryError::Slow { host: host(), what: "an answer" },
+        ];
+        assert!(silent.into_iter().all(|error| refused(error).0 == Exit::Unreachable));
+        let refusal = RegistryError::Unauthorized { host: host(), what: "pull" };
+        assert_eq!(refused(refusal).0, Exit::Refused);
+    }
 }

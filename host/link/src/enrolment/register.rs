@@ -11,6 +11,7 @@ use pivot_places::PlaceError;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::authority::AuthorityError;
 use super::key::AgentKey;
 use super::secrets::{Secrets, Stored, encoded};
 use super::token::{Digest, NoRandomness, Token};
@@ -52,7 +53,17 @@ pub enum RegisterError {
     Random(#[from] NoRandomness),
     /// The authority can't be read or made.
     #[error(transparent)]
-    Authority(#[from] super::authority::AuthorityError),
+    Authority(#[from] AuthorityError),
+}
+
+impl RegisterError {
+    /// Returns true if the cluster didn't answer.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Place(error) | Self::Authority(AuthorityError::Place(error)) => error.transient(),
+            Self::Name(_) | Self::Random(_) | Self::Authority(AuthorityError::Unsigned(_)) => false,
+        }
+    }
 }
 
 /// Why an invitation is not taken. It is for the controller's log: an agent is told only that it isn't.
