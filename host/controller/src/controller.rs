@@ -296,7 +296,7 @@ impl Desk {
     fn count(&self) {
         let shown = |entry: &Entry| {
             let status = &entry.pivot.status;
-            (status.phase.clone().unwrap_or_else(|| "Pending".to_owned()), status.is(About::Stalled))
+            (status.phase_label(), status.is(About::Stalled))
         };
         self.shared.metrics.pivots(self.entries.values().map(shown), self.attempts.len());
     }

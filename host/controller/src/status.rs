@@ -108,6 +108,19 @@ pub(crate) const LONGEST_MESSAGE: usize = LONGEST + 1;
 const PENDING: &str = "Pending";
 const ROLLING_BACK: &str = "RollingBack";
 const SUCCEEDED: &str = "Succeeded";
+/// All phases that a controller writes.
+const PHASES: [&str; 10] = [
+    PENDING,
+    "Checked",
+    "Paused",
+    "Copied",
+    "Committed",
+    "Live",
+    "Released",
+    "Settled",
+    ROLLING_BACK,
+    SUCCEEDED,
+];
 
 impl Status {
     /// Whether a condition is true.
@@ -211,6 +224,13 @@ impl Status {
             Some(_) => "checking both sides before the move is resumed",
             None => doing(Phase::Checked),
         });
+    }
+
+    /// Returns the phase as a label of metrics. Anyone with permission to write a status chooses its phase, so that is one of those that
+    /// a controller writes, or none of them.
+    pub(crate) fn phase_label(&self) -> &'static str {
+        let shown = self.phase.as_deref().unwrap_or(PENDING);
+        PHASES.into_iter().find(|known| *known == shown).unwrap_or("Unknown")
     }
 
     /// The phase, if it is one of the engine's.
@@ -452,6 +472,29 @@ mod tests {
             let mut status = showing(shown);
             status.begin(None);
             assert_eq!(status.phase.as_deref(), Some("Checked"), "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn metrics_have_no_phases_of_others() {
+        let label = |phase: &str| showing(Some(phase)).phase_label();
+        for phase in PHASES {
+            assert_eq!(label(phase), phase);
+        }
+        for phase in [
+            Phase::Checked,
+            Phase::Paused,
+            Phase::Copied,
+            Phase::Committed,
+            Phase::Live,
+            Phase::Released,
+            Phase::Settled,
+        ] {
+            assert_eq!(label(&phase.to_string()), phase.to_string());
+        }
+        assert_eq!(showing(None).phase_label(), PENDING);
+        for forged in ["", "copied", "Copied\"} 1\npivot_host_leader 1", "x"] {
+            assert_eq!(label(forged), "Unknown");
         }
     }
 }
