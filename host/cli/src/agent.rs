@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pivot_controller::{AgentInstallation, AgentShows, agent_manifests};
 use pivot_core::Key;
+use pivot_core::names::RECORD_NAMESPACE;
 use pivot_engine::{Exit, Halter};
 use pivot_link::{
     Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, Papers, RegisterError, Role,
@@ -22,6 +23,10 @@ use crate::exit;
 use crate::output::{self, Output, Text};
 use crate::plugins::Loading;
 use crate::signals::{self, Interrupted};
+
+/// Begins the line that names what is needed in a cluster apart from printed manifests.
+pub(crate) const RECORDS_APART: &str = "create the namespace of records first, if it is missing; it isn't among these manifests, so that deleting them keeps the records of \
+     moves: kubectl create namespace ";
 
 /// The Secret of an agent that is installed by an invitation.
 const CREDENTIALS: &str = "pivot-host-agent-credentials";
@@ -94,6 +99,7 @@ fn printed(image: &str, namespace: &str, shows: AgentShows, called: &Called, out
         takes_leases: called.role == OneSide::Source || called.finish_alone_after.is_some(),
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+    output.note(format!("{RECORDS_APART}{RECORD_NAMESPACE}"));
     output.result(|| output::manifests(&objects), &list);
 }
 

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use pivot_controller::{
     AgentsOf, Controller, Installation, KubeOpener, Metrics, Server, Settings, describe_stop, manifests,
 };
+use pivot_core::names::RECORD_NAMESPACE;
 use pivot_engine::{Exit, Halter, Stop};
 use pivot_link::{Agents, Enrolment, Papers, WallClock};
 use pivot_places::{Budget, ConnectOptions, KubePlace, Place};
 use serde_json::json;
 
+use crate::agent::RECORDS_APART;
 use crate::args::{Controlled, ControllerManifests};
 use crate::operator;
 use crate::output::{self, Output, Text};
@@ -40,6 +42,7 @@ pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u
         carry: also_copy.iter().map(ToString::to_string).collect(),
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+    output.note(format!("{RECORDS_APART}{RECORD_NAMESPACE}"));
     output.result(|| output::manifests(&objects), &list);
     exit::DONE
 }

@@ -2,7 +2,6 @@
 //! rbac` prints it.
 
 use pivot_core::names::RECORD_NAMESPACE;
-use pivot_core::record::record_namespace_manifest;
 use serde_json::{Value, json};
 
 use crate::definition::definition;
@@ -97,14 +96,13 @@ pub fn manifests(installation: &Installation) -> Vec<Value> {
     objects.chain(service).collect()
 }
 
-/// The namespace of leases and records of moves, and what an account may do there. Nothing else is in it, so that the role needs no
-/// permission where credentials, workloads or the cluster's own settings are.
-fn record_access(name: &str, account: &str, namespace: &str, resources: &[(&str, &str)]) -> [Value; 3] {
+/// What an account may do in the namespace of leases and records of moves. Nothing else is in it, so that the role needs no permission where
+/// credentials, workloads or the cluster's own settings are. The namespace is not printed: who deletes what was printed keeps the records.
+fn record_access(name: &str, account: &str, namespace: &str, resources: &[(&str, &str)]) -> [Value; 2] {
     let metadata = json!({"name": name, "namespace": RECORD_NAMESPACE});
     let verbs = ["get", "list", "create", "patch", "delete"];
     let rules: Vec<Value> = resources.iter().map(|(group, of)| rule(group, &[*of], &verbs)).collect();
     [
-        record_namespace_manifest(RECORD_NAMESPACE),
         json!({"apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": metadata, "rules": rules}),
         json!({
             "apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding", "metadata": metadata,
@@ -414,7 +412,13 @@ mod tests {
         let both = ["configmaps", "leases"];
         for (objects, expected) in [(controller, &both[..]), (agent(true), &both), (agent(false), &both[..1])]
         {
-            assert!(objects.contains(&record_namespace_manifest(RECORD_NAMESPACE)), "{objects:#?}");
+            // `kubectl delete -f` would delete the records of moves with it.
+            let namespaces: Vec<&Value> = objects
+                .iter()
+                .filter(|object| object["kind"] == "Namespace")
+                .map(|object| &object["metadata"]["name"])
+                .collect();
+            assert_eq!(namespaces, ["own"]);
             assert!(objects.iter().all(|object| object["metadata"]["namespace"] != "kube-system"));
             let within = |object: &&Value| object["metadata"]["namespace"] == RECORD_NAMESPACE;
             let kinds: Vec<&Value> = objects.iter().filter(within).map(|object| &object["kind"]).collect();
