@@ -209,7 +209,8 @@ async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
     let agent = match called.finish_alone_after {
         Some(after) => {
             let (record_namespace, output) = (typed.record_namespace.clone(), output.clone());
-            agent.finishing(after, Alone { record_namespace, plugins, output }.finish())
+            let set = plugins.pins().await.iter().collect();
+            agent.finishing(after, set, Alone { record_namespace, plugins, output }.finish())
         }
         None => agent,
     };

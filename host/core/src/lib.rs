@@ -29,6 +29,7 @@
 //! | [`record`], [`mod@format`] | the state that outlives a run, and the version of its format |
 //! | [`saved_plan`] | a plan in a file, and how it differs from what a move finds |
 //! | [`hooks`] | what plugins return |
+//! | [`plugin_set`] | the plugins of two parties, compared |
 //! | [`side`] | the two sides of a move, and a pair with one value for each |
 //! | [`refusal`], [`remedy`] | a reason to refuse a move, and what the user can do about it |
 //! | [`mod@describe`] | one Cluster as a tree, with what it says of its state |
@@ -60,6 +61,7 @@ pub mod outside_secrets;
 pub mod part;
 pub mod pause;
 pub mod plan;
+pub mod plugin_set;
 pub mod preflight;
 pub mod providers;
 pub mod reach;

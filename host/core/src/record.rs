@@ -97,7 +97,7 @@ const MOST_LISTS: usize = 5_000_000;
 /// The most attempts before the last one.
 const MOST_ATTEMPTS: usize = 100;
 /// The most plugins that take part.
-const MOST_PLUGINS: usize = 100;
+pub(crate) const MOST_PLUGINS: usize = 100;
 /// The most claims about one plugin: 16 signatures on each of 64 lines.
 const MOST_CLAIMS: usize = 1_024;
 /// The most moves that import the files of one handover.

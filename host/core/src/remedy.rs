@@ -174,6 +174,10 @@ pub enum Remedy {
     ResumeAgain,
     /// Continue although the plugins changed.
     AcceptPluginChange,
+    /// Let the agent finish moves alone, with this move's plugins.
+    StartFinishingAgent,
+    /// Let the agent wait for the link instead of finishing the move alone.
+    WaitForLink,
     /// Fix the plugin, then start over: nothing is left of this attempt.
     Fix {
         /// The plugin.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pivot_core::copy_mark::CopyMark;
+use pivot_core::plugin_set::PluginSet;
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
@@ -50,6 +51,11 @@ impl Job {
     /// directory, nor from a source of which one is just a copy.
     pub(crate) fn hands_over(&self) -> bool {
         self.source.can().deletes && (self.target.can().has_controllers || self.handover)
+    }
+
+    /// The plugins that take part.
+    pub(crate) fn plugin_set(&self) -> PluginSet {
+        self.plugins.iter().map(|plugin| plugin.describe()).collect()
     }
 
     pub(crate) fn handle(&self, side: Side) -> &Handle {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt, future};
 use pivot_core::plan::Plan;
+use pivot_core::plugin_set::PluginSet;
 use pivot_core::record::Record;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
@@ -369,18 +370,17 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
 /// A move must be continued with the plugins it was begun with. A rollback needs no plugins.
 fn same_plugins(active: &ActiveMove, remedy: impl Into<Remedy>) -> Result<(), Failure> {
     let (record, options) = (&active.journal.record, &active.job.options);
-    let begun: BTreeSet<(&str, &str)> =
-        record.plugins.iter().map(|pin| (pin.name.as_str(), pin.digest.as_str())).collect();
-    let plugins = active.job.plugins.iter().map(|plugin| plugin.describe());
-    let now: BTreeSet<(&str, &str)> =
-        plugins.map(|plugin| (plugin.name.as_str(), plugin.digest.as_str())).collect();
-    if begun == now || (record.phase.committed() && options.accept.contains(Risk::PluginsChanged)) {
+    let begun: PluginSet = record.plugins.iter().collect();
+    if begun.matches(&active.job.plugin_set())
+        || (record.phase.committed() && options.accept.contains(Risk::PluginsChanged))
+    {
         return Ok(());
     }
-    let names: Vec<String> =
-        record.plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
-    let begun = if names.is_empty() { "no plugins".to_owned() } else { names.join(", ") };
-    Err(Failure::Plugins { move_id: record.move_id.clone(), begun, remedy: Box::new(remedy.into()) })
+    Err(Failure::Plugins {
+        move_id: record.move_id.clone(),
+        begun: begun.describe(),
+        remedy: Box::new(remedy.into()),
+    })
 }
 
 /// Runs a command that writes. Everything it does, in any task, is in one span; the move's id is added once it is known.

@@ -1,5 +1,6 @@
 //! What is asked over a link: the verbs of [`Place`](pivot_places::Place) as values.
 
+use pivot_core::plugin_set::PluginSet;
 use pivot_core::{Key, Kind};
 use pivot_places::{Access, Change, Closing, Identity, Opening, Patch, Preconditions, ServicePath};
 use serde::{Deserialize, Serialize};
@@ -90,4 +91,7 @@ pub(crate) struct Hello {
     /// The place's name for people.
     pub(crate) label: String,
     pub(crate) identity: Identity,
+    /// Plugins with which the agent finishes a move alone; none if it finishes no move, or is of a release that doesn't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) finishes_with: Option<PluginSet>,
 }

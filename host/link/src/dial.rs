@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use pivot_core::plugin_set::PluginSet;
 use pivot_places::Place;
 use tokio::io::duplex;
 use tokio::net::TcpStream;
@@ -126,11 +127,11 @@ impl Agent {
         Self { address, shows, far, away: watch::Sender::new(Some(Instant::now())), alone: None }
     }
 
-    /// The same agent, that does this once it was without a link for that long. Meanwhile, nothing that is asked over a link is carried
-    /// out.
+    /// The same agent, that does this, with these plugins, once it was without a link for that long. Meanwhile, nothing that is asked over
+    /// a link is carried out.
     #[must_use]
-    pub fn finishing(self, after: Duration, finish: Finish) -> Self {
-        Self { alone: Some(Alone { after, finish }), ..self }
+    pub fn finishing(self, after: Duration, plugins: PluginSet, finish: Finish) -> Self {
+        Self { far: self.far.with_plugins(plugins), alone: Some(Alone { after, finish }), ..self }
     }
 
     /// Keeps a link until it is dropped; `tell` hears of each that begins, and why there is none.

@@ -3,7 +3,7 @@
 //! A verb that is cut off fails as any request that got no answer does, and the engine asks again: a create meets the mark of the
 //! first, a patch the version, a delete the UID. So nothing needs a number of its own.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,11 +15,12 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use pivot_core::plugin_set::PluginSet;
 use pivot_core::usable::odd_definition;
 use pivot_core::{Key, Kind, Meta, Object, words};
 use pivot_places::{
-    Access, Budget, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Pace,
-    Patch, Place, PlaceError, Preconditions, Result, ServicePath, Share, Throttled,
+    Access, AgentDescription, Budget, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing,
+    Opening, Pace, Patch, Place, PlaceError, Preconditions, Result, ServicePath, Share, Throttled,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -34,6 +35,8 @@ use crate::work::Work;
 
 /// Bytes of an agent's name for its place that are shown and kept.
 const LABEL: usize = 200;
+/// The largest answer about itself: several times that of an agent with as many plugins as a move can have.
+const MOST_HELLO: u64 = 256 << 10;
 /// How long to wait for the next part of an answer. A watch has none to wait for.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -44,6 +47,8 @@ pub struct LinkPlace {
     /// The connection, while there is one.
     line: watch::Sender<Option<Sender>>,
     hello: Hello,
+    /// Plugins with which the agent finishes a move alone, as it said on the last connection.
+    finishes_with: Mutex<Option<PluginSet>>,
     throttled: Throttled,
     /// Bounds what is held of its answers.
     budget: Option<Budget>,
@@ -80,7 +85,8 @@ impl LinkPlace {
         budget: Option<Budget>,
     ) -> (Arc<Self>, Alive) {
         let line = watch::Sender::new(Some(sender));
-        (Arc::new(Self { line, hello, throttled: Throttled::default(), budget }), alive)
+        let finishes_with = Mutex::new(hello.finishes_with.clone());
+        (Arc::new(Self { line, hello, finishes_with, throttled: Throttled::default(), budget }), alive)
     }
 
     /// Whether a connection leads to this place.
@@ -89,6 +95,7 @@ impl LinkPlace {
     }
 
     pub(crate) fn resumed(&self, greeted: Greeted) -> Alive {
+        *self.finishes_with.lock().unwrap_or_else(PoisonError::into_inner) = greeted.hello.finishes_with;
         self.line.send_replace(Some(greeted.sender));
         greeted.alive
     }
@@ -182,7 +189,7 @@ pub(crate) async fn greeted<C: Connection>(connection: C) -> Result<Greeted, Lin
     let hello = async {
         let ask = Ask::Hello { oldest: OLDEST, newest: NEWEST };
         let hello = asked(sender.clone(), &ask).await?.one::<Hello>().await?;
-        Ok(Hello { label: words::line(&hello.label, LABEL), ..hello })
+        bound_hello(hello)
     };
     // The connection works only while it is polled.
     let hello = tokio::select! {
@@ -201,6 +208,13 @@ pub(crate) async fn greeted<C: Connection>(connection: C) -> Result<Greeted, Lin
         work.end().await;
     };
     Ok(Greeted { sender, hello, alive: alive.boxed() })
+}
+
+/// Bounds what the far end says about itself, which is kept for as long as its place is.
+fn bound_hello(hello: Hello) -> Result<Hello> {
+    let too_many = || unbelievable("it has more plugins than a move can have");
+    let plugins = hello.finishes_with.map(|plugins| plugins.into_bounded().ok_or_else(too_many));
+    Ok(Hello { label: words::line(&hello.label, LABEL), finishes_with: plugins.transpose()?, ..hello })
 }
 
 fn away() -> PlaceError {
@@ -238,6 +252,7 @@ async fn asked(mut sender: Sender, ask: &Ask) -> Result<Answer> {
         StatusCode::OK => {
             let frames = match ask {
                 Ask::Watch { .. } => Frames::endless(),
+                Ask::Hello { .. } => Frames::of_at_most(MOST_HELLO),
                 _ => Frames::of_at_most(MOST),
             };
             Ok(Answer { body: response.into_body(), frames, share: None, pace: Pace::begin(), bytes: 0 })
@@ -369,6 +384,11 @@ impl Place for LinkPlace {
 
     fn vouches_for_kinds(&self) -> bool {
         false
+    }
+
+    fn agent(&self) -> Option<AgentDescription> {
+        let finishes_with = self.finishes_with.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Some(AgentDescription { finishes_with })
     }
 
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {

@@ -14,6 +14,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::Kind;
+use pivot_core::plugin_set::PluginSet;
 use pivot_places::{Event, Listing, MetaListing, Place, PlaceError, Result};
 use serde::Serialize;
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, Semaphore, oneshot};
@@ -49,6 +50,8 @@ pub async fn serve<C: Connection>(
 pub(crate) struct Far {
     place: Arc<dyn Place>,
     guard: Guard,
+    /// Plugins with which the agent finishes a move alone, if it does.
+    finishes_with: Option<PluginSet>,
     /// Whether a move has ended, where that matters.
     ended: Option<Ended>,
     /// A write outlives its stream, and so the limit on those.
@@ -59,6 +62,10 @@ pub(crate) struct Far {
 
 impl Far {
     pub(crate) fn new(place: Arc<dyn Place>, guard: Guard) -> Arc<Self> {
+        Self::finishing_with(place, guard, None)
+    }
+
+    fn finishing_with(place: Arc<dyn Place>, guard: Guard, finishes_with: Option<PluginSet>) -> Arc<Self> {
         // What left a cluster has no more to do with what once came into it.
         let ended = match (guard.role, guard.keep_answering) {
             (Role::Target, false) => Ended::of(place.clone(), &guard.record_namespace),
@@ -67,6 +74,7 @@ impl Far {
         Arc::new(Self {
             place,
             guard,
+            finishes_with,
             ended,
             writing: Arc::new(Semaphore::new(STREAMS as usize)),
             turn: Arc::default(),
@@ -76,6 +84,11 @@ impl Far {
     /// The same place and rules, for what doesn't wait for a turn.
     pub(crate) fn apart(&self) -> Arc<Self> {
         Self::new(self.place.clone(), self.guard.clone())
+    }
+
+    /// Returns the place and the rules of an agent that finishes moves alone with these plugins.
+    pub(crate) fn with_plugins(&self, plugins: PluginSet) -> Arc<Self> {
+        Self::finishing_with(self.place.clone(), self.guard.clone(), Some(plugins))
     }
 
     /// Waits until nothing that was asked is at work any more; until what this returns is dropped, nothing else is carried out.
@@ -172,7 +185,7 @@ impl Far {
     /// hide when it acts.
     async fn done(self: &Arc<Self>, ask: Ask, turn: Turn, writes: &Work) -> Parts {
         if !matches!(ask, Ask::Create { .. } | Ask::Patch { .. } | Ask::Delete { .. }) {
-            return carried_out(ask, self.place.clone(), &self.guard).await;
+            return carried_out(ask, self).await;
         }
         // It is never closed; who gives up waiting for it has written nothing.
         let Ok(permit) = self.writing.clone().acquire_owned().await else { return failed(&stopping()) };
@@ -180,7 +193,7 @@ impl Far {
         writes.execute(async move {
             let _until_then = (permit, turn);
             // Nobody may be waiting for it any more.
-            drop(tell.send(carried_out(ask, far.place.clone(), &far.guard).await));
+            drop(tell.send(carried_out(ask, &far).await));
         });
         told.await.unwrap_or_else(|_| failed(&stopping()))
     }
@@ -210,10 +223,11 @@ type Turn = Option<OwnedRwLockReadGuard<()>>;
 
 type Parts = BoxStream<'static, (Tag, Bytes)>;
 
-async fn carried_out(ask: Ask, place: Arc<dyn Place>, guard: &Guard) -> Parts {
+async fn carried_out(ask: Ask, far: &Far) -> Parts {
+    let Far { place, guard, .. } = far;
     let shared = |kind: Kind| Arc::new(kind);
     match ask {
-        Ask::Hello { oldest, newest } => one(hello(oldest, newest, &*place).await),
+        Ask::Hello { oldest, newest } => one(hello(oldest, newest, far).await),
         Ask::Identify => one(place.identify().await),
         Ask::Kinds => one(place
             .kinds()
@@ -267,7 +281,7 @@ async fn carried_out(ask: Ask, place: Arc<dyn Place>, guard: &Guard) -> Parts {
     }
 }
 
-async fn hello(oldest: u32, newest: u32, place: &dyn Place) -> Result<Hello> {
+async fn hello(oldest: u32, newest: u32, Far { place, finishes_with, .. }: &Far) -> Result<Hello> {
     let version = newest.min(NEWEST);
     if version < oldest.max(OLDEST) {
         return Err(PlaceError::Invalid(format!(
@@ -276,7 +290,8 @@ async fn hello(oldest: u32, newest: u32, place: &dyn Place) -> Result<Hello> {
     }
     let identity = place.identify().await?;
     let build = env!("CARGO_PKG_VERSION").to_owned();
-    Ok(Hello { version, build, label: place.label().to_owned(), identity })
+    let (label, finishes_with) = (place.label().to_owned(), finishes_with.clone());
+    Ok(Hello { version, build, label, identity, finishes_with })
 }
 
 fn parts<const N: usize>(parts: [(Tag, Bytes); N]) -> Parts {

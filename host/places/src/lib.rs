@@ -36,7 +36,7 @@ pub use crate::memory::MemoryPlace;
 pub use crate::regular::{open as open_regular_file, read as read_regular_file};
 pub use pace::Pace;
 pub use place::{
-    Access, Begun, Capabilities, Change, Closing, Event, Identity, KubeContext, Listing, MetaListing,
-    Opening, Patch, Place, PlaceError, Preconditions, Result, STAND_IN_NAMESPACE, ServicePath, Subresource,
-    Throttled,
+    Access, AgentDescription, Begun, Capabilities, Change, Closing, Event, Identity, KubeContext, Listing,
+    MetaListing, Opening, Patch, Place, PlaceError, Preconditions, Result, STAND_IN_NAMESPACE, ServicePath,
+    Subresource, Throttled,
 };

@@ -14,8 +14,8 @@ use pivot_core::{Key, Kind, Object};
 use serde_json::Value;
 
 use crate::place::{
-    Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
-    Preconditions, Result, ServicePath, Throttled,
+    Access, AgentDescription, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening,
+    Patch, Place, Preconditions, Result, ServicePath, Throttled,
 };
 
 /// Another place, seen with the names that namespaces have in the source.
@@ -68,6 +68,10 @@ impl Place for MappedPlace {
 
     fn throttled(&self) -> Throttled {
         self.place.throttled()
+    }
+
+    fn agent(&self) -> Option<AgentDescription> {
+        self.place.agent()
     }
 
     async fn identify(&self) -> Result<Identity> {

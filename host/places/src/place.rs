@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use pivot_core::plugin_set::PluginSet;
 use pivot_core::{Key, Kind, Meta, Object, Uid};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -311,6 +312,13 @@ pub struct KubeContext {
     pub name: String,
 }
 
+/// The agent that answers for a place, as it describes itself. It may lie, so this decides only whether its own move begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentDescription {
+    /// Plugins with which it finishes a move alone; `None` if it finishes none.
+    pub finishes_with: Option<PluginSet>,
+}
+
 /// A place that holds objects.
 ///
 /// Every verb is asynchronous and may fail, and its arguments and results are owned and serialisable: a place may be at the far
@@ -345,6 +353,11 @@ pub trait Place: Send + Sync + 'static {
     /// Whether what it says of its kinds is its administrators' word. An agent's isn't: it may have been taken over.
     fn vouches_for_kinds(&self) -> bool {
         true
+    }
+
+    /// Returns what the agent that answers for the place says about itself, if one does.
+    fn agent(&self) -> Option<AgentDescription> {
+        None
     }
 
     /// Every listable kind, with the labels of its definition. Called once per run.

@@ -210,6 +210,8 @@ pub(super) fn text(remedy: &Remedy) -> String {
             format!("use the target's as it is with {}", to_accept(Risk::ExistingDiffers))
         }
         Remedy::AcceptPluginChange => format!("{} continues anyway", to_accept(Risk::PluginsChanged)),
+        Remedy::StartFinishingAgent => "restart the agent with `--finish-alone-after` and the controller's plugins, which its image has: `--plugins /plugins`".to_owned(),
+        Remedy::WaitForLink => "let the agent wait for its link instead: `whenAway: Wait`".to_owned(),
         Remedy::ResumeAgain => "resume, which asks it again".to_owned(),
         Remedy::Fix { plugin } => format!("fix plugin {plugin}, then run this command again"),
         Remedy::SwitchOff { plugin } => {
@@ -465,6 +467,8 @@ mod tests {
             Remedy::NameClusterToUnpause { cluster: another },
             Remedy::SwitchOffSource,
             Remedy::ExplainMissingCopies,
+            Remedy::StartFinishingAgent,
+            Remedy::WaitForLink,
         ]
     }
 
@@ -525,6 +529,8 @@ mod tests {
             Remedy::NameClusterToUnpause { .. } => 51,
             Remedy::SwitchOffSource => 52,
             Remedy::ExplainMissingCopies => 53,
+            Remedy::StartFinishingAgent => 54,
+            Remedy::WaitForLink => 55,
         }
     }
 

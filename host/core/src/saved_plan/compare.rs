@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{End, SavedFate, SavedPlan, SavedStep};
 use crate::Key;
 use crate::plan::{Content, InTarget, PluginChange, Step};
-use crate::record::Pin;
+use crate::plugin_set::PluginSet;
 
 /// A difference between what was approved and what is found, or between two plans.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -122,7 +122,7 @@ pub enum Aspect {
 /// In what else one saved plan differs from an older one.
 pub fn aspects_between(old: &SavedPlan, new: &SavedPlan) -> Vec<Aspect> {
     // A signature that came in between makes no other plugin.
-    let named = |pin: &Pin| (pin.name.clone(), pin.version.clone(), pin.digest.clone());
+    let plugins = |plan: &SavedPlan| plan.plugins.iter().collect::<PluginSet>();
     // Where files lie says nothing about a source, and everything about a target.
     let target = |plan: &SavedPlan| {
         let label = |end: &End| end.files.map(|_| end.label.clone());
@@ -132,7 +132,7 @@ pub fn aspects_between(old: &SavedPlan, new: &SavedPlan) -> Vec<Aspect> {
         (Aspect::Source, old.source.identity != new.source.identity),
         (Aspect::Target, target(old) != target(new)),
         (Aspect::Decisions, old.decisions != new.decisions),
-        (Aspect::Plugins, !old.plugins.iter().map(named).eq(new.plugins.iter().map(named))),
+        (Aspect::Plugins, !plugins(old).matches(&plugins(new))),
         (Aspect::Problems, old.refusals != new.refusals),
     ];
     aspects.into_iter().filter(|(_, differs)| *differs).map(|(aspect, _)| aspect).collect()

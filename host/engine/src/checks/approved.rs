@@ -3,7 +3,8 @@
 //! Compared three times: before the pause, when the source is paused, and before the commit if the source has changed by then. What
 //! differs is undone as far as that is possible: a plan that was approved is carried out, or it isn't.
 
-use pivot_core::record::{Pin, Record};
+use pivot_core::plugin_set::PluginSet;
+use pivot_core::record::Record;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::saved_plan::{Difference, End, Files, Found, SavedFate, SavedPlan, content_of, differences};
 use pivot_core::{Side, Uid};
@@ -126,21 +127,10 @@ fn of_inputs(job: &Job, plan: &SavedPlan) -> Vec<Refusal> {
         let message = format!("the plan has problems and can't be carried out: {}", some_of(&codes, 5));
         refusals.push(refused(Side::Source, message));
     }
-    let described = |pin: &Pin| (pin.name.clone(), pin.digest.clone());
-    let mut planned: Vec<_> = plan.plugins.iter().map(described).collect();
-    let mut now: Vec<_> = job.plugins.iter().map(|plugin| described(&Pin::from(plugin.describe()))).collect();
-    planned.sort_unstable();
-    now.sort_unstable();
-    if planned != now {
-        let names = |pins: &[(String, String)]| match pins.is_empty() {
-            true => "none".to_owned(),
-            false => some_of(&pins.iter().map(|(name, _)| name).collect::<Vec<_>>(), 8),
-        };
-        let message = format!(
-            "other plugins, or with another configuration, take part than in the plan: {}, and in the plan {}",
-            names(&now),
-            names(&planned)
-        );
+    let (planned, now): (PluginSet, _) = (plan.plugins.iter().collect(), job.plugin_set());
+    if !now.matches(&planned) {
+        let differences = now.describe_differences(&planned);
+        let message = format!("the plugins or their configuration differ from the plan: {differences}");
         refusals.push(refused(Side::Source, message));
     }
     if plan.decisions.scope.from_manifests != job.options.scope.from_manifests {

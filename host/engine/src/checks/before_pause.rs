@@ -23,6 +23,7 @@ use pivot_places::PlaceError;
 use serde::Deserialize;
 
 use crate::checks::added;
+use crate::checks::agent::refuse_unable_agent;
 use crate::checks::dry_run::{self, Changes};
 use crate::checks::existing::{self, Existing, Used};
 use crate::checks::rights;
@@ -115,6 +116,7 @@ pub(crate) async fn all(
     refusals.extend(refused);
     let Existing { used, in_target, refusals: foreign, copies } = existing;
     refusals.extend(foreign.into_iter().map(|refusal| or_mapped(job, &copies, refusal)));
+    refusals.extend(if job.options.finish_alone { refuse_unable_agent(job) } else { None });
     if let Some(warning) = node {
         job.report(warning);
     }

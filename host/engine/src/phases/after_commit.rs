@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use pivot_core::GroupKind;
 use pivot_core::hooks::Point;
-use pivot_core::record::Phase;
+use pivot_core::record::{FinishAlone, Phase};
+use pivot_core::refusal::Refusal;
 use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::soft::is_cluster;
 
+use crate::checks::agent::refuse_unable_agent;
 use crate::events::Event;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
@@ -44,6 +46,7 @@ impl ActiveMove {
             };
             // Before anything runs in the target: a run that died between the two would leave a target that may not go on.
             if !job.options.without_source {
+                self.report_unable_agent();
                 self.journal.allow_finishing_alone().await?;
             }
             live::resume(&job, &self.journal.record, &list, copied).await?;
@@ -125,6 +128,15 @@ impl ActiveMove {
         }
         let left = lost_record::find_left(&self.job, list).await?;
         Ok(left.iter().any(|entry| !entry.last))
+    }
+
+    /// Reports an agent that can't finish the move alone any more: it may have called again with other plugins.
+    fn report_unable_agent(&self) {
+        if self.journal.record.finish_alone == Some(FinishAlone::Requested)
+            && let Some(Refusal { code, message, .. }) = refuse_unable_agent(&self.job)
+        {
+            self.job.report(Event::warning(code, message));
+        }
     }
 
     /// Why the run stops here: as asked, or because that comes too late.

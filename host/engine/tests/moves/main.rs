@@ -35,6 +35,8 @@ mod evidence;
 #[cfg(test)]
 mod fence;
 #[cfg(test)]
+mod finishing;
+#[cfg(test)]
 mod forged;
 #[cfg(test)]
 mod forgotten;

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
+use pivot_core::hooks::Description;
+use pivot_core::plugin_set::PluginSet;
 use pivot_link::{Agent, Agents};
-use pivot_places::{MemoryPlace, Place, PlaceError};
+use pivot_places::{AgentDescription, MemoryPlace, Place, PlaceError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -32,6 +34,7 @@ impl Alone {
         let (count, end) = (begun.clone(), may_end.clone());
         let agent = agent.finishing(
             AFTER,
+            PluginSet::default(),
             Box::new(move |place, returned| {
                 let nth = count.fetch_add(1, Ordering::SeqCst);
                 let end = end.clone();
@@ -110,4 +113,73 @@ async fn an_agent_without_a_link_finishes_once_and_nothing_that_is_asked_meanwhi
     sleep(AFTER + NOT).await;
     assert_eq!(alone.begun(), 2);
     alone.agent.abort();
+}
+
+/// Plugins of these versions.
+fn plugins(versions: &[usize]) -> PluginSet {
+    let plugins = versions.iter().map(|version| Description {
+        name: "hosts".to_owned(),
+        version: version.to_string(),
+        digest: format!("digest of {version}"),
+        ..Description::default()
+    });
+    plugins.collect::<Vec<_>>().iter().collect()
+}
+
+/// Starts an agent that finishes moves with these plugins, if with any.
+fn start(
+    authority: &Authority,
+    address: &str,
+    place: &MemoryPlace,
+    plugins: Option<PluginSet>,
+) -> JoinHandle<()> {
+    let papers = authority.agent(&["spiffe://site.example.com/agent/shop/edge"]);
+    let agent = Agent::new(address.to_owned(), papers, Arc::new(place.clone()), guard()).unwrap();
+    let agent = match plugins {
+        Some(plugins) => {
+            let finish = Box::new(|_, _| std::future::ready(false).boxed());
+            agent.finishing(Duration::from_secs(600), plugins, finish)
+        }
+        None => agent,
+    };
+    tokio::spawn(async move { match agent.keep(|_| {}).await {} })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agent_is_described_by_its_last_call() {
+    let authority = Authority::new();
+    let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
+    let (address, _listens) = called(&agents, "127.0.0.1:0").await;
+    let (place, mut first) = (cluster("far"), None);
+    for finishes_with in [Some(plugins(&[1])), None, Some(plugins(&[1, 2])), Some(PluginSet::default())] {
+        let agent = start(&authority, &address, &place, finishes_with.clone());
+        let link = agents.place(&edge(), SOON).await.unwrap();
+        assert_eq!(link.agent(), Some(AgentDescription { finishes_with }));
+        // A move that is under way has the same place, and so sees the new description.
+        assert!(Arc::ptr_eq(&link, first.get_or_insert(link.clone())));
+        agent.abort();
+        while link.connected() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+/// The controller keeps the description for as long as it runs.
+// proves: T68
+#[tokio::test(flavor = "multi_thread")]
+async fn endless_description_of_an_agent_is_refused() {
+    let authority = Authority::new();
+    let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
+    let (address, _listens) = called(&agents, "127.0.0.1:0").await;
+    let too_many = plugins(&(0..101).collect::<Vec<_>>());
+    let too_long = cluster(&"x".repeat(1 << 20));
+    for (place, plugins) in [(cluster("far"), too_many), (too_long, PluginSet::default())] {
+        let agent = start(&authority, &address, &place, Some(plugins));
+        assert!(agents.place(&edge(), NOT).await.is_none());
+        agent.abort();
+    }
+    let (place, most) = (cluster("far"), plugins(&(0..100).collect::<Vec<_>>()));
+    start(&authority, &address, &place, Some(most.clone()));
+    let link = agents.place(&edge(), SOON).await.unwrap();
+    assert_eq!(link.agent(), Some(AgentDescription { finishes_with: Some(most) }));
 }

@@ -24,7 +24,7 @@ pub use schema::Schema;
 pub use state::Call;
 
 use crate::builtin::builtin_kinds;
-use crate::place::{Access, Change, PlaceError, Result, Throttled};
+use crate::place::{Access, AgentDescription, Change, PlaceError, Result, Throttled};
 use state::State;
 
 /// A failure that a test injects.
@@ -49,6 +49,7 @@ struct Shared {
     state: Mutex<State>,
     on_call: Mutex<Option<Arc<OnCall>>>,
     throttled: Throttled,
+    agent: Mutex<Option<AgentDescription>>,
     /// Notifies watches of new events.
     news: watch::Sender<()>,
 }
@@ -62,6 +63,7 @@ impl MemoryPlace {
                 state: Mutex::new(State::default()),
                 on_call: Mutex::new(None),
                 throttled: Throttled::default(),
+                agent: Mutex::new(None),
                 news: watch::Sender::new(()),
             }),
         };
@@ -90,6 +92,12 @@ impl MemoryPlace {
         if let Err(error) = self.insert(body) {
             tracing::error!(%error, name, "the namespace was not made");
         }
+        self
+    }
+
+    /// Has an agent answer for the server, which says this about itself.
+    pub fn set_agent(&self, agent: AgentDescription) -> &Self {
+        *lock(&self.shared.agent) = Some(agent);
         self
     }
 

@@ -7,11 +7,11 @@ use futures::stream::{self, BoxStream, StreamExt};
 use pivot_core::{GroupKind, Key, Kind, Object, Uid, merge};
 use serde_json::Value;
 
-use super::MemoryPlace;
+use super::{MemoryPlace, lock};
 use crate::body::{key_of, text};
 use crate::place::{
-    Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, Preconditions, Result,
-    Subresource, Throttled,
+    Access, AgentDescription, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place,
+    Preconditions, Result, Subresource, Throttled,
 };
 
 fn collection(kind: &Kind, namespace: Option<&str>) -> Key {
@@ -30,6 +30,10 @@ impl Place for MemoryPlace {
 
     fn throttled(&self) -> Throttled {
         Arc::clone(&self.shared.throttled)
+    }
+
+    fn agent(&self) -> Option<AgentDescription> {
+        lock(&self.shared.agent).clone()
     }
 
     async fn identify(&self) -> Result<Identity> {

@@ -210,14 +210,17 @@ async fn what_an_agent_needs_to_finish_alone_is_printed_and_looked_at_before_the
     let link = Link::new().unwrap();
     let mut running = link.controller(near.kubeconfig()).await.unwrap();
     tell.send(running.id()).unwrap();
-    let mut agent = link.agent_with(&edge, &["--finish-alone-after", "3s"]).await.unwrap();
+    let unable = link.agent(&edge).await.unwrap();
     let spec = json!({"to": {"agent": "edge"}, "whenAway": "Finish", "options": options()});
     stage.ask_for("shop", spec.clone()).await;
     let shown = stage.until_false("shop", "Succeeded", &mut running).await;
     let why = shown["message"].as_str().unwrap();
     assert!(why.contains("leases") && why.contains("pivot-host-records"), "{why}");
+    assert!(why.contains("the agent doesn't finish moves alone") && why.contains("whenAway: Wait"), "{why}");
     same(before.clone(), stage.moved(home, "shop").await);
 
+    ended(unable).await;
+    let mut agent = link.agent_with(&edge, &["--finish-alone-after", "3s"]).await.unwrap();
     let words = ["--side", "target", "--bind-to", AGENT_ACCOUNT, "--finish-alone"];
     let ours =
         |role: &&Value| role["kind"] == "Role" && role["metadata"]["namespace"] == "pivot-host-records";

@@ -413,7 +413,9 @@ fn remedies() -> String {
             Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnverified),
             Remedy::ResumeUnverified => Some(Remedy::ResumeAgain),
             Remedy::ResumeAgain => Some(Remedy::AcceptPluginChange),
-            Remedy::AcceptPluginChange => Some(Remedy::Fix { plugin: plugin() }),
+            Remedy::AcceptPluginChange => Some(Remedy::StartFinishingAgent),
+            Remedy::StartFinishingAgent => Some(Remedy::WaitForLink),
+            Remedy::WaitForLink => Some(Remedy::Fix { plugin: plugin() }),
             Remedy::Fix { .. } => {
                 Some(Remedy::GrantReach { plugin: plugin(), kind: kind(), namespace: Some("ns".into()) })
             }
