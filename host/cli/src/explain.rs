@@ -127,9 +127,9 @@ fn explanation(risk: Risk) -> Explanation {
             "Continue with the plugins that `status` lists.",
         ),
         Risk::CopyChanged => (
-            "A source that was handed over is to be deleted, and copies in the target changed or are gone.",
-            "If the change was a mistake, the source's objects were the only right ones.",
-            "Compare the copies with the source first.",
+            "Copies in the target are gone before the source is deleted. Or, after the import of a handover, they have changed.",
+            "If a copy was deleted or changed by mistake, the source has the last right one. Machines that only it describes keep running, and no controller manages them.",
+            "Find out who deleted or changed the copies, and restore them from the source if that was a mistake. Clusters are never accepted. In moves without a handover, Secrets, hosts and objects whose controller is a Cluster aren't accepted either.",
         ),
         Risk::MaybeImported => (
             "A handover is taken back, and nothing shows that its directory was imported nowhere.",

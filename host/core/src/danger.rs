@@ -33,7 +33,7 @@ pub(crate) const DANGEROUS: [Danger; 1] = [Danger {
 }];
 
 /// Whether objects of the kind are dangerous to move without a plugin.
-pub(crate) fn is_dangerous(kind: &GroupKind) -> bool {
+pub fn is_dangerous(kind: &GroupKind) -> bool {
     DANGEROUS.iter().any(|danger| kind.is(danger.group, danger.kind))
 }
 

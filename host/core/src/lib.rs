@@ -45,6 +45,7 @@ pub mod cluster_identity;
 pub mod collateral;
 pub mod copy_content;
 pub mod copy_mark;
+pub mod danger;
 pub mod describe;
 pub mod format;
 pub mod grouped;
@@ -86,7 +87,6 @@ pub mod words;
 
 mod beyond;
 mod carry;
-mod danger;
 mod exclude;
 mod fate;
 mod garbage;

@@ -175,8 +175,8 @@ impl Risk {
                 "copy-changed",
                 Kinds::Each,
                 Extent::Run,
-                &[FinishHandover],
-                "copies of these kinds changed, or are gone, since they were imported",
+                &[Resume, FinishHandover, Pivot],
+                "copies of these kinds are gone since the target took over, or changed since they were imported",
             ),
             Self::MaybeImported => Row(
                 "maybe-imported",

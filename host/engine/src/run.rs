@@ -246,8 +246,11 @@ impl Command {
             (None, _) if options.imported && !record.phase.committed() && begun => {
                 format!("move {id} has not finished writing the files: continue that first")
             }
-            (None, _) if (options.imported || options.accept.contains(Risk::CopyChanged)) && !begun => {
-                format!("move {id} hands nothing over in files")
+            (None, _) if options.imported && !begun => format!("move {id} hands nothing over in files"),
+            (None, Self::Resume)
+                if options.accept.contains(Risk::CopyChanged) && !begun && !record.phase.committed() =>
+            {
+                format!("move {id} is not committed: nothing in the target may be gone or changed yet")
             }
             (None, Self::Start) if options.handover && !begun => {
                 format!(

@@ -511,7 +511,7 @@ fn what_makes_no_sense_is_said() {
     refused(
         "pivot-host resume --to-kubeconfig b --accept unprovisioned",
         &expect![
-            "--accept unprovisioned: this command can't use it; it can use existing-differs, pause-unchecked, unverified, takeover-unchecked, plugins-changed, world-changed"
+            "--accept unprovisioned: this command can't use it; it can use existing-differs, pause-unchecked, unverified, takeover-unchecked, plugins-changed, copy-changed, world-changed"
         ],
     );
     refused(

@@ -173,7 +173,10 @@ impl ActiveMove {
                 let accepted = handover.copy_changed.union(self.job.options.accept.kinds(Risk::CopyChanged));
                 (handover.imported_by.clone(), accepted.cloned().collect())
             }
-            None => (BTreeSet::from([self.job.move_id.clone()]), BTreeSet::new()),
+            None => {
+                let accepted = self.job.options.accept.kinds(Risk::CopyChanged).clone();
+                (BTreeSet::from([self.job.move_id.clone()]), accepted)
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
+use pivot_core::danger::is_dangerous;
 use pivot_core::names;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
@@ -15,7 +16,8 @@ use crate::checks::existing;
 use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::{pausing, retired};
+use crate::phases::pausing;
+use crate::phases::retired::{self, Gone};
 use crate::requests::listing;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 
@@ -120,18 +122,25 @@ pub(crate) async fn check_copies(
     }
 }
 
-/// The refusals for copies that are gone or replaced; of `accepted` kinds they may be.
+/// Returns the refusals for copies that are gone or replaced. After an import, copies of `accepted` kinds may be both. In other moves the
+/// target has taken over, and copies of these kinds may be gone if users can delete them there on purpose ([`retired`]).
 pub(crate) async fn copies_missing(
     job: &Job,
     list: &ReleaseList,
     marks: &BTreeSet<String>,
     accepted: &BTreeSet<GroupKind>,
 ) -> Result<Vec<Refusal>, Failure> {
+    let held = list.entries.iter().filter(|entry| entry.pausing == Pausing::Held);
+    let held: BTreeSet<&GroupKind> = held.map(|entry| &entry.key.group_kind).collect();
+    let is_host = |kind: &GroupKind| is_dangerous(kind) || held.contains(kind) || pausing::holds(job, kind);
     // A Cluster that isn't there was not imported, or not yet: nothing of it may be deleted.
-    let acceptable = |kind: &GroupKind| !is_cluster(kind);
+    // What still runs may need a credential or a host.
+    let acceptable =
+        |kind: &GroupKind| !is_cluster(kind) && (job.handover || !(kind.is_secret() || is_host(kind)));
     let mark = marks.first().unwrap_or(&job.move_id);
     let deleted = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
-    let judged = |key: &Key| !acceptable(&key.group_kind) || !accepted.contains(&key.group_kind);
+    let is_excused = |kind: &GroupKind| job.handover && acceptable(kind) && accepted.contains(kind);
+    let judged = |key: &Key| !is_excused(&key.group_kind);
     let released = || deleted().filter(|entry| judged(&entry.key));
     // Those of accepted kinds, too: they may own the others.
     let places: BTreeSet<(&GroupKind, Option<&String>)> =
@@ -140,7 +149,7 @@ pub(crate) async fn copies_missing(
     for (gk, namespace) in places {
         match job.kind(Side::Target, gk) {
             Ok(kind) => wanted.push((kind.clone(), namespace.cloned())),
-            Err(_) if acceptable(gk) && accepted.contains(gk) => {}
+            Err(_) if is_excused(gk) => {}
             Err(failure) => return Err(failure),
         }
     }
@@ -164,12 +173,12 @@ pub(crate) async fn copies_missing(
     let used_by_import = |(key, meta): &&(Key, Meta)| existing::may_be_used(job, &key.group_kind, meta);
     let used: BTreeSet<&Key> =
         metas.iter().filter(|one| job.handover && used_by_import(one)).map(|(key, _)| key).collect();
-    let refusal = |code, keys: &[Key], message, remedy: String| {
+    let refusal = |code, keys: &[Key], message, remedy: String, deleted: BTreeSet<&GroupKind>| {
         let (first, others) = keys.split_first()?;
         // What has been in service for a while is replaced now and then, by a rollout for one.
-        let kinds: BTreeSet<&GroupKind> = keys.iter().map(|key| &key.group_kind).collect();
-        let accept = kinds.into_iter().filter(|kind| job.handover && acceptable(kind));
-        let accept = accept.map(|kind| Remedy::AcceptChanged { kind: kind.clone() });
+        let replaced = keys.iter().map(|key| &key.group_kind).filter(|kind| job.handover && acceptable(kind));
+        let kinds: BTreeSet<&GroupKind> = replaced.chain(deleted).collect();
+        let accept = kinds.into_iter().map(|kind| Remedy::AcceptChanged { kind: kind.clone() });
         Some(Refusal {
             code,
             side: Side::Target,
@@ -181,16 +190,18 @@ pub(crate) async fn copies_missing(
     };
     let own_names = |keys: Vec<&Key>| keys.into_iter().map(|key| job.target.own_name(key)).collect();
     let gone: Vec<&Key> = deleted().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
-    let retired = retired::among(job, &gone, &there).await?;
-    let gone: Vec<Key> =
-        own_names(gone.into_iter().filter(|key| judged(key) && !retired.contains(key)).collect());
-    let message = format!("of what was copied, {} are gone or being deleted", some_of(&gone, 5));
+    let deletable = |kind: &GroupKind| !job.handover && acceptable(kind);
+    let Gone { excused, acceptable: kinds } =
+        retired::among(job, &gone, &there, deletable, is_host, accepted).await?;
+    let missing: Vec<Key> =
+        own_names(gone.iter().copied().filter(|key| judged(key) && !excused.contains(key)).collect());
+    let message = format!("of what was copied, {} are gone or being deleted", some_of(&missing, 5));
     let restore = format!(
         "find out who deletes there, restore the objects from the source, which still has them, annotated with {}={mark}, and \
          resume",
         names::MARK
     );
-    let gone = refusal("copy-gone", &gone, message, restore);
+    let gone = refusal("copy-gone", &missing, message, restore, kinds);
     let serves = |entry: &Entry| entry.used || used.contains(&entry.key);
     let others = released().filter(|entry| !serves(entry) && there.get(&entry.key) == Some(&false));
     let others: Vec<Key> = own_names(others.map(|entry| &entry.key).collect());
@@ -200,7 +211,7 @@ pub(crate) async fn copies_missing(
         "compare them with the source's; what is as it should be, annotate in the target with {}={mark}, and resume",
         names::MARK
     );
-    let replaced = refusal("copy-replaced", &others, message, compare);
+    let replaced = refusal("copy-replaced", &others, message, compare, BTreeSet::new());
     Ok(gone.into_iter().chain(replaced).collect())
 }
 

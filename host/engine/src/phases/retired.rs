@@ -19,46 +19,78 @@ use crate::outcome::failure::Failure;
 use crate::requests::listing;
 use crate::requests::side_by_side::LISTS;
 
-/// Of the copies that are gone, those that may be: what the source released before, and what a controller may delete at any time. That
-/// is Machines and MachineSets whose controller is still there, and what belongs to them. A Machine of its own, which belongs to its
-/// Cluster alone, is nobody's to replace.
+/// What becomes of copies that are gone.
+#[derive(Default)]
+pub(crate) struct Gone<'a> {
+    /// Copies that may be gone.
+    pub(crate) excused: BTreeSet<&'a Key>,
+    /// Kinds by which a user can accept that the others are gone; empty if some of them can't be accepted.
+    pub(crate) acceptable: BTreeSet<&'a GroupKind>,
+}
+
+/// Finds the copies that may be gone: what the source released before, what a controller may delete at any time, and what a user
+/// accepts. Controllers delete Machines and MachineSets whose controller is still there, and what belongs to them. A Machine of its own,
+/// which belongs to its Cluster alone, is nobody's to replace.
+///
+/// Copies that were deleted on purpose in a target that has taken over are accepted by kind, with what belongs to them. An object whose
+/// controller is a Cluster is never accepted, because its Cluster needs it; nor is a kind that `is_acceptable` leaves out. Clusters and
+/// hosts don't go with an owner that is accepted.
 pub(crate) async fn among<'a>(
     job: &Job,
     gone: &[&'a Key],
     there: &BTreeMap<&Key, bool>,
-) -> Result<BTreeSet<&'a Key>, Failure> {
+    is_acceptable: impl Fn(&GroupKind) -> bool,
+    is_host: impl Fn(&GroupKind) -> bool,
+    accepted: &BTreeSet<GroupKind>,
+) -> Result<Gone<'a>, Failure> {
     if gone.is_empty() {
-        return Ok(BTreeSet::new());
+        return Ok(Gone::default());
     }
     let in_source = in_source(job, gone).await?;
     let (gone, released): (BTreeSet<&'a Key>, BTreeSet<&'a Key>) =
         gone.iter().copied().partition(|key| in_source.contains_key(*key));
+    let controller_of = |key: &Key| in_source.get(key).and_then(Option::as_ref);
     let may_go = |key: &Key, retired: &BTreeSet<&Key>| {
-        in_source.get(key).and_then(Option::as_ref).is_some_and(|controller| {
+        controller_of(key).is_some_and(|controller| {
             let replaced = is_replaced(&key.group_kind) && !is_cluster(&controller.group_kind);
-            (replaced && there.get(controller) == Some(&true)) || retired.contains(controller)
+            let may_follow = !is_cluster(&key.group_kind) && !is_host(&key.group_kind);
+            (replaced && there.get(controller) == Some(&true)) || (may_follow && retired.contains(controller))
         })
     };
+    let can_accept = |key: &Key| {
+        let of_cluster = controller_of(key).is_some_and(|controller| is_cluster(&controller.group_kind));
+        is_acceptable(&key.group_kind) && !of_cluster
+    };
+    let chosen: BTreeSet<&'a Key> =
+        gone.iter().copied().filter(|key| accepted.contains(&key.group_kind) && can_accept(key)).collect();
     // Each turn goes one level down.
-    let mut retired = BTreeSet::new();
+    let mut retired = chosen.clone();
     loop {
-        let found: Vec<&Key> =
+        let found: Vec<&'a Key> =
             gone.iter().copied().filter(|key| !retired.contains(key) && may_go(key, &retired)).collect();
         if found.is_empty() {
             break;
         }
         retired.extend(found);
     }
-    if !retired.is_empty() {
-        let keys: Vec<Key> = retired.iter().map(|key| job.target.own_name(key)).collect();
+    if retired.len() > chosen.len() {
+        let keys: Vec<Key> = retired.difference(&chosen).map(|key| job.target.own_name(key)).collect();
         let text = format!(
             "since they took over, the target's controllers have deleted {}; the source's are deleted, too",
             some_of(&keys, 5)
         );
         job.report(Event::note("retired", text));
     }
+    let left: BTreeSet<&'a Key> = gone.difference(&retired).copied().collect();
+    // With an owner goes what belongs to it.
+    let is_first = |key: &&Key| controller_of(key).is_none_or(|controller| !left.contains(controller));
+    let first: Vec<&'a Key> = left.iter().copied().filter(is_first).collect();
+    let acceptable = match first.iter().all(|key| can_accept(key)) {
+        true => first.into_iter().map(|key| &key.group_kind).collect(),
+        false => BTreeSet::new(),
+    };
     retired.extend(released);
-    Ok(retired)
+    Ok(Gone { excused: retired, acceptable })
 }
 
 /// Those that the source still has, each with its controller, if it has one.

@@ -1,9 +1,12 @@
 //! Copies that the target's controllers have replaced before the source is released.
 
-use pivot_core::Key;
-use pivot_engine::{Exit, run};
-use serde_json::json;
+use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
+use pivot_core::{GroupKind, Key};
+use pivot_engine::{Exit, Failure, run};
+use serde_json::{Value, json};
 
+use crate::simulated::holds::add_host;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture};
 use crate::trouble::code;
 
@@ -69,5 +72,115 @@ async fn what_was_released_before_is_not_missed_in_the_target() {
     run::resume(stage.setup()).await.unwrap();
     for gone in [&set, &machine, &infra] {
         assert!(stage.source.body(gone).is_none(), "{gone}");
+    }
+}
+
+/// Has a user delete a set, and what belongs to it, in a target that has taken over.
+async fn deleted_in_target(stage: &Stage) -> [Key; 3] {
+    let all = machine_set(stage);
+    // As the Cluster owns a set or a deployment.
+    let owned = |body: &mut Value| body["metadata"]["ownerReferences"][0]["controller"] = json!(false);
+    stage.source.edit(&all[0], owned).unwrap();
+    let stop =
+        stage.dies(|verb, key| verb == "patch" && is_record(key, "target"), |verb, _| verb == "patch").await;
+    assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
+    all.iter().for_each(|gone| stage.target.remove(gone).unwrap());
+    all
+}
+
+/// Returns the kinds by which the refusal of a resume can be accepted.
+async fn find_offered_kinds(stage: &Stage) -> Vec<GroupKind> {
+    let before = picture(&stage.source);
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "copy-gone"), "{stop}");
+    assert_eq!(picture(&stage.source), before);
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    let kinds = refusals[0].remedies.iter().filter_map(|remedy| match remedy {
+        Remedy::AcceptChanged { kind } => Some(kind.clone()),
+        _ => None,
+    });
+    kinds.collect()
+}
+
+// proves: I1, I11
+#[tokio::test(start_paused = true)]
+async fn copies_deleted_on_purpose_are_accepted_by_kind() {
+    let mut stage = Stage::new();
+    let all = deleted_in_target(&stage).await;
+    // What belongs to the set goes with it.
+    assert_eq!(find_offered_kinds(&stage).await, [all[0].group_kind.clone()]);
+    stage.options.accept.insert_kind(Risk::CopyChanged, GroupKind::new(INFRA, "Pool"));
+    assert_eq!(find_offered_kinds(&stage).await, [all[0].group_kind.clone()]);
+    stage.options.accept.insert_kind(Risk::CopyChanged, all[0].group_kind.clone());
+    run::resume(stage.setup()).await.unwrap();
+    for gone in &all {
+        assert_eq!((stage.source.body(gone), stage.target.body(gone)), (None, None), "{gone}");
+    }
+    let cluster = key(CLUSTERS, "Cluster", "c");
+    assert!(stage.source.body(&cluster).is_none() && stage.target.body(&cluster).is_some());
+}
+
+/// What still runs may need them.
+// proves: I1
+#[tokio::test(start_paused = true)]
+async fn precious_copies_that_are_gone_are_never_accepted() {
+    for gone in [
+        key(CLUSTERS, "Cluster", "c"),
+        // What belongs to a Cluster directly.
+        key(INFRA, "InfraCluster", "c"),
+        key(CLUSTERS, "Machine", "m0"),
+        key("", "Secret", "c-kubeconfig"),
+        key(INFRA, "Host", "h0"),
+    ] {
+        let mut stage = Stage::new();
+        add_host(&mut stage, "ns");
+        deleted_in_target(&stage).await;
+        stage.target.remove(&gone).unwrap();
+        assert_eq!(find_offered_kinds(&stage).await, [], "{gone}");
+        let kinds = stage.source.keys().into_iter().map(|key| key.group_kind);
+        stage.options.accept.insert_kinds(Risk::CopyChanged, kinds);
+        assert_eq!(find_offered_kinds(&stage).await, [], "{gone}");
+    }
+}
+
+/// A person compares another object of the name.
+#[tokio::test(start_paused = true)]
+async fn accepted_kinds_excuse_no_object_of_that_name() {
+    let mut stage = Stage::new();
+    let [set, ..] = deleted_in_target(&stage).await;
+    stage.options.accept.insert_kind(Risk::CopyChanged, set.group_kind.clone());
+    stage.target.insert(body(CLUSTERS, "MachineSet", "s", None)).unwrap();
+    let before = picture(&stage.source);
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    assert!(refusals.iter().any(|refusal| refusal.code == "copy-replaced"), "{stop}");
+    assert_eq!(picture(&stage.source), before);
+}
+
+/// A kind of a company's own may be the controller of Clusters and hosts.
+// proves: I1
+#[tokio::test(start_paused = true)]
+async fn clusters_and_hosts_outlive_an_accepted_owner() {
+    for precious in [key(CLUSTERS, "Cluster", "c"), key(INFRA, "Host", "h0")] {
+        let mut stage = Stage::new();
+        add_host(&mut stage, "ns");
+        let set = key(CLUSTERS, "MachineSet", "s");
+        let mut owner = body(CLUSTERS, "MachineSet", "s", None);
+        owner["metadata"]["labels"]["clusterctl.cluster.x-k8s.io/move"] = json!("");
+        stage.source.insert(owner).unwrap();
+        let owned = |body: &mut Value| {
+            body["metadata"]["ownerReferences"] = json!([{
+                "apiVersion": format!("{CLUSTERS}/v1beta2"), "kind": "MachineSet", "name": "s", "uid": "MachineSet-s", "controller": true
+            }]);
+        };
+        stage.source.edit(&precious, owned).unwrap();
+        let stop = stage
+            .dies(|verb, key| verb == "patch" && is_record(key, "target"), |verb, _| verb == "patch")
+            .await;
+        assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
+        [&set, &precious].into_iter().for_each(|gone| stage.target.remove(gone).unwrap());
+        stage.options.accept.insert_kind(Risk::CopyChanged, set.group_kind.clone());
+        assert_eq!(find_offered_kinds(&stage).await, [], "{precious}");
+        assert!(stage.source.body(&precious).is_some() && stage.source.body(&set).is_some());
     }
 }

@@ -335,7 +335,7 @@ async fn copies_that_are_gone_are_accepted_by_kind_and_a_death_does_not_forget_i
         deaths += 1;
     }
     assert!(deaths > 20, "{deaths}");
-    // Nothing of the kind goes with a move between clusters.
+    // Before the commit nothing in the target can have been deleted on purpose.
     let stage = Stage::new();
     die_at(&stage, 8, true);
     run::start(stage.setup()).await.unwrap_err();
@@ -343,7 +343,7 @@ async fn copies_that_are_gone_are_accepted_by_kind_and_a_death_does_not_forget_i
     let mut other = stage.setup();
     other.options.accept.insert_kind(Risk::CopyChanged, gone.group_kind);
     let stop = run::resume(other).await.unwrap_err();
-    assert!(matches!(&stop.failure, Failure::Declined(why) if why.contains("hands nothing over")), "{stop}");
+    assert!(matches!(&stop.failure, Failure::Declined(why) if why.contains("is not committed")), "{stop}");
 }
 
 /// The owner tells whose an object is, also where nobody asks whether the owner is as it was.
