@@ -155,11 +155,11 @@ pub(crate) async fn recover(active: &mut ActiveMove) -> Result<(), Failure> {
     active.journal.forget_attempts().await?;
     // The copies would be strangers to the next attempt. Where they are what makes this a recovery, that is recorded before they go.
     if lost.phase.committed() {
-        rollback::clear_target(&job, &active.journal.record).await?;
+        rollback::clear_copies(&job, &active.journal.record).await?;
     }
     active.journal.enter(Phase::Copied).await?;
     if !lost.phase.committed() {
-        rollback::clear_target(&job, &active.journal.record).await?;
+        rollback::clear_copies(&job, &active.journal.record).await?;
     }
     (active.recovers, active.one_sided) = (false, None);
     Ok(())

@@ -38,7 +38,10 @@ pub struct RolledBack {
 pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<RolledBack, Failure> {
     let record = &journal.record;
     let there = record.phase >= Phase::Copied && !job.options.without_target;
-    let removed = if there { clear_target(job, record).await? } else { 0 };
+    let removed = if there { clear_copies(job, record).await? } else { 0 };
+    if there {
+        clear_namespaces(job, record).await?;
+    }
     if record.phase >= Phase::Copied && job.options.without_target {
         let text = format!(
             "what this move made in the target was left there: copies, paused, annotated with {}={}",
@@ -83,8 +86,9 @@ pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Fai
     }
 }
 
-/// Removes every object in the target that any attempt of the move made.
-pub(crate) async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {
+/// Removes every object in the target that any attempt of the move made, except for its namespaces: a server takes some time to
+/// delete a namespace, and until then the next attempt can create nothing in it.
+pub(crate) async fn clear_copies(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {
     let copies = Arc::new(find_copies(job, record).await?);
     let added: Arc<BTreeSet<Key>> =
         Arc::new(record.scope.from_manifests.iter().map(|added| added.object.clone()).collect());
@@ -114,7 +118,6 @@ pub(crate) async fn clear_target(job: &Arc<Job>, record: &Record) -> Result<usiz
         }
     })
     .await?;
-    clear_namespaces(job, record).await?;
     Ok(copies.len())
 }
 
@@ -123,10 +126,11 @@ pub(crate) async fn clear_earlier_attempts(job: &Arc<Job>, record: &Record) -> R
     let copies = find_copies(job, record).await?;
     match copies.iter().all(|(key, meta)| job.copy_mark.is_on(key, meta)) {
         true => Ok(()),
-        false => clear_target(job, record).await.map(drop),
+        false => clear_copies(job, record).await.map(drop),
     }
 }
 
+/// Removes the namespaces that the move created.
 async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
     // Records of other moves are in there, or will be.
     let removed = record.created_namespaces.iter().filter(|name| **name != job.options.record_namespace);

@@ -156,6 +156,19 @@ async fn resume_copies_lost_moves_again() {
     }
 }
 
+/// A real server would still be deleting the namespace when the next attempt creates its first copy.
+#[tokio::test(start_paused = true)]
+async fn namespaces_outlive_attempts_that_copy_again() {
+    let stage = lose(Lost::BeforeCommit).await;
+    let made = |stage: &Stage| {
+        stage.target.journal().into_iter().filter(|call| call.key.group_kind.is("", "Namespace"))
+    };
+    assert_eq!(made(&stage).map(|call| call.verb).collect::<Vec<_>>(), ["create"]);
+    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+    assert_eq!(left_paused(&stop), (Side::Target, vec![cluster(), other()]), "{stop}");
+    assert_eq!(made(&stage).filter(|call| call.verb == "delete").count(), 0);
+}
+
 // proves: I14
 #[tokio::test(start_paused = true)]
 async fn recovery_needs_a_complete_paused_source() {
