@@ -24,6 +24,8 @@ pub(super) const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "share/fish/vendor_completions.d/pivot-host.fish"),
 ];
 pub(super) const MANUAL: &str = "share/man";
+/// Where the archive is unpacked, below the root directory.
+pub(super) const PREFIX: &str = "usr/local";
 pub(super) const PLUGINS: &str = "share/pivot-host/plugins";
 pub(super) const CONTAINERFILE: &str = "share/pivot-host/Containerfile";
 pub(super) const DOCUMENTS: &str = "share/doc/pivot-host";
@@ -33,6 +35,11 @@ pub(super) const LICENCES: &str = "THIRD-PARTY-LICENSES.txt";
 pub(super) const PARTS: &str = "sbom.cdx.json";
 /// How the names of those of plugins end.
 pub(super) const PARTS_OF_PLUGIN: &str = "cdx.json";
+
+/// Returns the folder into which a release installs the bundled plugins.
+pub(crate) fn installed_plugins() -> String {
+    format!("/{PREFIX}/{PLUGINS}")
+}
 
 /// Packs the program with all that belongs to it, and returns the archive's path.
 pub(super) fn write(program: &Path, triple: &str, out: &Path) -> Result<PathBuf> {

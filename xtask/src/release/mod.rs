@@ -17,6 +17,9 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+#[cfg(test)]
+pub(crate) use archive::installed_plugins;
+
 use crate::executables::build_tested_pivot_host;
 use crate::shell::{must, said, say, target};
 

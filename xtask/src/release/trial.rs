@@ -8,15 +8,12 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::archive::{
-    COMPLETIONS, CONTAINERFILE, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN, PLUGINS, SUMS,
-    VERSION,
+    COMPLETIONS, CONTAINERFILE, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN, PLUGINS, PREFIX,
+    SUMS, VERSION, installed_plugins,
 };
 use super::image::Image;
 use super::place::{Place, copy_folder};
 use crate::shell::{must, said, say, target};
-
-/// Where the archive is unpacked, below the empty root directory.
-const PREFIX: &str = "usr/local";
 
 /// Fails on the first thing that is not as a user needs it.
 pub(super) fn run(archive: &Path, libraries: &[PathBuf]) -> Result<()> {
@@ -40,7 +37,7 @@ pub(super) fn run(archive: &Path, libraries: &[PathBuf]) -> Result<()> {
     tar.args(["--extract", "--strip-components=1", "--file"]).arg(archive).arg("--directory").arg(&prefix);
     must(&mut tar)?;
     is_complete(&prefix, &empty)?;
-    moves(&empty, &format!("/{PREFIX}/{PLUGINS}"))?;
+    moves(&empty, &installed_plugins())?;
     finds_servers_by_name(&empty)?;
     say("== Trying it as a container has it: nothing can be written, and the user is nobody");
     let image = Image::read(&prefix.join(CONTAINERFILE))?;

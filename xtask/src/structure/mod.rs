@@ -17,6 +17,8 @@ mod proofs;
 mod public;
 mod readme;
 mod source;
+#[cfg(test)]
+mod statements;
 mod weaknesses;
 
 use std::path::Path;

@@ -12,6 +12,8 @@ use crate::report::median;
 use crate::rounds::Run;
 
 const PAGE: &str = include_str!("page.md");
+/// The most time that the start of all bundled plugins together should take.
+const START_GOAL: Duration = Duration::from_millis(250);
 
 /// Everything that was measured.
 pub(crate) struct Measured {
@@ -46,9 +48,14 @@ pub(crate) fn page(all: &Measured) -> String {
         ("{started}", number(all.start.len())),
         ("{moved}", number(all.moves.with.len())),
         ("{load}", all.load.join(", ")),
+        ("{reached}", (if is_goal_reached(&all.start) { "reached" } else { "not reached" }).to_owned()),
     ]
     .into_iter()
     .fold(PAGE.to_owned(), |page, (place, text)| page.replace(place, text.trim_end()))
+}
+
+fn is_goal_reached(start: &[Start]) -> bool {
+    median(start.iter().map(|start| start.wall.as_secs_f64())) <= START_GOAL.as_secs_f64()
 }
 
 fn calls(all: &Measured) -> String {
