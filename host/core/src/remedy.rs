@@ -145,6 +145,11 @@ pub enum Remedy {
     RecoverSource,
     /// Pause the Clusters of a source that went back, which run on both sides.
     PauseSource,
+    /// Compare a Cluster of a source, of which only the target says that it moved, with the target's. Then let it be paused.
+    NameClusterToPause {
+        /// The first of those that the target names.
+        cluster: Key,
+    },
     /// Find out what became of copies that don't run, and restore neither side from a backup.
     ExplainMissingCopies,
     /// Keep a source that is out of date, paused. If each of its Clusters runs in the target, its management cluster can be switched off.

@@ -64,6 +64,8 @@ pub struct Options {
     pub without_target: bool,
     /// After that: the Clusters that may be unpaused, by their names in the source.
     pub unpause: BTreeSet<ClusterName>,
+    /// The Clusters of the source that may be paused although only the target says that they moved.
+    pub pause: BTreeSet<ClusterName>,
     /// Of a copy into a directory: leave the source paused, to be taken over from the files.
     pub handover: bool,
     /// The files of a handover were imported into the target.
@@ -111,6 +113,7 @@ impl Options {
             found_by: None,
             without_target: false,
             unpause: BTreeSet::new(),
+            pause: BTreeSet::new(),
             handover: false,
             imported: false,
             confined: None,

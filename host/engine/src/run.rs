@@ -266,6 +266,12 @@ impl Command {
     }
 
     async fn work(self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
+        if !active.job.options.pause.is_empty() && !active.has_ended {
+            return Err(Failure::Declined(format!(
+                "Clusters of the source are named to be paused, which is for a move of which only the target has a summary; move {} is another",
+                active.job.move_id
+            )));
+        }
         if active.recovers {
             match self {
                 Self::Rollback => same_plugins(
@@ -451,7 +457,7 @@ async fn ready(
         // Whoever continues the move: its author has no say outside of the namespace that moves.
         setup.options.confined = Some(Side::Source);
     }
-    let in_source = found.as_ref().filter(|found| !found.orphaned);
+    let in_source = found.as_ref().filter(|found| !found.orphaned && !found.has_ended);
     if let (Some(locks), Some(record)) = (&locks, in_source.and_then(FoundMove::record)) {
         if command == Command::Start {
             locks.claim(&record.move_id).await?;
@@ -499,8 +505,8 @@ async fn take_locks(
     id: &str,
 ) -> Result<Option<ReadUnderLocks>, Failure> {
     let Some(leases) = opened.leases() else { return Ok(None) };
-    let (scope, move_id) = match command {
-        Command::Start => (setup.options.scope.clone(), id.to_owned()),
+    let (scope, move_id, wanted) = match command {
+        Command::Start => (setup.options.scope.clone(), id.to_owned(), Lock::of(&setup.options.scope)),
         Command::Resume | Command::Rollback | Command::FinishAlone => {
             let moves = opened.moves().await?;
             let mut selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
@@ -515,10 +521,15 @@ async fn take_locks(
                 }
             }
             let record = selected.record().ok_or(Failure::NoMove)?;
-            (record.scope.clone(), record.move_id.clone())
+            // Of a move that has ended, too, the scope is the target's word. The Clusters to pause are the user's.
+            let of_named = || setup.options.pause.iter().map(|name| Lock::Namespace(name.namespace.clone()));
+            let wanted = if selected.has_ended { of_named().collect() } else { Lock::of(&record.scope) };
+            if wanted.is_empty() {
+                return Ok(Some((None, moves, None)));
+            }
+            (record.scope.clone(), record.move_id.clone(), wanted)
         }
     };
-    let wanted = Lock::of(&scope);
     let request = LockRequest {
         leases: leases.clone(),
         records: opened.records.of(leases.handle.side).clone(),

@@ -507,6 +507,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
         with,
         without_source,
         unpause,
+        pause,
         kept,
     } = typed;
     let Which { which } = which;
@@ -522,6 +523,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
         break_lease,
         without_source,
         unpause: full_names("--unpause", &unpause)?,
+        pause: full_names("--pause", &pause)?,
         ..choices.options
     };
     let report = reported(kept)?;

@@ -12,8 +12,16 @@ use super::usage::{Result, usage};
 
 /// Flags that accept a risk, or leave out what would show one: they are typed on purpose. No mistyped flag is answered with one of
 /// them, and no variable sets one.
-pub(super) const RISKY_FLAGS: [&str; 7] =
-    ["accept", "handover", "without-source", "break-lease", "without-target", "allow-unlocked", "unpause"];
+pub(super) const RISKY_FLAGS: [&str; 8] = [
+    "accept",
+    "handover",
+    "without-source",
+    "break-lease",
+    "without-target",
+    "allow-unlocked",
+    "unpause",
+    "pause",
+];
 
 /// Flags by which other programs ask nothing any more.
 const UNQUESTIONED: [&str; 2] = ["--force", "--yes"];

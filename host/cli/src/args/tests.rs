@@ -376,6 +376,14 @@ fn a_rollback_does_not_need_a_target_that_is_gone() {
 }
 
 #[test]
+fn clusters_to_pause_are_named_in_full() {
+    let line = "pivot-host resume --kubeconfig a --to-kubeconfig b --accept world-changed";
+    let named = choices(&format!("{line} --pause ns/c --pause other/d")).options(None).pause;
+    assert_eq!(named.iter().map(ToString::to_string).collect::<Vec<_>>(), ["ns/c", "other/d"]);
+    refused(&format!("{line} --pause c"), &expect![[r#"--pause "c": write NAMESPACE/NAME"#]]);
+}
+
+#[test]
 fn unpaused_clusters_are_named_in_full() {
     for verb in ["resume", "rollback"] {
         let line = format!("pivot-host {verb} --kubeconfig a --to-kubeconfig b --accept world-changed");

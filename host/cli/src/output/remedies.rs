@@ -130,6 +130,16 @@ pub(super) fn text(remedy: &Remedy) -> String {
              not ended and the source has no record of it. Hosts and pools still run then: scale the source's providers to 0, too",
             to_accept(Risk::WorldChanged)
         ),
+        Remedy::NameClusterToPause { cluster } => {
+            let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
+            format!(
+                "compare each of these Clusters with the one in the target, and name those that are the same and run there: resume with {} and \
+                 --pause {}. That pauses the named Clusters in the source, and does nothing else. Hosts and pools still run then: scale the \
+                 source's providers to 0, too",
+                to_accept(Risk::WorldChanged),
+                quoted(&name.to_string())
+            )
+        }
         Remedy::ExplainMissingCopies => "find out what became of them in the target: they may have been deleted there, or paused, or replaced. \
              Restore neither side from a backup: each has what the other lacks"
             .to_owned(),
@@ -409,6 +419,7 @@ mod tests {
         let plugin = || "hosts".to_owned();
         let object = Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
         let (cluster, another, objects) = (object.clone(), object.clone(), [object.clone()].into());
+        let other = object.clone();
         let parts: BTreeSet<Part> = [Part::all(kind()), Part::one(&object)].into();
         let provider =
             Installation { kind_of: "CoreProvider".into(), name: "p".into(), version: "v1.0.0".into() };
@@ -469,6 +480,7 @@ mod tests {
             Remedy::ExplainMissingCopies,
             Remedy::StartFinishingAgent,
             Remedy::WaitForLink,
+            Remedy::NameClusterToPause { cluster: other },
         ]
     }
 
@@ -531,6 +543,7 @@ mod tests {
             Remedy::ExplainMissingCopies => 53,
             Remedy::StartFinishingAgent => 54,
             Remedy::WaitForLink => 55,
+            Remedy::NameClusterToPause { .. } => 56,
         }
     }
 
@@ -560,7 +573,7 @@ mod tests {
                     ) => {
                         vec!["x".to_owned()]
                     }
-                    (None, "--unpause") => vec!["ns/x".to_owned()],
+                    (None, "--unpause" | "--pause") => vec!["ns/x".to_owned()],
                     (None, "--plugins") => vec!["x".to_owned()],
                     (None, "--cluster") => vec!["ns/x".to_owned()],
                     (None, "--map-namespace") => vec!["ns=x".to_owned()],
@@ -570,9 +583,8 @@ mod tests {
                 let verb = match (flag.as_str(), code) {
                     (_, "maybe-imported") => "handover cancel",
                     (_, "copy-changed") => "handover finish",
-                    (_, "plugins-changed" | "world-changed") | ("--without-source" | "--unpause", _) => {
-                        "resume"
-                    }
+                    (_, "plugins-changed" | "world-changed")
+                    | ("--without-source" | "--unpause" | "--pause", _) => "resume",
                     _ => "move",
                 };
                 let side = if flag == "--to-kubeconfig" { "--kubeconfig" } else { "--to-kubeconfig" };

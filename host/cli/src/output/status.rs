@@ -364,6 +364,13 @@ fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
         OneSidedMove::SourceWentBack { .. } => {
             format!("{shown}: {}", remedies::text(&Remedy::PauseSource))
         }
+        OneSidedMove::ClaimedByTarget { clusters, .. } => match clusters.first() {
+            Some(cluster) => {
+                let remedy = Remedy::NameClusterToPause { cluster: cluster.clone() };
+                format!("{shown}; {}", remedies::text(&remedy))
+            }
+            None => shown,
+        },
         OneSidedMove::SourceOutOfDate(_) => format!(
             "{shown}. To delete them from the source, this compares each object with what was copied, and each Cluster with its copy, \
              and refuses if one differs:"

@@ -251,7 +251,9 @@ fn or_mapped(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> Refusal {
     let is_copied = copies.iter().any(|copy| copy.namespace.as_deref() == namespace);
     match namespace {
         // Another name would let both sides run the same Cluster.
-        _ if refusal.remedies.contains(&Remedy::PauseSource) => refusal,
+        _ if refusal.remedies.iter().any(|remedy| matches!(remedy, Remedy::NameClusterToPause { .. })) => {
+            refusal
+        }
         Some(namespace) if refusal.code == existing::EXISTS && !job.source.is_handover() && !is_copied => {
             let namespace = job.options.scope.namespace_map.in_source(namespace).to_owned();
             refusal.or(Remedy::MapNamespace { namespace })

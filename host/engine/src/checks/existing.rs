@@ -331,9 +331,10 @@ async fn managed_twice(
         let (message, remedy) = match has_moved(cluster) {
             true => (
                 format!(
-                    "{message}; the source is in a state of before that, as after a restore from a backup"
+                    "{message}; the target says that it moved there, so that the source may be in a state of before that, as after a restore \
+                     from a backup"
                 ),
-                Remedy::PauseSource,
+                Remedy::NameClusterToPause { cluster: cluster.clone() },
             ),
             false => (
                 message,

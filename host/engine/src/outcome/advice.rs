@@ -297,6 +297,9 @@ fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
         OneRecord::Lost(OneSidedMove::SourceWentBack { .. }) => {
             "the target has taken over, the source is out of date, and runs"
         }
+        OneRecord::Lost(OneSidedMove::ClaimedByTarget { .. }) => {
+            "only the target says that it has taken over; if it has, the source is out of date, and runs"
+        }
         OneRecord::Lost(OneSidedMove::LastCopyInSource) => NOT_RECOVERED,
         OneRecord::Lost(OneSidedMove::PartTakenOver { .. }) => {
             "the target runs part of what moved, and the source may be the last copy of the rest: keep both as they are"

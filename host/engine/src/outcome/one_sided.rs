@@ -22,6 +22,14 @@ pub enum OneSidedMove {
         /// The source's Clusters that nothing pauses.
         awake: Vec<Key>,
     },
+    /// As [`SourceWentBack`](Self::SourceWentBack), but only the target says that it took these Clusters: anyone who controls it can name
+    /// any.
+    ClaimedByTarget {
+        /// The target's words.
+        claim: String,
+        /// The source's Clusters that it names, and that run.
+        clusters: Vec<Key>,
+    },
     /// By the source's record it is committed, and nothing in the target shows that: the source may be the last copy.
     LastCopyInSource,
     /// As [`LastCopyInSource`](Self::LastCopyInSource), but part of the copies run: only of the others the source may be the last copy.
@@ -46,6 +54,7 @@ impl OneSidedMove {
             Self::SourceOutOfDate(_) => "source-out-of-date",
             Self::PausedAgain(_) => "paused-again",
             Self::SourceWentBack { .. } => "source-went-back",
+            Self::ClaimedByTarget { .. } => "claimed-by-target",
             Self::LastCopyInSource => "last-copy-in-source",
             Self::PartTakenOver { .. } => "part-taken-over",
             Self::LastCopyInTarget => "last-copy-in-target",
@@ -66,6 +75,11 @@ impl OneSidedMove {
                 "{proof}, and the source is in a state of before that, as after a restore from a backup: {} may be managed twice; \
                  pause what the source has of them at once",
                 some_of(awake, NAMES)
+            ),
+            Self::ClaimedByTarget { claim, clusters } => format!(
+                "{claim}, and nothing in the source confirms that. If it is true, the source is in a state of before that, as after a restore from \
+                 a backup: {} may be managed twice",
+                some_of(clusters, NAMES)
             ),
             Self::LastCopyInSource => format!(
                 "the source says that move {move_id} is committed, and the target has no record of it, and no complete copy that \

@@ -25,6 +25,13 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
         (Failure::OneSidedMove { one_sided: OneSidedMove::SourceWentBack { .. }, .. }, _) => {
             vec![Remedy::PauseSource]
         }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::ClaimedByTarget { clusters, .. }, .. }, _) => {
+            clusters
+                .first()
+                .map(|cluster| Remedy::NameClusterToPause { cluster: cluster.clone() })
+                .into_iter()
+                .collect()
+        }
         (Failure::OneSidedMove { one_sided: OneSidedMove::PartTakenOver { .. }, .. }, _) => {
             vec![Remedy::ExplainMissingCopies]
         }

@@ -12,6 +12,7 @@ use pivot_core::plan::Fate as PlanFate;
 use pivot_core::refusal::some_of;
 use pivot_core::release::{Entry, Fate, ReleaseList};
 use pivot_core::risk::Risk;
+use pivot_core::scope::ClusterName;
 use pivot_core::{Both, Key, Meta, Uid};
 use tokio::time::Instant;
 
@@ -26,19 +27,32 @@ use crate::snapshot::Snapshot;
 use crate::state::cluster_copies::ClusterSides;
 
 /// Pauses the Clusters of such a source, as far as their copies run. They are out of date, so that this move has no way to undo that. A
-/// source without a record of the move may be in service, unless the move has ended.
+/// source without a record of the move may be in service. If only the target says that the move ended, its author could name Clusters of
+/// others: of those, only Clusters that the user names are paused.
 pub(crate) async fn pause_clusters(active: &ActiveMove, one_sided: &OneSidedMove) -> Result<(), Failure> {
-    let OneSidedMove::SourceWentBack { proof, .. } = one_sided else { return Ok(()) };
-    let record = match active.has_ended {
-        true => &active.journal.record,
-        false => match active.journal.stored_in_source() {
-            Ok(record) => record,
+    let named = &active.job.options.pause;
+    let (proof, record, is_claim) = match one_sided {
+        OneSidedMove::SourceWentBack { proof, .. } => match active.journal.stored_in_source() {
+            Ok(record) => (proof, record, false),
             Err(_) => return Ok(()),
         },
+        OneSidedMove::ClaimedByTarget { claim, .. } if !named.is_empty() => {
+            (claim, &active.journal.record, true)
+        }
+        _ => return Ok(()),
     };
     let job = &active.job;
     let sides = Both::new(job.source.clone(), job.target.clone());
-    let clusters = ClusterSides { sides: &sides, kinds: &job.kinds }.find_managed_twice(record).await?;
+    let mut clusters = ClusterSides { sides: &sides, kinds: &job.kinds }.find_managed_twice(record).await?;
+    if is_claim {
+        let is_named = |name: &ClusterName, key: &Key| {
+            key.namespace.as_ref() == Some(&name.namespace) && key.name == name.name
+        };
+        if let Some(unknown) = named.iter().find(|name| !clusters.iter().any(|key| is_named(name, key))) {
+            return Err(Failure::NoCluster { named: unknown.to_string(), there: clusters });
+        }
+        clusters.retain(|key| named.iter().any(|name| is_named(name, key)));
+    }
     if clusters.is_empty() {
         return Ok(());
     }

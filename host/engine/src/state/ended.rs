@@ -1,6 +1,6 @@
 //! Moves that ended, and whose source has their Clusters again: it was restored from a backup, with nothing that names the move.
 //!
-//! Only the summaries in the target show such a move. A summary that names this source and this target, a UID that a Cluster had there,
+//! Only the summaries in the target tell of such a move, so that it is the target's claim: nothing in the source follows from it. A summary that names this source and this target, a UID that a Cluster had there,
 //! and a copy in the target that has the move's mark: together they show that the source is in a state of before the move.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,7 +131,7 @@ impl EndedBetween<'_> {
         if back.is_empty() {
             return Ok(None);
         }
-        let proof = format!("the target says that move {} ended at {}", summary.move_id, summary.ended_at);
+        let claim = format!("the target says that move {} ended at {}", summary.move_id, summary.ended_at);
         let record = Record {
             format: Default::default(),
             written_by: String::new(),
@@ -164,8 +164,8 @@ impl EndedBetween<'_> {
         let found = clusters.find_undone(&record, &uids).await?;
         let one_sided = match found {
             None => return Ok(None),
-            Some(awake) if awake.is_empty() => OneSidedMove::TakenOver(proof),
-            Some(awake) => OneSidedMove::SourceWentBack { proof, awake },
+            Some(awake) if awake.is_empty() => OneSidedMove::TakenOver(claim),
+            Some(clusters) => OneSidedMove::ClaimedByTarget { claim, clusters },
         };
         Ok(Some(FoundMove::from_summary(record, one_sided)))
     }

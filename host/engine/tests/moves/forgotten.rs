@@ -1,19 +1,22 @@
 //! A source that is back in a state of before a move that has ended: only the target's summary names the move.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pivot_core::names;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::scope::{ClusterName, Namespaces, Scope};
+use pivot_core::{Key, names};
 use pivot_engine::{Exit, Failure, OneSidedMove, Setup, Sides, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::behind;
+use crate::recovered::{is_paused, other, two_clusters};
 use crate::restored::{Backup, advises_nothing_by_hand, cluster, one_sided, stage};
-use crate::stage::{Stage, claims, picture, under_way};
+use crate::stage::{CLUSTERS, Stage, claims, key, picture, under_way};
+use crate::trouble::half_committed;
 
 /// The move has ended, and the source is as before.
 async fn forgotten() -> Stage {
@@ -36,17 +39,22 @@ async fn sources_that_went_back_before_a_move_are_named() {
     let stage = forgotten().await;
     let before = (picture(&stage.source), picture(&stage.target));
     let found = under_way(stage.setup()).await.unwrap();
-    let Some(OneSidedMove::SourceWentBack { proof, awake }) = found.one_sided else { panic!("{found:?}") };
-    assert!(found.has_ended && proof.contains("ended at"), "{proof}");
-    assert_eq!(awake, [cluster()]);
+    let Some(OneSidedMove::ClaimedByTarget { claim, clusters }) = found.one_sided else {
+        panic!("{found:?}")
+    };
+    assert!(found.has_ended && claim.contains("ended at"), "{claim}");
+    assert_eq!(clusters, [cluster()]);
     for stop in [
         run::start(stage.setup()).await.unwrap_err(),
         run::resume(stage.setup()).await.unwrap_err(),
         run::rollback(stage.setup()).await.unwrap_err(),
         run::rollback(accepting(&stage)).await.unwrap_err(),
+        run::resume(accepting(&stage)).await.unwrap_err(),
     ] {
-        assert!(matches!(one_sided(&stop), OneSidedMove::SourceWentBack { .. }), "{stop}");
-        assert_eq!((stop.exit, stop.remedies()), (Exit::Refused, vec![Remedy::PauseSource]), "{stop}");
+        assert!(matches!(one_sided(&stop), OneSidedMove::ClaimedByTarget { .. }), "{stop}");
+        assert!(stop.to_string().contains("nothing in the source confirms that"), "{stop}");
+        let remedy = Remedy::NameClusterToPause { cluster: cluster() };
+        assert_eq!((stop.exit, stop.remedies()), (Exit::Refused, vec![remedy]), "{stop}");
         advises_nothing_by_hand(&stop);
     }
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
@@ -65,18 +73,46 @@ async fn other_scopes_find_what_went_back() {
         let twice: Vec<_> = refusals.iter().filter(|refusal| refusal.object == Some(cluster())).collect();
         assert_eq!(twice.len(), 1, "{refusals:?}");
         assert!(twice[0].message.contains("a state of before that"), "{}", twice[0].message);
-        assert_eq!(twice[0].remedies, [Remedy::PauseSource]);
+        assert_eq!(twice[0].remedies, [Remedy::NameClusterToPause { cluster: cluster() }]);
     }
 }
 
-// proves: I14
+/// Anyone who controls a target can write a summary that names the Clusters of others.
+// proves: I13, I14, T172
 #[tokio::test(start_paused = true)]
-async fn summaries_are_enough_to_pause_sources() {
-    let stage = forgotten().await;
+async fn summaries_pause_no_unnamed_cluster() {
+    let stage = two_clusters();
+    let backup = Backup::take(&stage.source);
+    run::start(stage.setup()).await.unwrap();
+    backup.restore(&stage.source);
+    stage.source.journal();
     let source = picture(&stage.source);
+    let naming = |key: &Key| {
+        let mut setup = accepting(&stage);
+        setup.options.pause.insert(ClusterName::new("ns", key.name.clone()));
+        setup
+    };
     let stop = run::resume(accepting(&stage)).await.unwrap_err();
+    let OneSidedMove::ClaimedByTarget { clusters, .. } = one_sided(&stop) else { panic!("{stop}") };
+    assert_eq!(clusters, &[cluster(), other()], "{stop}");
+    let locked = |stage: &Stage| {
+        let journal = stage.source.journal().into_iter();
+        journal
+            .filter(|call| call.key.group_kind.kind == "Lease")
+            .map(|call| call.key.name)
+            .collect::<BTreeSet<_>>()
+    };
+    assert_eq!(locked(&stage), BTreeSet::new(), "its scope is the target's word");
+    let stop = run::resume(naming(&key(CLUSTERS, "Cluster", "unknown"))).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::NoCluster { .. }) && stop.exit == Exit::Empty, "{stop}");
+    assert_eq!(picture(&stage.source), source);
+
+    let stop = run::resume(naming(&cluster())).await.unwrap_err();
     let Failure::SourcePaused { clusters, .. } = &stop.failure else { panic!("{stop}") };
     assert_eq!((clusters, stop.exit), (&vec![cluster()], Exit::PastCommit), "{stop}");
+    assert!(is_paused(&stage.source, &cluster()) && !is_paused(&stage.source, &other()));
+    let stop = run::resume(naming(&other())).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::SourcePaused { .. }), "{stop}");
     let found = under_way(stage.setup()).await.unwrap();
     assert!(matches!(found.one_sided, Some(OneSidedMove::TakenOver(_))), "{found:?}");
     assert_eq!(claims(&stage.source), Vec::<String>::new());
@@ -84,8 +120,24 @@ async fn summaries_are_enough_to_pause_sources() {
         body["spec"]["paused"] = json!(false);
         body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::OUT_OF_DATE).unwrap();
     };
-    stage.source.edit(&cluster(), unpause).unwrap();
-    assert_eq!(picture(&stage.source), source, "nothing else was changed");
+    for key in [cluster(), other()] {
+        stage.source.edit(&key, unpause).unwrap();
+    }
+    let paused_twice = picture(&stage.source);
+    assert_eq!(paused_twice.keys().collect::<Vec<_>>(), source.keys().collect::<Vec<_>>());
+    assert_eq!(paused_twice["Cluster ns/c"]["spec"], source["Cluster ns/c"]["spec"]);
+}
+
+/// Of other moves the source's own record decides.
+#[tokio::test(start_paused = true)]
+async fn named_pauses_are_for_claims_alone() {
+    let stage = half_committed(two_clusters()).await;
+    let before = (picture(&stage.source), picture(&stage.target));
+    let mut setup = accepting(&stage);
+    setup.options.pause.insert(ClusterName::new("ns", "c"));
+    let stop = run::resume(setup).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::Declined(_)), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
 
 /// Some tools restore objects under new UIDs. Then only the workload cluster shows that it is the same.
@@ -101,7 +153,7 @@ async fn restored_sources_with_new_uids_are_recognised() {
     };
     change(&stage.source, |body| body["metadata"]["uid"] = json!("another"));
     let found = under_way(stage.setup()).await.unwrap();
-    assert!(matches!(found.one_sided, Some(OneSidedMove::SourceWentBack { .. })), "{found:?}");
+    assert!(matches!(found.one_sided, Some(OneSidedMove::ClaimedByTarget { .. })), "{found:?}");
     change(&stage.source, |body| body["spec"]["controlPlaneEndpoint"]["host"] = json!("10.0.0.9"));
     assert_eq!(under_way(stage.setup()).await, None, "a new Cluster of the same name");
 }

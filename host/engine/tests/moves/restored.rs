@@ -344,7 +344,9 @@ async fn source_that_went_back_is_never_touched() {
             for stop in commands(&stage).await {
                 match &stop.failure {
                     Failure::OneSidedMove {
-                        one_sided: OneSidedMove::SourceWentBack { awake: found, .. },
+                        one_sided:
+                            OneSidedMove::SourceWentBack { awake: found, .. }
+                            | OneSidedMove::ClaimedByTarget { clusters: found, .. },
                         ..
                     } => {
                         assert!(runs(source), "{at}: {stop}");

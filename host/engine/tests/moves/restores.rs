@@ -109,7 +109,7 @@ fn runs(place: &MemoryPlace) -> bool {
 fn verdict(status: Option<&MoveStatus>) -> Verdict {
     let Some(status) = status else { return Verdict::Fits };
     match &status.one_sided {
-        Some(OneSidedMove::SourceWentBack { .. }) => Verdict::WentBack,
+        Some(OneSidedMove::SourceWentBack { .. } | OneSidedMove::ClaimedByTarget { .. }) => Verdict::WentBack,
         Some(OneSidedMove::LastCopyInSource | OneSidedMove::PartTakenOver { .. }) => Verdict::LastInSource,
         Some(OneSidedMove::LastCopyInTarget) => Verdict::LastInTarget,
         Some(_) => Verdict::TakenOver,

@@ -6,6 +6,9 @@ use pivot_lab::observer::Side;
 use super::*;
 
 const TAKEN_OVER: &str = "the target has taken over, the source is out of date";
+/// Of a move that has ended, only the target has anything.
+const CLAIMED: &str =
+    "only the target says that it has taken over; if it has, the source is out of date, and runs";
 const RUNS_ON_BOTH: &str = "the target has taken over, the source is out of date, and runs";
 
 const PART_RELEASED: &str =
@@ -81,7 +84,7 @@ const SCENES: [Scene; 10] = [
         namespace: "row-6-forgotten",
         before: None,
         lost: Some(Step::End),
-        state: RUNS_ON_BOTH,
+        state: CLAIMED,
         refusal: Some("may be managed twice"),
         then: None,
     },

@@ -146,7 +146,7 @@ fn words(next: &[Next]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-fn lost() -> [OneSidedMove; 8] {
+fn lost() -> [OneSidedMove; 9] {
     let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
     // Doesn't compile if there is another.
     match taken_over {
@@ -154,6 +154,7 @@ fn lost() -> [OneSidedMove; 8] {
         | OneSidedMove::SourceOutOfDate(_)
         | OneSidedMove::PausedAgain(_)
         | OneSidedMove::SourceWentBack { .. }
+        | OneSidedMove::ClaimedByTarget { .. }
         | OneSidedMove::LastCopyInSource
         | OneSidedMove::PartTakenOver { .. }
         | OneSidedMove::LastCopyInTarget
@@ -162,6 +163,10 @@ fn lost() -> [OneSidedMove; 8] {
     let went_back = OneSidedMove::SourceWentBack {
         proof: "the target says that move 1234 ended at noon".into(),
         awake: vec![capi("Cluster", "edge")],
+    };
+    let claimed = OneSidedMove::ClaimedByTarget {
+        claim: "the target says that move 1234 ended at noon".into(),
+        clusters: vec![capi("Cluster", "edge")],
     };
     let paused_again = OneSidedMove::PausedAgain(
         "Cluster edge, a copy of move 1234, was unpaused and paused again, or not".into(),
@@ -173,7 +178,7 @@ fn lost() -> [OneSidedMove; 8] {
     };
     let replaced = OneSidedMove::SourceReplaced(vec![capi("Cluster", "edge")]);
     let out_of_date = OneSidedMove::SourceOutOfDate("the target says that move 1234 is Released".into());
-    [taken_over, out_of_date, paused_again, went_back, part, in_source, in_target, replaced]
+    [taken_over, out_of_date, paused_again, went_back, claimed, part, in_source, in_target, replaced]
 }
 
 fn one_records() -> String {
@@ -404,7 +409,8 @@ fn remedies() -> String {
             Remedy::RestoreTarget => Some(Remedy::RecoverSource),
             Remedy::RecoverSource => Some(Remedy::RollBackLostUndo),
             Remedy::RollBackLostUndo => Some(Remedy::PauseSource),
-            Remedy::PauseSource => Some(Remedy::SwitchOffSource),
+            Remedy::PauseSource => Some(Remedy::NameClusterToPause { cluster: cluster() }),
+            Remedy::NameClusterToPause { .. } => Some(Remedy::SwitchOffSource),
             Remedy::SwitchOffSource => Some(Remedy::ExplainMissingCopies),
             Remedy::ExplainMissingCopies => Some(Remedy::NameComparedCluster { cluster: cluster() }),
             Remedy::NameComparedCluster { .. } => Some(Remedy::NameClusterToUnpause { cluster: cluster() }),
