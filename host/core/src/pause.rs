@@ -154,6 +154,20 @@ pub fn is_paused(object: &Object) -> Result<bool, ObjectError> {
     Ok(is_cluster(object) && object.view::<View>()?.spec.paused == Some(true))
 }
 
+/// Returns who set the pause in a Cluster's spec, by the server's field managers, if this program is not among them. A server that says
+/// nothing of that gives none.
+pub fn paused_by_another(cluster: &Object) -> Result<Option<String>, ObjectError> {
+    let body = cluster.value()?;
+    let entries = body.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let sets_pause = |entry: &&Value| entry.pointer("/fieldsV1/f:spec/f:paused").is_some();
+    let managers = entries.into_iter().flatten().filter(sets_pause);
+    let managers: Vec<&str> = managers.filter_map(|entry| entry.get("manager")?.as_str()).collect();
+    match managers.first() {
+        Some(first) if !managers.contains(&names::FIELD_MANAGER) => Ok(Some((*first).to_owned())),
+        _ => Ok(None),
+    }
+}
+
 /// Why an object can't be copied yet although its Cluster is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pending {

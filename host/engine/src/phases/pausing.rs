@@ -17,7 +17,7 @@ use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate as ListFate, Pausing, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, Uid, merge, names};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, Uid, merge, names, words};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
@@ -31,6 +31,9 @@ use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::requests::wait::{self, Wanted};
 use crate::requests::{ROUNDS, listing};
 use crate::snapshot::Snapshot;
+
+/// How much of a field manager's name is printed, in bytes.
+const LONGEST_MANAGER: usize = 100;
 
 /// Whether an object gets a pause of its own in the source.
 pub(crate) fn pauses(job: &Job, step: &Step) -> bool {
@@ -350,28 +353,55 @@ pub(crate) fn report_undo_lost(job: &Job, key: &Key, side: Side) {
     });
 }
 
-/// The Clusters that are still paused, with no annotation of any move. If a move takes only running Clusters, none was paused before
-/// it: this move paused them, and its undo annotation is gone.
-async fn find_forgotten_pauses(job: &Job, record: &Record) -> Result<Vec<Key>, Failure> {
+/// The Clusters that are paused without an annotation of any move.
+#[derive(Default)]
+struct UnnotedPauses {
+    /// Those that this move paused: its undo annotation is gone.
+    forgotten: Vec<Key>,
+    /// Those that others paused since the move began, each with what shows that.
+    by_others: Vec<(Key, String)>,
+}
+
+/// Finds the Clusters that are still paused, with no annotation of any move. If a move takes only running Clusters, none was paused before
+/// it: this move paused them, or others did since.
+async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses, Failure> {
     let cluster = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.source.get(gk));
     let Some(cluster) = cluster.filter(|_| !record.scope.accept.contains(Risk::AlreadyPaused)) else {
-        return Ok(Vec::new());
+        return Ok(UnnotedPauses::default());
     };
     // Objects were only copied from other namespaces.
     let paused_in =
         record.copied_namespaces.iter().filter(|namespace| record.scope.includes(Some(namespace)));
     let lists = paused_in.map(|namespace| job.source.list(cluster, Some(namespace)).boxed());
-    let mut forgotten = Vec::new();
+    let unreadable = |error| Failure::Object(Side::Source, error);
+    let mut found = UnnotedPauses::default();
     for listing in side_by_side::all(LISTS, lists.collect()).await? {
         for object in listing.objects {
-            let paused = pause::is_paused(&object).map_err(|error| Failure::Object(Side::Source, error))?;
-            let by_move = !is_paused_by_others(&object.meta) && !pause::has_undo(&object.meta);
-            if paused && by_move && record.scope.names(&object.key()) {
-                forgotten.push(object.key());
+            let (key, meta) = (object.key(), &object.meta);
+            let of_a_move = pause::has_undo(meta) || meta.annotated(names::OUT_OF_DATE);
+            if of_a_move || !record.scope.names(&key) || !pause::is_paused(&object).map_err(unreadable)? {
+                continue;
+            }
+            if meta.annotated(names::PAUSED) {
+                found.by_others.push((key, format!("it has the annotation {}", names::PAUSED)));
+            } else if let Some(manager) = pause::paused_by_another(&object).map_err(unreadable)? {
+                let manager = words::line(&manager, LONGEST_MANAGER);
+                found.by_others.push((key, format!("field manager {manager} set spec.paused")));
+            } else {
+                found.forgotten.push(key);
             }
         }
     }
-    Ok(forgotten)
+    Ok(found)
+}
+
+/// Reports a Cluster that others paused while it moved, and that therefore stays paused.
+fn report_paused_by_others(job: &Job, key: &Key, shown: &str) {
+    job.report(Event::Warning {
+        code: "paused-by-others".into(),
+        object: Some(key.clone()),
+        text: format!("{key} in the source stays paused: another than this move paused it since ({shown})"),
+    });
 }
 
 /// The result of undoing what a move did in the source.
@@ -422,7 +452,7 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
         let is_named = |(kind, key): &Named| is_cluster(&kind.group_kind) && job.is_named_to_unpause(key);
         let unnamed = ours.iter().filter(|one| is_cluster(&one.0.group_kind) && !is_named(one));
         left_paused.extend(unnamed.map(|(_, key)| key.clone()));
-        let forgotten = find_forgotten_pauses(job, record).await?;
+        let UnnotedPauses { forgotten, by_others: _ } = find_unnoted_pauses(job, record).await?;
         left_paused.extend(forgotten.into_iter().filter(|key| !job.is_named_to_unpause(key)));
         left_paused.sort_unstable();
         if !left_paused.is_empty() {
@@ -453,7 +483,9 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
     match first_failure {
         None => {
             let mut undo_lost = Vec::new();
-            for key in find_forgotten_pauses(job, record).await? {
+            let UnnotedPauses { forgotten, by_others } = find_unnoted_pauses(job, record).await?;
+            by_others.iter().for_each(|(key, shown)| report_paused_by_others(job, key, shown));
+            for key in forgotten {
                 let kind = job.kind(Side::Source, &key.group_kind)?;
                 if unpause_named(job, &job.source, kind, &key).await? {
                     job.report_object(Phase::Paused, Verb::Unpaused, &key, Side::Source);

@@ -201,6 +201,54 @@ async fn rollbacks_end_once_clusters_without_undo_are_named() {
     }
 }
 
+/// Who may write a Cluster may pause it at any time, and mustn't be able to keep a rollback from ending.
+// proves: T173
+#[tokio::test(start_paused = true)]
+async fn clusters_paused_by_others_let_rollbacks_end() {
+    let by = |manager: &str| json!([{"manager": manager, "operation": "Update", "fieldsV1": {"f:spec": {"f:paused": {}}}}]);
+    let annotated =
+        |body: &mut serde_json::Value| body["metadata"]["annotations"] = json!({names::PAUSED: ""});
+    let in_spec = |body: &mut serde_json::Value| {
+        body["spec"] = json!({"paused": true});
+        body["metadata"]["managedFields"] = by("kubectl-edit");
+    };
+    let ours = |body: &mut serde_json::Value| {
+        body["spec"] = json!({"paused": true});
+        body["metadata"]["managedFields"] = by(names::FIELD_MANAGER);
+    };
+    let unknown = |body: &mut serde_json::Value| body["spec"] = json!({"paused": true});
+    let changes: [(&dyn Fn(&mut serde_json::Value), Option<&str>); 4] = [
+        (&annotated, Some("it has the annotation")),
+        (&in_spec, Some("field manager kubectl-edit set spec.paused")),
+        (&ours, None),
+        (&unknown, None),
+    ];
+    for (pause, shown) in changes {
+        let stage = half_committed(Stage::new()).await;
+        let mut theirs = body(CLUSTERS, "Cluster", "theirs", None);
+        pause(&mut theirs);
+        stage.source.insert(theirs).unwrap();
+        let before = stage.source.body(&key(CLUSTERS, "Cluster", "theirs"));
+        let warnings = Arc::new(Warnings::default());
+        let ended = run::rollback(Setup { watcher: warnings.clone(), ..stage.setup() }).await;
+        let told = warnings.0.lock().unwrap().join("\n");
+        match shown {
+            Some(shown) => {
+                ended.unwrap();
+                assert!(
+                    told.contains("Cluster ns/theirs in the source stays paused") && told.contains(shown),
+                    "{told}"
+                );
+                assert!(under_way(stage.setup()).await.is_none());
+            }
+            // This move may have paused it.
+            None => assert!(matches!(ended.unwrap_err().failure, Failure::UndoLost { .. }), "{told}"),
+        }
+        assert!(!paused(&stage.source));
+        assert_eq!(stage.source.body(&key(CLUSTERS, "Cluster", "theirs")), before);
+    }
+}
+
 /// A Cluster that a user paused, or another move, is not this move's to unpause.
 #[tokio::test(start_paused = true)]
 async fn pauses_of_others_are_not_undone_by_name() {
