@@ -17,7 +17,8 @@ use pivot_places::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, picture};
+use crate::committed::Warnings;
+use crate::stage::{CLUSTERS, Stage, is_record, key, picture};
 
 /// Counts the writes of a run, and lets none through after the last.
 #[derive(Clone)]
@@ -213,6 +214,33 @@ fn finished(place: &MemoryPlace) -> bool {
 }
 
 const FOREVER: usize = usize::MAX;
+
+/// Its source stays in service, so that the user has to learn what is left paused in it.
+#[tokio::test(start_paused = true)]
+async fn directory_copies_report_clusters_left_paused() {
+    let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());
+    let (source, cluster) = (stage.source.clone(), key(CLUSTERS, "Cluster", "c"));
+    // The source is at rest when the record says Copied.
+    stage.source.on_call({
+        let cluster = cluster.clone();
+        move |verb, key| {
+            if verb == "patch" && is_record(key, "source") {
+                let forget = |body: &mut Value| {
+                    let annotations = body["metadata"]["annotations"].as_object_mut();
+                    drop(annotations.and_then(|annotations| annotations.remove(names::UNDO)));
+                };
+                source.edit(&cluster, forget).unwrap();
+            }
+            None
+        }
+    });
+    let warnings = Arc::new(Warnings::default());
+    let setup = into(stage.setup(), dir.path(), &Life::of(FOREVER, true));
+    run::start(Setup { watcher: warnings.clone(), ..setup }).await.unwrap();
+    assert_eq!(stage.source.body(&cluster).unwrap()["spec"]["paused"], json!(true));
+    let told = warnings.0.lock().unwrap().join("\n");
+    assert!(told.contains("Cluster ns/c in the source is still paused, without the annotation"), "{told}");
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_copy_from_a_server_that_dies_at_any_write_ends_with_the_same_directory() {
