@@ -179,7 +179,11 @@ impl Attempt<'_> {
         if spec.names_namespace(&shared.settings.record_namespace) {
             return Err(Trouble::Spec(OF_RECORDS.to_owned()));
         }
+        let wait = |wait: Duration| wait.min(shared.settings.longest_wait);
         let options = Options {
+            pause_timeout: wait(options.pause_timeout),
+            check_timeout: wait(options.check_timeout),
+            takeover_timeout: wait(options.takeover_timeout),
             operator: pivot.operator(),
             asked_by: Some(pivot.meta.uid.clone()),
             record_namespace: shared.settings.record_namespace.clone(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pivot_core::part::Part;
 use pivot_engine::{Plugins, Stop};
@@ -24,6 +25,8 @@ pub struct Settings {
     pub identity: String,
     /// The most moves at once.
     pub at_once: usize,
+    /// The longest wait that a Pivot may ask for: a move that waits has a turn.
+    pub longest_wait: Duration,
     /// Why a move stopped, for people.
     pub explain: fn(&Stop) -> String,
 }

@@ -36,6 +36,11 @@ pub(crate) struct Controlled {
     /// The most moves at once
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) at_once: u16,
+    /// The longest wait that a Pivot may ask for
+    ///
+    /// Limits pauseTimeoutSeconds, checkTimeoutSeconds and takeoverTimeoutSeconds: a move that waits is one of the moves at once.
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = longest_wait)]
+    pub(crate) longest_wait: Duration,
     /// Carry this along with every move out of the cluster
     ///
     /// KIND.group, KIND.group/NS/NAME, KIND.group:LABEL=VALUE or KIND.group/NS/*:LABEL=VALUE; can be repeated. A Pivot can carry what is
@@ -56,7 +61,7 @@ pub(crate) struct Controlled {
     /// Take the calls of agents at this address (0.0.0.0:8443)
     #[arg(long, value_name = "ADDRESS", requires = "agents_known")]
     pub(crate) agents: Option<SocketAddr>,
-    /// Take the agents that `agent invite` invites, which call by this name; several times for several names
+    /// Take invited agents, which call by this name; can be repeated
     #[arg(long, value_name = "HOST", requires = "agents", group = "agents_known")]
     pub(crate) agents_host: Vec<String>,
     /// Take the agents of another authority: a directory with tls.crt, tls.key and ca.crt
@@ -176,6 +181,10 @@ pub(crate) struct Called {
 
 fn parse_address(text: &str) -> Result<String, String> {
     check_address(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
+}
+
+fn longest_wait(text: &str) -> Result<Duration, String> {
+    values::timeout("--longest-wait", text).map_err(|error| error.0)
 }
 
 fn without_link(text: &str) -> Result<Duration, String> {

@@ -31,6 +31,7 @@ pub(crate) struct Stage {
     pub(crate) carry: BTreeSet<Part>,
     /// Bytes of what home answers that a move may hold.
     pub(crate) budget: Option<usize>,
+    pub(crate) longest_wait: Duration,
     started: AtomicUsize,
 }
 
@@ -150,7 +151,15 @@ impl Stage {
         home.add_namespace(OWN);
         namespaces.iter().for_each(|namespace| add_cluster(&home, namespace));
         let (metrics, carry, started) = (Arc::default(), BTreeSet::new(), AtomicUsize::new(0));
-        Self { home, target, metrics, carry, budget: None, started }
+        Self {
+            home,
+            target,
+            metrics,
+            carry,
+            budget: None,
+            longest_wait: Duration::from_secs(24 * 60 * 60),
+            started,
+        }
     }
 
     /// A controller begins.
@@ -175,6 +184,7 @@ impl Stage {
                 carry: self.carry.clone(),
                 identity,
                 at_once: 10,
+                longest_wait: self.longest_wait,
                 explain: |stop| format!("{stop}; {}", stop.state),
             },
             metrics: self.metrics.clone(),

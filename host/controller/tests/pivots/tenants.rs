@@ -9,6 +9,7 @@ use pivot_core::{GroupKind, Key, Uid, names};
 use pivot_places::memory::Fault;
 use pivot_places::{Access, MemoryPlace, PlaceError};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::life::held_at;
 use crate::stage::{Stage, add_cluster, object};
@@ -268,4 +269,26 @@ async fn missing_record_namespaces_stall_pivots_unpaused() {
         assert_eq!(stage.target.journal().iter().filter(|call| written(call)).count(), 0, "{shown}");
         running.stop().await;
     }
+}
+
+/// Whoever writes a Pivot may have it wait for a pause that never comes, and a move that waits has a turn.
+// proves: T146
+#[tokio::test(start_paused = true)]
+async fn waits_of_pivots_end_with_the_operators_limit() {
+    let mut stage = Stage::new(&["a"]);
+    stage.longest_wait = Duration::from_secs(60);
+    let machine = Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("a"), "m0");
+    let unpaused =
+        |body: &mut Value| body["status"]["conditions"] = json!([{"type": "Paused", "status": "False"}]);
+    stage.home.edit(&machine, unpaused).unwrap();
+    stage.ask_for(
+        "a",
+        json!({"to": {"cluster": "c"}, "options": {"pauseTimeoutSeconds": 86_400, "accept": [{"code": "takeover-unchecked"}]}}),
+    );
+    let begun = Instant::now();
+    let running = stage.start();
+    let shown = |stage: &Stage| stage.pivot("a").unwrap()["status"]["message"].to_string();
+    stage.until("timed out", |stage| shown(stage).contains("timed out")).await;
+    assert!(begun.elapsed() < Duration::from_secs(120), "{:?}: {}", begun.elapsed(), shown(&stage));
+    running.stop().await;
 }
