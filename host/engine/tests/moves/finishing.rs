@@ -100,7 +100,7 @@ async fn agent_that_loses_its_plugins_is_reported() {
 }
 
 /// Nothing but the beginning of its own move follows from what the agent says.
-// proves: T172
+// proves: T174
 #[tokio::test(start_paused = true)]
 async fn agent_that_lies_about_plugins_finishes_nothing() {
     let honest = stage();
