@@ -35,7 +35,7 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
         other => bail!("bench takes planning, --large, or plugins and --quick, not {:?}", other.join(" ")),
     };
     must(&mut cargo(&["build", "--profile", "dist", "--package", "pivot-host"])?)?;
-    let mut command = measuring(part.is_none())?;
+    let mut command = measuring()?;
     let page = if plugins {
         components(command.arg("plugins"))?;
         "docs/benchmarks-plugins.md"
@@ -52,10 +52,10 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
     must(&mut command)
 }
 
-/// Builds what measures, in the workspace of its own, and tests it before a page is written.
-fn measuring(tested: bool) -> Result<Command> {
+/// Builds and tests what measures, in the workspace of its own: nothing else runs its tests.
+fn measuring() -> Result<Command> {
     let (workspace, beside) = (root()?.join("tests/bench"), target()?.join("beside"));
-    for verb in tested.then_some("test").into_iter().chain(["build"]) {
+    for verb in ["test", "build"] {
         let mut build = cargo(&[verb, "--profile", "dist"])?;
         must(build.current_dir(&workspace).env("CARGO_TARGET_DIR", &beside))?;
     }

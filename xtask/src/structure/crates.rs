@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::tracked::files_below;
 
@@ -40,18 +40,20 @@ pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
 /// The roots of a crate's targets, as cargo finds them: the library, the binary, the build script, integration tests. If one
 /// integration test declares the others as its modules, they are found twice, which does no harm.
 pub(super) fn targets(package: &Path) -> Result<Vec<PathBuf>> {
-    let mut found: Vec<PathBuf> =
-        ["src/lib.rs", "src/main.rs", "build.rs"].iter().map(|file| package.join(file)).collect();
-    for folder in ["src/bin", "tests", "benches", "examples"].map(|folder| package.join(folder)) {
-        if !folder.is_dir() {
-            continue;
-        }
-        for entry in fs::read_dir(&folder).with_context(|| format!("read {}", folder.display()))? {
-            let path = entry?.path();
-            let is_file = path.extension().is_some_and(|end| end == "rs");
-            found.push(if is_file { path } else { path.join("main.rs") });
-        }
+    Ok(files_below(package)?.iter().filter(|file| is_root(file)).map(|file| package.join(file)).collect())
+}
+
+/// Whether cargo compiles a file of a package as the root of a target.
+fn is_root(file: &Path) -> bool {
+    if ["src/lib.rs", "src/main.rs", "build.rs"].iter().any(|root| file == Path::new(root)) {
+        return true;
     }
-    found.retain(|file| file.is_file());
-    Ok(found)
+    let below =
+        ["src/bin", "tests", "benches", "examples"].iter().find_map(|folder| file.strip_prefix(folder).ok());
+    let is_rust = file.extension().is_some_and(|end| end == "rs");
+    below.is_some_and(|below| match below.iter().count() {
+        1 => is_rust,
+        2 => below.ends_with("main.rs"),
+        _ => false,
+    })
 }

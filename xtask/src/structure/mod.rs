@@ -1,7 +1,7 @@
 //! Checks the structure of the code: no import cycles between files, no unused public items in pivot-core, no flags in texts of
 //! core, engine and places, no names on the pages about the code that don't exist, no weakness of clusterctl without a test, no mutation
-//! of a line that is gone, no table of tests that is not what the tests say of themselves, no README that is too long, and no more
-//! findings of a rule of language than are accepted. It looks at tracked files only.
+//! of a line that is gone, no table of tests that is not what the tests say of themselves, no test that `test = false` hides, no README that is
+//! too long, and no more findings of a rule of language than are accepted. It looks at tracked files only.
 //!
 //! It reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, so this stage takes
 //! about a second. `imports` and `public` document what they can't see.
@@ -19,6 +19,7 @@ mod readme;
 mod source;
 #[cfg(test)]
 mod statements;
+mod untested;
 mod weaknesses;
 
 use std::path::Path;
@@ -32,11 +33,13 @@ const CORE: &str = "host/core";
 /// The crates whose texts name no flag: only the command line knows what can be typed.
 const FLAGLESS: [&str; 3] = [CORE, "host/engine", "host/places"];
 /// The pages on which every name of a file, function or test must exist.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 9] = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     WEAKNESSES,
+    "docs/benchmarks-plugins.md",
     "docs/describe.md",
+    "docs/distributed.md",
     "docs/maintainers.md",
     "docs/round-trips.md",
     "docs/threat-model.md",
@@ -79,6 +82,8 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     violations.extend(lost.iter().cloned());
     let unproven = proofs::violations(root, &PAGES)?;
     violations.extend(unproven.iter().cloned());
+    let hidden = untested::violations(root, &FOLDERS)?;
+    violations.extend(hidden.iter().cloned());
     let long = readme::violations(root)?;
     violations.extend(long.iter().cloned());
     let unclear = language::violations(root, &FOLDERS)?;
@@ -88,12 +93,13 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     }
     violations.iter().for_each(|violation| out(violation));
     let (unused, named, stale, open) = (unused.len(), named.len(), stale.len(), open.len());
-    let (lost, unproven, long, unclear) = (lost.len(), unproven.len(), long.len(), unclear.len());
+    let (lost, unproven, hidden) = (lost.len(), unproven.len(), hidden.len());
+    let (long, unclear) = (long.len(), unclear.len());
     bail!(
         "{cycles} import cycles, {unused} unused public items in {CORE}, {named} texts that name a flag, \
          {stale} names on pages that lead nowhere, {open} weaknesses without a row and a test, \
          {lost} mutations of lines that are gone, {unproven} pages or tags that don't say what tests prove, \
-         {long} limits that the README exceeds, \
+         {hidden} libraries with tests that never run, {long} limits that the README exceeds, \
          {unclear} crates or pages with other findings of a rule of language than are accepted"
     )
 }

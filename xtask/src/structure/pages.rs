@@ -112,7 +112,7 @@ impl<'a> Tree<'a> {
             tree.paths.extend(folders.map(|path| path.display().to_string()));
             if file.extension().is_some_and(|end| end == "rs") {
                 let mut names = BTreeSet::new();
-                tests(tokens(&root.join(&file))?, &mut names);
+                collect_tests(tokens(&root.join(&file))?, &mut names);
                 for name in names {
                     tree.tests.entry(name).or_default().push(file.display().to_string());
                 }
@@ -177,15 +177,15 @@ fn defined(tokens: TokenStream, keywords: &[&str], names: &mut BTreeSet<String>)
     }
 }
 
-/// The names of the functions with `#[test]`, `#[tokio::test]` or the like.
-fn tests(tokens: TokenStream, names: &mut BTreeSet<String>) {
+/// Collects the names of the functions with `#[test]`, `#[tokio::test]` or the like.
+pub(super) fn collect_tests(tokens: TokenStream, names: &mut BTreeSet<String>) {
     let (mut marked, mut of_attribute, mut of_function) = (false, false, false);
     for token in tokens {
         match &token {
             TokenTree::Group(group) if of_attribute && group.delimiter() == Delimiter::Bracket => {
                 marked |= is_test(group.stream());
             }
-            TokenTree::Group(group) => tests(group.stream(), names),
+            TokenTree::Group(group) => collect_tests(group.stream(), names),
             TokenTree::Ident(name) if of_function && std::mem::take(&mut marked) => {
                 names.insert(name.to_string());
             }

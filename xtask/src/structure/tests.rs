@@ -271,10 +271,13 @@ fn each_weakness_has_one_row_with_a_test_of_its_number() {
 fn files_that_git_does_not_track_are_ignored() {
     let page = ("docs/maintainers.md", "`core/src/lib.rs` `plugins.toml`");
     let root = tree(&[page, ("plugins/plugins.toml", "")]);
-    for file in ["plugins/dist/plugins.toml", "host/other/src/lib.rs"] {
+    let scratch =
+        ["host/cli/tests/scratch.rs", "host/cli/tests/scratch/main.rs", "host/cli/src/bin/scratch.rs"];
+    for file in scratch.into_iter().chain(["plugins/dist/plugins.toml", "host/other/src/lib.rs"]) {
         write(&root, file, "fn broken( {");
     }
     run(root.path(), &mut |line| panic!("{line}")).unwrap();
+    scratch.into_iter().for_each(|file| fs::remove_file(root.path().join(file)).unwrap());
     git(&root, &["add", "--all"]);
     let error = run(root.path(), &mut |_| {}).unwrap_err();
     assert!(format!("{error:#}").contains("host/other/src/lib.rs"), "{error:#}");
@@ -308,6 +311,21 @@ test = '--lib'
 host/cli/src/main.rs: a mutation leaves `same();` as it is
 host/cli/src/gone.rs doesn't have the line of a mutation exactly once: `x`";
     assert_eq!(report(&[("tests/mutations/some.toml", list), ("host/cli/src/main.rs", main)]), expected);
+}
+
+#[test]
+fn tests_that_a_manifest_hides_are_reported() {
+    let code = "#[cfg(test)] mod tests { #[test] fn never_run() {} }";
+    let hidden = "[package]\nname = \"pivot-core\"\n[lib]\ntest = false\n";
+    let files = [
+        ("host/core/Cargo.toml", hidden),
+        ("host/core/src/lib.rs", code),
+        ("host/core/tests/main.rs", "#[test] fn runs() {}"),
+        ("host/cli/src/main.rs", code),
+    ];
+    let expected = "host/core/Cargo.toml: `test = false` keeps these tests from running: never_run";
+    assert_eq!(report(&files), expected);
+    assert_eq!(report(&[files[0], files[2], files[3]]), "");
 }
 
 /// A test with these numbers above it.
