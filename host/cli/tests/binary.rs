@@ -12,7 +12,7 @@ mod schemas;
 #[cfg(test)]
 mod example {
     use std::fs;
-    use std::io::{BufRead, BufReader};
+    use std::io::{BufRead, BufReader, Read, Write};
     use std::net::TcpListener;
     use std::os::unix::fs::PermissionsExt;
     use std::path::{Path, PathBuf};
@@ -611,6 +611,42 @@ mod example {
         let said = err(&output);
         assert!(said.contains("no current context") && said.contains("--to-kubeconfig"), "{said}");
         assert_eq!(code(&output), 2, "{said}");
+    }
+
+    /// A server that knows no user, at the address that is returned.
+    fn serve_nobody() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(
+                    b"HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+                );
+            }
+        });
+        format!("http://{address}")
+    }
+
+    // proves: T131
+    #[test]
+    fn rust_log_changes_no_output() {
+        let dir = TempDir::new().unwrap();
+        let config = kubeconfig(&dir, "one", &serve_nobody());
+        let run = |variables: &[(&str, &str)]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+            command.env_clear().envs(variables.iter().copied()).args(["plan", "--kubeconfig", &config]);
+            let output = command.output().unwrap();
+            let text = out(&output) + &err(&output);
+            // Sometimes one of two questions fails first, sometimes the other.
+            let begins = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
+            (code(&output), text.lines().map(begins).collect::<Vec<_>>())
+        };
+        let usual = ["warning", "error", "state"].map(str::to_owned).to_vec();
+        for log in ["", "trace", "kube_client=trace,hyper_util=trace,pivot_places=trace"] {
+            assert_eq!(run(&[("RUST_LOG", log)]), (3, usual.clone()), "{log}");
+        }
     }
 
     #[test]

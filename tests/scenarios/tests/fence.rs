@@ -12,6 +12,7 @@ use crate::stage::{Stage, all, clean, same};
 /// The target's record exists, and the source's says Copied.
 const COPIED: Point = Point::of_target("POST", "/configmaps?", 1, Moment::After);
 
+// proves: T115
 #[tokio::test(flavor = "multi_thread")]
 async fn suspended_run_writes_nothing_after_takeover() {
     let stage = Stage::start().await;

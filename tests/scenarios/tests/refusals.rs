@@ -57,7 +57,7 @@ fn moving(namespace: &str) -> Vec<&str> {
     [&["move", "-n", namespace][..], &shape::WITHOUT_PLUGIN].concat()
 }
 
-// proves: D17, I9, T20
+// proves: D17, I9, T20, T116
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_names_and_wrong_keys() {
     let stage = Stage::start().await;
@@ -88,6 +88,13 @@ async fn wrong_names_and_wrong_keys() {
     let expired = target.kubeconfig_expired("late").unwrap();
     refuse(&Host::between(from, &expired), &words, REFUSED, &["target", "expired"]).await;
 
+    // A server with a certificate of another authority.
+    let (own, other) = (authority(from), authority(to));
+    assert_ne!(own, other);
+    let stranger = source.dir().join("stranger.kubeconfig");
+    std::fs::write(&stranger, std::fs::read_to_string(to).unwrap().replace(&other, &own)).unwrap();
+    refuse(&Host::between(from, &stranger), &words, REFUSED, &["target", "certificate is not trusted"]).await;
+
     // The same server, even under another address.
     refuse(&Host::between(from, from), &words, REFUSED, &["are the same", "--to-kubeconfig"]).await;
     let proxy = FaultProxy::start(source).await.unwrap();
@@ -101,6 +108,13 @@ async fn wrong_names_and_wrong_keys() {
 
     refuse(&stage.host, &["resume"], EMPTY, &["no move is under way"]).await;
     refuse(&stage.host, &["rollback"], EMPTY, &["no move is under way"]).await;
+}
+
+/// The authority that a kubeconfig has for its server.
+fn authority(kubeconfig: &Path) -> String {
+    let text = std::fs::read_to_string(kubeconfig).unwrap();
+    let (_, data) = text.split_once("certificate-authority-data").unwrap();
+    data.trim_start_matches([':', '"', ' ']).split(['"', '\n', ',']).next().unwrap().to_owned()
 }
 
 fn thing_crd(kind: &str, spec: Value) -> String {

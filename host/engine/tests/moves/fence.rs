@@ -106,6 +106,7 @@ async fn jumps(stage: &Stage, n: usize, jump: Jump) -> (usize, Result<(), Stop>)
     (writes.load(Ordering::SeqCst), ended.map(drop))
 }
 
+// proves: T115
 #[tokio::test(start_paused = true)]
 async fn a_frozen_or_suspended_run_writes_nothing_more() {
     let straight = Stage::new();
@@ -239,6 +240,7 @@ fn changed(stage: &Stage) -> Vec<String> {
     calls.map(|call| format!("{} {}", call.verb, call.key)).collect()
 }
 
+// proves: T115
 #[tokio::test(start_paused = true)]
 async fn a_run_whose_lease_was_taken_deletes_nothing() {
     let mut stage = Stage::new();
@@ -375,6 +377,7 @@ fn note_times(stage: &Stage) -> Times {
     times
 }
 
+// proves: T115, T125
 #[tokio::test(start_paused = true)]
 async fn breaking_a_lease_waits_ten_seconds() {
     let held = || {

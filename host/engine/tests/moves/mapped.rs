@@ -1,7 +1,7 @@
 //! Namespaces that get other names in the target.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -295,6 +295,34 @@ async fn a_copy_that_is_lost_is_named_as_the_target_does() {
         matches!(&stop.failure, Failure::Lost { object, .. } if object.to_string() == "Pool prod/p"),
         "{stop}"
     );
+}
+
+// proves: T97
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_was_replaced_stops_the_commit() {
+    let stage = stage();
+    let copy = Key { namespace: Some("prod".into()), ..crate::stage::key(INFRA, "Pool", "p") };
+    stage.target.on_call({
+        let (target, replaced, copy) = (stage.target.clone(), AtomicBool::new(false), copy.clone());
+        move |verb, key| {
+            let compares = verb == "list-meta" && key.group_kind.kind == "Pool";
+            if compares
+                && let Some(mut other) = target.body(&copy).filter(|_| !replaced.swap(true, Ordering::SeqCst))
+            {
+                target.remove(&copy).unwrap();
+                other["metadata"].as_object_mut().unwrap().remove("uid");
+                target.insert(other).unwrap();
+            }
+            None
+        }
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    let Failure::Lost { object, fields } = &stop.failure else { panic!("{stop}") };
+    assert_eq!(
+        (object.to_string().as_str(), &fields[..]),
+        ("Pool prod/p", &["the whole object: another has its name".to_owned()][..])
+    );
+    assert!(stage.source.body(&crate::stage::key(INFRA, "Pool", "p")).is_some());
 }
 
 /// Where a name is taken, the namespace can have another one: as long as nothing is changed.

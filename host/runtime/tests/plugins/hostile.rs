@@ -121,6 +121,16 @@ async fn a_flood_of_log_lines_is_cut_off() {
     assert!(log().text().contains("it has logged 1000 lines; the rest is not shown"));
 }
 
+// proves: T12
+#[tokio::test]
+async fn no_call_sees_what_an_earlier_one_stored() {
+    let (_place, plugin) = hostile().await;
+    for _ in 0..2 {
+        assert_eq!(plugin.hold(&in_mode("remember")).await.unwrap(), None);
+        assert_eq!(plugin.adapt(&in_mode("remember")).await.unwrap(), None);
+    }
+}
+
 // proves: T11
 #[tokio::test]
 async fn a_memory_bomb_stops_at_the_limit() {

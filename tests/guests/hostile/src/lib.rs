@@ -3,6 +3,8 @@
 
 wit_bindgen::generate!({ path: "../../../wit", world: "provider", generate_all });
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use exports::pivot::provider::{adapt, check, describe, hold, relate, restore, settle};
 use pivot::provider::types::{Error, Finding, GroupKind, MoveContext, ObjectKey};
 use pivot::provider::{config, endpoints, log, objects};
@@ -47,6 +49,9 @@ fn mode<'a>(here: &str, object: &'a str) -> &'a str {
     }
 }
 
+/// Whether this instance has been called.
+static CALLED: AtomicBool = AtomicBool::new(false);
+
 /// What goes wrong in any hook.
 fn misbehave(mode: &str) {
     match mode {
@@ -61,6 +66,7 @@ fn misbehave(mode: &str) {
             std::hint::black_box(deep(1));
         }
         "trap" => panic!("says the guest"),
+        "remember" => assert!(!CALLED.swap(true, Ordering::Relaxed), "it remembers an earlier call"),
         "shout" => loop {
             log::log("error", "again");
         },
