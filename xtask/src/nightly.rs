@@ -56,7 +56,11 @@ const PARTS: [Part; 12] = [
         words: tests!["--test", "moves", "--", "--nocapture", "restores::"],
         variables: &[NIGHTLY],
     },
-    Part { name: "mutants", words: tests!["--", "any_bytes_are", "any_text_is"], variables: &[NIGHTLY] },
+    Part {
+        name: "mutants",
+        words: tests!["--", "any_bytes_are", "any_text_is", "any_files_are"],
+        variables: &[NIGHTLY],
+    },
     Part {
         name: "servers",
         words: &["xtask", "test", "lab", "vetting", "with_plugins", "scenarios", "controller", "providers"],

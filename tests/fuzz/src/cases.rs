@@ -1,11 +1,15 @@
 //! The files: real components with a few changed bytes, and valid ones that no compiler would produce.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use anyhow::{Context, Result};
 use arbitrary::Unstructured;
 use wasm_smith::{Component, Config, Module};
 
 use crate::dice::Dice;
 
+/// Names a sample of files: any text.
+pub(crate) const SAMPLE: &str = "PIVOT_HOST_SAMPLE";
 /// The beginning of every component, and what the contract requires of every plugin: an empty instance, exported under that name.
 const HEAD: &[u8] = b"\0asm\x0d\0\x01\0";
 const OUTSIDE: &[u8] = b"\x05\x03\x01\x01\0\x0b\x23\x01\0\x1dpivot:provider/describe@0.1.0\x05\0\0";
@@ -19,6 +23,8 @@ const TRIES: usize = 20;
 
 pub(crate) struct Cases {
     pub(crate) seeds: Vec<Vec<u8>>,
+    /// Decides which files are made, if it is set.
+    pub(crate) sample: Option<String>,
     pub(crate) mutated: u64,
     pub(crate) generated: u64,
 }
@@ -30,11 +36,20 @@ impl Cases {
 
     pub(crate) fn name(&self, number: u64) -> String {
         let kind = if number < self.generated { "generated" } else { "mutated" };
-        format!("{kind} file {number}")
+        let sample = self.sample.as_ref().map(|sample| format!(" of {SAMPLE}={sample}")).unwrap_or_default();
+        format!("{kind} file {number}{sample}")
+    }
+
+    /// The number from which the dice of a file start: another one in each sample.
+    fn seed(&self, number: u64) -> u64 {
+        let Some(sample) = &self.sample else { return number };
+        let mut hasher = DefaultHasher::new();
+        (sample, number).hash(&mut hasher);
+        hasher.finish()
     }
 
     pub(crate) fn make(&self, number: u64) -> Result<Vec<u8>> {
-        let mut dice = Dice::new(number);
+        let mut dice = Dice::new(self.seed(number));
         if number < self.generated {
             return generated(&mut dice);
         }

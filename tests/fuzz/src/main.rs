@@ -1,7 +1,7 @@
 //! Opens generated components, and checks that none uses more than it may. `cargo xtask fuzz` starts it.
 //!
 //! `pivot-fuzz HOST MUTATED GENERATED SEED-FILE…`: so many files made by changing bytes of the seed files, and so many generated
-//! by wasm-smith. A file is named by its number, and is the same in every run.
+//! by wasm-smith. A file is named by its number, and is the same in every run, unless `PIVOT_HOST_SAMPLE` names another sample.
 
 mod cases;
 mod dice;
@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
-use cases::Cases;
+use cases::{Cases, SAMPLE};
 use host::{Outcome, opened};
 
 /// The end of the nightly run, in seconds since 1970. Files that have not begun by then are left out.
@@ -37,7 +37,8 @@ fn main() -> Result<()> {
     let host = PathBuf::from(next()?);
     let (mutated, generated) = (next()?.parse()?, next()?.parse()?);
     let seeds = typed.map(std::fs::read).collect::<Result<Vec<_>, _>>().context("read a seed file")?;
-    let cases = Cases { seeds, mutated, generated };
+    let sample = std::env::var(SAMPLE).ok().filter(|sample| !sample.is_empty());
+    let cases = Cases { seeds, sample, mutated, generated };
     let scratch = std::env::temp_dir().join(format!("pivot-fuzz-{}", std::process::id()));
     std::fs::create_dir_all(&scratch)?;
     let done = all(&host, &cases, &scratch);

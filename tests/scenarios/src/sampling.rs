@@ -45,6 +45,24 @@ pub fn choose_one<T>(purpose: &str, items: impl IntoIterator<Item = T>) -> Resul
     chosen.into_iter().next().with_context(|| format!("no {purpose} to choose from"))
 }
 
+/// Returns the first of the seeds that a run plays: 0 in a landing, where an answer of another program is recorded for what it was
+/// asked, and in the nightly run one that its own seed decides.
+pub fn first_seed(purpose: &str) -> Result<u64> {
+    if !is_nightly() {
+        return Ok(0);
+    }
+    let seed = read_seed()?;
+    say(format_args!("{purpose} chosen by {SEED}={seed}"));
+    Ok(first_seed_by(&seed, purpose))
+}
+
+fn first_seed_by(seed: &str, purpose: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, purpose).hash(&mut hasher);
+    // Short enough for names of namespaces.
+    hasher.finish() % (1 << 32)
+}
+
 fn enables_nightly(value: Option<&OsStr>) -> bool {
     value.is_some_and(|value| !value.is_empty())
 }
@@ -107,6 +125,14 @@ mod tests {
     fn every_item_is_chosen_by_some_seed() {
         let chosen = (0..200).flat_map(|seed| sampled(&seed.to_string(), "points", 1));
         assert_eq!(chosen.collect::<BTreeSet<_>>(), (0..30).collect());
+    }
+
+    #[test]
+    fn seeds_differ_by_day_and_purpose() {
+        let first = first_seed_by("2026-11-26", "worlds");
+        assert_eq!(first, first_seed_by("2026-11-26", "worlds"));
+        assert_ne!(first, first_seed_by("2026-11-27", "worlds"));
+        assert_ne!(first, first_seed_by("2026-11-26", "points"));
     }
 
     #[test]

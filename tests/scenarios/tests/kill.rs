@@ -137,6 +137,7 @@ async fn resume_after_each_death(points: Vec<Point>, round_trip: Duration) {
     });
     let phases: Vec<String> = stream::iter(cases).buffer_unordered(AT_ONCE).collect().await;
     assert_eq!(phases.len(), number, "deaths");
+    say(format_args!("counted: {number} deaths of moves that were resumed"));
     // No status shows Committed: from then on the target's record decides, and it says Live. Nor Settled: nothing is held, so
     // nothing settles.
     let expected = ["none", "Paused", "Copied", "Live", "Released"];
@@ -204,6 +205,7 @@ async fn a_move_killed_before_the_commit_is_rolled_back_without_a_trace() {
     // It leaves no record by which it could be told from other moves.
     cases.next().unwrap().await;
     assert_eq!(stream::iter(cases).buffer_unordered(AT_ONCE).count().await, EARLY.len() - 1, "deaths");
+    say(format_args!("counted: {} deaths of moves that were rolled back", EARLY.len()));
     assert_eq!(state::namespaces(&stage.pair.target).await.unwrap(), known);
     stage.tidy(&names(&namespaces)).await;
     clean(observer, &Rules::new()).await;

@@ -12,6 +12,7 @@ use super::history::History;
 use super::results::MAX_SLOWEST;
 use super::tally::{Clocked, Tally};
 use crate::executables::Executable;
+use crate::nightly::UNTIL;
 use crate::shell::{say, shown};
 
 /// Results of a stage.
@@ -128,7 +129,7 @@ fn run(
     let names = list_tests(executable)?;
     let count = names.len();
     let begun = Instant::now();
-    command.arg(format!("--test-threads={threads}"));
+    command.args(arguments(threads, std::env::var_os(UNTIL).is_some()));
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
@@ -160,6 +161,13 @@ fn run(
     Ok(status.success())
 }
 
+/// Arguments of a test executable. libtest keeps the text of a failure until all tests have ended, so it would be lost in a run with
+/// a time limit, which may be killed before.
+fn arguments(threads: usize, has_limit: bool) -> Vec<String> {
+    let at_once = has_limit.then(|| "--nocapture".to_owned());
+    [format!("--test-threads={threads}")].into_iter().chain(at_once).collect()
+}
+
 /// Returns the names of an executable's tests in the order in which libtest begins them.
 fn list_tests(executable: &Executable) -> Result<Vec<String>> {
     let output = executable.command().args(["--list", "--format", "terse"]).output().context("list tests")?;
@@ -179,6 +187,12 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+
+    #[test]
+    fn failures_are_printed_before_a_limit() {
+        assert_eq!(arguments(3, false), ["--test-threads=3"]);
+        assert_eq!(arguments(3, true), ["--test-threads=3", "--nocapture"]);
+    }
 
     #[test]
     fn items_are_dealt_with_side_by_side() {

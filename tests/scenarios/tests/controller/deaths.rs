@@ -83,6 +83,7 @@ async fn a_controller_killed_anywhere_is_followed_by_one_that_comes_to_the_same_
     next.end().await.unwrap().ends_with(0).unwrap();
     stage.tidy().await;
     assert_eq!(observer.finish(&Rules::new()).await.unwrap(), [], "invariants");
+    say(format_args!("counted: {} moves whose controller died", POINTS.len()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,4 +116,5 @@ async fn a_pivot_deleted_in_any_phase_is_undone_or_finished() {
     }
     stage.tidy().await;
     assert_eq!(observer.finish(&Rules::new()).await.unwrap(), [], "invariants");
+    say(format_args!("counted: {} Pivots deleted during their moves", PHASES.len()));
 }

@@ -35,13 +35,18 @@ struct Point {
 }
 
 /// The points that are still to be tried, until some move has come to each.
-struct Points(Vec<Point>);
+struct Points {
+    waiting: Vec<Point>,
+    /// Points that were tried and that a move came to.
+    deaths: usize,
+}
 
 impl Points {
     /// Takes those that are tried at the same time.
     fn next_round(&mut self) -> Option<Vec<Point>> {
-        let count = self.0.len().min(AT_ONCE);
-        (count > 0).then(|| self.0.drain(..count).collect())
+        let count = self.waiting.len().min(AT_ONCE);
+        self.deaths += count;
+        (count > 0).then(|| self.waiting.drain(..count).collect())
     }
 
     /// Tries a point again, because the child's move ended without it. One that has fewer requests dies at its last.
@@ -49,7 +54,8 @@ impl Points {
         let (missed, made) = (point.missed + 1, requests(child));
         say(format_args!("a move of {made} requests ended without {point:?}"));
         assert!(missed < TRIES, "no move came to {point:?}");
-        self.0.push(Point { nth: point.nth.min(made), missed, ..point });
+        self.deaths -= 1;
+        self.waiting.push(Point { nth: point.nth.min(made), missed, ..point });
     }
 }
 
@@ -79,7 +85,7 @@ async fn points(cases: &mut Cases, running: &mut Run) -> Points {
     assert!(requests > 100, "{requests}");
     let all = (1..=requests)
         .flat_map(|nth| [Moment::Before, Moment::After].map(|moment| Point { nth, moment, missed: 0 }));
-    Points(sample("points of death", all, SAMPLE).unwrap())
+    Points { waiting: sample("points of death", all, SAMPLE).unwrap(), deaths: 0 }
 }
 
 /// Waits until a move has come to its request, or has ended without it. Returns whether it has come there.
@@ -132,6 +138,7 @@ async fn an_agent_killed_at_any_request_is_followed_by_one_that_goes_on() {
         Cases::clean(observer).await;
         say(format_args!("agents killed at {}", list(&round)));
     }
+    say(format_args!("counted: {} agents killed", points.deaths));
     cases.stage.tidy().await;
 }
 
@@ -166,5 +173,6 @@ async fn a_controller_killed_at_any_request_to_a_child_is_followed_by_one_that_g
         Cases::clean(observer).await;
         say(format_args!("controllers killed at {}", list(&round)));
     }
+    say(format_args!("counted: controllers killed at {} requests", points.deaths));
     cases.stage.tidy().await;
 }

@@ -108,6 +108,7 @@ async fn clusterctl_and_pivot_host_describe_the_same_but_for_the_differences_tha
     let (mut seen, mut wrong, mut cells) = (BTreeSet::new(), Vec::new(), 0);
     for (of, flags, texts) in &printed {
         let [theirs, ours] = texts.each_ref().map(|text| rows(text));
+        assert!(!theirs.is_empty() && !ours.is_empty(), "{of} {flags}: {texts:?}");
         cells += theirs.len() * table::COLUMNS.len();
         let differences = found(of, flags, &theirs, &ours);
         for found in &differences {
@@ -140,7 +141,6 @@ async fn clusterctl_and_pivot_host_describe_the_same_but_for_the_differences_tha
     let unseen: Vec<_> =
         DIFFERENCES.iter().map(|difference| difference.name).filter(|name| !seen.contains(name)).collect();
     assert_eq!(unseen, [""; 0], "no Cluster shows these");
-    assert!(cells > 5_000, "{cells}");
     answer.keep().unwrap();
     say(format_args!("{cells} cells of {} tables compared after {:?}", printed.len(), start.elapsed()));
 }

@@ -17,6 +17,7 @@ use futures::{StreamExt, stream};
 use kube::api::{Api, Patch, PatchParams};
 use pivot_lab::{Crds, Dump, Pair, Server, say};
 use pivot_scenarios::host::Host;
+use pivot_scenarios::sampling;
 use serde_json::Value;
 
 use differences::{DIFFERENCES, Difference, Side, found};
@@ -79,6 +80,10 @@ async fn codes(host: &Host, words: &[&str]) -> BTreeSet<String> {
     }
 }
 
+fn names<'a>(shapes: impl IntoIterator<Item = &'a Shape>) -> BTreeSet<&'a String> {
+    shapes.into_iter().map(|shape| &shape.name).collect()
+}
+
 /// The whole state of a server, as far as two servers can be compared.
 async fn state(server: &Server) -> Dump {
     differences::comparable(server.dump(&[]).await.unwrap())
@@ -87,7 +92,8 @@ async fn state(server: &Server) -> Dump {
 #[tokio::test(flavor = "multi_thread")]
 async fn clusterctl_and_pivot_host_leave_the_same_but_for_the_differences_that_have_a_name() {
     let start = Instant::now();
-    let random = random(0..);
+    let first_seed = sampling::first_seed("random clusters").unwrap();
+    let random = random(first_seed..);
     say(format_args!("random: {}", random.iter().map(|shape| &*shape.name).collect::<Vec<_>>().join(" ")));
     // What is in no namespace comes along with every move: with the first one alone, to begin with.
     let rest: Vec<Shape> = [global()].into_iter().chain(one_by_one()).chain(random).collect();
@@ -115,8 +121,9 @@ async fn clusterctl_and_pivot_host_leave_the_same_but_for_the_differences_that_h
         assert_eq!(moved[&shape.name], Ok(()));
     }
     say(format_args!("moved after {:?}", start.elapsed()));
+    assert_eq!(refused.keys().collect::<BTreeSet<_>>(), names(&rest));
+    assert_eq!(moved.keys().collect::<BTreeSet<_>>(), names(all.iter().chain(&rest)));
     let shapes: Vec<Shape> = all.into_iter().chain(rest).collect();
-    assert!(shapes.len() >= 20, "{}", shapes.len());
 
     let mut seen = BTreeSet::new();
     let mut wrong = Vec::new();
@@ -177,7 +184,10 @@ async fn clusterctl_and_pivot_host_leave_the_same_but_for_the_differences_that_h
         };
         assert_eq!(of(&before), of(&states[0].2), "{}", shape.name);
     }
-    answer.keep().unwrap();
+    // No later run asks about the clusters of a day.
+    if first_seed == 0 {
+        answer.keep().unwrap();
+    }
     say(format_args!(
         "{} shapes, {} objects compared after {:?}",
         shapes.len(),
