@@ -34,12 +34,7 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
     }
     if chosen.contains(&Stage::Page) {
         missing.extend(of_debian("/usr/bin/chromium", "--version", "chromium", "pages are opened in it"));
-        if !works("npm", &["--version"]) {
-            missing.push(
-                "npm: the page of plans is built with it; `apt-get install npm`, or see its web site"
-                    .to_owned(),
-            );
-        }
+        missing.extend(of_debian("npm", "--version", "npm", "the page of plans is built with it"));
     }
     if chosen.iter().any(|stage| stage.needs_servers()) {
         for (tool, version, package) in [("go", "version", "golang-go"), ("git", "--version", "git")] {
