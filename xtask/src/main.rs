@@ -17,6 +17,7 @@ mod nightly;
 mod page;
 mod pictures;
 mod plugins;
+mod providers;
 mod release;
 mod shell;
 mod structure;
@@ -43,7 +44,7 @@ Commands:
                         scenarios, controller, managers, metal3; or these stages. A stage whose
                         inputs have not changed since it passed on this machine is not run again
        --without STAGE  Leave a stage out
-       --require-all    Fail if a stage can't run here
+       --require-all    Fail if a stage, or a part of one, can't run here
        --fresh          Run stages again whose inputs have not changed
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
   bench --large         Print what moving 20,000 objects takes, memory included

@@ -1,12 +1,16 @@
-//! Metal3's operators, which come from no package registry: whether the lab has them.
+//! Metal3's operators and CRDs, which come from no package registry: whether the lab has them.
 
 use std::path::{Path, PathBuf};
 
-use crate::shell::cache;
+use anyhow::Result;
+
+use crate::shell::{cache, root};
 
 const VARIABLE: &str = "PIVOT_HOST_METAL3";
 /// Names the folder in the lab's cache, by the commits of both operators.
 const VERSION: &str = include_str!("../../tests/lab/src/assets/metal3-version").trim_ascii();
+/// CRDs that may be next to the work tree.
+const CRDS: &str = "../shared/metal3-data/crds";
 const PROGRAMS: [&str; 2] = ["baremetal-operator", "capm3-manager"];
 /// Says which commits the tests expect, and where the lab looks for them.
 const PAGE: &str = "docs/maintainers.md";
@@ -17,8 +21,23 @@ pub(crate) fn missing() -> Option<String> {
     if std::env::var_os(VARIABLE).is_some() {
         return None;
     }
-    let folder = cache().ok()?.join("lab").join(format!("metal3-{VERSION}"));
-    missing_in(&folder)
+    missing_in(&folder().ok()?)
+}
+
+/// Returns why tests do without the CRDs of Metal3 here; none if they have them.
+pub(crate) fn missing_crds() -> Result<Option<String>> {
+    let candidates = [folder()?.join("crds"), root()?.join(CRDS)];
+    let [first, _] = &candidates;
+    let is_missing = !candidates.iter().any(|folder| folder.is_dir());
+    Ok(is_missing.then(|| format!("neither {} nor {CRDS} exists ({PAGE} describes them)", first.display())))
+}
+
+/// The folder that the variable names, or the one in the lab's cache.
+fn folder() -> Result<PathBuf> {
+    match std::env::var_os(VARIABLE) {
+        Some(named) => Ok(named.into()),
+        None => Ok(cache()?.join("lab").join(format!("metal3-{VERSION}"))),
+    }
 }
 
 fn missing_in(folder: &Path) -> Option<String> {

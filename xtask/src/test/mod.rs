@@ -26,13 +26,15 @@ use step::Step;
 
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
     let options = Options::parse(typed)?;
-    let (ready, absent): (Vec<_>, Vec<_>) =
-        options.stages.iter().copied().partition(|stage| stage.missing_part().is_none());
-    if options.require_all
-        && let Some(reason) = absent.iter().find_map(|stage| stage.missing_part())
-    {
-        bail!("--require-all: {reason}");
+    if options.require_all {
+        for stage in &options.stages {
+            if let Some(reason) = stage.missing_part().or(stage.missing_data()?) {
+                bail!("--require-all: {stage}: {reason}");
+            }
+        }
     }
+    let ready: Vec<_> =
+        options.stages.iter().copied().filter(|stage| stage.missing_part().is_none()).collect();
     tools::check(&ready)?;
     let mut session = Session::new(&ready, options.fresh);
     let (mut results, mut steps) = (Results::default(), Vec::new());

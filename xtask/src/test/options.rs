@@ -11,7 +11,7 @@ const USAGE: &str = "cargo xtask test [STAGE …] [--without STAGE] [--require-a
 pub(super) struct Options {
     /// In the order of [`Stage::ALL`].
     pub(super) stages: Vec<Stage>,
-    /// Whether a stage that can't run here is a failure.
+    /// Whether a stage that can't run here, or only in part, is a failure.
     pub(super) require_all: bool,
     /// Whether stages run again whose inputs have not changed since they passed. Stages that are named always run.
     pub(super) fresh: bool,

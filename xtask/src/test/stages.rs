@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::metal3;
+use anyhow::Result;
+
+use crate::{metal3, providers};
 
 /// One stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +106,14 @@ impl Stage {
     /// Returns why the stage can't run here, and how to get what is missing.
     pub(super) fn missing_part(self) -> Option<String> {
         if self == Self::Metal3 { metal3::missing() } else { None }
+    }
+
+    /// Returns why a part of the stage can't run here, and how to get what is missing. The stage itself prints it, and runs the rest.
+    pub(super) fn missing_data(self) -> Result<Option<String>> {
+        if self != Self::Providers {
+            return Ok(None);
+        }
+        Ok(providers::missing()?.or(metal3::missing_crds()?))
     }
 
     /// Whether the two stages, which follow one another, run at the same time.
