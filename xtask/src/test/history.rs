@@ -31,6 +31,8 @@ pub(super) struct History {
 struct StageHistory {
     /// Seconds of the last runs that passed.
     seconds: Vec<f64>,
+    /// Seconds of processors in the last run that passed, if no other stage ran at the same time.
+    processor_seconds: Option<f64>,
     passed: Option<Passed>,
 }
 
@@ -89,11 +91,18 @@ impl History {
     }
 
     /// Remembers a run that passed.
-    pub(super) fn add(&mut self, stage: &str, took: Duration, passed: Option<Passed>) {
+    pub(super) fn add(
+        &mut self,
+        stage: &str,
+        took: Duration,
+        processors: Option<Duration>,
+        passed: Option<Passed>,
+    ) {
         let known = self.stages.entry(stage.to_owned()).or_default();
         known.seconds.push(took.as_secs_f64());
         let surplus = known.seconds.len().saturating_sub(MAX_RUNS);
         known.seconds.drain(..surplus);
+        known.processor_seconds = processors.map(|time| time.as_secs_f64());
         known.passed = passed;
     }
 
@@ -128,7 +137,7 @@ mod tests {
         let mut history = History::default();
         assert_eq!(history.usual_time("unit"), None);
         for seconds in 1..=15 {
-            history.add("unit", Duration::from_secs(seconds), None);
+            history.add("unit", Duration::from_secs(seconds), None, None);
         }
         // Of 6 to 15.
         assert_eq!(history.usual_time("unit"), Some(Duration::from_secs(11)));
@@ -138,13 +147,13 @@ mod tests {
     fn results_count_for_the_same_inputs_and_for_a_week() {
         let mut history = History::default();
         let passed = Passed { key: "k".into(), commit: "c".into(), tests: 3, at: 1000 };
-        history.add("lab", Duration::ZERO, Some(passed.clone()));
+        history.add("lab", Duration::ZERO, None, Some(passed.clone()));
         assert_eq!(history.passed_since("lab", "k", 1000), Some(&passed));
         assert_eq!(history.passed_since("lab", "k", 1001), None);
         assert_eq!(history.passed_since("lab", "other", 0), None);
         assert_eq!(history.passed_since("unit", "k", 0), None);
         // A run without a key forgets the earlier one.
-        history.add("lab", Duration::ZERO, None);
+        history.add("lab", Duration::ZERO, None, None);
         assert_eq!(history.passed_with("lab", "k"), None);
     }
 }

@@ -63,14 +63,15 @@ impl Step {
             }
         }
         let runs = run_at_once(&ready, session);
+        let cpu = usage::children_cpu().saturating_sub(cpu);
+        let own_cpu = (stages.len() == 1).then_some(cpu);
         for (ready, run) in ready.into_iter().zip(runs) {
             let stage = ready.stage;
             let Ok(run) = run else { bail!("the stage {stage} panicked") };
-            ended.push((stage, record(ready, run, session, results)));
+            ended.push((stage, record(ready, run, own_cpu, session, results)));
         }
         // Written once, when no stage runs: a checkout beside this one may read it.
         session.history.write()?;
-        let cpu = usage::children_cpu().saturating_sub(cpu);
         Ok(Self { stages: ended, took: begun.elapsed(), cpu })
     }
 
@@ -144,8 +145,14 @@ fn run(stage: Stage, session: &Session, several: bool) -> Run {
     Run { took, result, outcome }
 }
 
-/// Remembers a run, and adds its results to those of the others.
-fn record(ready: Ready, run: Run, session: &mut Session, results: &mut Results) -> Ended {
+/// Remembers a run, with the processor time of its stage if it ran alone, and adds its results to those of the others.
+fn record(
+    ready: Ready,
+    run: Run,
+    cpu: Option<Duration>,
+    session: &mut Session,
+    results: &mut Results,
+) -> Ended {
     let (name, took) = (ready.stage.to_string(), ready.built_in + run.took);
     let Run { result, mut outcome, .. } = run;
     let slowest = outcome.slowest();
@@ -153,7 +160,7 @@ fn record(ready: Ready, run: Run, session: &mut Session, results: &mut Results) 
         Ok(()) => {
             session.history.add_times(&name, &outcome.executables, &slowest);
             let passed = ready.key.map(|key| session::passed_now(key, outcome.tally.passed));
-            session.history.add(&name, took, passed);
+            session.history.add(&name, took, cpu, passed);
             Ended::Passed { took }
         }
         Err(_) => {
