@@ -12,6 +12,9 @@ use crate::shell::{cargo, must, shown, target};
 /// features of its own, and for another one would compile half of the dependencies once more.
 const ALL_PACKAGES: [&str; 3] = ["test", "--workspace", "--no-run"];
 
+/// Has tests play as many seeds, and explore as many states, as a landing must: more than `cargo test` does.
+pub(crate) const LANDING: (&str, &str) = ("PIVOT_HOST_LANDING", "1");
+
 /// A built test executable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Executable {
@@ -27,6 +30,7 @@ impl Executable {
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
+        command.env(LANDING.0, LANDING.1);
         command
     }
 

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use toml::{Table, Value};
 
+use crate::executables::LANDING;
 use crate::nightly::{COUNTED, UNTIL};
 use crate::shell::{cargo, root, say, target};
 use crate::tracked::files_below;
@@ -231,7 +232,7 @@ impl Scratch {
         let command = |more: &[&str]| {
             let mut command = cargo(&["test"])?;
             command.args(test.split_whitespace()).args(more);
-            command.current_dir(&self.tree).env("CARGO_TARGET_DIR", &self.target);
+            command.current_dir(&self.tree).env("CARGO_TARGET_DIR", &self.target).env(LANDING.0, LANDING.1);
             anyhow::Ok(command)
         };
         match run_until_failure(command(&["--no-run"])?, self.time_left().unwrap_or(Duration::MAX))? {

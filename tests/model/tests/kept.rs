@@ -11,19 +11,28 @@ const ALL_OF_IT: &[&str] = &[MOVED, ROLLED_BACK, BACKS_OFF, KEPT_OUT, STALE_TAKE
 const ALL_BUT_CLAIMS: &[&str] = &[MOVED, ROLLED_BACK, BACKS_OFF, STALE_TAKEN];
 const BOTH_WAYS: &[&str] = &[MOVED, ROLLED_BACK];
 
+/// Explores everything, if it is set and not empty.
+const LANDING: &str = "PIVOT_HOST_LANDING";
+/// States that are explored otherwise, as by `cargo test`: those with the fewest steps.
+const FEW: usize = 100_000;
+
 /// Explores exhaustively. That nothing is left to visit follows from the promises that hold: the checker ends early only when it
 /// has something to report for each property.
 fn explore(config: Config) {
-    let checker = Handover::new(config).checker().threads(2).spawn_bfs().join();
+    let builder = Handover::new(config).checker().threads(2);
+    let is_brief = std::env::var_os(LANDING).is_none_or(|value| value.is_empty());
+    let builder = if is_brief { builder.target_state_count(FEW) } else { builder };
+    let checker = builder.spawn_bfs().join();
     println!("{} states, {} steps at most", checker.unique_state_count(), checker.max_depth());
-    assert!(checker.is_done());
+    let is_cut = is_brief && checker.state_count() >= FEW;
+    assert!(is_cut || checker.is_done());
     let found = checker.discoveries();
     for (name, _) in ALWAYS {
         if let Some(path) = found.get(name) {
             panic!("{name}\n{}\n{:#?}", trace(path.clone()), path.last_state());
         }
     }
-    for name in config.shows {
+    for name in config.shows.iter().filter(|_| !is_cut) {
         assert!(found.contains_key(name), "not possible: {name}");
     }
 }

@@ -15,7 +15,7 @@ use crate::{deny, interop, page, release, structure};
 const SIDE_BY_SIDE: (usize, usize) = (2, 2);
 
 /// Tests that need no servers but programs that `cargo test` does without.
-const WITH_PROGRAMS: [&str; 2] = ["external_programs", "vetted"];
+const WITH_PROGRAMS: [&str; 3] = ["external_programs", "vendor", "vetted"];
 
 /// Runs a stage, whatever its inputs are.
 pub(super) fn run_stage(

@@ -1,4 +1,5 @@
-//! Seeds that a test plays: the first ones are the same in each run, the others are another sample for each commit.
+//! Seeds that a test plays. In a landing and in a nightly run the first ones are always the same, and the others are another sample for
+//! each commit. A run of `cargo test` plays a few of the first.
 
 use std::process::Command;
 use std::sync::Mutex;
@@ -13,10 +14,14 @@ pub(crate) const ONE: &str = "PIVOT_HOST_SEED";
 const SAMPLE: &str = "PIVOT_HOST_SAMPLE";
 /// Plays so many, of which the first are always the same.
 const MANY: &str = "PIVOT_HOST_SEEDS";
+/// Plays as many as a landing, if it is set and not empty.
+const LANDING: &str = "PIVOT_HOST_LANDING";
 /// Plays as many as a nightly run, if it is set and not empty.
 const NIGHTLY: &str = "PIVOT_HOST_NIGHTLY";
 /// The end of the nightly run, in seconds since 1970. Seeds of the sample that have not begun by then are left out.
 const UNTIL: &str = "PIVOT_HOST_UNTIL";
+/// A run of `cargo test` plays one of so many of the first seeds.
+const BRIEF_FACTOR: usize = 8;
 /// Time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(30);
 
@@ -47,9 +52,18 @@ pub(crate) fn only() -> Option<u64> {
     number(ONE)
 }
 
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
 /// Returns true if everything is to be tried.
 pub(crate) fn is_nightly() -> bool {
-    std::env::var_os(NIGHTLY).is_some_and(|value| !value.is_empty())
+    is_set(NIGHTLY)
+}
+
+/// Returns true if this run plays a few seeds only: too few to have everything.
+pub(crate) fn is_brief() -> bool {
+    only().is_some() || (!is_nightly() && !is_set(LANDING) && number(MANY).is_none())
 }
 
 impl Seeds {
@@ -57,6 +71,9 @@ impl Seeds {
     fn list(&self) -> Vec<u64> {
         if let Some(one) = only() {
             return vec![one];
+        }
+        if is_brief() {
+            return (1..=self.first).step_by(BRIEF_FACTOR).collect();
         }
         let usual = if is_nightly() { self.nightly } else { self.landing };
         let sample = number(MANY).unwrap_or(usual).saturating_sub(self.first);
