@@ -49,6 +49,8 @@ pub struct Run {
     process: Process,
     dir: TempDir,
     words: String,
+    /// Whether its output was read to the end.
+    is_read: bool,
 }
 
 /// A run that has ended.
@@ -172,7 +174,7 @@ impl Host {
         let words = words.join(" ");
         let process =
             Process::spawn(format!("pivot-host {words}"), &command, dir.path().join("stderr")).await?;
-        Ok(Run { process, dir, words })
+        Ok(Run { process, dir, words, is_read: false })
     }
 }
 
@@ -234,9 +236,27 @@ impl Run {
         };
         let stdout = std::fs::read(self.dir.path().join("stdout"))?;
         let (stdout, stderr) = (String::from_utf8_lossy(&stdout).into_owned(), self.said());
-        ensure_no_secret(format_args!("stdout of `{}`", self.words), &stdout)?;
-        ensure_no_secret(format_args!("stderr of `{}`", self.words), &stderr)?;
-        Ok(Ended { code: status?.code(), stdout, stderr, words: self.words })
+        self.is_read = true;
+        self.ensure_no_secret_so_far()?;
+        Ok(Ended { code: status?.code(), stdout, stderr, words: self.words.clone() })
+    }
+
+    fn ensure_no_secret_so_far(&self) -> Result<()> {
+        for stream in ["stdout", "stderr"] {
+            let text = std::fs::read(self.dir.path().join(stream)).unwrap_or_default();
+            ensure_no_secret(format_args!("{stream} of `{}`", self.words), &String::from_utf8_lossy(&text))?;
+        }
+        Ok(())
+    }
+}
+
+/// Fails the test if a run that is dropped has printed the content of a Secret.
+impl Drop for Run {
+    fn drop(&mut self) {
+        if !self.is_read && !std::thread::panicking() {
+            let error = self.ensure_no_secret_so_far().err();
+            assert!(error.is_none(), "{error:?}");
+        }
     }
 }
 
@@ -273,12 +293,16 @@ mod tests {
     use crate::secrets::ENCODED;
 
     async fn end(script: &str) -> Result<Ended> {
+        run(script).await?.end().await
+    }
+
+    async fn run(script: &str) -> Result<Run> {
         let dir = tempfile::tempdir()?;
         let mut command = Command::new("sh");
         command.args(["-c", script]).current_dir(dir.path());
         std::fs::write(dir.path().join("stdout"), "")?;
         let process = Process::spawn("sh", &command, dir.path().join("stderr")).await?;
-        Run { process, dir, words: "sh".to_owned() }.end().await
+        Ok(Run { process, dir, words: "sh".to_owned(), is_read: false })
     }
 
     #[tokio::test]
@@ -287,6 +311,16 @@ mod tests {
         for (file, place) in [("stdout", "stdout"), ("/dev/stderr", "stderr")] {
             let error = end(&format!("echo {ENCODED} >{file}")).await.unwrap_err().to_string();
             assert_eq!(error, format!("the content of a Secret is in {place} of `sh`"));
+        }
+    }
+
+    #[tokio::test]
+    async fn dropped_run_that_prints_a_secret_fails() {
+        for (text, fails) in [("harmless", false), (ENCODED, true)] {
+            let mut run = run(&format!("echo {text} >&2; sleep 60")).await.unwrap();
+            run.until_it_says(text).await.unwrap();
+            let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(run)));
+            assert_eq!(dropped.is_err(), fails, "{text}");
         }
     }
 }

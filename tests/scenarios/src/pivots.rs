@@ -14,6 +14,10 @@ const LIMIT: Duration = Duration::from_mins(4);
 /// The Pivots of a cluster: in each namespace one, by the name `pivot`.
 pub struct Pivots<'a>(&'a Server);
 
+fn resource() -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk("pivot-host.io", "v1alpha1", "Pivot"))
+}
+
 impl<'a> Pivots<'a> {
     /// Those of a cluster that has their definition.
     #[must_use]
@@ -43,8 +47,13 @@ impl<'a> Pivots<'a> {
     /// Those of a namespace.
     #[must_use]
     pub fn in_namespace(&self, namespace: &str) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk("pivot-host.io", "v1alpha1", "Pivot");
-        Api::namespaced_with(self.0.client(), namespace, &ApiResource::from_gvk(&kind))
+        Api::namespaced_with(self.0.client(), namespace, &resource())
+    }
+
+    /// Pivots of all namespaces.
+    #[must_use]
+    pub fn in_all_namespaces(&self) -> Api<DynamicObject> {
+        Api::all_with(self.0.client(), &resource())
     }
 
     /// Asks for a move.

@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace};
 use kube::ResourceExt;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use pivot_lab::{Dump, Server, normalise};
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::pivots::Pivots;
 use crate::secrets::ensure_no_secret;
 
 /// By which a move knows its copies.
@@ -96,7 +98,12 @@ pub fn touched(dump: &Dump) -> Vec<String> {
 }
 
 /// A move's own objects on a server while it is under way: its leases, its records, its probes.
+///
+/// # Errors
+///
+/// If a record, an Event or a Pivot has the content of a Secret.
 pub async fn belongings(server: &Server) -> Result<Vec<String>> {
+    ensure_no_secret_in_records(server).await?;
     let all = ListParams::default();
     let maps = Api::<ConfigMap>::all(server.client()).list(&all).await?;
     let leases = Api::<Lease>::all(server.client()).list(&all).await?;
@@ -110,15 +117,30 @@ pub async fn belongings(server: &Server) -> Result<Vec<String>> {
     Ok(maps.chain(leases).filter(|name| name.contains("/pivot-host")).collect())
 }
 
-/// Fails if a record or a summary of a move has the content of a Secret. Returns the number of records and summaries.
+/// Fails if a record or a summary of a move, an Event or a Pivot has the content of a Secret. Returns the number of records and
+/// summaries.
 pub async fn ensure_no_secret_in_records(server: &Server) -> Result<usize> {
-    let maps = Api::<ConfigMap>::all(server.client()).list(&ListParams::default()).await?;
+    let params = ListParams::default();
+    let maps = Api::<ConfigMap>::all(server.client()).list(&params).await?;
     let records: Vec<_> = maps.iter().filter(|map| map.name_any().starts_with("pivot-host")).collect();
     for map in &records {
-        let place = format!("ConfigMap {} of the {}", map.name_any(), server.name());
-        ensure_no_secret(place, &serde_json::to_string(map)?)?;
+        ensure_no_secret_in(server, "ConfigMap", *map)?;
+    }
+    for event in &Api::<Event>::all(server.client()).list(&params).await? {
+        ensure_no_secret_in(server, "Event", event)?;
+    }
+    match Pivots::of(server).in_all_namespaces().list(&params).await {
+        Ok(pivots) => pivots.iter().try_for_each(|pivot| ensure_no_secret_in(server, "Pivot", pivot))?,
+        // Most servers don't have their definition.
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        Err(error) => return Err(error.into()),
     }
     Ok(records.len())
+}
+
+fn ensure_no_secret_in(server: &Server, kind: &str, object: &(impl ResourceExt + Serialize)) -> Result<()> {
+    let place = format!("{kind} {} of the {}", object.name_any(), server.name());
+    ensure_no_secret(place, &serde_json::to_string(object)?)
 }
 
 /// The namespaces that exist, except the record namespace, which the first move creates.

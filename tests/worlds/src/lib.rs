@@ -12,12 +12,14 @@ mod dice;
 mod kinds;
 pub mod mutants;
 mod objects;
+mod secrets;
 #[cfg(test)]
 mod tests;
 mod trouble;
 
 pub use dice::Dice;
 pub use kinds::{KINDS, KindSpec, crds};
+pub use secrets::{SECRET_CONTENT, SECRET_DATA, has_secret};
 pub use trouble::Trouble;
 
 use serde_json::{Value, json};

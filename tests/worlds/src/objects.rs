@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::dice::Dice;
 use crate::kinds::KINDS;
+use crate::secrets::SECRET_DATA;
 
 /// Where the provider keeps the Secrets of identities.
 pub(crate) const PROVIDER_NAMESPACE: &str = "lab-system";
@@ -88,7 +89,7 @@ impl Objects {
             Some(namespace),
             name,
             owners,
-            json!({ "type": "Opaque", "data": { "value": "bm90IGEgc2VjcmV0" } }),
+            json!({ "type": "Opaque", "data": { "value": SECRET_DATA } }),
         )
     }
 

@@ -173,3 +173,11 @@ fn definitions_are_of_the_kinds() {
         ["clusters", "clusterclasses", "ipaddresses", "labidentitys"]
     );
 }
+
+#[test]
+fn secrets_alone_have_their_content() {
+    for object in SEEDS.flat_map(|seed| World::of(seed).objects) {
+        assert_eq!(has_secret(&object.to_string()), object["kind"] == "Secret", "{object}");
+    }
+    assert!(has_secret(&format!("password: {SECRET_CONTENT}")) && !has_secret("c-ca is a Secret"));
+}

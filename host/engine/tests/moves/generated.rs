@@ -17,6 +17,7 @@ use pivot_worlds::{KINDS, NAMESPACES, Trouble, World};
 use serde_json::Value;
 
 use crate::mapped::{renamed, renamed_object};
+use crate::secret_watcher::ensure_no_secret;
 use crate::seeds::{Results, Seeds, is_brief};
 use crate::simulated::holds::add_host;
 use crate::stage::{Stage, kind, picture};
@@ -125,6 +126,7 @@ fn as_planned(stage: &Stage, plan: &Plan, before: &Picture) -> Result<(), String
     let stays = collected(part(before, plan, |fate| fate != Some(&Fate::Move)));
     same("the source", &collected(contents(&stage.source)), &stays)?;
     same("the target", &contents(&stage.target), &part(before, plan, |fate| fate.is_some()))?;
+    ensure_no_secret(stage, &[])?;
     nothing_is_garbage(stage)
 }
 
@@ -149,6 +151,7 @@ fn a_plan_accounts_for_every_object_and_creates_owners_first() {
             Err(stop) if stop.exit == Exit::Refused && world.trouble.is_some() => return Ok(()),
             Err(stop) => return Err(stop.to_string()),
         };
+        ensure_no_secret(&stage, &[serde_json::to_string(&plan).unwrap(), format!("{plan:?}")])?;
         let mut planned: Vec<&Key> =
             plan.steps.iter().map(|step| &step.key).chain(plan.stays.iter().map(|stay| &stay.key)).collect();
         planned.sort();
@@ -189,6 +192,7 @@ fn any_management_cluster_moves_as_planned_and_back_to_where_it_was() {
             contents
         };
         same("the way back", &without_owners(contents(&stage.source)), &without_owners(before))?;
+        ensure_no_secret(&stage, &[])?;
         nothing_is_garbage(&stage)
     });
 }
@@ -206,6 +210,7 @@ fn with_a_trouble_a_move_ends_before_it_changes_anything() {
         let expected = if trouble.is_waited_for() { Exit::Timeout } else { Exit::Refused };
         match ended {
             Err(stop) if stop.exit == expected => {
+                ensure_no_secret(&stage, &[format!("{stop} {stop:?}")])?;
                 same("the source", &contents(&stage.source), &before)?;
                 same("the target", &contents(&stage.target), &Picture::new())
             }
@@ -239,6 +244,7 @@ fn any_management_cluster_ends_the_same_through_a_directory() {
         into.sides.source = Arc::new(DirectoryPlace::to_read(dir.path()).unwrap());
         into.options.scope.accept.insert(Risk::SourceMayRun);
         run::start(into).await.map_err(said("in"))?;
+        ensure_no_secret(&stage, &[])?;
         same("the target", &contents(&stage.target), &contents(&straight.target))
     });
 }
@@ -262,6 +268,7 @@ fn any_management_cluster_moves_under_other_names_and_back() {
         run::start(stage.setup()).await.map_err(said("there"))?;
         same("the target", &contents(&stage.target), &renamed(contents(&plain.target), &map))?;
         same("the source", &contents(&stage.source), &contents(&plain.source))?;
+        ensure_no_secret(&stage, &[])?;
         nothing_is_garbage(&stage)?;
         let there: Vec<Value> = world.objects.iter().map(|object| renamed_object(object, &map)).collect();
         restore_status(&stage.target, &there);
@@ -310,6 +317,7 @@ fn clusters_by_name_one_after_another_end_as_all_named_at_once() {
             let after = owners_of_shared_aside(collected(contents(&stage.source)));
             let stays: Picture = before.into_iter().filter(|(key, _)| after.contains_key(key)).collect();
             same(&what, &collected(after), &collected(stays))?;
+            ensure_no_secret(&stage, &[])?;
             nothing_is_garbage(&stage)?;
         }
         let left = owners_of_shared_aside(collected(contents(&stage.source)));
@@ -337,6 +345,7 @@ fn namespaces_one_after_another_end_as_all_at_once() {
         for namespace in NAMESPACES.iter().rev().filter(|namespace| theirs.contains(*namespace)) {
             stage.options.scope = Scope::new(Namespaces::One((*namespace).to_owned()));
             run::start(stage.setup()).await.map_err(said(namespace))?;
+            ensure_no_secret(&stage, &[])?;
             nothing_is_garbage(&stage)?;
         }
         let sources = [&stage, &at_once].map(|stage| collected(contents(&stage.source)));

@@ -99,6 +99,8 @@ mod round_trips;
 #[cfg(test)]
 mod scale;
 #[cfg(test)]
+mod secret_watcher;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod seeds;

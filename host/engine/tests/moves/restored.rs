@@ -8,6 +8,7 @@ use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_engine::{Exit, Failure, Next, OneSidedMove, Setup, Stop, run};
 use pivot_places::MemoryPlace;
+use pivot_worlds::SECRET_DATA;
 use serde_json::{Value, json};
 
 use crate::committed::{Warnings, commit};
@@ -20,7 +21,7 @@ pub(crate) fn stage() -> Stage {
     let endpoint = json!({"host": "10.0.0.1", "port": 6443});
     stage.source.edit(&cluster(), |body| body["spec"]["controlPlaneEndpoint"] = endpoint.clone()).unwrap();
     let mut authority = body("", "Secret", "c-ca", Some((CLUSTERS, "Cluster", "c")));
-    authority["data"] = json!({"tls.crt": "Y2E=", "tls.key": "a2V5"});
+    authority["data"] = json!({"tls.crt": "Y2E=", "tls.key": "a2V5", "lab": SECRET_DATA});
     stage.source.insert(authority).unwrap();
     stage
 }

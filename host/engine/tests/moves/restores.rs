@@ -12,6 +12,7 @@ use pivot_places::MemoryPlace;
 
 use crate::modelled::recorded_phase;
 use crate::restored::{Backup, advises_nothing_by_hand, cluster, reconcile, stage};
+use crate::secret_watcher::ensure_no_secret;
 use crate::seeds::is_nightly;
 use crate::stage::{Stage, picture, under_way};
 
@@ -148,6 +149,8 @@ async fn check(history: &History, stage: &Stage, command: Command, ran: bool, at
         assert!(!target_ran || target_runs, "the copy was paused or removed: {at}");
         assert!(!copied || keys(&stage.target).contains(&cluster()), "the copy was removed: {at}");
     }
+    let stopped = stop.as_ref().map(|stop| format!("{stop} {stop:?}"));
+    ensure_no_secret(stage, stopped.as_slice()).unwrap();
     let Some(stop) = stop else { return false };
     assert!([Exit::Refused, Exit::Empty].contains(&stop.exit), "{at}");
     assert_eq!((picture(&stage.source), picture(&stage.target)), before, "{at}");
@@ -179,6 +182,7 @@ async fn restores_at_any_step_are_judged_as_in_the_model() {
             seen.push(state.clone());
             let at = format!("the {side} of write {now} as of write {then}: {state:?}");
             let status = under_way(stage.setup()).await;
+            ensure_no_secret(&stage, &[format!("{status:?}")]).unwrap();
             let judged = verdict(status.as_ref());
             let expected = match status.is_some_and(|status| status.has_ended) {
                 // Only the summary shows it, which the model leaves out.

@@ -10,7 +10,6 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::Setup;
-use pivot_engine::events::NoWatcher;
 use pivot_engine::{Clock, Halter, Hooks, Moment, MoveStatus, Options, Sides, Stop, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
@@ -18,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::behind;
+use crate::secret_watcher::SecretWatcher;
 
 pub(crate) const CLUSTERS: &str = "cluster.x-k8s.io";
 pub(crate) const INFRA: &str = "infrastructure.cluster.x-k8s.io";
@@ -27,6 +27,7 @@ pub(crate) struct Stage {
     pub(crate) target: MemoryPlace,
     pub(crate) options: Options,
     pub(crate) plugins: Vec<Arc<dyn Hooks>>,
+    pub(crate) watcher: Arc<SecretWatcher>,
 }
 
 pub(crate) fn kind(group: &str, kind: &str, plural: &str, labels: KindLabels) -> Kind {
@@ -123,7 +124,7 @@ impl Stage {
         let scope = Scope::new(Namespaces::One("ns".into()));
         let options =
             Options { break_lease: true, accept: Risk::TakeoverUnchecked.into(), ..Options::new(scope) };
-        Self { source, target, options, plugins: Vec::new() }
+        Self { source, target, options, plugins: Vec::new(), watcher: Arc::default() }
     }
 
     pub(crate) fn setup(&self) -> Setup {
@@ -131,7 +132,7 @@ impl Stage {
             sides: Sides { source: behind::source(&self.source), target: behind::target(&self.target) },
             options: self.options.clone(),
             plugins: self.plugins.clone().into(),
-            watcher: Arc::new(NoWatcher),
+            watcher: self.watcher.clone(),
             halter: halter(),
         }
     }

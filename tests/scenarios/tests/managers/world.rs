@@ -11,6 +11,8 @@ use pivot_lab::assets::KUBERNETES;
 use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::observer::Side;
 use pivot_lab::{Crds, Dump, Manager, ManagerOptions, Managers, Pair, Server, pki, process, say};
+use pivot_scenarios::secrets::mark_secret;
+use pivot_scenarios::state::ensure_no_secret_in_records;
 use serde_json::{Value, json};
 
 use super::infra::{self, Provider};
@@ -83,7 +85,9 @@ impl World {
         for cluster in clusters {
             let kubeconfig = kubeconfig_secret(&self.pair.target, NAMESPACE, cluster)?;
             let [etcd, client] = ["etcd", "apiserver-etcd-client"].map(|of| certificate(cluster, of));
-            self.pair.source.apply_values(vec![kubeconfig, etcd?, client?]).await?;
+            let mut secrets = vec![kubeconfig, etcd?, client?];
+            secrets.iter_mut().for_each(mark_secret);
+            self.pair.source.apply_values(secrets).await?;
         }
         self.pair.source.apply(&objects.replace("ENDPOINT_PORT", port)).await?;
         self.until_machines(Side::Source, machines).await?;
@@ -155,6 +159,7 @@ impl World {
                 (dump, since) = (now, Instant::now());
             }
         }
+        ensure_no_secret_in_records(self.server(side)).await?;
         dump.retain(|key, _| key.namespace == NAMESPACE);
         Ok(dump)
     }

@@ -17,6 +17,8 @@ use pivot_lab::{
 };
 use pivot_scenarios::host::Host;
 use pivot_scenarios::sampling::is_nightly;
+use pivot_scenarios::secrets::mark_secret;
+use pivot_scenarios::state::ensure_no_secret_in_records;
 use serde_json::{Value, json};
 
 pub(crate) const NAMESPACE: &str = "metal3";
@@ -84,7 +86,9 @@ impl World {
         let hosts = consumed.chain(free).chain([external]).flatten().collect();
         self.pair.source.apply_values(hosts).await?;
         let port = self.pair.target.url().rsplit(':').next().unwrap_or_default();
-        self.pair.source.apply_values(vec![kubeconfig_secret(&self.pair.target, NAMESPACE, "edge")?]).await?;
+        let mut kubeconfig = kubeconfig_secret(&self.pair.target, NAMESPACE, "edge")?;
+        mark_secret(&mut kubeconfig);
+        self.pair.source.apply_values(vec![kubeconfig]).await?;
         self.pair.source.apply(&include_str!("world.yaml").replace("ENDPOINT_PORT", port)).await?;
         self.until_at_rest().await?;
         let wanted = json!({"spec": {"settings": {"ProcTurboMode": "Disabled", "BootMode": "Uefi"}}});
@@ -256,6 +260,7 @@ impl World {
                     (seen, since) = (now, None);
                 }
                 if since.get_or_insert_with(Instant::now).elapsed() >= QUIET {
+                    ensure_no_secret_in_records(self.server(side)).await?;
                     let (mut dump, _) = seen;
                     dump.retain(|key, _| key.namespace == NAMESPACE);
                     return Ok(dump);
@@ -308,11 +313,12 @@ fn host(name: &str, labels: Value, more: Value) -> [Value; 2] {
     for (field, value) in more.as_object().into_iter().flatten() {
         host["spec"][field] = value.clone();
     }
-    let secret = json!({
+    let mut secret = json!({
         "apiVersion": "v1", "kind": "Secret",
         "metadata": {"name": format!("{name}-bmc"), "namespace": NAMESPACE},
         "stringData": {"username": "admin", "password": format!("secret of {name}")},
     });
+    mark_secret(&mut secret);
     [host, secret]
 }
 

@@ -2,8 +2,9 @@
 
 use pivot_lab::say;
 use pivot_scenarios::host::Host;
+use pivot_scenarios::secrets::{ENCODED, MARKER};
 
-use crate::stage::{ENCODED, MARKER, Stage, cluster, decent, says};
+use crate::stage::{Stage, cluster, decent, says};
 
 /// Secrets may contain it; nothing else on either side, and no log.
 async fn nowhere_else(stage: &Stage) {

@@ -4,15 +4,11 @@ use std::path::{Path, PathBuf};
 
 use pivot_lab::{Crds, Dump, Pair, normalise};
 use pivot_scenarios::host::{Ended, Host};
+use pivot_scenarios::secrets::{ENCODED, MARKER};
 use pivot_scenarios::{shape, state};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
-
-/// What is in every Secret here, and nowhere else.
-pub(crate) const MARKER: &str = "hunter2-of-the-lab";
-/// The same, encoded as in a body.
-pub(crate) const ENCODED: &str = "aHVudGVyMi1vZi10aGUtbGFi";
 
 /// More than the output of any run.
 const LONGEST: usize = 64 << 10;

@@ -1,6 +1,7 @@
 //! A cluster of each provider, as its users have it: a template, and what the provider's guides tell them to add.
 
 use pivot_lab::parse;
+use pivot_scenarios::secrets::mark_secret;
 use serde_json::{Value, json};
 
 use super::controllers::at_rest;
@@ -194,7 +195,9 @@ impl Case {
         for object in &mut objects {
             self.adjust(object);
         }
-        at_rest(self.namespace, objects)
+        let mut objects = at_rest(self.namespace, objects);
+        objects.iter_mut().for_each(mark_secret);
+        objects
     }
 
     /// With an identity, a vSphere cluster has no Secret of its own.

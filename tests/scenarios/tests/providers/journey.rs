@@ -9,6 +9,7 @@ use pivot_lab::{Crds, Dump, ObjectKey, Pair, Server, parse, say};
 use pivot_scenarios::clusterctl::clusterctl;
 use pivot_scenarios::host::Host;
 use pivot_scenarios::sampling::sample;
+use pivot_scenarios::secrets::mark_secret;
 use pivot_scenarios::state::{self, carried, difference};
 
 use super::cases::{CASES, Case, SHARED};
@@ -54,7 +55,9 @@ async fn a_cluster_of_each_provider_moves_there_and_back_and_leaves_what_is_writ
     let crds = Crds::cluster_api(CLUSTER_API).await.unwrap().and(providers.crds().into());
     let pair = Pair::start_with(&crds).await.unwrap();
     for (_, shared) in SHARED.iter().filter(|(provider, _)| providers.has(provider)) {
-        pair.source.apply_values(parse(shared).unwrap()).await.unwrap();
+        let mut shared = parse(shared).unwrap();
+        shared.iter_mut().for_each(mark_secret);
+        pair.source.apply_values(shared).await.unwrap();
     }
     let fill = async |case: &Case| {
         let filled = pair.source.apply_values(case.objects(&providers)).await;
@@ -79,6 +82,15 @@ async fn a_cluster_of_each_provider_moves_there_and_back_and_leaves_what_is_writ
     move_all(&cases, &Host::between(pair.target.kubeconfig(), pair.source.kubeconfig())).await;
     same(&before, &all(&pair.source).await);
     say(format_args!("back after {:?}", start.elapsed()));
+
+    for server in [&pair.source, &pair.target] {
+        assert_eq!(
+            state::belongings(server).await.unwrap(),
+            Vec::<String>::new(),
+            "on the {}",
+            server.name()
+        );
+    }
 
     state::restore_status(&pair.source, &before).await.unwrap();
     let (from, to) =

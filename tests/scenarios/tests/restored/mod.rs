@@ -15,6 +15,7 @@ use pivot_lab::proxy::Moment;
 use pivot_lab::{Dump, Revision, Server, say};
 use pivot_scenarios::host::{AGENT, Ended, Host};
 use pivot_scenarios::point::Point;
+use pivot_scenarios::secrets::mark_secret;
 use pivot_scenarios::{sampling, shape};
 use serde_json::{Value, json};
 
@@ -86,6 +87,7 @@ fn cluster(namespace: &str) -> Vec<Value> {
     let mut objects = shape::cluster(namespace, 0);
     for object in objects.iter_mut().filter(|object| object["metadata"]["name"] == "c-ca") {
         object["data"] = json!({ "tls.crt": "Y2E=", "tls.key": "a2V5" });
+        mark_secret(object);
     }
     objects
 }
