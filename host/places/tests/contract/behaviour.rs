@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use futures::TryStreamExt;
+use futures::stream::BoxStream;
 use pivot_core::names::MARK;
-use pivot_core::{GroupKind, Key, Kind, KindLabels, Object, Uid};
-use pivot_places::{Change, Patch, Place, PlaceError, Preconditions, Result, Subresource};
+use pivot_core::{GroupKind, Key, Kind, KindLabels, Meta, Object, Uid};
+use pivot_places::{Change, Event, Identity, Patch, Place, PlaceError, Preconditions, Result, Subresource};
 use serde_json::{Value, json};
 
 /// A namespace that is being deleted, with a machine `held` in it that a finalizer holds.
@@ -45,6 +46,9 @@ macro_rules! behaviours {
             stale_deletes_are_conflicts
             terminating_namespaces_accept_no_objects
             expired_watches_must_start_over
+            lists_have_what_was_asked_for
+            watches_report_past_and_new_events_in_order
+            two_questions_meet_one_cluster
         }
     };
 }
@@ -251,5 +255,78 @@ pub(crate) async fn expired_watches_must_start_over(Server { place, expired }: &
     let mut events = place.watch(&machines(), Some("a"), &listing.resource_version).await.unwrap();
     create(&**place, "watched", &[]).await;
     let event = events.try_next().await.unwrap();
-    assert!(matches!(&event, Some(pivot_places::Event::Applied(object)) if object.meta.name == "watched"));
+    assert!(matches!(&event, Some(Event::Applied(object)) if object.meta.name == "watched"));
+}
+
+pub(crate) async fn lists_have_what_was_asked_for(Server { place, .. }: &Server) {
+    for (name, namespace, labels) in [
+        ("listed-m", "a", json!({"l": "1"})),
+        ("listed-n", "a", json!({})),
+        ("listed-m", "b", json!({"l": ""})),
+    ] {
+        let mut body = machine(name);
+        body["metadata"]["namespace"] = namespace.into();
+        body["metadata"]["labels"] = labels;
+        body["metadata"]["finalizers"] = json!(["f"]);
+        place.create(&machines(), &body, Change::Real).await.unwrap();
+    }
+    // Other checks may have left objects there.
+    let listed = |metas: Vec<Meta>| -> Vec<Meta> {
+        metas.into_iter().filter(|meta| meta.name.starts_with("listed-")).collect()
+    };
+    let named = |metas: &[Meta]| -> Vec<String> {
+        metas
+            .iter()
+            .map(|meta| format!("{}/{}", meta.namespace.as_deref().unwrap_or(""), meta.name))
+            .collect()
+    };
+    let (all, of_a) = (["a/listed-m", "a/listed-n", "b/listed-m"], ["a/listed-m", "a/listed-n"]);
+    for (namespace, expected) in [(None, &all[..]), (Some("a"), &of_a)] {
+        let objects = place.list(&machines(), namespace).await.unwrap().objects;
+        let metas = listed(objects.into_iter().map(|object| object.meta).collect());
+        assert_eq!(named(&metas), expected);
+        let only = listed(place.list_meta(&machines(), namespace).await.unwrap().metas);
+        assert_eq!((named(&only), &only[0].finalizers[..]), (named(&metas), &["f".to_owned()][..]));
+        let reduced = listed(place.list_identities(&machines(), namespace).await.unwrap().metas);
+        assert_eq!(named(&reduced), expected);
+        assert!(reduced[0].finalizers.is_empty() && reduced[0].uid == metas[0].uid);
+    }
+    let labelled = place.list_labelled(&machines(), "a", "l").await.unwrap();
+    assert_eq!(labelled.objects.iter().map(|object| &*object.meta.name).collect::<Vec<_>>(), ["listed-m"]);
+    assert!(place.list(&machines(), Some("nowhere")).await.unwrap().objects.is_empty());
+}
+
+/// The next event of a watch: what happened, and to which object.
+async fn next_event(events: &mut BoxStream<'static, Result<Event>>) -> (&'static str, String) {
+    match events.try_next().await.unwrap().unwrap() {
+        Event::Applied(object) => ("applied", object.meta.name),
+        Event::Deleted(object) => ("deleted", object.meta.name),
+    }
+}
+
+pub(crate) async fn watches_report_past_and_new_events_in_order(Server { place, .. }: &Server) {
+    let listing = place.list(&machines(), None).await.unwrap();
+    let made = create(&**place, "seen", &[]).await;
+    let mut elsewhere = machine("seen-elsewhere");
+    elsewhere["metadata"]["namespace"] = "b".into();
+    place.create(&machines(), &elsewhere, Change::Real).await.unwrap();
+    let mut events = place.watch(&machines(), Some("a"), &listing.resource_version).await.unwrap();
+    assert_eq!(next_event(&mut events).await, ("applied", "seen".to_owned()));
+    let later = place.clone();
+    let changes = tokio::spawn(async move {
+        patch(&*later, "seen", json!({"status": {"ready": false}}), Subresource::Status).await.unwrap();
+        let of_it = Preconditions { uid: Some(made.meta.uid), resource_version: None };
+        later.delete(&machines(), &key("seen"), &of_it).await.unwrap();
+        create(&*later, "seen", &[]).await;
+    });
+    for what in ["applied", "deleted", "applied"] {
+        assert_eq!(next_event(&mut events).await, (what, "seen".to_owned()));
+    }
+    changes.await.unwrap();
+}
+
+pub(crate) async fn two_questions_meet_one_cluster(Server { place, .. }: &Server) {
+    let identity = place.identify().await.unwrap();
+    assert!(matches!(identity, Identity::Cluster(_)));
+    assert_eq!(place.identify().await.unwrap(), identity);
 }
