@@ -191,9 +191,15 @@ mod example {
         let output = host(&[&line[..], &accepted].concat());
         assert_eq!(code(&output), 0, "{}", err(&output));
         assert!(out(&output).contains("not needed: owner-dropped=Secret"), "{}", out(&output));
-        let bare = host(&[&line[..], &["--accept", "owner-dropped"]].concat());
-        assert_eq!(code(&bare), 2);
-        assert!(err(&bare).contains("write owner-dropped=KIND.group for each kind"), "{}", err(&bare));
+        for several in ["owner-dropped", "owner-dropped=*", "owner-dropped=Secret,ConfigMap"] {
+            let refused = host(&[&line[..], &["--accept", several]].concat());
+            assert_eq!(code(&refused), 2);
+            assert!(
+                err(&refused).contains("write owner-dropped=KIND.group for each kind"),
+                "{}",
+                err(&refused)
+            );
+        }
     }
 
     #[test]

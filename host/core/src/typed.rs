@@ -8,7 +8,9 @@ use crate::usable::{odd_kind, odd_label, odd_name};
 
 /// A kind as manifests spell it: a lower-case first letter means a resource name, or a typo.
 pub fn kind(typed: &str) -> Result<GroupKind, String> {
-    kind_like(typed, "Machine.cluster.x-k8s.io")
+    const EXAMPLE: &str = "Machine.cluster.x-k8s.io";
+    let kind = kind_like(typed, EXAMPLE)?;
+    odd_kind(&kind).map_or(Ok(kind), |odd| Err(format!("{odd}; write one kind, like {EXAMPLE}")))
 }
 
 fn kind_like(typed: &str, example: &str) -> Result<GroupKind, String> {
@@ -57,4 +59,20 @@ fn label(typed: &str) -> Result<Label, String> {
     };
     let label = Label { key: key.to_owned(), value };
     odd_label(&label).map_or(Ok(label), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_one_word_of_plain_characters() {
+        assert_eq!(kind("Secret"), Ok(GroupKind::new("", "Secret")));
+        assert_eq!(kind("Host.metal3.io"), Ok(GroupKind::new("metal3.io", "Host")));
+        for typed in
+            ["", "*", "Secret,ConfigMap", "Host.metal3.io Cluster", "Host.metal3.io,Secret", "Host\u{202e}"]
+        {
+            assert!(kind(typed).unwrap_err().contains("like Machine.cluster.x-k8s.io"), "{typed:?}");
+        }
+    }
 }

@@ -57,7 +57,7 @@ pub(super) fn accepted_risks(typed: &[String], by: AcceptedBy) -> Result<Accepte
     }
 }
 
-/// The error for a risk that takes kinds and was accepted without one. `found` are the kinds that need it.
+/// The error for a risk that takes kinds and wasn't accepted for exactly one. `found` are the kinds that need it.
 pub(crate) fn needs_kinds(risk: Risk, found: &BTreeSet<GroupKind>) -> String {
     match found.is_empty() {
         true => {
@@ -70,7 +70,7 @@ pub(crate) fn needs_kinds(risk: Risk, found: &BTreeSet<GroupKind>) -> String {
     }
 }
 
-/// Does the same, and returns the risks that take kinds and have none. A plan finds the kinds.
+/// Does the same, and returns the risks that take kinds and don't have exactly one. A plan finds the kinds.
 pub(super) fn read_risks(typed: &[String], by: AcceptedBy) -> Result<(AcceptedRisks, Vec<Risk>)> {
     let mut accepted = AcceptedRisks::default();
     let mut without_kind = Vec::new();
@@ -91,6 +91,7 @@ pub(super) fn read_risks(typed: &[String], by: AcceptedBy) -> Result<(AcceptedRi
             (false, None) => accepted.insert(risk),
             (false, Some(_)) => return usage(format!("--accept {text:?}: {code} takes no kind")),
             (true, None | Some("*")) => without_kind.push(risk),
+            (true, Some(list)) if list.contains([',', ' ']) => without_kind.push(risk),
             (true, Some(kind)) => match typed::kind(kind) {
                 Ok(kind) => accepted.insert_kind(risk, kind),
                 Err(why) => return usage(format!("--accept {text:?}: {why}")),

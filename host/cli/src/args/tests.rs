@@ -500,13 +500,17 @@ fn what_makes_no_sense_is_said() {
             "owner-dropped=machine",
             r#"--accept "owner-dropped=machine": not a kind; write it as in manifests, like Machine.cluster.x-k8s.io"#,
         ),
+        (
+            "owner-dropped=A.g/b",
+            r#"--accept "owner-dropped=A.g/b": "g/b" can't be an API group; write one kind, like Machine.cluster.x-k8s.io"#,
+        ),
         ("unprovisioned=A.g", r#"--accept "unprovisioned=A.g": unprovisioned takes no kind"#),
         ("all", r#""all" is not the code of a risk; `explain` lists all of them"#),
     ] {
         let cli = parsed(&format!("pivot-host plan --accept {accept}")).unwrap();
         assert_eq!(check(cli).unwrap_err(), UsageError(why.to_owned()));
     }
-    for bare in ["owner-dropped", "owner-dropped=*"] {
+    for bare in ["owner-dropped", "owner-dropped=*", "owner-dropped=Secret,A.g"] {
         let planned = choices(&format!("pivot-host plan --accept {bare}"));
         assert_eq!(planned.without_kind, [Risk::OwnerDropped], "the plan finds the kinds");
     }
