@@ -195,7 +195,7 @@ fn task(verb: Verb) -> Result<Task> {
             match saved {
                 Some(verb) => Task::SavedPlan(verb),
                 None => {
-                    let choices = moving(connection, selection, handover, DryRun::Plan)?;
+                    let choices = moving(connection, selection, handover, DryRun::Plan, AcceptedBy::Move)?;
                     Task::Plan(Choices { allow_empty, tree, out, report: reported(kept)?, ..choices })
                 }
             }
@@ -217,7 +217,7 @@ fn task(verb: Verb) -> Result<Task> {
             let is_implied = connection.from_directory.is_some() && !names_target(&connection);
             let choices = match is_implied {
                 true => moving_to_current_context(connection, selection, dry_run)?,
-                false => moving(connection, selection, false, dry_run)?,
+                false => moving(connection, selection, false, dry_run, AcceptedBy::Move)?,
             };
             let options = waiting(Options { break_lease, ..choices.options }, &waits)?;
             let choices = Choices { allow_empty, report, options, ..choices };
@@ -285,8 +285,21 @@ fn task(verb: Verb) -> Result<Task> {
 
 /// The permissions of one side of a move; only a server has any.
 fn rbac(typed: Rbac) -> Result<Task> {
-    let Rbac { connection, handover, selection, side, bind_to, finish_alone } = typed;
-    let choices = moving(connection, selection, handover, DryRun::Plan)?;
+    let Rbac {
+        from,
+        to,
+        from_directory,
+        identity,
+        to_directory,
+        handover,
+        selection,
+        side,
+        bind_to,
+        finish_alone,
+    } = typed;
+    let to_files = ToDirectory { to_directory, encrypt_to: None };
+    let connection = Connection { from, to, from_directory, identity, to_files };
+    let choices = moving(connection, selection, handover, DryRun::Plan, AcceptedBy::Roles)?;
     if let Some(risk) = choices.without_kind.first() {
         return usage(risks::needs_kinds(*risk, &BTreeSet::new()));
     }
@@ -357,7 +370,7 @@ fn start_handover(typed: HandoverStart) -> Result<Task> {
     let connection = Connection { from, to_files, ..Connection::default() };
     let report = reported(kept)?;
     let dry_run = dry_run_args.dry_run();
-    let choices = moving(connection, selection, true, dry_run)?;
+    let choices = moving(connection, selection, true, dry_run, AcceptedBy::StartHandover)?;
     if dry_run != DryRun::Off {
         return Ok(Task::Plan(Choices { allow_empty, report, ..choices }));
     }
@@ -402,13 +415,19 @@ fn moving_to_current_context(
 ) -> Result<Choices> {
     // An empty file name is none: the usual rules find the kubeconfig.
     let to = ToCluster { to_kubeconfig: Some(PathBuf::new()), ..connection.to };
-    let choices = moving(Connection { to, ..connection }, selection, false, dry_run)?;
+    let choices = moving(Connection { to, ..connection }, selection, false, dry_run, AcceptedBy::Move)?;
     let to = ToCluster { to_kubeconfig: None, ..choices.connection.to.clone() };
     let connection = Connection { to, ..choices.connection };
     Ok(Choices { connection, target_is_implied: true, ..choices })
 }
 
-fn moving(connection: Connection, selection: Selection, handover: bool, dry_run: DryRun) -> Result<Choices> {
+fn moving(
+    connection: Connection,
+    selection: Selection,
+    handover: bool,
+    dry_run: DryRun,
+    by: AcceptedBy,
+) -> Result<Choices> {
     let Selection {
         namespace,
         all_namespaces,
@@ -455,7 +474,7 @@ fn moving(connection: Connection, selection: Selection, handover: bool, dry_run:
             (typed, _) => typed.clone(),
         };
     }
-    let (accept, without_kind) = read_risks(&accept, AcceptedBy::Move)?;
+    let (accept, without_kind) = read_risks(&accept, by)?;
     let (of_scope, accept) = accept.split_scope();
     // The namespace is filled in when the kubeconfig is read.
     let scope = Scope {

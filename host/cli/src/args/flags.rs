@@ -276,9 +276,21 @@ pub(crate) enum Generate {
 
 /// A move, and for whom its roles are.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("accept", |accept| accept.value_parser(RiskParser(Some(AcceptedBy::Roles)))))]
 pub(crate) struct Rbac {
     #[command(flatten)]
-    pub(crate) connection: Connection,
+    pub(crate) from: FromCluster,
+    #[command(flatten)]
+    pub(crate) to: ToCluster,
+    /// Print the roles of a move out of a directory of manifests
+    #[arg(long, value_name = "DIR", help_heading = "Source and target")]
+    pub(crate) from_directory: Option<PathBuf>,
+    /// Decrypt --from-directory with the age identities (secret keys) in this file
+    #[arg(long, value_name = "FILE", help_heading = "Source and target")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Print the roles of a copy into a directory, which deletes nothing from the source
+    #[arg(long, value_name = "DIR", help_heading = "Source and target")]
+    pub(crate) to_directory: Option<PathBuf>,
     /// The source stays paused after the copy into a directory: `handover start`
     #[arg(long, requires = "to_directory", help_heading = "Source and target")]
     pub(crate) handover: bool,
@@ -499,6 +511,7 @@ pub(crate) enum HandoverVerb {
 }
 
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("accept", |accept| accept.value_parser(RiskParser(Some(AcceptedBy::StartHandover)))))]
 pub(crate) struct HandoverStart {
     /// The directory to write
     #[arg(value_name = "DIR")]

@@ -44,7 +44,7 @@ impl TypedValueParser for RiskParser {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let usable = Risk::ALL.into_iter().filter(|risk| self.0.is_none_or(|by| risk.is_accepted_by(by)));
-        Some(Box::new(usable.map(|risk| PossibleValue::new(risk.code()))))
+        Some(Box::new(usable.map(|risk| PossibleValue::new(risk.code()).help(risk.summary()))))
     }
 }
 

@@ -526,6 +526,19 @@ fn what_makes_no_sense_is_said() {
             "--accept unprovisioned: this command can't use it; it can use existing-differs, pause-unchecked, unverified, takeover-unchecked, plugins-changed, copy-changed, world-changed"
         ],
     );
+    for (line, code) in [
+        ("handover start d", "source-may-run"),
+        ("handover start d", "plugins-changed"),
+        ("generate rbac --side source --to-kubeconfig b", "pause-unchecked"),
+    ] {
+        let other = check(parsed(&format!("pivot-host {line} --accept {code}")).unwrap()).unwrap_err();
+        assert!(
+            other.0.starts_with(&format!(
+                "--accept {code}: this command can't use it; it can use owner-dropped"
+            )),
+            "{other:?}"
+        );
+    }
     refused(
         "pivot-host plan --identity k",
         &expect!["--identity opens a directory, so it needs --from-directory"],

@@ -10,6 +10,8 @@ use super::*;
 fn each_risk_by_code_is_of_some_command() {
     let commands = [
         AcceptedBy::Move,
+        AcceptedBy::StartHandover,
+        AcceptedBy::Roles,
         AcceptedBy::Resume,
         AcceptedBy::Rollback,
         AcceptedBy::FinishHandover,
@@ -21,13 +23,34 @@ fn each_risk_by_code_is_of_some_command() {
         assert_eq!(of_commands.is_empty(), flags.contains(&risk), "{risk}");
         // A run that continues a move takes the risks of its scope from its record.
         if risk.is_of_scope() {
-            assert_eq!(of_commands, [AcceptedBy::Move], "{risk}");
+            let begins = [AcceptedBy::Move, AcceptedBy::StartHandover, AcceptedBy::Roles];
+            let of_directories = [AcceptedBy::Move, AcceptedBy::Roles];
+            let begins = if risk == Risk::SourceMayRun { &of_directories[..] } else { &begins };
+            assert_eq!(of_commands, begins, "{risk}");
         }
         // A Pivot moves and continues its move, and nobody is there who could name a directory.
         let moves = of_commands.iter().any(|by| *by != AcceptedBy::Rollback);
         assert!(moves || !risk.is_accepted_by(AcceptedBy::Pivot), "{risk}");
     }
     assert!(!Risk::SourceMayRun.is_accepted_by(AcceptedBy::Pivot));
+}
+
+#[test]
+fn completion_offers_codes_that_a_command_can_use() {
+    let codes = |words: &[&str]| {
+        let words: Vec<_> = words.iter().chain(&["--accept", ""]).map(Into::into).collect();
+        let lines = candidates(&words);
+        lines.lines().filter_map(|line| Some(line.split_once('\t')?.0.to_owned())).collect::<Vec<_>>()
+    };
+    let by = |by| Risk::accepted_by(by).map(|risk| risk.code().to_owned()).collect::<Vec<_>>();
+    for (words, command) in [
+        (&["move"][..], AcceptedBy::Move),
+        (&["handover", "start"], AcceptedBy::StartHandover),
+        (&["generate", "rbac"], AcceptedBy::Roles),
+        (&["resume"], AcceptedBy::Resume),
+    ] {
+        assert_eq!(codes(words), by(command), "{words:?}");
+    }
 }
 
 #[test]
