@@ -78,9 +78,10 @@ pub(crate) async fn wait(
 ) -> Result<(), Failure> {
     let unverified = unverified(job, list);
     if !unverified.is_empty() {
+        let kinds = if unverified.len() == 1 { "kind" } else { "kinds" };
         let text = format!(
-            "nobody waited for the target's controllers to take over {}",
-            some_of(&unverified.iter().collect::<Vec<_>>(), 20)
+            "as accepted, pivot-host doesn't check that the target's controllers took over {} {kinds}",
+            unverified.len()
         );
         job.report(Event::warning("unverified", text));
     }
