@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
 use pivot_core::names::RECORD_NAMESPACE;
 use pivot_core::risk::AcceptedBy;
@@ -178,6 +178,16 @@ pub(crate) struct ToDirectory {
     /// Encrypt --to-directory to the age recipients (public keys) in this file, one per line
     #[arg(long, value_name = "FILE")]
     pub(crate) encrypt_to: Option<PathBuf>,
+}
+
+/// Describes the directory to commands that continue a move.
+fn describe_directory(directory: Arg) -> Arg {
+    directory.help("Directory that the move copies into")
+}
+
+/// Describes the keys of the directory to commands that continue a move.
+fn describe_keys(keys: Arg) -> Arg {
+    keys.help("File of age recipients (public keys) that the move encrypts --to-directory to")
 }
 
 /// The two ends of a move. Also what `next:` lines repeat.
@@ -492,6 +502,7 @@ pub(crate) struct DescribeCluster {
 }
 
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("to_directory", describe_directory), mut_arg("encrypt_to", describe_keys))]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) connection: Connection,
@@ -574,6 +585,10 @@ pub(crate) struct HandoverFinish {
 }
 
 #[derive(Clone, Debug, Args)]
+#[command(
+    mut_arg("to_directory", |directory| directory.help("Directory that `handover start` wrote; its files are removed")),
+    mut_arg("encrypt_to", describe_keys)
+)]
 pub(crate) struct HandoverCancel {
     #[command(flatten)]
     pub(crate) from: FromCluster,
@@ -595,6 +610,7 @@ pub(crate) struct HandoverCancel {
 }
 
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("to_directory", describe_directory), mut_arg("encrypt_to", describe_keys))]
 pub(crate) struct Resume {
     #[command(flatten)]
     pub(crate) connection: Connection,
@@ -631,6 +647,10 @@ pub(crate) struct Resume {
 }
 
 #[derive(Clone, Debug, Args)]
+#[command(
+    mut_arg("to_directory", |directory| directory.help("Directory that the move copies into; its files are removed")),
+    mut_arg("encrypt_to", describe_keys)
+)]
 pub(crate) struct Rollback {
     #[command(flatten)]
     pub(crate) connection: Connection,

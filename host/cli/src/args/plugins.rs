@@ -38,6 +38,7 @@ pub(crate) enum PluginVerb {
     /// List the plugins of a directory, as a move would use them
     List {
         /// The directory of plugins, with plugins.toml and plugins.lock
+        #[arg(value_name = "DIR")]
         directory: PathBuf,
         /// Accept plugins that are not in plugins.lock, or have another digest there: for development
         #[arg(long)]
@@ -82,6 +83,7 @@ pub(crate) enum PluginVerb {
     /// Check a directory as a move does before it begins, and report every problem at once
     Verify {
         /// The directory of plugins, with plugins.toml and plugins.lock
+        #[arg(value_name = "DIR")]
         directory: PathBuf,
         /// Refuse plugins that are there and not enabled, and a directory that others may write
         #[arg(long)]
@@ -93,6 +95,7 @@ pub(crate) enum PluginVerb {
     /// Write a directory of plugins into one file that is an OCI image layout: components, statements, grants, lock
     Bundle {
         /// The directory of plugins; what a move would not load from there is not bundled
+        #[arg(value_name = "DIR")]
         directory: PathBuf,
         /// Write the bundle there
         #[arg(long, value_name = "FILE")]
@@ -201,6 +204,7 @@ pub(crate) struct Import {
     /// The bundle
     pub(crate) bundle: PathBuf,
     /// The directory of plugins; it need not exist
+    #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     /// Write nothing, and show what the bundle would change
     #[arg(long)]
