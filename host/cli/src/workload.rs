@@ -10,6 +10,7 @@ use pivot_core::names::GROUP_CLUSTER;
 use pivot_core::scope::Scope;
 use pivot_core::shell::Kubectl;
 use pivot_core::soft::{is_cluster, kubeconfig_of};
+use pivot_core::words::did_you_mean_object;
 use pivot_core::{GroupKind, Key, Kind, Side};
 use pivot_places::{ConnectError, KubeContext, KubePlace, Place, PlaceError, builtin_kinds};
 
@@ -43,6 +44,7 @@ impl fmt::Display for WorkloadError {
         match self {
             Self::Source(error) => write!(f, "source: {error}"),
             Self::NoCluster { named, there } => {
+                let similar = did_you_mean_object(named, there);
                 let there: Vec<&Key> = there.iter().collect();
                 let others = if there.is_empty() {
                     "nor any other".to_owned()
@@ -51,7 +53,7 @@ impl fmt::Display for WorkloadError {
                 };
                 write!(
                     f,
-                    "source: there is no Cluster {named}, {others}; if it was moved already, name a saved copy of its kubeconfig \
+                    "source: there is no Cluster {named}{similar}, {others}; if it was moved already, name a saved copy of its kubeconfig \
                      with --to-kubeconfig"
                 )
             }
@@ -228,6 +230,19 @@ mod tests {
             "source: there is no Cluster c3, but 3 Clusters: a/c1, a/c2, b/c2; if it was moved already, name a \
              saved copy of its kubeconfig with --to-kubeconfig"
         );
+    }
+
+    #[test]
+    fn a_mistyped_cluster_is_answered_with_the_similar_one() {
+        let there = || vec![cluster("metal3", "edge"), cluster("shop", "core")];
+        for typed in ["egde", "metl3/edge", "metal3/egde"] {
+            let error = WorkloadError::NoCluster { named: typed.to_owned(), there: there() }.to_string();
+            let expected =
+                format!("there is no Cluster {typed} (did you mean metal3/edge?), but 2 Clusters:");
+            assert!(error.contains(&expected), "{error}");
+        }
+        let other = WorkloadError::NoCluster { named: "shop/web".to_owned(), there: there() }.to_string();
+        assert!(!other.contains("did you mean"), "{other}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Makes text from elsewhere (a plugin, a server's field names) safe for a terminal, a log or a document.
 
+use crate::Key;
+
 /// Whether a character is neither visible nor a plain space: it controls a terminal, reverses text, or can't be seen.
 pub fn hidden(c: char) -> bool {
     match c {
@@ -44,13 +46,39 @@ pub fn shown(words: &str, most: usize) -> String {
 
 /// Returns ` (did you mean NAME?)` for the known name that is most like the typed one; empty if none is, or if it is typed right.
 pub fn did_you_mean(typed: &str, known: &[&str]) -> String {
-    // Longer differences than a slip or two are other names.
-    let most = (typed.chars().count() / 3).min(2);
-    let near = known.iter().map(|name| (edit_distance(typed, name), *name)).filter(|(far, _)| *far <= most);
+    let near = known.iter().filter_map(|name| Some((difference(typed, name)?, *name)));
     near.min()
         .filter(|(far, _)| *far > 0)
         .map(|(_, name)| format!(" (did you mean {name}?)"))
         .unwrap_or_default()
+}
+
+/// Returns ` (did you mean NAMESPACE/NAME?)` for the known object whose name is most like the last part of the typed `NAMESPACE/NAME` or
+/// `NAME`. Among objects with equally similar names, the object with the most similar namespace is proposed.
+pub fn did_you_mean_object(typed: &str, known: &[Key]) -> String {
+    let (namespace, name) = typed.rsplit_once('/').map_or((None, typed), |(space, name)| (Some(space), name));
+    let difference = |key: &Key| {
+        let of_namespace = match (namespace, key.namespace.as_deref()) {
+            (Some(typed), Some(known)) => difference(typed, known).unwrap_or(usize::MAX),
+            _ => 0,
+        };
+        Some((difference(name, &key.name)?, of_namespace))
+    };
+    let near = known.iter().filter_map(|key| Some((difference(key)?, key)));
+    match near.min() {
+        Some((difference, key)) if difference != (0, 0) => {
+            let namespace =
+                key.namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
+            format!(" (did you mean {namespace}{}?)", key.name)
+        }
+        _ => String::new(),
+    }
+}
+
+/// Number of differences between two names; none if they are more than a slip or two apart.
+fn difference(typed: &str, known: &str) -> Option<usize> {
+    let most = (typed.chars().count() / 3).min(2);
+    Some(edit_distance(typed, known)).filter(|difference| *difference <= most)
 }
 
 /// The fewest characters to insert, delete, replace or swap with their neighbor that make one name of the other.
@@ -134,6 +162,22 @@ mod tests {
             (edit_distance("ca", "abc"), edit_distance("", "abc"), edit_distance("abc", "abc")),
             (3, 3, 0)
         );
+    }
+
+    #[test]
+    fn similar_objects_are_proposed_with_their_namespaces() {
+        let key = |namespace, name| Key::new(crate::GroupKind::new("g", "K"), namespace, name);
+        let known = [key(Some("metal3"), "edge"), key(Some("shop"), "edge"), key(None, "global")];
+        for (typed, proposed) in [
+            ("egde", " (did you mean metal3/edge?)"),
+            ("shp/edge", " (did you mean shop/edge?)"),
+            ("other/egde", " (did you mean metal3/edge?)"),
+            ("gloabl", " (did you mean global?)"),
+            ("shop/edge", ""),
+            ("shop/core", ""),
+        ] {
+            assert_eq!(did_you_mean_object(typed, &known), proposed, "{typed}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use pivot_core::grouped::{Group, NAMES, groups};
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
-use pivot_core::words::did_you_mean;
+use pivot_core::words::did_you_mean_object;
 use pivot_core::{Key, ObjectError, Side};
 use pivot_places::PlaceError;
 use serde::Serialize;
@@ -274,9 +274,7 @@ impl Failure {
             }
             Self::NoCluster { named, there } if !there.is_empty() => {
                 let lines = there.iter().map(ToString::to_string).collect();
-                let names: Vec<&str> = there.iter().map(|key| key.name.as_str()).collect();
-                let name = named.rsplit('/').next().unwrap_or_default();
-                let similar = did_you_mean(name, &names);
+                let similar = did_you_mean_object(named, there);
                 listed(&format!("there is no Cluster {named}{similar}, but:"), lines, most)
             }
             Self::SeveralClusters(there) => {
