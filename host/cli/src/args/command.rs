@@ -1,12 +1,14 @@
 //! The command as clap sees it: the flags, and what all of them share.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use clap::builder::{BoolishValueParser, StyledStr};
-use clap::{ArgAction, Command, CommandFactory, FromArgMatches};
+use clap::builder::{
+    BoolishValueParser, EnumValueParser, PossibleValue, PossibleValuesParser, StyledStr, TypedValueParser,
+};
+use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, ValueEnum};
 
-use super::flags::Cli;
+use super::flags::{Cli, OutputFormat};
 use super::risks::RISKY_FLAGS;
 use super::{environment, examples, risks};
 
@@ -69,7 +71,58 @@ pub(crate) fn command(called: Option<&str>) -> Command {
 
 /// The flags alone, with their environment variables.
 pub(super) fn bare() -> Command {
-    with_environment(Cli::command())
+    let command = Cli::command();
+    let output = command.get_arguments().find(|arg| arg.get_id() == "output").cloned();
+    let output = output.map(|arg| {
+        let help = "Format of the result on stdout";
+        arg.help(help).value_parser(WithoutPictures)
+    });
+    let command = match output {
+        Some(output) => command.mut_subcommands(|verb| with_output(verb, None, &output)),
+        None => command,
+    };
+    with_environment(command)
+}
+
+/// The commands that can draw a plan.
+const DRAWING: [&str; 3] = ["plan", "move", "handover start"];
+
+/// Gives each command that draws no plan a flag without the formats of drawings.
+fn with_output(command: Command, of: Option<&str>, output: &Arg) -> Command {
+    let name = name_subcommand(of, command.get_name());
+    let command = command.mut_subcommands(|verb| with_output(verb, Some(&name), output));
+    if DRAWING.contains(&name.as_str()) { command } else { command.arg(output) }
+}
+
+/// Reads the formats of commands that draw no plan.
+#[derive(Clone)]
+struct WithoutPictures;
+
+impl WithoutPictures {
+    fn values() -> impl Iterator<Item = PossibleValue> {
+        let formats = OutputFormat::value_variants().iter();
+        formats
+            .filter(|format| !matches!(format, OutputFormat::Picture(_)))
+            .filter_map(ValueEnum::to_possible_value)
+    }
+}
+
+impl TypedValueParser for WithoutPictures {
+    type Value = OutputFormat;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<OutputFormat, clap::Error> {
+        PossibleValuesParser::new(Self::values()).parse_ref(command, arg, value)?;
+        EnumValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Self::values()))
+    }
 }
 
 /// The name we were called by.

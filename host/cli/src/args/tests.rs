@@ -660,12 +660,19 @@ fn only_a_plan_is_drawn() {
     for line in ["pivot-host plan -o dot", "pivot-host move --to-kubeconfig t --dry-run -o mermaid"] {
         assert!(matches!(meant(line), Task::Plan(_)), "{line}");
     }
-    for line in ["pivot-host move --to-kubeconfig t -o dot", "pivot-host version -o html"] {
+    for line in ["pivot-host move --to-kubeconfig t -o dot", "pivot-host -o html version"] {
         refused(
             line,
             &expect!["-o dot, mermaid and html draw a plan: they go with `plan` and `move --dry-run`"],
         );
     }
+    let other = parsed("pivot-host status -o html").unwrap_err();
+    assert!(other.contains("[possible values: text, json, yaml]"), "{other}");
+    let shown = parsed("pivot-host plan show plan.json -o html").unwrap_err();
+    assert!(shown.contains("[possible values: text, json, yaml]"), "{shown}");
+    let formats =
+        ["-o yaml status", "status -o yaml"].map(|line| parsed(&format!("pivot-host {line}")).unwrap());
+    assert!(formats.iter().all(|cli| cli.look.output == OutputFormat::Yaml), "{formats:?}");
 }
 
 #[test]
