@@ -589,10 +589,7 @@ mod example {
     #[test]
     fn implied_target_is_named_first() {
         let dir = TempDir::new().unwrap();
-        let config = kubeconfig(&dir, "prod", "https://192.0.2.2:6443");
-        // A token that can't be sent is refused before anything is asked.
-        let text = fs::read_to_string(&config).unwrap().replace(r#""user":{}"#, r#""user":{"token":"a\nb"}"#);
-        fs::write(&config, text).unwrap();
+        let config = unusable_kubeconfig(&dir, "prod");
         let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
         command.env_clear().env("KUBECONFIG", &config).args(["move", "-q", "--from-directory"]);
         let output = command.arg(example()).output().unwrap();
@@ -606,6 +603,44 @@ mod example {
         assert_eq!(code(&output), 3, "{said}");
         let planned = host(&["plan", "-q", "--from-directory", example().to_str().unwrap()]);
         assert_eq!((code(&planned), err(&planned).contains("target: ")), (0, false), "{}", err(&planned));
+    }
+
+    /// A kubeconfig whose token can't be sent: it is refused before anything is asked.
+    fn unusable_kubeconfig(dir: &TempDir, name: &str) -> String {
+        let config = kubeconfig(dir, name, "https://192.0.2.2:6443");
+        let text = fs::read_to_string(&config).unwrap().replace(r#""user":{}"#, r#""user":{"token":"a\nb"}"#);
+        fs::write(&config, text).unwrap();
+        config
+    }
+
+    #[test]
+    fn examples_of_clusterctls_help_open_what_they_name() {
+        let dir = TempDir::new().unwrap();
+        let current = kubeconfig(&dir, "current", "https://192.0.2.2:6443");
+        let unusable = unusable_kubeconfig(&dir, "target-kubeconfig.yaml");
+        let backup = dir.path().join("backup-directory");
+        std::os::unix::fs::symlink(example(), &backup).unwrap();
+        let program = dir.path().join("clusterctl-pivot");
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pivot-host"), &program).unwrap();
+        let run = |config: &str, line: &str| {
+            let mut command = Command::new(&program);
+            command.env_clear().env("KUBECONFIG", config).current_dir(dir.path());
+            let line = line.replace("/tmp/backup-directory", backup.to_str().unwrap());
+            let output = command.args(line.split_whitespace().skip(1)).output().unwrap();
+            assert_eq!(code(&output), 3, "{line}: {}", err(&output));
+            err(&output)
+        };
+        for (config, line, side) in [
+            (&current, "clusterctl move --to-kubeconfig=target-kubeconfig.yaml", "target"),
+            (&unusable, "clusterctl move --to-directory /tmp/backup-directory", "source"),
+            (&unusable, "clusterctl move --from-directory /tmp/backup-directory", "target"),
+        ] {
+            let said = run(config, line);
+            assert!(
+                said.contains(&format!("error: {side}: ")) && said.contains("can't be sent"),
+                "{line}: {said}"
+            );
+        }
     }
 
     #[test]
@@ -658,10 +693,7 @@ mod example {
     #[test]
     fn no_proxy_may_have_empty_elements() {
         let dir = TempDir::new().unwrap();
-        // A token that can't be sent is refused before anything is asked.
-        let config = kubeconfig(&dir, "one", "https://192.0.2.2:6443");
-        let text = fs::read_to_string(&config).unwrap().replace(r#""user":{}"#, r#""user":{"token":"a\nb"}"#);
-        fs::write(&config, text).unwrap();
+        let config = unusable_kubeconfig(&dir, "one");
         for no_proxy in ["localhost,", "a,,b", "localhost 192.0.2.2"] {
             let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
             command.env_clear().args(["plan", "--kubeconfig", &config]);

@@ -685,13 +685,13 @@ pub(crate) struct DryRunArgs {
     pub(crate) dry_run: Option<Dry>,
 }
 
-/// kubectl's words for a dry run, and the two words of clusterctl's boolean.
+/// kubectl's words for a dry run, and the words of clusterctl's boolean, as Go parses one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Dry {
-    #[value(alias = "true")]
+    #[value(aliases = ["true", "True", "TRUE", "t", "T", "1"])]
     Client,
     Server,
-    #[value(alias = "false")]
+    #[value(aliases = ["false", "False", "FALSE", "f", "F", "0"])]
     None,
 }
 

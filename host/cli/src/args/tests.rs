@@ -276,12 +276,15 @@ fn w2_a_dry_run_is_a_plan() {
         ("pivot-host move --dry-run --to-kubeconfig b", DryRun::Plan),
         ("pivot-host move --dry-run=client --to-directory d", DryRun::Plan),
         ("pivot-host move --dry-run=true --to-directory d", DryRun::Plan),
+        ("pivot-host move --dry-run=True --to-directory d", DryRun::Plan),
+        ("pivot-host move --dry-run=1 --to-directory d", DryRun::Plan),
+        ("pivot-host move --dry-run=t --to-directory d", DryRun::Plan),
         ("pivot-host move --dry-run=server --to-kubeconfig b", DryRun::Server),
     ] {
         let Task::Plan(choices) = meant(line) else { panic!("{line}") };
         assert_eq!(choices.options(None).dry_run, expected, "{line}");
     }
-    for flag in ["", "--dry-run=none", "--dry-run=false"] {
+    for flag in ["", "--dry-run=none", "--dry-run=false", "--dry-run=False", "--dry-run=0", "--dry-run=F"] {
         let Task::Move(choices) = meant(&format!("pivot-host move --to-kubeconfig b {flag}")) else {
             panic!("{flag}")
         };
