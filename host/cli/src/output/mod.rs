@@ -34,6 +34,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anstyle::{AnsiColor, Style};
+use clap::error::ErrorKind;
 use indicatif::MultiProgress;
 use pivot_engine::Event;
 use serde::Serialize;
@@ -140,8 +141,12 @@ impl Output {
         self.line(Level::Error, text);
     }
 
-    /// Writes a message of the command line's parser: help has colours, an error quotes what was typed.
+    /// Writes a message of the command line's parser: help has colours, an error quotes what was typed. The help for a command that
+    /// was typed without its subcommand is no error by itself.
     pub(crate) fn usage(&self, error: clap::Error) {
+        if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            return self.above_bars(error.render().to_string().trim_end());
+        }
         if !error.use_stderr() {
             return self.own(&error.render().ansi().to_string());
         }
