@@ -120,12 +120,6 @@ impl<'a> Command<'a> {
             Ok(out) => Mutex::new(out),
             Err(why) => return self.failed(Exit::Refused, &why.into(), UNTOUCHED),
         };
-        let report = self.choices.report.as_deref();
-        let report = report.map(|file| PrivateFile::reserve(file, "the report", self.choices.inputs()));
-        let report = match report.transpose() {
-            Ok(report) => Mutex::new(report),
-            Err(why) => return self.failed(Exit::Refused, &why.into(), UNTOUCHED),
-        };
         let plugins = Loading::begin(&self.choices.with);
         let read = async {
             Ok((ends::additions(&self.choices.add).await?, ends::to_read(&self.choices.ends).await?))
@@ -177,7 +171,7 @@ impl<'a> Command<'a> {
                 now: output::now(),
             };
             let document = PlanDocument::new(plan, source, target, &scope, &reported, (&moves, &next));
-            if let Some(file) = report.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            if let Some(file) = self.report.as_ref().and_then(Reporting::take_file) {
                 self.write_report(file, &page, &document);
             }
             if let OutputFormat::Picture(picture) = format {

@@ -35,6 +35,11 @@ impl Reporting {
         Ok(Some(Self { command, by, files, output: output.clone(), recorder: Recorder::begin(), file }))
     }
 
+    /// The file, for a plan: it is written as the plan.
+    pub(crate) fn take_file(&self) -> Option<PrivateFile> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Both sides are open: what happens between them is recorded, and shown.
     pub(crate) fn watching(&self, sides: (&str, &str), progress: &Arc<Progress>) -> Arc<dyn Watcher> {
         self.recorder.between(sides, progress);
@@ -77,7 +82,7 @@ impl Reporting {
 
     /// Writes it. What the run did stays done if that fails.
     fn write(&self, ending: &Ending) {
-        let Some(file) = self.file.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let Some(file) = self.take_file() else { return };
         let path = file.path().to_owned();
         let text = self.recorder.ended(self.command, &self.by, file.is_page(), ending);
         match file.write(&text) {

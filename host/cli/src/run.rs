@@ -214,6 +214,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
     };
     let command = Command::new(choices, commands, output, halter);
     let command = match task {
+        Task::Plan(_) => command.reporting("plan"),
         Task::Move(_) => command.reporting("move"),
         Task::Resume(_) => command.reporting("resume"),
         Task::Rollback(_) => command.reporting("rollback"),

@@ -184,6 +184,31 @@ mod example {
     }
 
     #[test]
+    fn a_plan_that_stops_writes_its_report() {
+        let dir = TempDir::new().unwrap();
+        for (name, begins) in [("plan.json", "{"), ("plan.html", "<!")] {
+            let file = dir.path().join(name);
+            let stopped = host(&["plan", "--from-directory", "/nope", "--report", file.to_str().unwrap()]);
+            assert_eq!(code(&stopped), 3, "{}", err(&stopped));
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(text.to_lowercase().starts_with(begins) && text.contains("/nope"), "{name}: {text:.100}");
+        }
+        let report: Value =
+            serde_json::from_slice(&std::fs::read(dir.path().join("plan.json")).unwrap()).unwrap();
+        assert_eq!(report, json(&host(&["plan", "--from-directory", "/nope", "-o", "json"])));
+    }
+
+    #[test]
+    fn commands_without_their_subcommand_print_help() {
+        for words in [&[][..], &["plugin"], &["generate"], &["handover"]] {
+            let output = host(words);
+            assert_eq!((code(&output), out(&output).as_str()), (2, ""), "{words:?}");
+            let help = err(&output);
+            assert!(!help.contains("error:") && help.contains("Usage: pivot-host"), "{words:?}: {help}");
+        }
+    }
+
+    #[test]
     fn accepted_risks_that_nothing_has_are_reported() {
         let source = paused();
         let line = ["plan", "--from-directory", source.path().to_str().unwrap(), "-n", "metal3"];

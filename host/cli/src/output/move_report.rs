@@ -43,7 +43,11 @@ pub(super) struct MoveReport<'a> {
 
 impl MoveReport<'_> {
     pub(super) fn title(&self) -> &'static str {
-        if self.command == "rollback" { "Report of a rollback" } else { "Report of a move" }
+        match self.command {
+            "plan" => "Report of a plan",
+            "rollback" => "Report of a rollback",
+            _ => "Report of a move",
+        }
     }
 
     /// The number of kinds that no controller of the target was seen to take over.

@@ -94,7 +94,12 @@ impl Recorder {
             let plan = plan.as_deref().map(|plan| Plan { refusals: ending.refusals.clone(), ..plan.clone() });
             return page::of_report(&report, plan.as_ref(), &ending.message);
         }
-        let json = serde_json::to_string_pretty(&Document::new("MoveReport", report)).unwrap_or_default();
+        // A plan that can be made is written as a plan. Otherwise there is only the error.
+        let json = match command {
+            "plan" => serde_json::to_string_pretty(&ending.result),
+            _ => serde_json::to_string_pretty(&Document::new("MoveReport", report)),
+        };
+        let json = json.unwrap_or_default();
         text::json(&json) + "\n"
     }
 
