@@ -540,7 +540,7 @@ mod example {
         });
     }
 
-    /// The same code as for a move, so that a script can repeat the command.
+    /// A script can repeat such a command, as it can repeat a move.
     #[test]
     fn silent_servers_of_other_commands_exit_9() {
         let dir = TempDir::new().unwrap();

@@ -79,8 +79,8 @@ struct MovedNamespaces {
 }
 
 impl MovedNamespaces {
-    /// The namespaces by their names on a side.
-    fn on(self, side: Side) -> Namespaces {
+    /// Returns the namespaces by their names on a side.
+    fn names_on(self, side: Side) -> Namespaces {
         match side {
             Side::Source => self.namespaces,
             Side::Target => self.namespaces.in_target(&self.namespace_map),
@@ -194,12 +194,12 @@ impl Confined {
         match (text(ENTRY), text(SUMMARY).or_else(|| text(ROLLBACK_SUMMARY))) {
             // What can't be read may be anybody's.
             (Some(text), _) => read(text).is_some_and(|record| match self.side {
-                Side::Source => record.scope.is_some_and(|scope| scope.on(self.side) == own),
+                Side::Source => record.scope.is_some_and(|scope| scope.names_on(self.side) == own),
                 Side::Target => record.started_by == self.operator,
             }),
             // Each move that ends, or is rolled back, removes the oldest summaries of its namespace.
             (None, Some(text)) => read(text).is_some_and(|summary| match write {
-                Write::Delete => summary.scope.is_some_and(|scope| scope.on(self.side) == own),
+                Write::Delete => summary.scope.is_some_and(|scope| scope.names_on(self.side) == own),
                 Write::Create(_) | Write::Patch(_) => summary.started_by == self.operator,
             }),
             (None, None) => false,

@@ -96,7 +96,7 @@ pub fn manifests(installation: &Installation) -> Vec<Value> {
     objects.chain(service).collect()
 }
 
-/// What an account may do in the namespace of leases and records of moves. Nothing else is in it, so that the role needs no permission where
+/// Permissions of an account in the namespace of leases and records of moves. Nothing else is in it, so that the role needs no permission where
 /// credentials, workloads or the cluster's own settings are. The namespace is not printed: who deletes what was printed keeps the records.
 fn record_access(name: &str, account: &str, namespace: &str, resources: &[(&str, &str)]) -> [Value; 2] {
     let metadata = json!({"name": name, "namespace": RECORD_NAMESPACE});

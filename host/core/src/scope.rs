@@ -29,7 +29,7 @@ pub enum Namespaces {
 }
 
 impl Namespaces {
-    /// The same namespaces by their names in the target.
+    /// Returns these namespaces by their names in the target.
     pub fn in_target(&self, map: &NamespaceMap) -> Self {
         match self {
             Self::All => Self::All,

@@ -236,7 +236,7 @@ async fn a_secret_without_its_cluster_leads_nowhere() {
     running.stop().await;
 }
 
-/// The controller's account may not be able to create it, nor to read it.
+/// The controller's account can lack permission to create the namespace, and to read it.
 #[tokio::test(start_paused = true)]
 async fn missing_record_namespaces_stall_pivots_unpaused() {
     for is_readable in [true, false] {
@@ -271,7 +271,7 @@ async fn missing_record_namespaces_stall_pivots_unpaused() {
     }
 }
 
-/// Whoever writes a Pivot may have it wait for a pause that never comes, and a move that waits has a turn.
+/// An author can have a Pivot wait for a pause that never comes, and a move that waits has a turn.
 // proves: T146
 #[tokio::test(start_paused = true)]
 async fn waits_of_pivots_end_with_the_operators_limit() {

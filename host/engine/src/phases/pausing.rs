@@ -32,7 +32,7 @@ use crate::requests::wait::{self, Wanted};
 use crate::requests::{ROUNDS, listing};
 use crate::snapshot::Snapshot;
 
-/// How much of a field manager's name is printed, in bytes.
+/// Longest name of a field manager that is printed, in bytes.
 const LONGEST_MANAGER: usize = 100;
 
 /// Whether an object gets a pause of its own in the source.

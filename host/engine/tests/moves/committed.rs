@@ -201,10 +201,11 @@ async fn rollbacks_end_once_clusters_without_undo_are_named() {
     }
 }
 
-/// Who may write a Cluster may pause it at any time, and mustn't be able to keep a rollback from ending.
+/// A user with write access to a Cluster can pause it at any time. That must not keep a rollback from ending.
 // proves: T173
 #[tokio::test(start_paused = true)]
 async fn clusters_paused_by_others_let_rollbacks_end() {
+    type Change<'a> = (&'a dyn Fn(&mut serde_json::Value), Option<&'a str>);
     let by = |manager: &str| json!([{"manager": manager, "operation": "Update", "fieldsV1": {"f:spec": {"f:paused": {}}}}]);
     let annotated =
         |body: &mut serde_json::Value| body["metadata"]["annotations"] = json!({names::PAUSED: ""});
@@ -217,7 +218,7 @@ async fn clusters_paused_by_others_let_rollbacks_end() {
         body["metadata"]["managedFields"] = by(names::FIELD_MANAGER);
     };
     let unknown = |body: &mut serde_json::Value| body["spec"] = json!({"paused": true});
-    let changes: [(&dyn Fn(&mut serde_json::Value), Option<&str>); 4] = [
+    let changes: [Change<'_>; 4] = [
         (&annotated, Some("it has the annotation")),
         (&in_spec, Some("field manager kubectl-edit set spec.paused")),
         (&ours, None),

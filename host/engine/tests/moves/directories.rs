@@ -215,7 +215,7 @@ fn finished(place: &MemoryPlace) -> bool {
 
 const FOREVER: usize = usize::MAX;
 
-/// Its source stays in service, so that the user has to learn what is left paused in it.
+/// The source of a copy stays in service, so that the user has to learn about Clusters that stay paused.
 #[tokio::test(start_paused = true)]
 async fn directory_copies_report_clusters_left_paused() {
     let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());

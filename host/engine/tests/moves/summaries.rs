@@ -71,7 +71,7 @@ async fn moves_remove_no_summaries_of_other_namespaces() {
     }
 }
 
-/// Two tenants can have a namespace of the same name in sources of their own.
+/// Sources of two tenants can have a namespace of the same name.
 // proves: T153
 #[tokio::test(start_paused = true)]
 async fn summaries_count_by_namespace_in_target() {
