@@ -30,10 +30,13 @@ pub(crate) struct EndedBetween<'a> {
     pub(crate) source: Option<&'a Records>,
 }
 
-/// A Cluster of the source: its UID, and the move that made it.
+/// A Cluster of the source.
 struct There {
     uid: Uid,
+    /// The move that made it.
     made_by: Option<String>,
+    /// Whether a move from this target made it.
+    is_returned: bool,
 }
 
 impl EndedBetween<'_> {
@@ -58,7 +61,7 @@ impl EndedBetween<'_> {
             return Ok(Vec::new());
         };
         let mut there = self.list_clusters(kind, &summaries).await?;
-        self.drop_returned(&mut there, target).await?;
+        self.find_returned(&mut there, target).await?;
         let mut undone = Vec::new();
         for (summary, scope) in summaries {
             if let Some(found) = self.judge(summary, scope, kind, &there).await? {
@@ -88,22 +91,24 @@ impl EndedBetween<'_> {
             let metas = listed.known().into_iter().filter(|meta| !meta.deleting());
             there.extend(metas.map(|meta| {
                 let made_by = meta.annotations.get(names::MARK).cloned();
-                (listing::key(&kind, &meta), There { uid: meta.uid, made_by })
+                (listing::key(&kind, &meta), There { uid: meta.uid, made_by, is_returned: false })
             }));
         }
         Ok(there)
     }
 
-    /// Leaves out Clusters that a move from this target brought back: if that target is restored later, its old summaries say nothing of
-    /// them.
-    async fn drop_returned(&self, there: &mut BTreeMap<Key, There>, target: &Uid) -> Result<(), Failure> {
+    /// Finds Clusters that a move from this target brought back. If that target is restored later, its old summaries say nothing of
+    /// them, although they have the same names. Only a later move out of the source knows their UIDs.
+    async fn find_returned(&self, there: &mut BTreeMap<Key, There>, target: &Uid) -> Result<(), Failure> {
         let Some(records) = self.source.filter(|_| there.values().any(|one| one.made_by.is_some())) else {
             return Ok(());
         };
         let summaries = records.finished().await?;
         let back = summaries.into_iter().filter(|summary| summary.source.as_ref() == Some(target));
         let back: BTreeSet<String> = back.map(|summary| summary.move_id).collect();
-        there.retain(|_, one| one.made_by.as_ref().is_none_or(|id| !back.contains(id)));
+        for one in there.values_mut() {
+            one.is_returned = one.made_by.as_ref().is_some_and(|id| back.contains(id));
+        }
         Ok(())
     }
 
@@ -125,7 +130,7 @@ impl EndedBetween<'_> {
         // Some tools restore under new UIDs.
         let back: BTreeSet<&Key> = there
             .iter()
-            .filter(|(key, one)| moved.contains(&one.uid) || is_named(key))
+            .filter(|(key, one)| moved.contains(&one.uid) || (!one.is_returned && is_named(key)))
             .map(|(key, _)| key)
             .collect();
         if back.is_empty() {

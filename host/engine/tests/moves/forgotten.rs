@@ -208,3 +208,27 @@ async fn clusters_that_came_back_are_no_sign_of_a_restore() {
     }
     panic!("it never came back");
 }
+
+/// Then the summary of the last move has the UIDs that the Clusters got when they came back.
+// proves: I14, T166
+#[tokio::test(start_paused = true)]
+async fn sources_that_went_back_between_moves_are_named() {
+    let mut stage = stage();
+    // Copies have no status.
+    stage.options.scope.accept.insert(Risk::Unprovisioned);
+    run::start(stage.setup()).await.unwrap();
+    let sides = Sides { source: behind::source(&stage.target), target: behind::target(&stage.source) };
+    run::start(Setup { sides, ..stage.setup() }).await.unwrap();
+    let returned = Backup::take(&stage.source);
+    assert_eq!(under_way(stage.setup()).await, None);
+    run::start(stage.setup()).await.unwrap();
+    returned.restore(&stage.source);
+    let found = under_way(stage.setup()).await.unwrap();
+    let Some(OneSidedMove::SourceWentBack { awake, .. }) = found.one_sided else { panic!("{found:?}") };
+    assert_eq!(awake, [cluster()]);
+    let stop = run::resume(accepting(&stage)).await.unwrap_err();
+    assert!(
+        matches!(&stop.failure, Failure::SourcePaused { clusters, .. } if *clusters == [cluster()]),
+        "{stop}"
+    );
+}
