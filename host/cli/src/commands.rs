@@ -15,7 +15,8 @@ use pivot_core::soft::kubeconfig_of;
 use pivot_core::{Both, Key, Side};
 use pivot_engine::run;
 use pivot_engine::{
-    Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Situation, Status, Stop, Watcher,
+    DryRun, Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Situation, Status, Stop,
+    Watcher,
 };
 use serde::Serialize;
 
@@ -25,8 +26,8 @@ use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::{About, Commands};
 use crate::output::{
-    self, Advice, AlreadyShown, Document, ErrorDocument, Output, PlanDocument, PlanPage, PlanUse, Progress,
-    ReportDocument, StatusDocument, Text,
+    self, Advice, AlreadyShown, Document, ErrorDocument, Outlook, Output, PlanDocument, PlanPage, PlanUse,
+    Progress, ReportDocument, StatusDocument, Text,
 };
 use crate::plugins::Loading;
 use crate::private_file::PrivateFile;
@@ -40,8 +41,8 @@ const UNTOUCHED: &str =
     "nothing is changed on either side by this command; a move begun earlier is where it was";
 
 /// The warning of a plan that was made of one side only.
-const NO_TARGET: &str = "no target given: its providers, kinds, rights and contents are not checked, nor whether kinds that are dangerous to move have \
-                         a plugin";
+const NO_TARGET: &str = "no target is named, so its providers, kinds, permissions and contents are not checked, nor the plugins for kinds that are dangerous to \
+                         move";
 
 /// A kubeconfig in the source has the address by which the source's controllers reach the cluster.
 const FROM_INSIDE: &str = "note: the source may reach this address where this machine can't: run pivot-host inside its network, or name a kubeconfig \
@@ -131,9 +132,11 @@ impl<'a> Command<'a> {
         let options = self.options(&opened).adding(added);
         let (scope, decisions, operator) =
             (options.scope.clone(), options.decisions(), options.operator.clone());
+        let has_dry_run = options.dry_run == DryRun::Server;
+        let has_target = !matches!(self.choices.ends.target, TargetEnd::None);
         let (source, target) = opened.labels();
         let progress = Progress::new(self.output.clone(), (source, target), PlanUse::Result);
-        if matches!(self.choices.ends.target, TargetEnd::None) {
+        if !has_target {
             progress.event(Event::Warning {
                 code: "no-target".to_owned(),
                 object: None,
@@ -153,7 +156,10 @@ impl<'a> Command<'a> {
         let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
         let format = self.output.settings().format;
         let reported = progress.reported();
-        let show = |plan: &Plan, failed: &[String]| {
+        let saved_in = self.choices.out.as_deref();
+        let begun = moves.iter().find(|one| one.record.scope == scope);
+        let carry_out = self.commands.carry_out(saved_in).filter(|_| has_target && begun.is_none());
+        let show = |plan: &Plan, failed: &[String], is_complete: bool| {
             let notes = of_plugins.iter().chain(&plan.notes).cloned().collect();
             let plan = &Plan { notes, ..plan.clone() };
             let all = self.output.settings().verbose > 0;
@@ -163,7 +169,7 @@ impl<'a> Command<'a> {
                 sides: (source, target),
                 scope: &scope,
                 files: self.choices.ends.of_files(),
-                target_given: !matches!(self.choices.ends.target, TargetEnd::None),
+                target_given: has_target,
                 moves: &moves,
                 next: &next,
                 reported: &reported,
@@ -186,6 +192,10 @@ impl<'a> Command<'a> {
                     (tree, all),
                 );
                 text.append(output::under_way(&moves, &next));
+                if is_complete {
+                    let outlook = Outlook { has_target, has_dry_run, command: carry_out.as_deref() };
+                    text.append(output::verdict(plan, &reported, outlook));
+                }
                 text
             };
             self.output.result(text, &document);
@@ -193,14 +203,13 @@ impl<'a> Command<'a> {
         let save = async |plan: &Plan| {
             let file = out.lock().unwrap_or_else(PoisonError::into_inner).take()?;
             // What its plugins hold already, and what it has copied, would be in no plan of a move that begins.
-            if let Some(begun) = moves.iter().find(|one| one.record.scope == scope) {
+            if let Some(begun) = begun {
                 let id = &begun.record.move_id;
                 let why = format!(
                     "move {id} of this is under way: finish it or roll it back, and plan then; no plan is saved"
                 );
                 return Some(self.failed(Exit::Refused, &why.into(), UNTOUCHED));
             }
-            let has_target = !matches!(self.choices.ends.target, TargetEnd::None);
             let (decisions, operator) = (decisions.clone(), operator.clone());
             let with = saved::With { decisions, operator, opened: &opened, has_target, plugins: &plugins };
             match saved::save(file, plan, with).await {
@@ -216,7 +225,7 @@ impl<'a> Command<'a> {
                 if let Some(code) = save(&plan).await {
                     return code;
                 }
-                show(&plan, &[]);
+                show(&plan, &[], true);
                 return exit::DONE;
             }
             Err(stop) => stop,
@@ -236,7 +245,7 @@ impl<'a> Command<'a> {
         // The results so far are shown, with every problem; a document has either them or the failure.
         let shown = match (progress.plan(), &stop.failure) {
             (Some(plan), Failure::Refused(refusals)) => {
-                show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }, &[]);
+                show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }, &[], true);
                 // A graph shows which objects have problems, and no words about them.
                 match format {
                     OutputFormat::Picture(Picture::Dot | Picture::Mermaid) => AlreadyShown::Plan,
@@ -247,7 +256,7 @@ impl<'a> Command<'a> {
                 // A page has findings of their own, and says by itself that there is nothing.
                 let said = matches!(failure, Failure::Gate(_) | Failure::Empty(_));
                 let failed = if said { Vec::new() } else { output::failure_lines(&stop) };
-                show(&plan, &failed);
+                show(&plan, &failed, false);
                 AlreadyShown::Plan
             }
             _ => {

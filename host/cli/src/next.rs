@@ -1,5 +1,7 @@
 //! The command to type next, with the flags that name the same two sides. A command that could not be typed is not offered.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use pivot_core::Side;
@@ -8,7 +10,9 @@ use pivot_core::record::Phase;
 use pivot_core::shell::quoted;
 use pivot_engine::{Next, Stop};
 
-use super::args::{Choices, Connection, FromCluster, SourceEnd, TargetEnd, ToCluster, ToDirectory};
+use super::args::{
+    self, Choices, Connection, FromCluster, SourceEnd, TargetEnd, Task, ToCluster, ToDirectory, With,
+};
 
 /// How this program was called, and the two sides it works on.
 #[derive(Clone, Debug)]
@@ -22,6 +26,8 @@ pub(crate) struct Commands {
     workload: Option<Workload>,
     /// The files of what is added: once it is in the target, and the move committed, nobody needs them.
     added: Vec<String>,
+    /// Flags about plugins.
+    with: Vec<String>,
     /// Flags that only a command that continues the move takes: a rollback needs no plugins and no files and doesn't wait, and
     /// neither does a status. Not the file of a report: the next run would replace what is written about this one.
     going_on: Vec<String>,
@@ -65,25 +71,12 @@ impl Commands {
     /// `again` is what the user typed after the program's name.
     pub(crate) fn new(program: &str, choices: &Choices, again: &[String]) -> Self {
         let Choices { connection, ends, add, plan, with, .. } = choices;
-        let mut going_on = Vec::new();
+        let with = about_plugins(with);
         // It has what was decided about waiting, too.
-        if let Some(file) = plan {
-            going_on.extend(flag("--plan", &file.display().to_string()));
-        }
-        if let Some(directory) = &with.plugins {
-            going_on.extend(flag("--plugins", &directory.display().to_string()));
-        }
-        if with.allow_unlocked {
-            going_on.push("--allow-unlocked".to_owned());
-        }
-        if let Some(file) = &with.trust {
-            going_on.extend(flag("--trust", &file.display().to_string()));
-        }
-        if with.strict {
-            going_on.push("--strict".to_owned());
-        }
-        let finishing = [going_on.clone(), choices.decided_for_handover()].concat();
-        going_on.extend(choices.decided());
+        let plan = plan.iter().flat_map(|file| flag("--plan", &file.display().to_string()));
+        let common: Vec<String> = plan.chain(with.clone()).collect();
+        let finishing = [common.clone(), choices.decided_for_handover()].concat();
+        let going_on = [common, choices.decided()].concat();
         let target_given = names_cluster(connection);
         let workload = match (&ends.target, &connection.to.to_workload) {
             (TargetEnd::Workload(workload), _) => Some(workload.named()),
@@ -95,6 +88,7 @@ impl Commands {
             both: flags(connection),
             workload: workload.map(|typed| Workload { typed, found: OnceLock::new() }),
             added: add.iter().flat_map(|file| flag("--with-manifest", &file.display().to_string())).collect(),
+            with,
             going_on,
             finishing,
             from_files: connection.from_directory.is_some(),
@@ -170,6 +164,24 @@ impl Commands {
         Some(self.words(words.iter().copied().chain(both).chain(going_on).chain(which)))
     }
 
+    /// Returns the line that carries out the plan of this run, or the file that it was saved in.
+    pub(crate) fn carry_out(&self, saved: Option<&Path>) -> Option<String> {
+        let workload = self.workload.as_ref().map(|workload| ["--to-workload", workload.name()]);
+        let workload = workload.into_iter().flatten().map(str::to_owned);
+        let words: Vec<String> = match saved {
+            Some(file) => std::iter::once("move".to_owned())
+                .chain(self.both.iter().cloned())
+                .chain(workload)
+                .chain(flag("--plan", &file.display().to_string()))
+                .chain(self.with.iter().chain(&self.added).cloned())
+                .collect(),
+            None => as_move(&self.again),
+        };
+        let whole: Vec<OsString> = std::iter::once(&self.program).chain(&words).map(Into::into).collect();
+        let task = args::parse(&whole).ok().and_then(|parsed| args::check(parsed).ok());
+        matches!(task, Some(Task::Move(_))).then(|| self.words(words.iter().map(String::as_str)))
+    }
+
     fn words<'a>(&self, words: impl Iterator<Item = &'a str>) -> String {
         let mut line = self.program.clone();
         for word in words {
@@ -178,6 +190,43 @@ impl Commands {
         }
         line
     }
+}
+
+/// Returns the flags about plugins.
+fn about_plugins(with: &With) -> Vec<String> {
+    let mut flags = Vec::new();
+    if let Some(directory) = &with.plugins {
+        flags.extend(flag("--plugins", &directory.display().to_string()));
+    }
+    if with.allow_unlocked {
+        flags.push("--allow-unlocked".to_owned());
+    }
+    if let Some(file) = &with.trust {
+        flags.extend(flag("--trust", &file.display().to_string()));
+    }
+    if with.strict {
+        flags.push("--strict".to_owned());
+    }
+    flags
+}
+
+/// Turns the words of a plan or of a dry run into the words of a move that shows its result as usual.
+fn as_move(typed: &[String]) -> Vec<String> {
+    const WITH_VALUE: [&str; 3] = ["--report", "--output", "-o"];
+    let mut words: Vec<String> = Vec::new();
+    let mut rest = typed.iter();
+    while let Some(word) = rest.next() {
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        match name {
+            _ if WITH_VALUE.contains(&word.as_str()) => drop(rest.next()),
+            "--tree" | "--dry-run" | "--report" | "--output" | "-o" => {}
+            _ => words.push(word.clone()),
+        }
+    }
+    if let Some(verb) = words.iter_mut().find(|word| *word == "plan") {
+        *verb = "move".to_owned();
+    }
+    words
 }
 
 /// A workload cluster, as it was typed and as it was found.
@@ -244,7 +293,6 @@ pub(crate) mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::args::{self, Task};
 
     const ALL: [Next; 8] = [
         Next::Status,
@@ -481,6 +529,49 @@ pub(crate) mod tests {
             }
         }
         assert!(offered > 100, "{offered}");
+    }
+
+    #[test]
+    fn a_plan_is_carried_out_by_a_move_of_the_same() {
+        let move_of = |run: &[&str]| commands(run).0.carry_out(None);
+        let plan = [
+            "plan",
+            "--kubeconfig",
+            "a b",
+            "--to-kubeconfig",
+            "b",
+            "-n",
+            "plan",
+            "--tree",
+            "-o=yaml",
+            "--report",
+            "r.html",
+            "--accept",
+            "already-paused",
+        ];
+        let expected = "pivot-host move --kubeconfig 'a b' --to-kubeconfig b -n plan --accept already-paused";
+        assert_eq!(move_of(&plan).unwrap(), expected);
+        let dry_run = ["move", "--dry-run=server", "--to-kubeconfig", "b"];
+        assert_eq!(move_of(&dry_run).unwrap(), "pivot-host move --to-kubeconfig b");
+        assert_eq!(move_of(&["plan", "--kubeconfig", "a"]), None, "a move needs a target");
+    }
+
+    #[test]
+    fn a_saved_plan_is_carried_out_as_saved() {
+        let run = [
+            "plan",
+            "--to-kubeconfig",
+            "b",
+            "-A",
+            "--out",
+            "p o.json",
+            "--plugins",
+            "p",
+            "--accept",
+            "already-paused",
+        ];
+        let line = commands(&run).0.carry_out(Some(Path::new("p o.json"))).unwrap();
+        assert_eq!(line, "pivot-host move --to-kubeconfig b --plan 'p o.json' --plugins p");
     }
 
     #[test]

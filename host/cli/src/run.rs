@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::args::{self, Choices, Color, ControllerVerb, LogFormat, OutputFormat, PluginVerb, Task};
 use crate::commands::{Command, MoveOrResume};
 use crate::next::Commands;
-use crate::output::{Document, Output, OutputSettings};
+use crate::output::{Document, Output, OutputSettings, Widths};
 use crate::signals::{self, Interrupted};
 use crate::{agent, controller, describe, exit, explain, logging, plugins, protection, saved, verify};
 
@@ -53,6 +53,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
         quiet: look.quiet,
         // Log lines and bars would garble each other on a terminal.
         bars: terminal && look.log_format == LogFormat::Text && look.verbose < 2 && !look.quiet,
+        widths: Widths::of_terminals(),
     };
     let output = output_for(look.color, settings);
     logging::start(&look, &output);
@@ -67,7 +68,14 @@ fn run_typed(typed: &[OsString]) -> u8 {
 }
 
 fn plain() -> OutputSettings {
-    OutputSettings { format: OutputFormat::Text, log: LogFormat::Text, verbose: 0, quiet: false, bars: false }
+    OutputSettings {
+        format: OutputFormat::Text,
+        log: LogFormat::Text,
+        verbose: 0,
+        quiet: false,
+        bars: false,
+        widths: Widths::default(),
+    }
 }
 
 fn output_for(color: Color, settings: OutputSettings) -> Arc<Output> {

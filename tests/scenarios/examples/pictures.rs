@@ -1,7 +1,6 @@
 //! Pictures of a terminal for `docs/pictures`: what plan, move and status print, between real API servers.
 //!
-//! `cargo xtask pictures` runs it. The pictures are drawn from the program's real output, wrapped as in a terminal of that width,
-//! so that nobody has to retouch them when the output changes.
+//! `cargo xtask pictures` runs it. The pictures are drawn from the program's real output in a terminal of that width.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -24,6 +23,14 @@ const MARGIN: usize = 16;
 async fn main() -> Result<()> {
     let out = PathBuf::from(std::env::args().nth(1).context("name the directory to draw into")?);
     std::fs::create_dir_all(&out)?;
+    for width in WIDTHS {
+        draw_all(&out, width).await?;
+    }
+    Ok(())
+}
+
+/// Draws each command in a terminal of one width, between two new servers.
+async fn draw_all(out: &Path, width: usize) -> Result<()> {
     let pair = Pair::start_with(&Crds::parse(&shape::crds()?)?).await?;
     pair.source.apply_values(shape::cluster("shop", MACHINES)).await?;
     pair.source.apply_values(shape::cluster("edge", 3)).await?;
@@ -31,24 +38,24 @@ async fn main() -> Result<()> {
     std::fs::copy(pair.source.kubeconfig(), dir.path().join("boot.kubeconfig"))?;
     std::fs::copy(pair.target.kubeconfig(), dir.path().join("prod.kubeconfig"))?;
 
-    draw(&out, "plan", &run(&dir, &["plan", "-n", "shop"], &WITHOUT_PLUGIN, 0)?)?;
+    draw(out, "plan", width, &run(&dir, width, &["plan", "-n", "shop"], &WITHOUT_PLUGIN, 0)?)?;
     // In servers without controllers nothing takes over.
     let accepted = [&WITHOUT_PLUGIN[..], &["--accept", "takeover-unchecked"]].concat();
-    draw(&out, "move", &run(&dir, &["move", "-n", "shop"], &accepted, 0)?)?;
+    draw(out, "move", width, &run(&dir, width, &["move", "-n", "shop"], &accepted, 0)?)?;
     let stopped = [&WITHOUT_PLUGIN[..], &["--takeover-timeout", "2s"]].concat();
-    draw(&out, "stop", &run(&dir, &["move", "-n", "edge"], &stopped, 5)?)?;
-    draw(&out, "status", &run(&dir, &["status"], &[], 0)?)
+    draw(out, "stop", width, &run(&dir, width, &["move", "-n", "edge"], &stopped, 5)?)?;
+    draw(out, "status", width, &run(&dir, width, &["status"], &[], 0)?)
 }
 
-/// What a user sees after typing this.
-fn run(dir: &TempDir, words: &[&str], flags: &[&str], code: i32) -> Result<Vec<String>> {
+/// Returns the lines that a user sees after typing this.
+fn run(dir: &TempDir, width: usize, words: &[&str], flags: &[&str], code: i32) -> Result<Vec<String>> {
     let ends = ["--kubeconfig", "boot.kubeconfig", "--to-kubeconfig", "prod.kubeconfig"];
     let line = [words, &ends, flags].concat();
     // Progress and result in the order of a terminal.
     let mut command = Command::new("sh");
     command.args(["-c", r#"exec "$@" 2>&1"#, "sh"]).arg(binary()?).args(&line);
     // A user that doesn't exist.
-    command.current_dir(dir.path()).env("USER", "jane");
+    command.current_dir(dir.path()).env("USER", "jane").env("COLUMNS", width.to_string());
     let output = command.output()?;
     let shown = String::from_utf8(output.stdout)?;
     ensure!(output.status.code() == Some(code), "{line:?} ended with {:?}:\n{shown}", output.status);
@@ -56,15 +63,12 @@ fn run(dir: &TempDir, words: &[&str], flags: &[&str], code: i32) -> Result<Vec<S
     Ok(std::iter::once(typed.as_str()).chain(shown.lines()).map(str::to_owned).collect())
 }
 
-fn draw(out: &Path, name: &str, lines: &[String]) -> Result<()> {
-    for width in WIDTHS {
-        let path = out.join(format!("{name}-{width}.svg"));
-        std::fs::write(&path, svg(&wrapped(lines, width), width))
-            .with_context(|| path.display().to_string())?;
-    }
-    Ok(())
+fn draw(out: &Path, name: &str, width: usize, lines: &[String]) -> Result<()> {
+    let path = out.join(format!("{name}-{width}.svg"));
+    std::fs::write(&path, svg(&wrapped(lines, width), width)).with_context(|| path.display().to_string())
 }
 
+/// Breaks lines that stay too long, such as commands, where a terminal does.
 fn wrapped(lines: &[String], width: usize) -> Vec<String> {
     let cells = |line: &String| {
         let all: Vec<char> = line.chars().collect();

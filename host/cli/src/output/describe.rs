@@ -14,11 +14,11 @@ use super::text::Text;
 
 const HEAD: [&str; 9] =
     ["NAME", "REPLICAS", "AVAILABLE", "READY", "UP TO DATE", "STATUS", "REASON", "SINCE", "MESSAGE"];
-/// How many characters of a message are in one line.
+/// Most characters of a message in one line.
 const MESSAGE: usize = 100;
-/// How many characters of anything else are shown: what a server stores has fewer, what somebody wrote into a file may not.
+/// Most characters of another cell. A server stores fewer; a file may have more.
 const CELL: usize = 400;
-/// How many names of Machines that share a row are shown.
+/// Most names of Machines in a shared row.
 const NAMES: usize = 2;
 
 const PLAIN: Style = Style::new();
@@ -35,12 +35,12 @@ type Span = (Style, String);
 /// The lines that lead to a row: to one that others follow, and to the last one.
 const MORE: &str = "├─";
 const LAST: &str = "└─";
-/// What is below them.
+/// Glyph beside rows below.
 const PIPE: &str = "│ ";
 const NOTHING: &str = "  ";
-/// What leads further lines of a message, where nothing is below.
+/// Glyph before further lines of a message, if no row is below.
 const ALONE: &str = "┆";
-/// How far conditions are indented.
+/// Indentation of conditions.
 const INDENT: &str = "          ";
 
 /// A tree, and when it was read.
@@ -219,7 +219,7 @@ fn in_columns(rows: Vec<Row>) -> Text {
         }
         text.styled(line);
     }
-    text
+    text.verbatim()
 }
 
 #[cfg(test)]

@@ -20,11 +20,13 @@ pub(super) fn columns(head: &[&str], rows: &[Vec<String>]) -> Text {
             }
         }
     }
+    // Blanks before the first column and between columns.
+    let last_column = widths.iter().rev().skip(1).map(|width| width + 2).sum::<usize>() + 2;
     let mut text = Text::default();
     for row in &rows {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
         let line = cells.collect::<Vec<_>>().join("  ");
-        text.line(format!("  {}", line.trim_end()));
+        text.row(format!("  {}", line.trim_end()), last_column);
     }
     text
 }

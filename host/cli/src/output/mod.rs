@@ -28,9 +28,12 @@ mod stop;
 mod tests;
 mod text;
 mod usage;
+mod verdict;
 mod verification;
+mod wrap;
 
 use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anstyle::{AnsiColor, Style};
@@ -52,6 +55,7 @@ pub(crate) use saved::{differences, saved_plan};
 pub(crate) use status::{status, under_way};
 pub(crate) use stop::{Advice, AlreadyShown, explained, failure_lines, refusals};
 pub(crate) use text::Text;
+pub(crate) use verdict::{Outlook, verdict};
 pub(crate) use verification::{altered, exposed, verified};
 
 use self::events::Level;
@@ -62,7 +66,7 @@ use crate::args::{LogFormat, OutputFormat};
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 
-/// How to write.
+/// Settings of the output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutputSettings {
     pub(crate) format: OutputFormat,
@@ -72,6 +76,27 @@ pub(crate) struct OutputSettings {
     pub(crate) quiet: bool,
     /// Whether stderr is a terminal that can show bars.
     pub(crate) bars: bool,
+    /// Widths to wrap lines for.
+    pub(crate) widths: Widths,
+}
+
+/// Characters that fit into a line of stdout and of stderr. None if lines must not be wrapped.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Widths {
+    pub(crate) out: Option<usize>,
+    pub(crate) err: Option<usize>,
+}
+
+impl Widths {
+    /// Returns the widths of terminals, or what `COLUMNS` says.
+    pub(crate) fn of_terminals() -> Self {
+        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let of = |file: BorrowedFd<'_>| match rustix::termios::tcgetwinsize(file) {
+            Ok(size) => Some(size.ws_col.into()).filter(|columns| *columns > 0),
+            Err(_) => columns,
+        };
+        Self { out: of(std::io::stdout().as_fd()), err: of(std::io::stderr().as_fd()) }
+    }
 }
 
 /// stdout and stderr.
@@ -98,8 +123,10 @@ impl Output {
     /// Writes a result: the text for people, or the document for programs.
     pub(crate) fn result(&self, text: impl FnOnce() -> Text, document: &impl Serialize) {
         let text = match self.settings.format {
-            // What can be drawn is drawn elsewhere; the rest is in words.
-            OutputFormat::Text | OutputFormat::Picture(_) => text().to_string(),
+            // Pictures are drawn elsewhere; other results are in words.
+            OutputFormat::Text | OutputFormat::Picture(_) => {
+                text().wrap(self.settings.widths.out, 0).to_string()
+            }
             OutputFormat::Json => match serde_json::to_string_pretty(document) {
                 Ok(json) => text::json(&json) + "\n",
                 Err(error) => return self.fail(format!("the result can't be written as JSON: {error}")),
@@ -160,7 +187,13 @@ impl Output {
     }
 
     fn line(&self, level: Level, text: impl Into<Text>) {
-        let message = text.into().message();
+        let used = match level {
+            Level::Info => 0,
+            Level::Warn => "warning: ".len(),
+            Level::Error => "error: ".len(),
+        };
+        let width = self.settings.widths.err.filter(|_| self.settings.log == LogFormat::Text);
+        let message = text.into().wrap(width, used).message();
         match (self.settings.log, level) {
             (LogFormat::Json, _) => self.above_bars(&text::json(&events::json_words(level, &message))),
             (LogFormat::Text, Level::Info) => self.above_bars(&message),
@@ -244,10 +277,17 @@ pub(crate) mod testing {
 
     /// An output, and what it wrote to stdout and stderr.
     pub(crate) fn output(verbose: u8, log: LogFormat) -> (Arc<Output>, Written, Written) {
-        written(OutputSettings { format: OutputFormat::Text, log, verbose, quiet: false, bars: false })
+        written(OutputSettings {
+            format: OutputFormat::Text,
+            log,
+            verbose,
+            quiet: false,
+            bars: false,
+            widths: Widths::default(),
+        })
     }
 
-    /// The same, with the given settings.
+    /// Returns an output with the given settings, and what it wrote to stdout and stderr.
     pub(crate) fn written(settings: OutputSettings) -> (Arc<Output>, Written, Written) {
         let (out, err) = (Written::default(), Written::default());
         (Output::new(settings, Box::new(out.clone()), Box::new(err.clone())), out, err)

@@ -1,4 +1,4 @@
-//! How far a phase is, and its result: `Copied:    1,032 objects in 2.1 s, 490/s`.
+//! Progress of a phase, and its result: `Copied:    1,032 objects in 2.1 s, 490/s`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,15 +10,17 @@ use pivot_engine::Verb;
 use super::events::{done, headed};
 use super::lines::count;
 
-/// How often a busy phase prints a line.
+/// Time between two lines of a busy phase.
 const SILENCE: Duration = Duration::from_secs(10);
+/// Word before what was done outside of any phase.
+pub(super) const UNDONE: &str = "Undone";
 /// The number of objects from which a rate is meaningful.
 const RATED: usize = 10;
 
 /// A phase under way.
 pub(super) struct PhaseProgress {
     phase: Phase,
-    /// How many objects the phase concerns.
+    /// Number of objects of the phase.
     objects: usize,
     done: BTreeMap<Verb, usize>,
     told: Instant,
@@ -65,7 +67,7 @@ impl PhaseProgress {
         headed(&self.phase.to_string(), &format!("{what} in {time:.1} s{rate}"))
     }
 
-    /// What was done in a phase that was not finished.
+    /// Returns the line of a phase that was not finished.
     pub(super) fn stopped(&self) -> Option<String> {
         let text = || format!("stopped after {}", self.what(None));
         (!self.done.is_empty()).then(|| headed(&self.phase.to_string(), &text()))
@@ -91,6 +93,37 @@ impl PhaseProgress {
     }
 }
 
+/// Changes outside of any phase: a rollback, or a stop that undoes what the run did.
+pub(super) struct UndoProgress {
+    done: BTreeMap<Verb, usize>,
+    told: Instant,
+}
+
+impl UndoProgress {
+    pub(super) fn new() -> Self {
+        Self { done: BTreeMap::new(), told: Instant::now() }
+    }
+
+    /// Counts a change; returns a line if the last one was long enough ago.
+    pub(super) fn count(&mut self, verb: Verb) -> Option<String> {
+        *self.done.entry(verb).or_default() += 1;
+        if self.told.elapsed() < SILENCE {
+            return None;
+        }
+        self.told = Instant::now();
+        Some(headed(UNDONE, &format!("{} so far", self.in_words())))
+    }
+
+    /// Returns the line at the end.
+    pub(super) fn summarize(&self) -> String {
+        headed(UNDONE, &self.in_words())
+    }
+
+    fn in_words(&self) -> String {
+        in_words(self.done.iter().map(|(verb, number)| (*verb, *number))).join(", ")
+    }
+}
+
 /// The verb that the name of a phase stands for.
 fn own(phase: Phase) -> Option<Verb> {
     Some(match phase {
@@ -103,8 +136,8 @@ fn own(phase: Phase) -> Option<Verb> {
     })
 }
 
-/// `412 removed`, `3 resumed`.
-pub(super) fn in_words(counts: impl IntoIterator<Item = (Verb, usize)>) -> Vec<String> {
+/// `412 removed`, `3 unpaused`.
+fn in_words(counts: impl IntoIterator<Item = (Verb, usize)>) -> Vec<String> {
     let words = |(verb, number)| {
         format!("{} {}", thousands(number), if verb == Verb::Used { "left as found" } else { done(verb) })
     };

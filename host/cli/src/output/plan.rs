@@ -7,7 +7,6 @@ use pivot_core::Key;
 use pivot_core::grouped::{NAMES, counted, groups, thousands};
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::plan::{Fate, Plan, Stay, Step};
-use pivot_core::refusal::Refusal;
 
 use super::clusters::clusters;
 use super::document::PlanDocument;
@@ -15,10 +14,13 @@ use super::reported::Reported;
 use super::saved::foreseen;
 use super::stop::refusal_lines;
 use super::text::Text;
+use super::verdict::count_problems;
 use super::{Document, events, messages};
 
-/// How many reasons are shown for objects that stay, or are kept.
+/// Most reasons that are shown for objects that stay, or are kept.
 const REASONS: usize = 10;
+/// The number of objects that stay up to which each is named.
+const MAX_NAMED_STAYS: usize = 10;
 
 impl Document<PlanDocument<'_>> {
     /// The text for people; `map` has the names that namespaces get. With `tree`, each object that moves has its own line; with
@@ -57,7 +59,7 @@ impl Document<PlanDocument<'_>> {
         }
         text.append(reported.text(all));
         let stops = reported.stop_lines(all);
-        let problems = Refusal::grouped(&plan.refusals).len() + stops.len();
+        let problems = count_problems(plan, &stops);
         if problems > 0 {
             text.gap();
             text.line(format!("Problems ({problems}):"));
@@ -197,7 +199,7 @@ fn stays(stays: &[Stay], all: bool) -> Text {
     }
     text.gap();
     text.line(format!("Stays in the source ({}):", thousands(stays.len())));
-    if all {
+    if all || stays.len() <= MAX_NAMED_STAYS {
         stays.iter().for_each(|stay| text.line(format!("  {stay}")));
         return text;
     }

@@ -1,7 +1,6 @@
-//! What a run shows while it is under way. One stream of events, three forms: a bar per phase on a terminal, two lines per phase
+//! Output of a run that is under way. One stream of events, three forms: a bar per phase on a terminal, two lines per phase
 //! in a pipe, and a line per event as JSON. With `-v` people see each event, with `-q` only warnings.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,10 +12,15 @@ use pivot_engine::{Event, LeaseState, MoveStatus, Verb, Watcher};
 
 use super::events::Level;
 use super::messages::Messages;
-use super::phase_progress::{self, PhaseProgress};
+use super::phase_progress::{self, PhaseProgress, UndoProgress};
 use super::reported::Reported;
 use super::{Output, events, lock, plan, text};
 use crate::args::{LogFormat, OutputFormat};
+
+/// Bar of a phase whose number of changes is unknown.
+const UNCOUNTED: &str = "{prefix:10} {spinner} {elapsed} {wide_msg}";
+/// Bar of changes outside any phase.
+const UNDOING: &str = "{prefix:10} {spinner} {pos} {elapsed} {wide_msg}";
 
 /// The place at which people see the plan of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +47,8 @@ pub(crate) struct Progress {
     /// The phase under way.
     phase: Mutex<Option<PhaseProgress>>,
     bar: Mutex<Option<ProgressBar>>,
-    /// What was done outside any phase.
-    undone: Mutex<BTreeMap<Verb, usize>>,
+    /// Changes outside any phase.
+    undone: Mutex<Option<UndoProgress>>,
     messages: Mutex<Messages>,
 }
 
@@ -116,13 +120,11 @@ impl Progress {
         self.lower_bar();
         let stopped = lock(&self.phase).take().and_then(|progress| progress.stopped());
         stopped.into_iter().for_each(|line| self.info(line));
-        let undone = std::mem::take(&mut *lock(&self.undone));
-        if !undone.is_empty() {
-            self.info(events::headed("Objects", &phase_progress::in_words(undone).join(", ")));
-        }
+        let undone = lock(&self.undone).take();
+        undone.into_iter().for_each(|undone| self.info(undone.summarize()));
     }
 
-    /// What is written next to the bar.
+    /// Text next to the bar.
     #[cfg(test)]
     pub(super) fn on_the_bar(&self) -> Option<String> {
         lock(&self.bar).as_ref().map(ProgressBar::message)
@@ -210,8 +212,8 @@ impl Progress {
         let far = match &mut *lock(&self.phase) {
             Some(progress) => progress.count(verb),
             None => {
-                *lock(&self.undone).entry(verb).or_default() += 1;
-                None
+                self.raise_undo_bar();
+                lock(&self.undone).get_or_insert_with(UndoProgress::new).count(verb)
             }
         };
         let barred = lock(&self.bar).as_ref().map(|bar| bar.inc(1)).is_some();
@@ -242,10 +244,20 @@ impl Progress {
             ProgressBar::new(length)
                 .with_style(style("{prefix:10} {bar:30} {pos}/{len} {elapsed} {wide_msg}"))
         } else {
-            ProgressBar::new_spinner().with_style(style("{prefix:10} {spinner} {elapsed} {wide_msg}"))
+            ProgressBar::new_spinner().with_style(style(UNCOUNTED))
         };
-        let message = events::doing(phase, objects);
-        let bar = self.output.bars.add(bar.with_prefix(format!("{phase}:")).with_message(message));
+        self.raise(bar, &phase.to_string(), &events::doing(phase, objects));
+    }
+
+    /// Shows a bar for changes outside any phase, if there is none yet.
+    fn raise_undo_bar(&self) {
+        if self.output.settings().bars && lock(&self.bar).is_none() {
+            self.raise(ProgressBar::new_spinner().with_style(style(UNDOING)), phase_progress::UNDONE, "");
+        }
+    }
+
+    fn raise(&self, bar: ProgressBar, head: &str, message: &str) {
+        let bar = self.output.bars.add(bar.with_prefix(format!("{head}:")).with_message(message.to_owned()));
         bar.enable_steady_tick(Duration::from_millis(120));
         *lock(&self.bar) = Some(bar);
     }

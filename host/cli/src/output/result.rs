@@ -36,7 +36,7 @@ fn unverified(report: &Report) -> Text {
     if !kinds.is_empty() {
         text.gap();
         text.line(format!(
-            "As accepted, nobody checked that the target's controllers took over {}. Make sure that they do.",
+            "As accepted, pivot-host didn't check that the target's controllers took over {}. Check it.",
             kinds.join(", ")
         ));
     }

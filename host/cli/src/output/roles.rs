@@ -74,7 +74,7 @@ pub(crate) fn role_manifests(all: &[Manifests], (scope, side): (&str, &str)) -> 
             text::yaml(object).unwrap_or_default().lines().for_each(|line| out.line(line.to_owned()));
         }
     }
-    out
+    out.verbatim()
 }
 
 /// Manifests for `kubectl apply`, without comments.
@@ -84,7 +84,7 @@ pub(crate) fn manifests(objects: &[Value]) -> Text {
         out.line("---");
         text::yaml(object).unwrap_or_default().lines().for_each(|line| out.line(line.to_owned()));
     }
-    out
+    out.verbatim()
 }
 
 /// Returns the digest of an account that is part of its roles' names: under the same name, the roles of one account would replace

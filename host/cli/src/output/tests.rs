@@ -144,9 +144,9 @@ fn a_plan_shows_what_moves_where_in_which_order_and_what_does_not() {
               ClusterClass ns/standard: ClusterClass ns/standard is used by Cluster ns/other, which stays
 
             Stays in the source (3):
-                  2  not linked with any Cluster
-                  1  kind Thing.g.io is not labelled for move
-              (-v names them)
+              Secret ns/pull: not linked with any Cluster
+              ConfigMap ns/rack: not linked with any Cluster
+              Thing ns/t: kind Thing.g.io is not labelled for move
 
             Worth knowing:
               - two classes share a template
@@ -183,28 +183,28 @@ fn the_tree_of_a_plan_has_each_object() {
             (true, false),
         ),
         &expect![[r#"
-        Plan: 5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
+            Plan: 5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
 
-          CLUSTER  OBJECTS  HOSTS  BLOCKERS  KINDS
-          ns/edge  3        0      0         1 Secret, 1 Cluster, 1 Machine
-          (none)   2        0      0         1 ClusterClass, 1 Identity
+              CLUSTER  OBJECTS  HOSTS  BLOCKERS  KINDS
+              ns/edge  3        0      0         1 Secret, 1 Cluster, 1 Machine
+              (none)   2        0      0         1 ClusterClass, 1 Identity
 
-        In order of creation, each below its owner:
+            In order of creation, each below its owner:
 
-          ClusterClass ns/standard  (kept in the source too: ClusterClass ns/standard is used by Cluster ns/other, which stays)
-            Cluster ns/edge
-              Machine ns/edge-1
-                Secret ns/edge-1  (without its owner Node n)
-          Identity global
+              ClusterClass ns/standard  (kept in the source too: ClusterClass ns/standard is used by Cluster ns/other, which stays)
+                Cluster ns/edge
+                  Machine ns/edge-1
+                    Secret ns/edge-1  (without its owner Node n)
+              Identity global
 
-        Stays in the source (3):
-              2  not linked with any Cluster
-              1  kind Thing.g.io is not labelled for move
-          (-v names them)
+            Stays in the source (3):
+              Secret ns/pull: not linked with any Cluster
+              ConfigMap ns/rack: not linked with any Cluster
+              Thing ns/t: kind Thing.g.io is not labelled for move
 
-        Worth knowing:
-          - two classes share a template
-    "#]],
+            Worth knowing:
+              - two classes share a template
+        "#]],
     );
 }
 
@@ -384,7 +384,14 @@ fn many_notes_with_one_code_are_counted_during_the_run_too() {
 }
 
 fn progress_of_plan(format: OutputFormat) -> (Arc<Progress>, testing::Written) {
-    let settings = OutputSettings { format, log: LogFormat::Text, verbose: 0, quiet: false, bars: false };
+    let settings = OutputSettings {
+        format,
+        log: LogFormat::Text,
+        verbose: 0,
+        quiet: false,
+        bars: false,
+        widths: Widths::default(),
+    };
     let (output, _, err) = testing::written(settings);
     (Progress::new(output, SIDES, PlanUse::Result), err)
 }
@@ -583,18 +590,23 @@ fn nor_can_it_in_a_failure() {
     }
 }
 
-#[test]
-fn nor_can_it_on_a_progress_bar() {
-    let (out, err) = (testing::Written::default(), testing::Written::default());
+/// Progress on a terminal with bars.
+fn progress_with_bars() -> Arc<Progress> {
     let settings = OutputSettings {
         format: OutputFormat::Text,
         log: LogFormat::Text,
         verbose: 0,
         quiet: false,
         bars: true,
+        widths: Widths::default(),
     };
-    let output = Output::new(settings, Box::new(out), Box::new(err));
-    let progress = Progress::new(output, SIDES, PlanUse::Counted);
+    let (output, ..) = testing::written(settings);
+    Progress::new(output, SIDES, PlanUse::Counted)
+}
+
+#[test]
+fn nor_can_it_on_a_progress_bar() {
+    let progress = progress_with_bars();
     progress.event(Event::PhaseBegun { phase: Phase::Copied, objects: 1 });
     let (verb, side, phase) = (Verb::Created, Side::Target, Phase::Copied);
     let object = capi("Machine", "a\u{1b}[2J\u{202e}\nerror: b");
@@ -604,4 +616,38 @@ fn nor_can_it_on_a_progress_bar() {
         Some("created Machine ns/a\\u{1b}[2J\\u{202e}\\nerror: b in the target")
     );
     progress.end();
+}
+
+#[test]
+fn a_rollback_shows_its_progress() {
+    let progress = progress_with_bars();
+    let (verb, side, phase) = (Verb::Removed, Side::Target, Phase::Copied);
+    progress.event(Event::Object { verb, object: capi("Machine", "a"), side, phase });
+    assert_eq!(progress.on_the_bar().as_deref(), Some("removed Machine ns/a in the target"));
+    progress.end();
+    assert_eq!(progress.on_the_bar(), None);
+}
+
+#[test]
+fn lines_fit_the_terminal() {
+    let settings = OutputSettings {
+        format: OutputFormat::Text,
+        log: LogFormat::Text,
+        verbose: 0,
+        quiet: false,
+        bars: false,
+        widths: Widths { out: Some(40), err: Some(50) },
+    };
+    let (output, out, err) = testing::written(settings);
+    let text = || {
+        let mut text = Text::default();
+        text.strong("Moved:", "1,032 objects, from kind-boot to production");
+        text.append(Text::ours("a line of a file, which is longer than the terminal"));
+        text
+    };
+    output.result(text, &());
+    output.warn("the target has no ready and schedulable node at all");
+    let expected = "Moved: 1,032 objects, from kind-boot to\n  production\na line of a file, which is longer than the terminal\n";
+    assert_eq!(out.text(), expected);
+    assert_eq!(err.text(), "warning: the target has no ready and schedulable\n  node at all\n");
 }

@@ -4,10 +4,14 @@
 //! like one of our lines, or characters that drive a terminal. So a text consists of lines, not of characters: only our code
 //! begins a line. Each line is made harmless here, where it is written, whatever its parts are.
 
+use std::ops::Range;
+
 use anstyle::Style;
 use pivot_core::words::{hidden, shown};
 use serde::Serialize;
 use serde_saphyr::SerializerOptions;
+
+use super::wrap;
 
 const STRONG: Style = Style::new().bold();
 /// The longest line.
@@ -25,16 +29,52 @@ pub(crate) struct Text {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     spans: Vec<(Style, String)>,
+    /// Start of the last column, in a row of a table.
+    column: Option<usize>,
+    /// Whether the line may be copied into a file or a program, so that it stays as it is.
+    is_verbatim: bool,
 }
 
 impl Line {
     fn plain(words: impl Into<String>) -> Self {
-        Self { spans: vec![(Style::new(), words.into())] }
+        Self::of_spans(vec![(Style::new(), words.into())])
+    }
+
+    fn of_spans(spans: Vec<(Style, String)>) -> Self {
+        Self { spans, column: None, is_verbatim: false }
     }
 
     /// Without styles.
     fn shown(&self) -> String {
         self.spans.iter().map(|(_, words)| shown(words, LINE)).collect()
+    }
+
+    /// Breaks the line at words. `used` is the room that something else takes before it.
+    fn wrap(self, width: usize, used: usize) -> Vec<Self> {
+        if self.is_verbatim {
+            return vec![self];
+        }
+        let (rows, indent) = wrap::rows(&self.shown(), width, used, self.column);
+        if rows.len() < 2 {
+            return vec![self];
+        }
+        let harmless = |(style, words): &(Style, String)| (*style, shown(words, LINE));
+        let spans: Vec<(Style, String)> = self.spans.iter().map(harmless).collect();
+        let of_row = |(index, row): (usize, Range<usize>)| {
+            let indentation = " ".repeat(if index == 0 { 0 } else { indent });
+            let mut cut = vec![(Style::new(), indentation)];
+            let mut begin = 0;
+            for (style, words) in &spans {
+                let end = begin + words.chars().count();
+                let (from, to) = (row.start.max(begin), row.end.min(end));
+                if from < to {
+                    cut.push((*style, words.chars().skip(from - begin).take(to - from).collect()));
+                }
+                begin = end;
+            }
+            Self::of_spans(cut)
+        };
+        rows.into_iter().enumerate().map(of_row).collect()
     }
 }
 
@@ -52,7 +92,26 @@ impl Text {
 
     /// Adds a line of words in styles.
     pub(crate) fn styled(&mut self, spans: Vec<(Style, String)>) {
-        self.lines.push(Line { spans });
+        self.lines.push(Line::of_spans(spans));
+    }
+
+    /// Adds a row of a table, whose last column begins at `column`.
+    pub(super) fn row(&mut self, words: impl Into<String>, column: usize) {
+        self.lines.push(Line { column: Some(column), ..Line::plain(words) });
+    }
+
+    /// Keeps the lines as they are, however narrow the terminal is.
+    pub(super) fn verbatim(self) -> Self {
+        let verbatim = |line| Line { is_verbatim: true, ..line };
+        Self { lines: self.lines.into_iter().map(verbatim).collect() }
+    }
+
+    /// Breaks lines that a terminal is too narrow for at words. `used` is the room that something else takes before the first.
+    pub(super) fn wrap(self, width: Option<usize>, used: usize) -> Self {
+        let Some(width) = width else { return self };
+        let lines = self.lines.into_iter().enumerate();
+        let wrap_line = |(index, line): (usize, Line)| line.wrap(width, if index == 0 { used } else { 0 });
+        Self { lines: lines.flat_map(wrap_line).collect() }
     }
 
     /// Adds an empty line.
@@ -71,7 +130,7 @@ impl Text {
 
     /// A text that is all ours: its line breaks count.
     pub(crate) fn ours(text: &str) -> Self {
-        text.lines().map(str::to_owned).collect()
+        text.lines().map(str::to_owned).collect::<Self>().verbatim()
     }
 
     /// As a message without colours: for a log or a document.
@@ -94,7 +153,7 @@ impl Text {
 /// As a result on a terminal.
 impl std::fmt::Display for Text {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for Line { spans } in &self.lines {
+        for Line { spans, .. } in &self.lines {
             for (style, words) in spans.iter().filter(|(_, words)| !words.is_empty()) {
                 write!(f, "{style}{}{style:#}", shown(words, LINE))?;
             }

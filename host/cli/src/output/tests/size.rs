@@ -111,7 +111,14 @@ fn events() -> Vec<Event> {
 
 /// What a move writes to stdout and stderr: progress, then its result.
 fn written(verbose: u8, quiet: bool, log: LogFormat) -> String {
-    let settings = OutputSettings { format: OutputFormat::Text, log, verbose, quiet, bars: false };
+    let settings = OutputSettings {
+        format: OutputFormat::Text,
+        log,
+        verbose,
+        quiet,
+        bars: false,
+        widths: Widths::default(),
+    };
     let (output, out, err) = super::super::testing::written(settings);
     let progress = Progress::new(output.clone(), SIDES, PlanUse::Counted);
     events().into_iter().for_each(|event| progress.event(event));
@@ -186,7 +193,7 @@ fn a_stopped_phase_counts_what_it_did() {
     // A rollback has no phases.
     last.into_iter().skip(1).take(100).for_each(|event| progress.event(event));
     progress.end();
-    assert!(err.text().ends_with("\nObjects:   100 created\n"), "{}", err.text());
+    assert!(err.text().ends_with("\nUndone:    100 created\n"), "{}", err.text());
 }
 
 /// A hundred and fifty Machines without a node.

@@ -1,0 +1,93 @@
+//! The end of a plan: whether a move would be refused, and the command that carries the plan out.
+
+use pivot_core::plan::Plan;
+use pivot_core::refusal::Refusal;
+
+use super::lines::count;
+use super::reported::Reported;
+use super::text::Text;
+
+/// Facts that a plan and its events don't have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outlook<'a> {
+    /// Whether a target is named.
+    pub(crate) has_target: bool,
+    /// Whether the target's server answered a dry run of each create.
+    pub(crate) has_dry_run: bool,
+    /// The command that carries the plan out.
+    pub(crate) command: Option<&'a str>,
+}
+
+/// Returns the number of problems, each of which refuses a move.
+pub(super) fn count_problems(plan: &Plan, stops: &[String]) -> usize {
+    Refusal::grouped(&plan.refusals).len() + stops.len()
+}
+
+/// Returns the last lines of a complete plan.
+pub(crate) fn verdict(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> Text {
+    let mut text = Text::default();
+    text.gap();
+    let problems = count_problems(plan, &reported.stop_lines(false));
+    if problems > 0 {
+        let problems = count(problems, "problem");
+        text.line(format!(
+            "{problems}: a move would be refused. Solve what is listed above, then plan again."
+        ));
+        return text;
+    }
+    let more = reported.in_short().map(|more| format!("; {more}")).unwrap_or_default();
+    match outlook.has_target {
+        true => text.line(format!("No problems{more}.")),
+        false => text.line(format!("No problems in the source{more}. To check the target too, name it.")),
+    }
+    if outlook.has_dry_run {
+        text.line("The target's server accepted each create as a dry run.");
+    }
+    if let Some(command) = outlook.command {
+        text.line("To move:");
+        text.line(format!("  {command}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::risk::Risk;
+    use pivot_engine::Event;
+
+    use super::*;
+
+    const OUTLOOK: Outlook<'_> = Outlook { has_target: true, has_dry_run: false, command: None };
+
+    fn shown(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> String {
+        verdict(plan, reported, outlook).message()
+    }
+
+    #[test]
+    fn a_plan_ends_with_its_command() {
+        let mut reported = Reported::default();
+        reported.add(&Event::Accepted { code: Risk::PauseUnchecked, kinds: Vec::new() });
+        reported.add(&Event::Warning { code: "w".into(), object: None, text: "a warning".into() });
+        let command = Some("pivot-host move --to-kubeconfig b");
+        let outlook = Outlook { has_dry_run: true, command, ..OUTLOOK };
+        let expected = "\nNo problems; 1 risk accepted, 1 warning.\nThe target's server accepted each create as a dry run.\nTo move:\n  \
+                        pivot-host move --to-kubeconfig b";
+        assert_eq!(shown(&Plan::default(), &reported, outlook), expected);
+    }
+
+    #[test]
+    fn a_plan_without_a_target_asks_for_one() {
+        let outlook = Outlook { has_target: false, ..OUTLOOK };
+        let expected = "\nNo problems in the source. To check the target too, name it.";
+        assert_eq!(shown(&Plan::default(), &Reported::default(), outlook), expected);
+    }
+
+    #[test]
+    fn a_plan_with_problems_has_no_command() {
+        let refusals = vec![Refusal::target("crd-missing", "kind A is not served", "install it")];
+        let plan = Plan { refusals, ..Plan::default() };
+        let outlook = Outlook { command: Some("pivot-host move"), ..OUTLOOK };
+        let expected = "\n1 problem: a move would be refused. Solve what is listed above, then plan again.";
+        assert_eq!(shown(&plan, &Reported::default(), outlook), expected);
+    }
+}
