@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for Kind {
             return Ok(Self::from_parts(group, kind));
         }
         Err(de::Error::custom(format_args!(
-            "`{text}` is no kind; write Kind.group: `Cluster.cluster.x-k8s.io`"
+            "`{text}` isn't a kind; write Kind.group: `Cluster.cluster.x-k8s.io`"
         )))
     }
 }
@@ -131,7 +131,7 @@ mod tests {
         }
         for bad in ["", "secrets", "cluster.x-k8s.io", "cluster.x-k8s.io/v1beta1/Cluster", "Clu ster.x"] {
             let error = read(bad).unwrap_err().to_string();
-            assert!(error.contains("is no kind; write Kind.group"), "{error}");
+            assert!(error.contains("isn't a kind; write Kind.group"), "{error}");
         }
     }
 

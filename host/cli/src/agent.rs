@@ -53,9 +53,7 @@ pub(crate) async fn run(verb: &AgentVerb, output: &Arc<Output>) -> u8 {
             })
         }
         AgentVerb::Remove { name, of } => remove(name, of).await.map(|name| {
-            output.say(format!(
-                "agent {name} is removed: its link ends, and it has to be invited to call again"
-            ));
+            output.say(format!("agent {name} is removed: its link ends, and it must be invited again"));
             exit::DONE
         }),
     };

@@ -75,8 +75,7 @@ pub(crate) fn read(
     if !beyond.is_empty() {
         let beyond = beyond.join(", ");
         return Err(format!(
-            "the plan {shown} was approved without {beyond}: resume without that, or without --plan, and then nobody's \
-             approval is reported"
+            "the plan {shown} was approved without {beyond}: resume without that, or without --plan, and the report then lists no approval"
         )
         .into());
     }

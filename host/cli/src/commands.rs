@@ -37,8 +37,10 @@ use crate::signals;
 use crate::workload;
 
 /// The program knows nothing about a move under way until both sides are opened.
-const UNTOUCHED: &str =
-    "nothing is changed on either side by this command; a move begun earlier is where it was";
+const UNTOUCHED: &str = "nothing is changed on either side by this command";
+
+/// The state after a run that did not stop at a safe point: its lease must expire first.
+const INTERRUPTED: &str = "not known; wait 15 seconds before the next command";
 
 /// The warning of a plan that was made of one side only.
 const NO_TARGET: &str = "no target is named, so its providers, kinds, permissions and contents are not checked, nor the plugins for kinds that are dangerous to \
@@ -88,9 +90,9 @@ impl<'a> Command<'a> {
         let message = Text::from("exited at once, as requested");
         self.output.fail(message.clone());
         let next = self.lines(&[Next::Status, Next::Resume], About::default());
-        self.output.state("not known", &next);
+        self.output.state(INTERRUPTED, &next);
         if let Some(report) = &self.report {
-            let document = ErrorDocument::other(Exit::Unexpected, &message, "not known", next);
+            let document = ErrorDocument::other(Exit::Unexpected, &message, INTERRUPTED, next);
             report.failed(Exit::Unexpected, &document, &message);
         }
     }

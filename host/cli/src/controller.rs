@@ -18,8 +18,7 @@ use crate::output::{self, Output, Text};
 use crate::plugins::Loading;
 use crate::{approval, exit, signals};
 
-const NO_PLANS: &str = "the trust file requires a plan that was approved, and a Pivot has none: whoever writes it would move \
-                        without approval; move with `plan --out`, `plan sign` and `move --plan`, or take the rule out of the \
+const NO_PLANS: &str = "the trust file requires an approved plan, and a Pivot has none: its author would move without approval; move with `plan --out`, `plan sign` and `move --plan`, or take the rule out of the \
                         controller's trust file";
 
 /// Bytes of clusters' answers that all moves may hold at once. Of the controller's own cluster they may hold half as many. The limit

@@ -132,7 +132,7 @@ fn explanation(risk: Risk) -> Explanation {
             "Find out who deleted or changed the copies, and restore them from the source if that was a mistake. Clusters are never accepted. In moves without a handover, Secrets, hosts and objects whose controller is a Cluster aren't accepted either.",
         ),
         Risk::MaybeImported => (
-            "A handover is taken back, and nothing shows that its directory was imported nowhere.",
+            "A handover is canceled, and its directory may have been loaded into a cluster.",
             "If a management cluster imported the directory, two management clusters control the same machines.",
             "Ask the cluster that may have imported it: name it as the target of `handover cancel`.",
         ),

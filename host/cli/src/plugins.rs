@@ -195,7 +195,7 @@ async fn add(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) ->
             }
             None if missing.is_empty() => {
                 text.line(
-                    "plugins.toml has a section for it already, which grants what it asks for and stays as it is",
+                    "plugins.toml has a section for it already, which grants what it asks for and was not changed",
                 );
                 if !enabled {
                     text.line(switched_off);
@@ -205,8 +205,8 @@ async fn add(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) ->
             }
             None => {
                 text.line(
-                    "plugins.toml has a section for it already, which stays as it is; a move refuses it for what that \
-                     lacks:",
+                    "plugins.toml has a section for it already, which was not changed. A move refuses the plugin until that \
+                     section also grants:",
                 );
                 refused::lines(missing).for_each(|line| text.line(line));
                 if !enabled {

@@ -175,7 +175,7 @@ mod vendor {
             says(verb, &format!("review it:\n\n# {card}"));
             says(verb, "\n[plugins.my-hosts]\nhooks = [\"relate\"]\n");
         }
-        let worst = "\n  - leave ConfigMap out of the move, and bring into it what they name in the namespaces that move\n";
+        let worst = "\n  - leave ConfigMap out of the move, and add objects of the moving namespaces to it\n";
         says("plugin inspect", worst);
         let stays = ["relate ConfigMap default/site", "  leave: it is labelled example.com/stays"];
         let ran = answers(&said["plugin run"]);
@@ -203,7 +203,7 @@ mod vendor {
         assert!(call["timeUs"].as_u64() > Some(0) && call["peakMemory"].as_u64() > Some(0), "{call}");
         let no_hook = err(&run(folder, 2, &["--hook", "hold"]));
         assert!(no_hook.contains("my-hosts has no hook hold; it has relate"), "{no_hook}");
-        assert!(err(&run(folder, 2, &["--hook", "halt"])).contains("there is relate, check, hold"));
+        assert!(err(&run(folder, 2, &["--hook", "halt"])).contains("there are relate, check, hold"));
         let with = folder.path("trial.toml");
         fs::write(
             &with,
@@ -234,7 +234,7 @@ mod vendor {
         let stopped = run(folder, 3, &["--hook", "check", "-v"]);
         assert!(err(&stopped).contains("checking for example.com/stays"), "{}", err(&stopped));
         assert!(out(&stopped).contains("  stop full: no room; make some\n"), "{}", out(&stopped));
-        assert!(err(&stopped).contains("1 of 1 calls would have stopped a move"), "{}", err(&stopped));
+        assert!(err(&stopped).contains("the only call would have stopped a move"), "{}", err(&stopped));
         let waits = out(&run(folder, 0, &["--hook", "check", "--point", "after-pause"]));
         assert!(waits.contains("  wait soon: not yet\n"), "{waits}");
         let stopped = run(folder, 3, &["--hook", "settle"]);
@@ -264,7 +264,10 @@ mod vendor {
         assert!(locked.contains("\nlocked as it is now, in place of version 0.1.0 (sha256 "), "{locked}");
         assert_eq!(fs::read_to_string(&grants).unwrap(), kept);
         let lacks: String = missing.map(|grant| format!("  - {grant}\n")).concat();
-        assert!(locked.contains(&format!("a move refuses it for what that lacks:\n{lacks}\n")), "{locked}");
+        assert!(
+            locked.contains(&format!("A move refuses the plugin until that section also grants:\n{lacks}\n")),
+            "{locked}"
+        );
 
         let refused = err(&folder.host(6, &["plugin", "verify", "my-hosts/plugins"]));
         assert!(
@@ -282,7 +285,7 @@ mod vendor {
         fs::write(&grants, section).unwrap();
         folder.host(0, &["plugin", "verify", "my-hosts/plugins"]);
         let locked = out(&folder.host(0, &["plugin", "add", file]));
-        assert!(locked.ends_with("grants what it asks for and stays as it is\n"), "{locked}");
+        assert!(locked.ends_with("grants what it asks for and was not changed\n"), "{locked}");
 
         fs::write(&source, first).unwrap();
         folder.build();
@@ -329,7 +332,7 @@ mod vendor {
         let verified = out(&folder.host(0, &["plugin", "verify", "plugins"]));
         let none = "  none: no component is there, or none is enabled\n";
         let named = "Not called, because plugins.toml doesn't enable them:\n  my-hosts 0.1.0\n";
-        let nobody = "no trust file: nobody has to vouch for a plugin\n";
+        let nobody = "no trust file: plugins need no signature\n";
         assert!(verified.ends_with(&[none, nobody, named].concat()), "{verified}");
         assert!(out(&folder.host(0, &["plugin", "list", "plugins"])).ends_with(named));
         for verb in

@@ -192,7 +192,7 @@ impl Attempt<'_> {
         if !pivot.deleted() && !shared.home.hold(pivot).await? {
             return Ok(Verdict::Gone);
         }
-        self.view.change(|status| status.pending("opening both clusters"));
+        self.view.change(|status| status.pending("connecting to both clusters"));
         let record_namespace = &shared.settings.record_namespace;
         let ends = match ends::open(&shared.home, &*shared.opener, pivot, spec, record_namespace).await {
             Ok(ends) => ends,

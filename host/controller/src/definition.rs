@@ -215,7 +215,7 @@ fn spec() -> Value {
             (
                 "clusters",
                 list(
-                    "Names of the Clusters to move, each with the objects that it needs. If the list is empty, the whole namespace moves.",
+                    "Names of the Clusters that move, each with the objects that it needs. If the list is empty, the whole namespace moves.",
                     CLUSTERS,
                 ),
             ),
@@ -274,7 +274,7 @@ fn options() -> Value {
                 "alsoCopy",
                 list(
                     &format!(
-                        "Objects that are copied and kept, although no rule selects them: {FORMS_OF_PARTS}. If the source is the Pivot's \
+                        "Objects that are also copied, and kept in the source: {FORMS_OF_PARTS}. If the source is the Pivot's \
                          own cluster, only those in the Pivot's namespace."
                     ),
                     PARTS,

@@ -45,7 +45,8 @@ pub(crate) const OWN_ALSO_COPY: &str = "out of this cluster, a Pivot can also co
                                     controller with --also-copy";
 pub(crate) const OF_RECORDS: &str =
     "from.namespace and to.namespace: the namespace of leases and records does not move";
-pub(crate) const SAME_CLUSTER: &str = "from and to are both this cluster; name another one";
+pub(crate) const SAME_CLUSTER: &str =
+    "spec.from and spec.to are both this cluster: name another cluster in one of them";
 
 /// What a Pivot asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

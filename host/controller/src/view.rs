@@ -101,7 +101,8 @@ impl Watcher for View {
         match &event {
             Event::PhaseDone { phase, milliseconds } => {
                 self.metrics.phase(*phase, *milliseconds);
-                self.tell(true, &phase.to_string(), format!("phase {phase} is done after {milliseconds} ms"));
+                let seconds = Duration::from_millis(*milliseconds).as_secs_f64();
+                self.tell(true, &phase.to_string(), format!("phase {phase} took {seconds:.1} s"));
             }
             Event::Warning { code, object, text } => {
                 self.tell(false, &reason_of(code), about(object.as_ref(), text))

@@ -27,7 +27,7 @@ pub fn describe_stop(why: &str, state: &str) -> String {
         text.push_str(words);
     }
     // In parentheses, apart from an option that is copied.
-    let state = state.replace("by this command", "by this attempt");
+    let state = state.replace("this command", "this attempt");
     format!("{} ({state})", name_options(&text))
 }
 
@@ -123,8 +123,8 @@ mod tests {
     fn flags_become_options_of_the_same_name() {
         for (flags, options) in [
             (
-                "resume with --accept unverified=KIND.group for it",
-                "resume with options.accept: [{code: unverified, kinds: [KIND.group]}] for it",
+                "resume with --accept unverified=KIND.group for that kind",
+                "resume with options.accept: [{code: unverified, kinds: [KIND.group]}] for that kind",
             ),
             ("one: --exclude A.b or --exclude C.d", "one: options.exclude: [A.b] or options.exclude: [C.d]"),
             (

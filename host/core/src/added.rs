@@ -79,7 +79,7 @@ fn object(
 ) -> Result<Object, Box<Refusal>> {
     let own = &addition.added.object;
     let refused = |code, why: String, remedy: String| {
-        let message = format!("{own} ({}) is to be added, but {why}", addition.origin());
+        let message = format!("{own} ({}) can't be added: {why}", addition.origin());
         let refusal = Refusal::target(code, message, remedy);
         Box::new(Refusal { object: Some(own.clone()), ..refusal })
     };
@@ -104,7 +104,7 @@ fn object(
     if own.group_kind.is_definition() {
         return Err(refused(
             "manifest-definition",
-            "a rollback would delete it with all objects of its kind, whoever created them".to_owned(),
+            "a rollback would delete it with all objects of its kind".to_owned(),
             "create it in the target before the move".to_owned(),
         ));
     }

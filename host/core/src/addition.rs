@@ -157,7 +157,7 @@ mod tests {
         assert!(refused(json!({"name": "a", "ownerReferences": owners})).contains("remove them"));
         for odd in ["..", "a/b", "a\nerror: b", "\u{202e}"] {
             let told = refused(json!({"name": odd}));
-            assert!(told.ends_with("can't be a name") && !told.contains(['\n', '\u{202e}']), "{told}");
+            assert!(told.ends_with("isn't a valid name") && !told.contains(['\n', '\u{202e}']), "{told}");
             assert_eq!(refused(json!({"name": "a", "namespace": odd})), told);
         }
         let whole = addition("ConfigMap", json!({"metadata": {"name": "a", "namespace": ""}})).unwrap();

@@ -91,7 +91,7 @@ fn missing(part: &Part) -> Refusal {
         side: Side::Source,
         object: None,
         others: Vec::new(),
-        message: format!("{part} is to be carried along, but no object that can be matches it"),
+        message: format!("{part} matches no object that can be copied"),
         remedies: vec![
             "check its kind and group, its name, and its namespace (cluster-scoped objects have none)".into(),
             leave_out(part),
@@ -101,7 +101,7 @@ fn missing(part: &Part) -> Refusal {
 
 /// Whoever gives objects a label may have given it to none yet.
 fn none_labelled(part: &Part) -> Note {
-    let message = format!("{part} is to be carried along, and no object that was read has that label");
+    let message = format!("{part} matches no object: none has that label");
     Note { code: ALSO_COPIED_NONE, object: None, message }
 }
 
@@ -110,7 +110,7 @@ fn definition(part: &Part) -> Refusal {
     Refusal {
         code: "also-copied-definition",
         message: format!(
-            "{part} is to be carried along, but a rollback would delete it with all objects of its kind, whoever created them"
+            "{part} can't be also copied: a rollback would delete it with all objects of its kind"
         ),
         remedies: vec!["create it in the target before the move".into(), leave_out(part)],
         ..missing(part)
@@ -152,7 +152,7 @@ impl Carrier<'_> {
     fn prevented(&self, selection: &Selection, part: &Part, object: usize) -> Option<Refusal> {
         let key = self.key(object)?;
         let refusal = |code, why: String, remedy: Remedy| {
-            let message = format!("{key} is to be carried along, but {why}");
+            let message = format!("{key} can't be also copied: {why}");
             Some(Refusal::source(code, key.clone(), message, remedy).or(leave_out(part)))
         };
         if selection.excluded.contains(&object) {

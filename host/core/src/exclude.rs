@@ -89,7 +89,7 @@ fn missing(inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
             side: Side::Source,
             object: None,
             others: Vec::new(),
-            message: format!("{part} is to be excluded, but no object that was read matches it"),
+            message: format!("{part} excludes nothing: no object that was read matches it"),
             remedies: vec![correct, Remedy::LeaveOutExclude { parts: [part.clone()].into() }],
         }
     };

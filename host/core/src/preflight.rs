@@ -81,7 +81,9 @@ fn bookkeeping(object: &Object, key: &Key) -> Option<Refusal> {
         Refusal::source(
             "own-object",
             key.clone(),
-            format!("{key} is labelled as what moves keep of themselves, which never moves"),
+            format!(
+                "{key} has a pivot-host.io/ label, which marks records of moves; records are never moved"
+            ),
             "remove its labels that begin with pivot-host.io/, if it is something else",
         )
     })

@@ -26,10 +26,10 @@ const SHOWN: usize = 100;
 pub fn odd_kind(kind: &GroupKind) -> Option<String> {
     let letter = kind.kind.starts_with(|c: char| c.is_ascii_alphabetic());
     if !letter || !is_label(&kind.kind) {
-        return Some(format!("{:?} can't be a kind", shown(&kind.kind)));
+        return Some(format!("{:?} isn't a valid kind", shown(&kind.kind)));
     }
     let group = kind.group.is_empty() || is_group(&kind.group);
-    (!group).then(|| format!("{:?} can't be an API group", shown(&kind.group)))
+    (!group).then(|| format!("{:?} isn't a valid API group", shown(&kind.group)))
 }
 
 /// The same for a version of it.
@@ -42,7 +42,7 @@ pub(crate) fn odd_resource(plural: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let good =
         plural.len() <= NAME && plural.split('.').all(|part| !part.is_empty() && part.chars().all(plain));
-    (!good).then(|| format!("{:?} can't be a resource", shown(plural)))
+    (!good).then(|| format!("{:?} isn't a valid resource", shown(plural)))
 }
 
 /// The same for everything a definition says about it.
@@ -56,7 +56,7 @@ pub fn odd_name(name: &str) -> Option<String> {
     let plain = |c: char| !(c.is_whitespace() || words::hidden(c) || c == '/' || c == '%');
     let good =
         !name.is_empty() && name.len() <= NAME && name.chars().all(plain) && name != "." && name != "..";
-    (!good).then(|| format!("{:?} can't be a name", shown(name)))
+    (!good).then(|| format!("{:?} isn't a valid name", shown(name)))
 }
 
 /// The same for a label; none if a server could store it.
@@ -79,7 +79,7 @@ pub(crate) fn odd_label(label: &Label) -> Option<String> {
 /// unconditional.
 pub fn odd_id(id: &str) -> Option<String> {
     let good = !id.is_empty() && id.len() <= NAME && id.chars().all(|c| c.is_ascii_graphic());
-    (!good).then(|| format!("{:?} can't be a uid or resourceVersion", shown(id)))
+    (!good).then(|| format!("{:?} isn't a valid uid or resourceVersion", shown(id)))
 }
 
 fn is_label(text: &str) -> bool {

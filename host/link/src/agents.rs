@@ -125,9 +125,9 @@ impl Agents {
                     Ok(Taken::Served) => {}
                     Err(error) => match quiet.may_log(error.reason()) {
                         Some(left_out) => {
-                            tracing::warn!(%error, %from, left_out, "a connection is not taken");
+                            tracing::warn!(%error, %from, left_out, "a connection was rejected");
                         }
-                        None => tracing::debug!(%error, %from, "a connection is not taken"),
+                        None => tracing::debug!(%error, %from, "a connection was rejected"),
                     },
                 }
             });

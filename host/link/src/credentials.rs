@@ -76,13 +76,12 @@ pub enum CredentialsError {
     Uninvited(String),
     /// It slept too long.
     #[error(
-        "the certificate of this agent was good until {0}, and can't be renewed any more: invite it anew, and apply here what that prints"
+        "the certificate of this agent was good until {0}, and can't be renewed any more: invite it again, and apply the printed manifests here"
     )]
     Ended(Timestamp),
     /// The invitation is worth nothing.
     #[error(
-        "the controller doesn't take this agent's invitation: it is good for 24 hours, and for the first agent that uses it; \
-         invite it anew, and apply here what that prints"
+        "the controller doesn't take this agent's invitation: it is valid for 24 hours, and for the first agent that uses it; invite it again, and apply the printed manifests here"
     )]
     Refused,
     /// The controller isn't reached.
@@ -195,7 +194,7 @@ impl Credentials {
         let tls = stranger(key, roots, self.time()).map_err(|error| self.unusable(error))?;
         let mut stream = reach(address, tls).await?;
         if stream.get_ref().1.alpn_protocol() != Some(ENROL) {
-            return Err(CredentialsError::Answer("it enrols nobody".to_owned()));
+            return Err(CredentialsError::Answer("it doesn't enrol agents".to_owned()));
         }
         let question = EnrolQuestion { agent: invitation.agent.clone(), token: invitation.token.clone() };
         ask(&mut stream, &question).await.map_err(|error| CredentialsError::Answer(error.to_string()))?;

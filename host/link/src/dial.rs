@@ -88,7 +88,7 @@ pub enum DialError {
     Short(String),
     /// There was one, and nothing was asked on it.
     #[error(
-        "{address}: the controller turns this agent away{why}: it was removed there, its certificate isn't good, or another agent \
+        "{address}: the controller rejects this agent{why}: it was removed there, its certificate isn't good, or another agent \
          of its name is linked; the controller's log says which"
     )]
     Turned {

@@ -58,8 +58,7 @@ impl Guard {
             && (&*deed.access.group, &*deed.access.resource) == ("", "secrets")
             && body.get("type").and_then(Value::as_str).is_some_and(|of| CREDENTIALS.contains(&of))
         {
-            let why =
-                "the agent makes no credentials of its cluster: with one, its rules could be gone round";
+            let why = "the agent makes no credentials of its cluster: they would bypass its rules";
             return Some(PlaceError::Forbidden(why.to_owned()));
         }
         let why = match self.of_ours(&deed.access, deed.name.as_deref()) {

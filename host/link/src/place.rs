@@ -258,9 +258,7 @@ async fn asked(mut sender: Sender, ask: &Ask) -> Result<Answer> {
             Ok(Answer { body: response.into_body(), frames, share: None, pace: Pace::begin(), bytes: 0 })
         }
         StatusCode::PAYLOAD_TOO_LARGE => Err(PlaceError::Invalid("larger than a link carries".into())),
-        StatusCode::BAD_REQUEST => {
-            Err(PlaceError::unsupported("the agent", "do what is asked: it may be older"))
-        }
+        StatusCode::BAD_REQUEST => Err(PlaceError::unsupported("the agent", "do that: it may be older")),
         other => Err(PlaceError::Unreadable(format!("the agent answers {other}"))),
     }
 }

@@ -162,7 +162,7 @@ async fn ours(place: &dyn Place, kind: &Kind, key: &Key, named: Option<&str>) ->
         return Ok(there.meta.uid);
     }
     Err(PlaceError::Forbidden(format!(
-        "the agent lets nobody change {key}, which no move made: it has no annotation {MARK}, and none of its owners has"
+        "the agent refuses changes of {key}, which no move made: neither it nor an owner of it has the annotation {MARK}"
     )))
 }
 

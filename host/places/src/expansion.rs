@@ -42,7 +42,7 @@ impl Expansion {
     /// The error for a text that would exceed the budget.
     pub(crate) fn exceeded() -> String {
         format!(
-            "its YAML aliases, with those of the files before it, expand to more than {} MiB",
+            "its YAML aliases, together with those in the files before it, expand to more than {} MiB",
             BUDGET >> 20
         )
     }

@@ -110,7 +110,7 @@ async fn blob_from(session: &mut Session, layer: &Layer) -> Result<Vec<u8>, Regi
 fn check(session: &Session, digest: &str, bytes: &[u8]) -> Result<(), RegistryError> {
     match format!("sha256:{}", sha256(bytes)) == digest {
         true => Ok(()),
-        false => Err(session.odd(format!("other bytes than those of {digest}"))),
+        false => Err(session.odd(format!("other bytes than {digest}"))),
     }
 }
 

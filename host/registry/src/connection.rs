@@ -21,9 +21,9 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, Error};
 use tower::ServiceExt;
 
 use crate::error::RegistryError;
@@ -119,7 +119,7 @@ impl Connections {
                 .map_err(|_| unreachable(host, "its name is none that a certificate could have"))?;
             let tls = self.tls.connect(name, stream.into_inner());
             let tls = within(self.patience.connect, host, "TLS", tls).await?;
-            let tls = tls.map_err(|error| unreachable(host, format!("TLS failed: {error}")))?;
+            let tls = tls.map_err(|error| unreachable(host, describe_tls(&error)))?;
             return self.over(host, TokioIo::new(tls), request, (most, sending)).await;
         }
         self.over(host, stream, request, (most, sending)).await
@@ -242,6 +242,17 @@ fn unreachable(host: &str, why: impl Into<Box<dyn std::error::Error + Send + Syn
         next = cause.source();
     }
     RegistryError::Unreachable { host: host.to_owned(), why: pivot_core::words::line(&why, 300) }
+}
+
+/// Describes why TLS failed. A server without TLS answers with bytes that aren't a TLS message.
+fn describe_tls(error: &std::io::Error) -> String {
+    let corrupt = error.get_ref().and_then(|error| error.downcast_ref::<Error>());
+    match corrupt {
+        Some(Error::InvalidMessage(_)) => {
+            "it doesn't speak TLS; for a registry on this machine: --plain-http".to_owned()
+        }
+        _ => format!("TLS failed: {error}"),
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ const SAID: usize = 200;
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     /// What was typed names no place in a registry.
-    #[error("`{0}` is no reference to a registry: {1}")]
+    #[error("`{0}` isn't a reference to a registry: {1}")]
     Reference(String, &'static str),
     /// No connection.
     #[error("{host} can't be reached: {why}")]

@@ -35,7 +35,7 @@ impl Reader<'_> {
     fn relation(&self, said: relate::Relation) -> Result<Relation, String> {
         let named = |said| {
             if self.codes.is_some() {
-                return Err("it sees the data of Secrets and may not name other objects".to_owned());
+                return Err("it sees the data of Secrets, so it must not name other objects".to_owned());
             }
             key(said)
         };

@@ -83,7 +83,9 @@ impl Call<'_> {
             }
             Ok(Err(error)) => Err(explain(&error)),
             Err(_) if left < limits.time => Err(("timeout".to_owned(), used_up(limits.total))),
-            Err(_) => Err(("timeout".to_owned(), format!("it took longer than {:?}", limits.time))),
+            Err(_) => {
+                Err(("timeout".to_owned(), format!("it took longer than {:?} (limits.time)", limits.time)))
+            }
         };
         if pure {
             self.card.tally.spend(begun.elapsed());
@@ -134,7 +136,7 @@ fn explain(error: &wasmtime::Error) -> (String, String) {
     }
     if let Some(trap) = error.downcast_ref::<Trap>() {
         let why = match trap {
-            Trap::UnreachableCodeReached => "it panicked or aborted (its log may say why)".to_owned(),
+            Trap::UnreachableCodeReached => "it panicked or aborted; its log may have the reason".to_owned(),
             Trap::StackOverflow => "it ran out of stack".to_owned(),
             trap => format!("it trapped: {trap}"),
         };
@@ -144,7 +146,7 @@ fn explain(error: &wasmtime::Error) -> (String, String) {
     if chain.contains(TOO_MUCH) {
         return (
             "output-too-large".to_owned(),
-            "it answered or asked with more than it may at once".to_owned(),
+            "its answer or question is larger than its limit (limits.output)".to_owned(),
         );
     }
     ("trap".to_owned(), format!("it trapped: {}{at}", text::line(&chain, 300)))

@@ -169,7 +169,7 @@ fn kind(said: types::GroupKind) -> Result<GroupKind, String> {
     let named = GroupKind { group, kind };
     if !text::is_kind(&named) {
         let GroupKind { group, kind } = named;
-        return Err(format!("`{}.{}` is no kind", text::line(&kind, 64), text::line(&group, 64)));
+        return Err(format!("`{}.{}` isn't a kind", text::line(&kind, 64), text::line(&group, 64)));
     }
     Ok(named)
 }

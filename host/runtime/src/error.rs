@@ -94,16 +94,16 @@ pub enum Refused {
     #[error("is not a valid component: {0}")]
     Malformed(String),
     /// It imports interfaces that no plugin gets.
-    #[error("imports what no plugin gets: {}", .0.join(", "))]
+    #[error("imports interfaces that no plugin gets: {}{}", .0.join(", "), without_network(.0))]
     ForeignImports(Vec<String>),
     /// It was built against another contract.
-    #[error("does not fit the contract pivot:provider@0.1: {0}")]
+    #[error("was built against another contract than pivot:provider@0.1: {0}")]
     Mismatch(String),
     /// Components nested so often that the compiler would not finish.
     #[error("is small and would be compiled into {0}; no plugin may")]
     Unfolds(String),
     /// More of something than any plugin has.
-    #[error("has too many {what}: more than {most}; no plugin may")]
+    #[error("has more {what} than a plugin may have: {most}")]
     TooMany {
         /// The thing that is counted.
         what: &'static str,
@@ -117,7 +117,7 @@ pub enum Refused {
     #[error("describes itself wrongly: {0}")]
     Description(String),
     /// It could not describe itself.
-    #[error("failed to describe itself: {0}")]
+    #[error("failed to describe itself: {} ({})", .0.message, .0.code)]
     Describe(Box<CallError>),
     /// It asks for more than the operator grants.
     #[error("is not granted all it asks for: {}; grant it in plugins.toml, below [plugins.{name}]", .missing.join("; "))]
@@ -259,6 +259,14 @@ impl Refused {
     }
 }
 
+/// Advises authors whose tools add networking to each component.
+fn without_network(imports: &[String]) -> &'static str {
+    match imports.iter().any(|import| import.starts_with("wasi:sockets")) {
+        true => "; Python and JavaScript: build with --stub-wasi",
+        false => "",
+    }
+}
+
 /// Describes who holds the grants.
 fn holder(locked: Option<&str>) -> String {
     match locked {
@@ -292,7 +300,7 @@ fn next(why: &Untrusted) -> &'static str {
     match why {
         Untrusted::Revoked { .. } => ". Don't use it: remove it, or replace it with a newer version",
         Untrusted::Unmet { .. } => {
-            ". Whoever is missing adds a line with `pivot-host plugin sign`; until then, remove the plugin"
+            ". Each missing signer can add a signature: `pivot-host plugin sign`; until then, remove the plugin"
         }
         Untrusted::NoRule { .. } => ". Write a [[require]] about it there, or remove the plugin",
         Untrusted::Digest | Untrusted::TooMuch { .. } => "",

@@ -193,7 +193,7 @@ fn error(error: ServiceError) -> types::Error {
 }
 
 fn pure() -> ServiceError {
-    ServiceError::new("denied", "this hook is pure: it may not ask")
+    ServiceError::new("denied", "this hook is pure: it can't ask questions")
 }
 
 /// A question for objects, if it was declared and granted.

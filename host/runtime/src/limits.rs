@@ -124,7 +124,7 @@ impl TryFrom<String> for Size {
             .and_then(|(number, unit)| usize::try_from(number.checked_mul(unit)?).ok())
             .filter(|size| *size > 0)
             .map(Self)
-            .ok_or_else(|| format!("`{text}` is no size; write `64KiB`, `128MiB` or `1GiB`"))
+            .ok_or_else(|| format!("`{text}` isn't a size; write `64KiB`, `128MiB` or `1GiB`"))
     }
 }
 
@@ -137,11 +137,11 @@ fn split(text: &str) -> (Option<u64>, &str) {
 /// A limit that was reached. It traps the call that reached it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Exceeded {
-    #[error("it wants {wanted} bytes of memory and may have {limit}")]
+    #[error("it needs {wanted} bytes of memory; its limit is {limit} (limits.memory)")]
     Memory { wanted: usize, limit: usize },
-    #[error("it wants tables of {wanted} elements and may have {limit}")]
+    #[error("it needs tables of {wanted} elements; its limit is {limit} (limits.table-elements)")]
     Tables { wanted: usize, limit: usize },
-    #[error("it asked the host for more than {limit} things")]
+    #[error("it asked the host more than {limit} questions in one call (limits.host-calls)")]
     HostCalls { limit: u32 },
 }
 
@@ -249,8 +249,8 @@ mod tests {
         for (bad, said) in [
             ("time = '5'", "is no time"),
             ("time = '0s'", "is no time"),
-            ("memory = '64MB'", "is no size"),
-            ("memory = '99999999999GiB'", "is no size"),
+            ("memory = '64MB'", "isn't a size"),
+            ("memory = '99999999999GiB'", "isn't a size"),
             ("fuel = 1", "expected one of `time`, `memory`, `table-elements`"),
         ] {
             let error = toml::from_str::<LimitsText>(bad).unwrap_err().to_string();

@@ -296,7 +296,7 @@ pub(crate) fn split(path: &Path) -> Result<(PathBuf, String), LoadError> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let who = |path: &Path| Who { file: path.display().to_string(), ..Who::default() };
     let Some(file) = path.file_name() else {
-        return Err(Refused::NotInside("it has no name".into()).of(who(path)));
+        return Err(Refused::NotInside("name a component (.wasm)".into()).of(who(path)));
     };
     let file = plain(file).map_err(|refused| refused.of(who(dir)))?;
     Ok((dir.to_owned(), file))

@@ -175,7 +175,8 @@ mod tests {
             ["wasi:sockets/tcp@0.2.6", "wasi:http/types@0.2.0", "wasi:cli/stderr@0.3.0", "acme:x/y", "env"]
         {
             let error = names(&[foreign]).sort_out().unwrap_err().to_string();
-            assert_eq!(error, format!("imports what no plugin gets: {foreign}"));
+            let expected = format!("imports interfaces that no plugin gets: {foreign}");
+            assert!(error.starts_with(&expected), "{error}");
         }
         for other in ["pivot:provider/log@0.2.0", "pivot:provider/log@0.1.0-rc.1", "pivot:provider/log"] {
             assert!(matches!(names(&[other]).sort_out(), Err(Refused::Mismatch(_))), "{other}");

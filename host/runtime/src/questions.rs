@@ -65,6 +65,6 @@ impl<Q: Clone + PartialEq, A: Clone> Questions<Q, A> {
 pub(crate) fn too_much() -> ServiceError {
     ServiceError::new(
         "too-large",
-        "the answers together are larger than this plugin may be handed in one call",
+        "the answers to its questions are larger than its limit for one call (limits.input)",
     )
 }

@@ -200,7 +200,7 @@ fn elsewhere(powers: &Powers<'_>) -> Option<String> {
 fn relates(powers: &Powers<'_>) -> Option<String> {
     let seen = some(powers.kinds.iter().filter(|_| powers.hooks.contains(&Hook::Relate)).collect())?;
     let mut text = format!(
-        "leave {} out of the move, and bring into it what they name in the namespaces that move",
+        "leave {} out of the move, and add objects of the moving namespaces to it",
         kinds(seen.into_iter())
     );
     let beyond: Vec<String> = powers.reach.iter().map(brought).collect();
@@ -437,7 +437,7 @@ mod tests {
                 probe *:443 and 172.22.0.2:6385 (any host), and send there what it reads
                 read Secret and every kind of metal3.io (of Secrets the data, too) in every namespace of the source and the target
                 read Machine.cluster.x-k8s.io and BareMetalHost.metal3.io in the namespaces that move; ConfigMap in namespace ironic of the source
-                leave BareMetalHost.metal3.io out of the move, and bring into it what they name in the namespaces that move; and from elsewhere Secret of namespace x (copied and deleted from the source)
+                leave BareMetalHost.metal3.io out of the move, and add objects of the moving namespaces to it; and from elsewhere Secret of namespace x (copied and deleted from the source)
                 stop the move, or make it wait until it times out"#]],
         );
         let grants = "kinds = ['BareMetalHost.metal3.io']\nreads = []\nprobes = ['172.22.0.0/16:*']";
@@ -449,7 +449,7 @@ mod tests {
                 make controllers of the target believe any status of BareMetalHost.metal3.io
                 probe 172.22.0.0/16:443 and 172.22.0.2:6385
                 read BareMetalHost.metal3.io in the namespaces that move
-                leave BareMetalHost.metal3.io out of the move, and bring into it what they name in the namespaces that move
+                leave BareMetalHost.metal3.io out of the move, and add objects of the moving namespaces to it
                 stop the move, or make it wait until it times out"#]],
         );
     }
@@ -481,9 +481,7 @@ mod tests {
                      C.example.io, D.example.io, E.example.io and 21 more";
         assert_eq!(
             said[1],
-            format!(
-                "leave {named} out of the move, and bring into it what they name in the namespaces that move"
-            )
+            format!("leave {named} out of the move, and add objects of the moving namespaces to it")
         );
     }
 }

@@ -100,7 +100,7 @@ impl fmt::Display for Unmet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rule { claim, from, at_least, plugins: _ } = &self.rule;
         let signed = match self.signed.len() {
-            0 => "nobody".to_owned(),
+            0 => "none".to_owned(),
             _ => join(self.signed.iter().map(String::as_str)),
         };
         let from_all = join(from.iter().map(String::as_str));
@@ -108,7 +108,7 @@ impl fmt::Display for Unmet {
         let needed = at_least.saturating_sub(self.signed.len());
         write!(
             f,
-            "`{claim}` is required from {at_least} of {from_all}, and {signed} signed; {needed} of {missing} missing"
+            "`{claim}` is required from {at_least} of {from_all}; signed by: {signed}; missing: {needed} of {missing}"
         )
     }
 }
@@ -177,8 +177,7 @@ impl fmt::Display for Untrusted {
             Self::TooMuch { checks, most } => {
                 return write!(
                     f,
-                    "its signatures and the trust file's keys would take {checks} verifications; {most} at most are made: \
-                     remove lines that are about something else, or keys that nobody uses any more"
+                    "its signatures and the trust file's keys would take {checks} verifications; the limit is {most}: remove lines about other files, or unused keys"
                 );
             }
             Self::NoRule { ignored } => {

@@ -19,7 +19,7 @@ pub(crate) fn findings(config: &Metal3Endpoints, source: &Setup, target: &Setup)
     if config.same_address && !same {
         found.push(
             Finding::stop("address-differs", format!("the source serves Ironic at {}, the target at {}", words(&there), words(&here)))
-                .remedy("give the target the source's PROVISIONING_IP (or KEEPALIVED_VIRTUAL_IPS): machines were told that address; if it is to change: same-address = false"),
+                .remedy("give the target the source's PROVISIONING_IP (or KEEPALIVED_VIRTUAL_IPS): machines use that address; if it must change: same-address = false"),
         );
     }
     let interfaces =
@@ -62,7 +62,7 @@ fn routers(config: &Metal3Endpoints, same: bool, source: &Setup, target: &Setup)
         let one = source.keepalived != target.keepalived;
         return (one && same).then(|| {
             Finding::warn("keepalived-on-one-side", "keepalived holds Ironic's address on one side only")
-                .remedy("see that the address is free before the other side takes it: nobody there gives way")
+                .remedy("make sure that the address is free before the other side takes it: the two sides don't negotiate")
         });
     };
     match (same, there == here) {

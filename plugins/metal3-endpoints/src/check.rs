@@ -38,7 +38,7 @@ fn unknown(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Find
         found.push(Finding::warn("source-unknown", what).remedy(remedy));
     }
     if url(config, target).is_none() {
-        let what = format!("no endpoint of Ironic in {places} of the target: its operator has nobody to ask");
+        let what = format!("no endpoint of Ironic in {places} of the target: its operator can't reach one");
         let finding = match target.ironics.is_empty() {
             true => Finding::stop("no-endpoint", what),
             // The operator finds Ironic's Service by that name on its own; from outside the target nothing can.

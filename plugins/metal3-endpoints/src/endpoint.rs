@@ -105,7 +105,7 @@ fn microversion(body: &str) -> Option<(u32, u32)> {
 /// The finding for an endpoint that did not answer.
 pub(crate) fn no_answer(code: &'static str, what: &str, url: &str, error: &Error) -> Finding {
     if error.is_denied() {
-        return Finding::stop("probe-not-granted", format!("{url} may not be asked"))
+        return Finding::stop("probe-not-granted", format!("{url} must not be probed"))
             .remedy("grant its host and port to metal3-endpoints (probes in plugins.toml), or do without: vantage = \"nowhere\"");
     }
     Finding::wait(code, format!("{what} does not answer at {url}: {}", error.message)).remedy(

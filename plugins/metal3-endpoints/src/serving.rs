@@ -53,7 +53,7 @@ fn still_up(ironic: &Ironic, point: Point, source: &Setup, target: &Setup) -> Fi
     }
     let what = if same {
         format!(
-            "the source's Ironic ({}) is still up, at the target's address: what answers there may be that one",
+            "the source's Ironic ({}) is still up, at the target's address, and may be the one that answers there",
             ironic.key
         )
     } else {

@@ -26,7 +26,7 @@ pub(crate) fn findings(config: &Metal3Hosts, host: Host<'_>) -> Vec<Finding> {
                 host.unfinished_by_provider("not-paused", "the Metal3 provider has not paused it")
             }
             _ => host
-                .stop("not-held", "nobody paused it; somebody must have taken the pause away since")
+                .stop("not-held", "it is not paused: its pause was removed since")
                 .remedy("find out who removes baremetalhost.metal3.io/paused, and move again"),
         });
     }

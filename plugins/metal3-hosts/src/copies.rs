@@ -29,7 +29,7 @@ fn named(host: &Object, target: &Seen) -> Option<Finding> {
             return Some(Host(host).warn("machine-unknown", what).remedy(TELL));
         }
     };
-    let remedy = "one of the two has to be renamed, or taken out of the move";
+    let remedy = "rename one of the two, or exclude it from the move";
     Some(Host(host).stop("other-machine", what).remedy(remedy))
 }
 

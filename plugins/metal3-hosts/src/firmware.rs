@@ -54,7 +54,7 @@ fn media(host: Host<'_>, image: &Object) -> Option<Finding> {
     let wanted = image.text("/spec/url").unwrap_or_default();
     let attached = image.text("/status/attachedImage/url").unwrap_or_default();
     if wanted != attached || image.is_being_deleted() {
-        let what = "its DataImage is to be attached or detached";
+        let what = "its DataImage is about to be attached or detached";
         return Some(host.unfinished(
             "media-pending",
             what,

@@ -16,8 +16,7 @@ pub(crate) fn relate(object: &Object) -> Vec<Relation> {
             vec![Relation::leave("rebuilt by the target's baremetal operator")]
         }
         () if kind == SUBSCRIPTION => vec![Relation::leave(
-            "its copy would subscribe at the machine's management controller a second time; create it anew in the \
-             target once the host is there",
+            "its copy would subscribe at the machine's management controller a second time; create it again in the target once the host is there",
         )],
         () => of_a_host(object),
     }

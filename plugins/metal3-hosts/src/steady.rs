@@ -111,9 +111,9 @@ fn next(host: Host<'_>) -> Option<Finding> {
     let wanted = !text("/spec/image/url").is_empty() || !text("/spec/customDeploy/method").is_empty();
     let what = match host.state() {
         "externally provisioned" if !external => {
-            "it is no longer externally provisioned: the operator would take it for one of its own"
+            "it is no longer externally provisioned: the operator would manage it like any other host"
         }
-        "available" if external => "it is to be externally provisioned",
+        "available" if external => "it is about to be externally provisioned",
         "available" if wanted && !written && host.0.is_true("/spec/online") => {
             "it is about to be provisioned"
         }
@@ -132,10 +132,10 @@ fn reboot(host: Host<'_>) -> Option<Finding> {
     let remedy = match asked {
         REBOOT => "the operator takes the annotation away once the host was rebooted".to_owned(),
         _ => {
-            format!("whoever set it has to take it away: {}", host.kubectl("annotate", &format!(" {asked}-")))
+            format!("its author must remove it: {}", host.kubectl("annotate", &format!(" {asked}-")))
         }
     };
-    Some(host.unfinished("reboot-pending", &format!("a reboot is asked for ({asked})"), &remedy))
+    Some(host.unfinished("reboot-pending", &format!("a reboot is requested ({asked})"), &remedy))
 }
 
 fn inspection(host: Host<'_>) -> Option<Finding> {
@@ -145,6 +145,6 @@ fn inspection(host: Host<'_>) -> Option<Finding> {
         host.kubectl("annotate", " inspect.metal3.io-")
     );
     asked.then(|| {
-        host.unfinished("inspection-pending", "an inspection is asked for (inspect.metal3.io)", &remedy)
+        host.unfinished("inspection-pending", "an inspection is requested (inspect.metal3.io)", &remedy)
     })
 }

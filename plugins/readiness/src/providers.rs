@@ -91,7 +91,7 @@ pub(crate) fn readable(
         Err(error) if error.is_not_found() => Ok(Vec::new()),
         Err(error) if error.is_denied() || error.code == "forbidden" => {
             let message = format!(
-                "{kind} of the {} may not be read and is not checked: {}",
+                "{kind} of the {} can't be read and is not checked: {}",
                 side.as_str(),
                 error.message
             );

@@ -49,7 +49,7 @@ impl<'a> Report<'a> {
             found.truncate(MOST);
             findings.extend(found);
             if more > 0 {
-                let message = format!("and the same of {more} more objects of kind {kind}");
+                let message = format!("and likewise {more} more objects of kind {kind}");
                 findings.push(Finding::new(severity, code, message).remedy(remedy));
             }
         }

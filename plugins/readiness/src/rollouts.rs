@@ -41,7 +41,7 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     }
     match outdated {
         Some(outdated) if by_hand => {
-            let message = format!("{outdated}; they are replaced only when somebody deletes them");
+            let message = format!("{outdated}; they are replaced only when a user deletes them");
             let remedy = "none is needed: it is the same in the target";
             report
                 .add(Area::Rollouts, Finding::note("replaced-on-delete", message).on(object).remedy(remedy));

@@ -98,7 +98,7 @@ impl Readiness {
                 return wrong(format!("{kind} is none of the kinds that can be read: {}", known.join(", ")));
             }
             if conditions.is_empty() {
-                return wrong("it names no condition; say which have to be true".into());
+                return wrong("it names no condition; list those that must be true".into());
             }
         }
         match self.severity.keys().find(|area| self.skip.contains(area)) {

@@ -66,7 +66,7 @@ impl Violation {
 
     /// The error message, with `touched` as the path that is printed.
     pub fn message(&self, touched: &str) -> String {
-        format!("its patch touches {touched}, which {} may not: {}", self.hook, self.why)
+        format!("its patch touches {touched}, which is out of bounds for {}: {}", self.hook, self.why)
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
         let found = violation("hosts", Hook::Hold, &patch).unwrap();
         assert_eq!(
             found.to_string(),
-            "its patch touches /spec/online, which hold may not: it may change only labels and annotations"
+            "its patch touches /spec/online, which is out of bounds for hold: it may change only labels and annotations"
         );
     }
 }

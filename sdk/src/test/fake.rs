@@ -92,7 +92,7 @@ impl Fake {
         match self.hook {
             Some(Hook::Check | Hook::Settle) => Ok(()),
             Some(hook) => {
-                Err(self.wrong(format!("{} may not {question}: only check and settle may", hook.as_str())))
+                Err(self.wrong(format!("{} must not {question}: only check and settle can", hook.as_str())))
             }
             None => Ok(()),
         }

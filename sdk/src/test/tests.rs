@@ -153,7 +153,7 @@ fn patches_have_bounds() {
     assert_broken(
         "spec",
         |h| h.hold(host()),
-        "touches /spec/online, which hold may not: it may change only labels",
+        "touches /spec/online, which is out of bounds for hold: it may change only labels",
     );
 }
 
@@ -173,7 +173,7 @@ fn only_what_is_declared_is_asked() {
     let elsewhere = "needs .reads_in(Side::Source, kind, \"other\")";
     assert_broken("elsewhere", |h| h.check(Point::AfterPause), elsewhere);
     assert_broken("probes", |h| h.check(Point::AfterPause), "it probes http://10.0.0.2/ without saying so");
-    assert_broken("reads", |h| h.relate(host()), "relate may not read objects");
+    assert_broken("reads", |h| h.relate(host()), "relate must not read objects");
 }
 
 #[test]

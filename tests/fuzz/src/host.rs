@@ -33,7 +33,7 @@ pub(crate) fn opened(host: &Path, file: &Path) -> Result<Outcome> {
         ("has too many", "counted, and too many"),
         ("more than", "over a limit of the trial"),
         ("was compiled on trial and", "another end of the trial"),
-        ("does not fit the contract", "compiled, and not a plugin"),
+        ("was built against another contract", "compiled, and not a plugin"),
         ("", "refused for something else"),
     ];
     let end = match code {

@@ -132,7 +132,7 @@ async fn a_saved_plan_is_carried_out_as_it_is_or_not_at_all() {
     patch(&stage, HOST, "host-0", json!({ "metadata": { "annotations": { BLOCK: null } } })).await;
     let undone = run.end().await.unwrap().ends_with(3).unwrap().document().unwrap();
     assert_eq!(messages(&undone), ["Machine shop/c-1 has changed since the plan was made"]);
-    assert!(undone["state"].as_str().unwrap().contains("un-paused again"), "{undone}");
+    assert!(undone["state"].as_str().unwrap().contains("unpaused again"), "{undone}");
     assert!(all(target, &[NAMESPACE]).await.is_empty());
     stage.tidy(&[NAMESPACE]).await;
     patch(&stage, MACHINE, "c-1", json!({ "metadata": { "labels": { "lab/changed": null } } })).await;

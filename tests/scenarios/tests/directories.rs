@@ -104,7 +104,7 @@ async fn a_source_handed_over_in_a_directory_is_released_once_that_is_imported()
     let again = offered(&refused.document().unwrap());
     assert!(again.iter().any(|again| again.starts_with(undo)), "{again:?}");
     same(waits.clone(), all(source, &["shop"]).await);
-    // It is taken back, and handed over once more.
+    // It is rolled back, and handed over once more.
     type_in(undo).await.done().unwrap();
     same(before.clone(), all(source, &["shop"]).await);
     std::fs::remove_dir_all(dir.path()).unwrap();

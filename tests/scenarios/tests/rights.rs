@@ -67,10 +67,10 @@ async fn users_with_limited_permissions() {
     let cases: [(Host, &[&str]); 3] = [
         (
             Host::between(from, &reader),
-            &["target: the user is not allowed to create", "generate rbac --side target --bind-to USER"],
+            &["target: no permission to create", "generate rbac --side target --bind-to USER"],
         ),
-        (Host::between(&keeper, to), &["source: the user is not allowed to delete"]),
-        (Host::between(&nobody, to), &["source: the user is not allowed to", "generate rbac --side source"]),
+        (Host::between(&keeper, to), &["source: no permission to delete"]),
+        (Host::between(&nobody, to), &["source: no permission to", "generate rbac --side source"]),
     ];
     for (host, says) in cases {
         let ended = host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
@@ -135,11 +135,9 @@ async fn missing_permissions_are_named_at_once() {
         for says in [
             "for 2 reasons",
             &format!(
-                "source: the user is not allowed to list customresourcedefinitions.apiextensions.k8s.io in the whole cluster; {records} and leases.coordination.k8s.io in namespace pivot-host-records; "
+                "source: no permission to list customresourcedefinitions.apiextensions.k8s.io in the whole cluster; {records} and leases.coordination.k8s.io in namespace pivot-host-records; "
             ),
-            &format!(
-                "target: the user is not allowed to {records} in namespace pivot-host-records; create, "
-            ),
+            &format!("target: no permission to {records} in namespace pivot-host-records; create, "),
             "secrets",
             "clusters.cluster.x-k8s.io",
             "generate rbac --side source --bind-to",
@@ -167,7 +165,7 @@ async fn w26_a_namespaces_admin_moves_the_namespace() {
     let host = host.with(&["--record-namespace", "shop"]);
     let ended = host.run(&moving("shop")).await.unwrap().ends_with(3).unwrap();
     // One reason, not one for each kind.
-    let list = "is not allowed to list customresourcedefinitions.apiextensions.k8s.io in the whole cluster";
+    let list = "no permission to list customresourcedefinitions.apiextensions.k8s.io in the whole cluster";
     for says in ["for 1 reason", list, "generate rbac --side source"] {
         assert!(ended.stderr.contains(says), "{}", ended.stderr);
     }

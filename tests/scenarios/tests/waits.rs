@@ -52,7 +52,7 @@ async fn waits_end_when_they_should() {
     let ended = wired.host.run(&late).await.unwrap().ends_with(8).unwrap();
     let document = ended.document().unwrap();
     assert!(document["message"].as_str().unwrap().contains("BareMetalHost shop/host-0"), "{document}");
-    assert!(document["state"].as_str().unwrap().contains("un-paused again"), "{document}");
+    assert!(document["state"].as_str().unwrap().contains("unpaused again"), "{document}");
     put_back(&stage, "shop", before.clone()).await;
 
     // Interrupted.
@@ -61,7 +61,7 @@ async fn waits_end_when_they_should() {
         run.until_it_says("waiting,").await.unwrap();
         run.signal(signal).unwrap();
         let ended = run.end().await.unwrap().ends_with(code).unwrap();
-        assert!(ended.stderr.contains("un-paused again"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("unpaused again"), "{}", ended.stderr);
         put_back(&stage, "shop", before.clone()).await;
     }
 

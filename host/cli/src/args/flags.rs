@@ -68,7 +68,7 @@ pub(crate) enum Verb {
     /// Run a controller, which carries out the Pivots of a cluster
     #[command(subcommand)]
     Controller(ControllerVerb),
-    /// Run, invite or remove an agent, which lets a controller elsewhere move objects into this cluster or out of it
+    /// Run, invite or remove an agent, which connects this cluster to a controller elsewhere
     #[command(subcommand)]
     Agent(AgentVerb),
     /// Print the version
@@ -157,7 +157,7 @@ pub(crate) struct ToCluster {
     pub(crate) to_kubeconfig_context: Option<String>,
     /// Move into the workload cluster of this Cluster of the source
     ///
-    /// NAME, or NAMESPACE/NAME. Its kubeconfig is the one in the Secret NAME-kubeconfig beside the Cluster.
+    /// NAME, or NAMESPACE/NAME. Its kubeconfig is in the Secret NAME-kubeconfig of the same namespace.
     #[arg(long, value_name = "NAME")]
     pub(crate) to_workload: Option<String>,
     /// Impersonate this user in the target
@@ -172,7 +172,7 @@ pub(crate) struct ToCluster {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Source and target")]
 pub(crate) struct ToDirectory {
-    /// Copy into a directory; nothing is deleted from the source
+    /// Copy into a directory; the source is unpaused afterwards
     #[arg(long, value_name = "DIR")]
     pub(crate) to_directory: Option<PathBuf>,
     /// Encrypt --to-directory to the age recipients (public keys) in this file, one per line
@@ -217,25 +217,25 @@ pub(crate) struct Selection {
     /// Move all namespaces
     #[arg(short = 'A', long, help_heading = "What moves")]
     pub(crate) all_namespaces: bool,
-    /// Move only this Cluster and what it needs (NAME or NAMESPACE/NAME); what others use too is copied and kept; can be repeated
+    /// Move only this Cluster and the objects it needs (NAME or NAMESPACE/NAME). Shared objects are copied and kept; can be repeated
     #[arg(long, value_name = "NAME", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) cluster: Vec<String>,
     /// Give a namespace another name in the target; can be repeated
     ///
-    /// References to it are renamed in the fields that are known to have some. Other mentions of the old name are refused.
+    /// References to it are renamed in known fields. If another field names it, the move is refused.
     #[arg(long, value_name = "OLD=NEW", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) map_namespace: Vec<String>,
-    /// Leave all objects of this kind, or this one, where they are, if nothing that moves depends on them; can be repeated
+    /// Leave these objects in the source: a kind, or one object. Refused if a moving object depends on them; can be repeated
     ///
-    /// `KIND.group/NS/*` is all of a namespace; `:LABEL=VALUE` or `:LABEL` behind it, or behind a kind, is what has that label.
+    /// KIND.group, KIND.group/NS/NAME, or `KIND.group/NS/*` for a whole namespace. `:LABEL=VALUE` or `:LABEL` at the end selects by label.
     #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) exclude: Vec<String>,
-    /// Copy all objects of this kind that no rule selects, or this one, too, and keep them in the source; can be repeated
+    /// Also copy these objects, without deleting them from the source; can be repeated
     ///
-    /// `KIND.group/NS/*` is all of a namespace; `:LABEL=VALUE` or `:LABEL` behind it, or behind a kind, is what has that label.
+    /// KIND.group, KIND.group/NS/NAME, or `KIND.group/NS/*` for a whole namespace. `:LABEL=VALUE` or `:LABEL` at the end selects by label.
     #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) also_copy: Vec<String>,
-    /// Create the objects in this file (YAML or JSON) in the target too, beside the copies; can be repeated
+    /// Also create the objects in this file (YAML or JSON) in the target; can be repeated
     #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) with_manifest: Vec<PathBuf>,
     /// Accept a risk by the code that a refusal prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
@@ -263,7 +263,7 @@ pub(crate) struct Planned {
     pub(crate) tree: bool,
     #[command(flatten)]
     pub(crate) kept: Kept,
-    /// Save the plan in this file too, for `plan sign` and `move --plan`
+    /// Also save the plan in this file, for `plan sign` and `move --plan`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     #[command(subcommand)]
@@ -284,7 +284,7 @@ pub(crate) enum Generate {
     Agent(AgentManifests),
 }
 
-/// A move, and for whom its roles are.
+/// A move, and the user of its roles.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("accept", |accept| accept.value_parser(RiskParser(Some(AcceptedBy::Roles)))))]
 pub(crate) struct Rbac {
@@ -312,7 +312,7 @@ pub(crate) struct Rbac {
     /// Bind the roles to this user too; a service account is system:serviceaccount:NAMESPACE:NAME
     #[arg(long, value_name = "USER", help_heading = "Output")]
     pub(crate) bind_to: Option<String>,
-    /// With what the target's agent needs to finish the move alone, too (agent run --finish-alone-after)
+    /// Include permissions for an agent that finishes the move alone (agent run --finish-alone-after)
     #[arg(long, help_heading = "Output")]
     pub(crate) finish_alone: bool,
 }
@@ -325,7 +325,7 @@ pub(crate) enum PlanVerb {
         /// The file
         file: PathBuf,
     },
-    /// Approve a saved plan in FILE.intoto.jsonl; a trust file can require it
+    /// Approve a saved plan in FILE.intoto.jsonl; trust files can require approvals
     Sign(Signing),
     /// Show how a saved plan differs from an older one; exit 10 if it does
     Diff {
@@ -351,7 +351,7 @@ pub(crate) struct MoveOrAsk {
     pub(crate) taking: Taking,
     #[command(flatten)]
     pub(crate) dry_run_args: DryRunArgs,
-    /// Carry out this saved plan, and nothing else: it says what moves, and which dangers are accepted
+    /// Carry out this saved plan and nothing else. The plan selects objects and accepts risks
     #[arg(
         long,
         value_name = "FILE",
@@ -361,7 +361,7 @@ pub(crate) struct MoveOrAsk {
         ]
     )]
     pub(crate) plan: Option<PathBuf>,
-    /// Wait until the Clusters are built, and the target answers and has their providers; for an hour, if nothing else is given
+    /// Wait until the Clusters are provisioned and the target answers and has their providers; an hour by default
     #[arg(
         long,
         value_name = "DURATION",
@@ -398,10 +398,10 @@ pub(crate) struct Waits {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Waiting")]
 pub(crate) struct PauseWaits {
-    /// How long to wait for the source's controllers to acknowledge the pause, and for block-move
+    /// Limit of the wait for the source's controllers to acknowledge the pause, and for block-move
     #[arg(long, value_name = "DURATION", default_value_t = format_duration(Options::PAUSE_TIMEOUT))]
     pub(crate) pause_timeout: String,
-    /// How long to wait for plugin checks
+    /// Limit of the wait for plugin checks
     #[arg(long, value_name = "DURATION", default_value_t = format_duration(Options::CHECK_TIMEOUT))]
     pub(crate) check_timeout: String,
 }
@@ -410,14 +410,13 @@ pub(crate) struct PauseWaits {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Waiting")]
 pub(crate) struct TakeoverWaits {
-    /// How long to wait for the target's controllers to take over
+    /// Limit of the wait for the target's controllers to take over
     #[arg(long, value_name = "DURATION", default_value_t = format_duration(Options::TAKEOVER_TIMEOUT))]
     pub(crate) takeover_timeout: String,
-    /// How many held objects, such as hosts, to release at once at most: first one, then two, four, and so on while all goes
-    /// well
+    /// Most held objects, such as hosts, that are unpaused at once. The first batch is one object, the next two, then four
     #[arg(long, value_name = "N", default_value_t = Options::UNPAUSE_BATCH, value_parser = clap::value_parser!(u8).range(1..=i64::from(Options::MAX_UNPAUSE_BATCH)))]
     pub(crate) unpause_batch: u8,
-    /// Stop once the target has taken over, while the source still has everything: back the target up, then `resume`
+    /// Stop after the target has taken over and before the source's objects are deleted. Back the target up, then `resume`
     #[arg(long, value_enum, value_name = "STEP")]
     pub(crate) stop_before: Option<StopStep>,
 }
@@ -432,7 +431,7 @@ pub(crate) enum StopStep {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Another run, other plugins")]
 pub(crate) struct Taking {
-    /// Take over the lock of a run that is known to be dead, without watching it first
+    /// Break the lease of a run that you know to be dead, without waiting for it to expire
     #[arg(long)]
     pub(crate) break_lease: bool,
 }
@@ -616,10 +615,10 @@ pub(crate) struct Resume {
     pub(crate) connection: Connection,
     #[command(flatten)]
     pub(crate) which: Which,
-    /// Before the point of no return: the same files of objects to add as the move began with; can be repeated
+    /// Before the point of no return: the files that the move began with; can be repeated
     #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "Which move")]
     pub(crate) with_manifest: Vec<PathBuf>,
-    /// The saved plan that the move was begun with; needed before the point of no return, and what it decides counts after it, too
+    /// The saved plan that the move began with; required before the point of no return
     #[arg(long, value_name = "FILE", help_heading = "Which move")]
     pub(crate) plan: Option<PathBuf>,
     /// Accept a risk by the code that a stop prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
@@ -631,7 +630,7 @@ pub(crate) struct Resume {
     pub(crate) taking: Taking,
     #[command(flatten)]
     pub(crate) with: With,
-    /// After the point of no return: finish without the source, which can no longer be reached
+    /// After the point of no return: finish without a source that is lost for good
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) without_source: bool,
     /// Unpause this Cluster: after --accept world-changed, once you have compared its machines, or if its annotation
@@ -658,13 +657,13 @@ pub(crate) struct Rollback {
     pub(crate) which: Which,
     #[command(flatten)]
     pub(crate) taking: Taking,
-    /// Unpause the source without the target, which can no longer be reached
+    /// Unpause the source without a target that is lost for good
     #[arg(long, help_heading = "Another run, other plugins")]
     pub(crate) without_target: bool,
     /// Accept a risk by the code that a stop prints; `explain CODE` describes it
     #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Rollback)), hide_possible_values = true, conflicts_with = "without_target", help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
-    /// Remove what came from a directory that can no longer be read
+    /// Delete the objects that were created from a directory that is lost
     #[arg(long, conflicts_with_all = ["without_target", "accept"], help_heading = "Another run, other plugins")]
     pub(crate) without_source: bool,
     /// Unpause this Cluster: after --accept world-changed, once you have compared its machines, or if its annotation

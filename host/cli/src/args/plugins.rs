@@ -11,13 +11,13 @@ pub(crate) struct With {
     /// Directory of plugins, with plugins.toml and plugins.lock
     #[arg(long, value_name = "DIR")]
     pub(crate) plugins: Option<PathBuf>,
-    /// Accept plugins that are not in plugins.lock, or have another digest there: for development
+    /// Accept plugins that plugins.lock doesn't list with their digest (development only)
     #[arg(long, requires = "plugins")]
     pub(crate) allow_unlocked: bool,
-    /// Refuse plugins that are there and not enabled, and a directory that others may write
+    /// Refuse disabled plugins, and a directory that other users can write
     #[arg(long, requires = "plugins")]
     pub(crate) strict: bool,
-    /// Whom to trust about plugins and plans: adds to the site's own file, /etc/pivot-host/trust.toml
+    /// Trust file for signatures of plugins and plans, in addition to /etc/pivot-host/trust.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) trust: Option<PathBuf>,
 }
@@ -25,12 +25,12 @@ pub(crate) struct With {
 /// What can be done with plugins outside a move.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum PluginVerb {
-    /// Create a project for a new plugin, in a folder of its name; needs no network
+    /// Create a project for a new plugin in a new folder; needs no network
     New {
         /// Name: lower-case words joined by dashes
         name: String,
     },
-    /// Show what a component could do at worst, is and asks for, in a sandbox, without adding it
+    /// Show what a component could do at worst and what it requests, without trusting it
     Inspect {
         /// The component
         file: PathBuf,
@@ -58,69 +58,69 @@ pub(crate) enum PluginVerb {
         /// Give this file the permissions in plugins.toml. If there are none, grant everything it requests (development only)
         #[arg(long)]
         grant: bool,
-        /// Whom to trust: adds to the site's own file, /etc/pivot-host/trust.toml
+        /// Trust file for signatures, in addition to /etc/pivot-host/trust.toml
         #[arg(long, value_name = "FILE")]
         trust: Option<PathBuf>,
     },
-    /// Vouch for a component, beside it, in FILE.intoto.jsonl: whoever loads it says by a trust file whose word counts
+    /// Sign a component. Writes the signature to FILE.intoto.jsonl; trust files decide which signers are accepted
     Sign {
         /// The claim
         #[arg(long, value_enum, value_name = "CLAIM")]
         claim: PluginClaim,
-        /// A report of checks that the claim is based on; its digest is signed, too
+        /// Report of checks that support the claim; its digest is signed too
         #[arg(long, value_name = "FILE", conflicts_with = "attach")]
         checked: Option<PathBuf>,
         #[command(flatten)]
         signing: Signing,
     },
-    /// Show how a component differs from an older one: what it could do, asks for and imports; exit 10 if it does
+    /// Show how a component differs from an older one: effects, requests and imports; exit 10 if it differs
     Diff {
-        /// The older one, or a directory of plugins: what was added there under the newer one's name
+        /// The older one, or a directory of plugins that has an older version
         old: PathBuf,
         /// The newer one
         new: PathBuf,
     },
-    /// Check a directory as a move does before it begins, and report every problem at once
+    /// Check a directory as a move does, and report all problems
     Verify {
         /// The directory of plugins, with plugins.toml and plugins.lock
         #[arg(value_name = "DIR")]
         directory: PathBuf,
-        /// Refuse plugins that are there and not enabled, and a directory that others may write
+        /// Refuse disabled plugins, and a directory that other users can write
         #[arg(long)]
         strict: bool,
-        /// Whom to trust: adds to the site's own file, /etc/pivot-host/trust.toml
+        /// Trust file for signatures, in addition to /etc/pivot-host/trust.toml
         #[arg(long, value_name = "FILE")]
         trust: Option<PathBuf>,
     },
     /// Write a directory of plugins into one file that is an OCI image layout: components, statements, grants, lock
     Bundle {
-        /// The directory of plugins; what a move would not load from there is not bundled
+        /// The directory of plugins; only files that a move would load are bundled
         #[arg(value_name = "DIR")]
         directory: PathBuf,
         /// Write the bundle there
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        /// Whom to trust: adds to the site's own file, /etc/pivot-host/trust.toml
+        /// Trust file for signatures, in addition to /etc/pivot-host/trust.toml
         #[arg(long, value_name = "FILE")]
         trust: Option<PathBuf>,
     },
     /// Write a bundle into a directory of plugins, all of it or nothing; --dry-run shows what that would change
     Import(Import),
-    /// Push a bundle to an OCI registry, with what `docker login` keeps
+    /// Push a bundle to an OCI registry, with the credentials of `docker login`
     #[cfg(feature = "registry")]
     Push {
         /// The bundle
         bundle: PathBuf,
-        /// Where to: HOST/NAME:TAG
+        /// Destination: HOST/NAME:TAG
         reference: String,
         /// Without TLS, for a registry on this machine
         #[arg(long)]
         plain_http: bool,
     },
-    /// Pull a bundle from an OCI registry; the file is the one that was pushed, byte for byte
+    /// Pull a bundle from an OCI registry; the file is identical to the pushed one
     #[cfg(feature = "registry")]
     Pull {
-        /// Which: HOST/NAME:TAG, or HOST/NAME@DIGEST
+        /// Source: HOST/NAME:TAG, or HOST/NAME@DIGEST
         reference: String,
         /// Write the bundle there
         #[arg(long, value_name = "FILE")]
@@ -148,7 +148,7 @@ pub(crate) enum PluginVerb {
 pub(crate) enum PluginClaim {
     /// Its vendor made it
     Released,
-    /// Somebody reviewed it
+    /// A reviewer approved it
     Vetted,
 }
 
@@ -161,13 +161,13 @@ pub(crate) struct Signing {
     /// Sign with this private key: PKCS#8 in PEM, ECDSA P-256 or Ed25519
     #[arg(long, value_name = "PEM")]
     pub(crate) key: Option<PathBuf>,
-    /// Print what is to be signed, for a tool that holds the key
+    /// Print the statement to sign, for a tool that holds the key
     #[arg(long)]
     pub(crate) statement_only: bool,
-    /// Add what such a tool has signed: a Sigstore bundle, or a DSSE envelope
+    /// Add a statement that such a tool signed: a Sigstore bundle, or a DSSE envelope
     #[arg(long, value_name = "FILE", conflicts_with_all = ["reviewer", "note"])]
     pub(crate) attach: Option<PathBuf>,
-    /// Who reviewed it
+    /// Name of the reviewer
     #[arg(long, value_name = "NAME")]
     pub(crate) reviewer: Option<String>,
     /// A remark
@@ -183,10 +183,10 @@ pub(crate) struct Trial {
     /// Hook: relate, check, hold, adapt, restore or settle
     #[arg(long, value_name = "HOOK")]
     pub(crate) hook: String,
-    /// Objects of the source, in YAML or JSON, any number of documents; for settle, what the source had
+    /// Objects of the source, in YAML or JSON, any number of documents; for settle, their state before the move
     #[arg(long, value_name = "FILE")]
     pub(crate) objects: PathBuf,
-    /// Objects of the target: what restore and settle are called on, and what can be read there
+    /// Objects of the target: for restore and settle, and for reads
     #[arg(long, value_name = "FILE")]
     pub(crate) target_objects: Option<PathBuf>,
     /// Point of the check: before-pause, after-pause, before-commit or after-resume
@@ -203,25 +203,25 @@ pub(crate) struct Trial {
 pub(crate) struct Import {
     /// The bundle
     pub(crate) bundle: PathBuf,
-    /// The directory of plugins; it need not exist
-    #[arg(value_name = "DIR")]
+    /// The directory of plugins; it is created if it doesn't exist
+        #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     /// Write nothing, and show what the bundle would change
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The digest that who made the bundle told you by another way; with another one, nothing is looked at
+    /// Expected digest of the bundle, from its author over another channel; on a mismatch the bundle is not opened
     #[arg(long, value_name = "DIGEST")]
     pub(crate) digest: Option<String>,
-    /// Take the bundle's plugins.toml, where there is none yet: it says what each plugin may do here
+    /// Use the bundle's plugins.toml if the directory has none; it grants permissions to plugins
     #[arg(long)]
     pub(crate) grants: bool,
-    /// Go back to an older version of a plugin
+    /// Allow older versions of plugins
     #[arg(long)]
     pub(crate) downgrade: bool,
-    /// Refuse plugins that are there and not enabled, and a directory that others may write
+    /// Refuse disabled plugins, and a directory that other users can write
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Whom to trust: adds to the site's own file, /etc/pivot-host/trust.toml
+    /// Trust file for signatures, in addition to /etc/pivot-host/trust.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) trust: Option<PathBuf>,
 }

@@ -18,16 +18,16 @@ use super::values;
 /// A controller of Pivots.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Controlled {
-    /// Kubeconfig of the cluster that the Pivots live in; by default KUBECONFIG, ~/.kube/config or the pod's service account
+    /// Kubeconfig of the cluster with the Pivots; by default KUBECONFIG, ~/.kube/config or the pod's service account
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Its context; by default the current one
     #[arg(long, value_name = "NAME")]
     pub(crate) kubeconfig_context: Option<String>,
-    /// The controller's own namespace, for its Lease and for what it keeps of moves under way
+    /// Namespace of the controller's Lease and Secrets
     #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
     pub(crate) namespace: String,
-    /// Name among the controllers of the cluster: one that is started again under its name leads at once. By default it is unique
+    /// Name of this controller in the Lease; a controller that restarts under the same name leads at once. Unique by default
     #[arg(long, value_name = "NAME")]
     pub(crate) lease_identity: Option<String>,
     /// Namespace in which leases and records of moves are kept, on both sides
@@ -41,15 +41,15 @@ pub(crate) struct Controlled {
     /// Limits pauseTimeoutSeconds, checkTimeoutSeconds and takeoverTimeoutSeconds: a move that waits is one of the moves at once.
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = longest_wait)]
     pub(crate) longest_wait: Duration,
-    /// Carry this along with every move out of the cluster
+    /// Also copy these objects with every move out of the cluster, and keep them
     ///
-    /// KIND.group, KIND.group/NS/NAME, KIND.group:LABEL=VALUE or KIND.group/NS/*:LABEL=VALUE; can be repeated. A Pivot can carry what is
-    /// in its own namespace; this is for the rest: credentials, classes and policies that each cluster needs. They stay where they are.
+    /// KIND.group, KIND.group/NS/NAME, KIND.group:LABEL=VALUE or KIND.group/NS/*:LABEL=VALUE; can be repeated. A Pivot can do this for
+    /// objects of its own namespace. Use this flag for others that each cluster needs: credentials, classes and policies.
     #[arg(long, value_name = "PART", value_parser = typed::part)]
     pub(crate) also_copy: Vec<Part>,
-    /// Let kubeconfigs in Secrets lead to this network of special addresses (127.0.0.0/8); can be repeated
+    /// Allow kubeconfigs in Secrets to use this network of special addresses (127.0.0.0/8); can be repeated
     ///
-    /// Otherwise no kubeconfig in a Secret leads to addresses of the controller's own machine, its link or its cloud's metadata service.
+    /// By default, they can't use loopback and link-local addresses or a cloud's metadata service.
     #[arg(long, value_name = "NETWORK")]
     pub(crate) allow_special_network: Vec<Network>,
     /// Serve /metrics, /healthz and /readyz here (127.0.0.1:8080)
@@ -58,13 +58,13 @@ pub(crate) struct Controlled {
     /// Serve the same here, for probes alone (127.0.0.1:8081)
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) health: Option<SocketAddr>,
-    /// Take the calls of agents at this address (0.0.0.0:8443)
+    /// Accept agents at this address (0.0.0.0:8443)
     #[arg(long, value_name = "ADDRESS", requires = "agents_known")]
     pub(crate) agents: Option<SocketAddr>,
-    /// Take invited agents, which call by this name; can be repeated
+    /// Host name under which invited agents reach this controller; can be repeated
     #[arg(long, value_name = "HOST", requires = "agents", group = "agents_known")]
     pub(crate) agents_host: Vec<String>,
-    /// Take the agents of another authority: a directory with tls.crt, tls.key and ca.crt
+    /// Accept agents with certificates of another authority: a directory with tls.crt, tls.key and ca.crt
     #[arg(long, value_name = "DIR", requires = "agents", group = "agents_known")]
     pub(crate) agents_tls: Option<PathBuf>,
     #[command(flatten)]
@@ -90,16 +90,16 @@ pub(crate) struct ControllerManifests {
     /// The namespace to install it in
     #[arg(short, long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
     pub(crate) namespace: String,
-    /// Number of controllers; one works at a time
+    /// Number of replicas; one works at a time
     #[arg(long, value_name = "NUMBER", default_value_t = 2)]
     pub(crate) replicas: u32,
-    /// Let it take the calls of agents that are invited, by this name; several times for several names
+    /// Host name under which invited agents reach the controller; can be repeated
     #[arg(long, value_name = "HOST", conflicts_with = "agents_secret")]
     pub(crate) agents_host: Vec<String>,
-    /// Let it take the calls of agents, with the certificate in this Secret of its namespace
+    /// Accept agents, with the certificate in this Secret of the controller's namespace
     #[arg(long, value_name = "SECRET")]
     pub(crate) agents_secret: Option<String>,
-    /// Let it copy this too with every move out of the cluster; can be repeated
+    /// Also copy these objects with every move out of the cluster; can be repeated
     #[arg(long, value_name = "PART", value_parser = typed::part)]
     pub(crate) also_copy: Vec<Part>,
 }
@@ -122,7 +122,7 @@ pub(crate) struct Answering {
         conflicts_with = "tls"
     )]
     pub(crate) credentials: Option<SecretName>,
-    /// Who the agent is by another authority: a directory with tls.crt, tls.key and ca.crt
+    /// Certificate of the agent by another authority: a directory with tls.crt, tls.key and ca.crt
     #[arg(long, value_name = "DIR")]
     pub(crate) tls: Option<PathBuf>,
     /// Namespace in which leases and records of moves are kept, on both sides
@@ -154,7 +154,7 @@ pub(crate) struct Called {
     /// The controller's address for agents
     #[arg(long, value_name = "HOST:PORT", required = true, value_parser = parse_address)]
     pub(crate) call: Option<String>,
-    /// A namespace whose objects a controller may write, and whose Secrets it may read; several times for several
+    /// Namespace in which the controller may write objects and read Secrets; can be repeated
     #[arg(
         long,
         value_name = "NAME",
@@ -162,17 +162,17 @@ pub(crate) struct Called {
         conflicts_with = "allow_all_namespaces"
     )]
     pub(crate) allow_namespace: Vec<String>,
-    /// The same for all of them
+    /// Allow all namespaces
     #[arg(long)]
     pub(crate) allow_all_namespaces: bool,
-    /// Role of this cluster: moves come into a target, and change only what a move brought or what was created under that; moves leave a source
+    /// target: objects move into this cluster, and only those are changed. source: objects move out of it
     #[arg(long, value_enum, value_name = "ROLE", default_value = "target")]
     pub(crate) role: OneSide,
-    /// Keep answering after a move into this cluster has ended, for another one; a source answers as long as its agent runs
+    /// Keep answering after a move into this cluster has ended. A source always does
     #[arg(long)]
     pub(crate) keep_answering: bool,
-    /// Without a link for so long, resume and settle here, alone, what a committed move has copied, if its Pivot says whenAway: Finish;
-    /// with the plugins that it was begun with, or not at all
+    /// If the controller is unreachable for this long, finish a committed move without it. The Pivot must set whenAway: Finish, and the
+    /// agent must have the same plugins
     #[arg(long, value_name = "DURATION", value_parser = without_link)]
     pub(crate) finish_alone_after: Option<Duration>,
     #[command(flatten)]

@@ -175,9 +175,12 @@ fn clusters_are_named_within_what_moves() {
         ),
         (
             "--cluster ns/a/b",
-            expect![[r#"--cluster "ns/a/b": "a/b" can't be a name; write NAME or NAMESPACE/NAME"#]],
+            expect![[r#"--cluster "ns/a/b": "a/b" isn't a valid name; write NAME or NAMESPACE/NAME"#]],
         ),
-        ("--cluster ns/", expect![[r#"--cluster "ns/": "" can't be a name; write NAME or NAMESPACE/NAME"#]]),
+        (
+            "--cluster ns/",
+            expect![[r#"--cluster "ns/": "" isn't a valid name; write NAME or NAMESPACE/NAME"#]],
+        ),
     ] {
         refused(&format!("pivot-host move --to-kubeconfig b {line}"), &expected);
     }
@@ -220,13 +223,13 @@ fn parts_are_kinds_or_objects() {
         (
             "Secret/ns/",
             expect![[
-                r#"--exclude "Secret/ns/": "" can't be a name; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
+                r#"--exclude "Secret/ns/": "" isn't a valid name; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
             ]],
         ),
         (
             "Secret//a",
             expect![[
-                r#"--exclude "Secret//a": "" can't be a name; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
+                r#"--exclude "Secret//a": "" isn't a valid name; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
             ]],
         ),
         (
@@ -238,13 +241,13 @@ fn parts_are_kinds_or_objects() {
         (
             "Secret.g..io",
             expect![[
-                r#"--exclude "Secret.g..io": "g..io" can't be an API group; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
+                r#"--exclude "Secret.g..io": "g..io" isn't a valid API group; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
             ]],
         ),
         (
             "*",
             expect![[
-                r#"--exclude "*": "*" can't be a kind; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
+                r#"--exclude "*": "*" isn't a valid kind; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
             ]],
         ),
     ] {

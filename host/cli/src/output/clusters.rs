@@ -11,12 +11,12 @@ use super::lines;
 use super::reported::Reported;
 use super::text::Text;
 
-/// How many Clusters a person reads at once.
+/// Most Clusters that are listed.
 const CLUSTERS: usize = 40;
-/// How many kinds fit beside a Cluster.
+/// Most kinds in a row.
 const KINDS: usize = 4;
 
-/// What moves with one Cluster, or without any.
+/// Objects that move with one Cluster, or without any.
 #[derive(Default)]
 struct Row<'a> {
     kinds: BTreeMap<&'a GroupKind, usize>,
@@ -82,7 +82,7 @@ pub(super) fn clusters(plan: &Plan, reported: &Reported, all: bool) -> Text {
     named.truncate(named.len() - more);
     let named = named.iter().map(|(cluster, row)| row.cells(*cluster, all));
     let rows: Vec<Vec<String>> = named.chain(none.map(|row| row.cells(None, all))).collect();
-    let mut text = lines::columns(&["CLUSTER", "OBJECTS", "HOSTS", "BLOCKERS", "KINDS"], &rows);
+    let mut text = lines::columns(&["CLUSTER", "OBJECTS", "HOSTS", "PROBLEMS", "KINDS"], &rows);
     if more > 0 {
         text.line(format!("  and {} more Clusters; -v shows them", thousands(more)));
     }

@@ -42,7 +42,7 @@ impl<T> Document<T> {
         Self { api_version: API_VERSION, kind, content, disabled_plugins: Vec::new() }
     }
 
-    /// The same document, for a run in which these plugins took no part.
+    /// Adds the plugins that took no part in the run.
     pub(crate) fn without(self, disabled: &[String]) -> Self {
         Self { disabled_plugins: disabled.to_vec(), ..self }
     }
@@ -155,7 +155,7 @@ pub(crate) struct ReportDocument {
     phases: Vec<PhaseTime>,
 }
 
-/// How long a phase took.
+/// Duration of a phase.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PhaseTime {
@@ -254,7 +254,7 @@ pub(crate) struct StatusDocument<'a> {
     finished: &'a [Finished],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     rolled_back: &'a [RolledBackMove],
-    /// What would be lost if the source were deleted.
+    /// Objects that would be lost if the source were deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<&'a Leftover>,
 }
@@ -267,7 +267,7 @@ struct MoveDocument<'a> {
     record: &'a Record,
     /// The move's target is not the one given.
     elsewhere: bool,
-    /// It was rolled back without its target, which still has a record of it.
+    /// Whether it was rolled back without its target, which still has a record of it.
     orphaned: bool,
     /// The side of the move that was not given: no command can be offered that names it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -335,7 +335,7 @@ impl<'a> StatusDocument<'a> {
     }
 }
 
-/// Why a run did not finish.
+/// Failure of a run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ErrorDocument {
@@ -349,7 +349,7 @@ pub(crate) struct ErrorDocument {
     state: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     findings: Vec<Found>,
-    /// What the run was waiting for when it timed out.
+    /// Objects that the run was waiting for when it timed out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     awaited: Vec<Awaited>,
     /// Objects that could not be released.
@@ -358,7 +358,7 @@ pub(crate) struct ErrorDocument {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remedies: Vec<Way>,
     next: Vec<String>,
-    /// What the run did before it stopped, by verb and kind.
+    /// Changes before the stop, by verb and kind.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     done: BTreeMap<Verb, BTreeMap<String, usize>>,
     /// The phases that it finished.

@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 
 use super::lines::count;
 
-/// How many of the awaited things a line names.
+/// Most awaited objects that a line names.
 const WAITS: usize = 3;
 
-/// How much attention a line needs.
+/// Attention that a line needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Info,
@@ -94,7 +94,7 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
             format!("waiting for the {side}, {place}: no answer for {seconds}s")
         }
         Event::Retrying { side, error, .. } => {
-            format!("the {side} isn't accepting requests; retrying ({error})")
+            format!("the {side} does not answer ({error}); retrying")
         }
         Event::Throttled { side, requests, .. } => {
             format!("the {side} asks for fewer requests ({requests} rejected so far)")

@@ -1,4 +1,4 @@
-//! What happened in a run, from its events: phases, changes, waits, retries, findings, notes. Times are milliseconds since it
+//! Facts about a run, from its events: phases, changes, waits, retries, findings, notes. Times are milliseconds since it
 //! began.
 
 use std::collections::BTreeMap;
@@ -15,9 +15,9 @@ use serde::Serialize;
 
 use super::events;
 
-/// How finely changes are counted: parts of a second.
+/// Milliseconds of a part in which changes are counted.
 const TICK: u64 = 100;
-/// How many columns the picture of changes has at most.
+/// Most columns of the picture of changes.
 const COLUMNS: u64 = 120;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -26,7 +26,7 @@ pub(super) enum PhaseState {
     Done,
     /// The run ended in it.
     Stopped,
-    /// What it had done was undone.
+    /// Changes of the run were undone.
     Undone,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Wait {
     at: u64,
     milliseconds: u64,
     what: Awaiting,
-    /// What was missing last.
+    /// Objects that were missing last.
     awaited: Vec<String>,
     more: usize,
     #[serde(skip)]
@@ -135,7 +135,7 @@ pub(super) struct Said {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Rate {
-    /// How long a part is.
+    /// Length of a part.
     milliseconds: u64,
     changes: Vec<usize>,
 }
@@ -155,7 +155,7 @@ impl Rate {
     }
 }
 
-/// What happened so far.
+/// Events so far.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) plan: Option<Arc<Plan>>,

@@ -84,7 +84,7 @@ impl MoveReport<'_> {
     }
 }
 
-/// What was planned. What was refused is in the result.
+/// The plan. The result has its refusals.
 #[derive(Serialize)]
 pub(super) struct Planned<'a> {
     summary: Summary,

@@ -25,7 +25,7 @@ use super::{remedies, status, text};
 const PAGE: &str = include_str!("page/page.html");
 const PLACE: &str = "{{DATA}}";
 
-/// What a plan's page says about the plan as a whole.
+/// Facts of a plan's page about the whole plan.
 pub(crate) struct PlanPage<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) sides: (&'a str, &'a str),
@@ -39,7 +39,7 @@ pub(crate) struct PlanPage<'a> {
     pub(crate) next: &'a [Vec<String>],
     /// Accepted risks, warnings and findings.
     pub(crate) reported: &'a Reported,
-    /// Why planning ended before all was looked at, line by line.
+    /// Reason, line by line, if planning ended early.
     pub(crate) failed: &'a [String],
     /// When the plan was made.
     pub(crate) now: String,
@@ -161,7 +161,7 @@ struct Shown<'a> {
     findings: Vec<Found>,
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<&'a MoveReport<'a>>,
-    /// What failed, line by line.
+    /// Failure, line by line.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     message: &'a [String],
 }

@@ -96,12 +96,12 @@ fn mermaid(plan: &Plan, (source, target): (&str, &str)) -> String {
 /// A Cluster, or none, and the steps of its objects with their numbers.
 type Frame<'a> = (Option<&'a Key>, Vec<(usize, &'a Step)>);
 
-/// What is drawn, in the order of a reader: frames by the Cluster's name, in each the order of creation.
+/// Parts of a picture, in the order of a reader: frames by the Cluster's name, in each the order of creation.
 struct Drawing<'a> {
     frames: Vec<Frame<'a>>,
-    /// How many problems an object has.
+    /// Number of problems of an object.
     problems: BTreeMap<&'a Key, usize>,
-    /// How many objects stay, by reason.
+    /// Number of objects that stay, by reason.
     stays: BTreeMap<String, usize>,
 }
 

@@ -15,7 +15,7 @@ use pivot_places::PlaceError;
 
 use crate::args::to_accept;
 
-/// How many objects are excluded one by one.
+/// Most objects that are excluded one by one.
 const EXCLUDED: usize = 3;
 
 /// All remedies in one sentence. They are separated by semicolons if one other than the last contains commas.
@@ -38,7 +38,7 @@ pub(crate) fn name_kubeconfigs(mut stop: Stop, flags: &Both<Vec<String>>) -> Sto
     stop
 }
 
-/// What users can do about a stop: what this program's commands and kubectl can show first, then what the engine proposes.
+/// Returns remedies of a stop: first commands that show more, then the engine's proposals.
 pub(crate) fn of_stop(stop: &Stop, flags: &Both<Vec<String>>) -> Vec<Remedy> {
     let first = match &stop.failure {
         Failure::Place { side, error: PlaceError::Forbidden(_), .. } => {
@@ -77,12 +77,12 @@ pub(super) fn text(remedy: &Remedy) -> String {
     match remedy {
         Remedy::ByHand { .. } | Remedy::Kubectl { .. } => remedy.by_hand().unwrap_or_default(),
         Remedy::GrantRights { side } => format!(
-            "let an administrator of the {side} print and apply the roles for it: `generate rbac --side {side} --bind-to USER`, with the \
+            "ask an administrator of the {side} to print and apply the roles: `generate rbac --side {side} --bind-to USER`, with the \
              scope of this command"
         ),
         Remedy::NameOtherUser { side } => {
             let flag = if *side == Side::Source { "--kubeconfig" } else { "--to-kubeconfig" };
-            format!("name a kubeconfig whose user is allowed to with {flag}")
+            format!("name a kubeconfig of a user with that permission: {flag}")
         }
         Remedy::InstallProvider(provider) => {
             format!("install it in the target: `clusterctl init {}`", clusterctl(provider))
@@ -105,13 +105,13 @@ pub(super) fn text(remedy: &Remedy) -> String {
             "name another target with --to-kubeconfig and --to-kubeconfig-context".to_owned()
         }
         Remedy::NameRecordNamespace => {
-            "name a namespace where the user is allowed to, the same in every command: --record-namespace".to_owned()
+            "name a namespace where you have that permission, the same in every command: --record-namespace".to_owned()
         }
         Remedy::DropOwners { kinds } => {
-            format!("copy it without: {}", flags(Risk::OwnerDropped, kinds).join(" "))
+            format!("copy it without that owner: {}", flags(Risk::OwnerDropped, kinds).join(" "))
         }
         Remedy::DropOneOwner { kinds } => {
-            format!("let one go: {}", flags(Risk::OwnerDropped, kinds).join(" or "))
+            format!("drop one owner: {}", flags(Risk::OwnerDropped, kinds).join(" or "))
         }
         Remedy::ResumeWithoutSource => {
             format!("end the move and leave the source as it is: resume with {}", to_accept(Risk::WithoutSource))
@@ -164,15 +164,15 @@ pub(super) fn text(remedy: &Remedy) -> String {
             format!("to unpause them, name each: rollback with --unpause {}", quoted(&name.to_string()))
         }
         Remedy::NotImported => format!(
-            "if no cluster imported the directory, or the imported objects were deleted, cancel the handover with {}",
+            "if no cluster loaded the directory, or the loaded objects were deleted, cancel the handover with {}",
             to_accept(Risk::MaybeImported)
         ),
         Remedy::ResumeUnverified => format!(
-            "if no controller will ever write to a kind that is named, resume with {} for it",
+            "if no controller ever writes to a listed kind, resume with {} for that kind",
             to_accept(Risk::Unverified)
         ),
         Remedy::AcceptChanged { kind } => format!(
-            "if the target's are right, also where they are gone, resume with {}",
+            "if the target's state is correct, including deleted objects, resume with {}",
             flags(Risk::CopyChanged, [kind]).concat()
         ),
         Remedy::AcceptUnverified { kind } => {
@@ -190,7 +190,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
             format!("move both: add --cluster {}", quoted(&name.to_string()))
         }
         Remedy::AcceptOldNamespace { kind } => {
-            format!("let it keep the old name there: {}", flags(Risk::OldNamespace, [kind]).concat())
+            format!("keep the old name there: {}", flags(Risk::OldNamespace, [kind]).concat())
         }
         Remedy::MapNamespace { namespace } => {
             let map = quoted(&format!("{namespace}=NEW"));
@@ -204,33 +204,33 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::ExcludeToo { objects } => format!("exclude that too: {}", excluded(objects)),
         Remedy::ExcludeInstead { parts } => {
             let flags: Vec<String> = parts.iter().map(exclude).collect();
-            format!("exclude what you may have meant: {}", some_of(&flags, EXCLUDED))
+            format!("exclude a kind that exists: {}", some_of(&flags, EXCLUDED))
         }
         Remedy::LeaveOutExclude { parts } => leave_out(parts, "--exclude"),
         Remedy::LeaveOutCarry { parts } => leave_out(parts, "--also-copy"),
         Remedy::NameOtherClusters => {
-            "to leave a Cluster where it is, name those that move: --cluster NAMESPACE/NAME".to_owned()
+            "to leave a Cluster in the source, name the Clusters that move: --cluster NAMESPACE/NAME".to_owned()
         }
         Remedy::MovePaused => format!("move it paused: {}", to_accept(Risk::AlreadyPaused)),
         Remedy::MoveUnprovisioned => format!("move it as it is: {}", to_accept(Risk::Unprovisioned)),
         Remedy::SourceIsOff => {
-            format!("if that is so, say it: {}", to_accept(Risk::SourceMayRun))
+            format!("if so: {}", to_accept(Risk::SourceMayRun))
         }
         Remedy::UseExisting => {
-            format!("use the target's as it is with {}", to_accept(Risk::ExistingDiffers))
+            format!("use the target's object as it is: {}", to_accept(Risk::ExistingDiffers))
         }
         Remedy::AcceptPluginChange => format!("{} continues anyway", to_accept(Risk::PluginsChanged)),
         Remedy::StartFinishingAgent => "restart the agent with `--finish-alone-after` and the controller's plugins, which its image has: `--plugins /plugins`".to_owned(),
         Remedy::WaitForLink => "let the agent wait for its link instead: `whenAway: Wait`".to_owned(),
-        Remedy::ResumeAgain => "resume, which asks it again".to_owned(),
-        Remedy::Fix { plugin } => format!("fix plugin {plugin}, then run this command again"),
+        Remedy::ResumeAgain => "resume, which checks it again".to_owned(),
+        Remedy::Fix { plugin } => format!("correct plugin {plugin} or its configuration in plugins.toml, then run this command again"),
         Remedy::SwitchOff { plugin } => {
             format!("switch plugin {plugin} off ({}), then run this command again", switch_off(plugin))
         }
         Remedy::GrantReach { plugin, kind, namespace } => {
             let namespace = namespace.as_deref().unwrap_or(EVERYWHERE);
             format!(
-                "if it is to come along, grant that: reach = [{{ side = \"source\", kind = \"{kind}\", namespace = \"{namespace}\" }}] \
+                "to move it too, grant reach = [{{ side = \"source\", kind = \"{kind}\", namespace = \"{namespace}\" }}] \
                  below [plugins.{plugin}] in plugins.toml (it is then copied, and deleted in the source only with delete = true)"
             )
         }
@@ -248,11 +248,11 @@ pub(super) fn text(remedy: &Remedy) -> String {
             let which = plugin.as_ref().map_or("the plugins".to_owned(), |plugin| format!("plugin {plugin}"));
             format!("fix {which}, and resume with {}", to_accept(Risk::PluginsChanged))
         }
-        Remedy::ResolveThenResume => "resolve what the plugins found, and resume".to_owned(),
+        Remedy::ResolveThenResume => "resolve the findings of the plugins, and resume".to_owned(),
         Remedy::SwitchOffThenAcceptChange { plugins } => {
             let off: Vec<String> = plugins.iter().map(|plugin| switch_off(plugin)).collect();
             format!(
-                "go on without: {}, and resume with {}; what the plugins hold is then unpaused without them",
+                "continue without them: {}, and resume with {}; objects that they hold are then unpaused without them",
                 off.join(", "),
                 to_accept(Risk::PluginsChanged)
             )
@@ -361,11 +361,11 @@ mod tests {
         );
         check(
             &["let its owner move too (`x`)".into(), Remedy::DropOwners { kinds: two() }],
-            "let its owner move too (`x`), or copy it without: --accept owner-dropped=A.g.io --accept owner-dropped=B.g.io",
+            "let its owner move too (`x`), or copy it without that owner: --accept owner-dropped=A.g.io --accept owner-dropped=B.g.io",
         );
         check(
             &["remove one of the references (`x`)".into(), Remedy::DropOneOwner { kinds: two() }],
-            "remove one of the references (`x`), or let one go: --accept owner-dropped=A.g.io or --accept owner-dropped=B.g.io",
+            "remove one of the references (`x`), or drop one owner: --accept owner-dropped=A.g.io or --accept owner-dropped=B.g.io",
         );
         check(
             &[Remedy::AcceptLoss { kind: kind("Odd Kind") }],
@@ -383,7 +383,7 @@ mod tests {
         };
         check(
             &[reach(Some("ns")), Remedy::SwitchOff { plugin: "p".into() }],
-            "if it is to come along, grant that: reach = [{ side = \"source\", kind = \"A.g.io\", namespace = \"ns\" }] below \
+            "to move it too, grant reach = [{ side = \"source\", kind = \"A.g.io\", namespace = \"ns\" }] below \
              [plugins.p] in plugins.toml (it is then copied, and deleted in the source only with delete = true); or switch plugin p \
              off (enabled = false below [plugins.p] in plugins.toml), then run this command again",
         );
@@ -405,11 +405,11 @@ mod tests {
         check(&[Remedy::ExcludeToo { objects: many }], "exclude that too: --exclude A.g.io");
         check(
             &["make them equal".into(), Remedy::UseExisting],
-            "make them equal, or use the target's as it is with --accept existing-differs",
+            "make them equal, or use the target's object as it is: --accept existing-differs",
         );
         check(
             &["grant it".into(), Remedy::NameRecordNamespace],
-            "grant it, or name a namespace where the user is allowed to, the same in every command: --record-namespace",
+            "grant it, or name a namespace where you have that permission, the same in every command: --record-namespace",
         );
     }
 

@@ -19,12 +19,12 @@ pub(crate) struct Recorder {
     began: Instant,
     at: String,
     seen: Mutex<Seen>,
-    /// Who else wants to know, once both sides are open.
+    /// Another listener, once both sides are open.
     progress: Mutex<Option<Arc<Progress>>>,
     sides: Mutex<(String, String)>,
 }
 
-/// How a run ended.
+/// End of a run.
 pub(crate) struct Ending {
     /// `Stopped`, or the outcome of what it did.
     pub(crate) outcome: &'static str,
@@ -34,7 +34,7 @@ pub(crate) struct Ending {
     pub(crate) result: Value,
     /// Whether a side is a directory.
     pub(crate) files: bool,
-    /// What failed, line by line.
+    /// Failure, line by line.
     pub(crate) message: Vec<String>,
     pub(crate) refusals: Vec<Refusal>,
 }

@@ -111,7 +111,7 @@ impl Reported {
         lines(self.stops(), all)
     }
 
-    /// How many such problems concern each object that moves, by its Cluster.
+    /// Returns the number of such problems of each Cluster's objects.
     pub(super) fn stops_by_cluster<'a>(&self, plan: &'a Plan) -> BTreeMap<Option<&'a Key>, usize> {
         let clusters: BTreeMap<&Key, Option<&'a Key>> =
             plan.steps.iter().map(|step| (&step.key, step.cluster.as_ref())).collect();

@@ -10,7 +10,7 @@ use super::lines;
 use super::lines::count;
 use super::text::Text;
 
-/// How many kinds a person reads at once.
+/// Most kinds that are listed.
 const KINDS: usize = 30;
 
 /// A finished move.
@@ -69,13 +69,11 @@ pub(crate) fn handed_over(report: &Report, (source, target): (&str, &str), all: 
     let copied = count(done.kept.values().sum(), "object");
     let mut text = Text::default();
     let added = added(report);
-    text.strong("Handed over:", format!("{copied}{added}, from {source} in {target} (move {move_id})"));
-    text.line(
-        "The source stays paused until another cluster has imported that, or the handover is canceled:",
-    );
-    text.line("  to import it, there                 move --from-directory DIR --to-kubeconfig FILE");
-    text.line("  then, to delete it from the source  handover finish --to-kubeconfig FILE");
-    text.line("  or, to unpause the source           handover cancel --accept maybe-imported");
+    text.strong("Handed over:", format!("{copied}{added}, from {source} into {target} (move {move_id})"));
+    text.line("The source stays paused until the handover is finished or canceled:");
+    text.line("  to load it there  move --from-directory DIR --to-kubeconfig FILE");
+    text.line("  then, to finish   handover finish --to-kubeconfig FILE");
+    text.line("  or, to cancel     handover cancel --accept maybe-imported");
     text.gap();
     let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
@@ -83,7 +81,7 @@ pub(crate) fn handed_over(report: &Report, (source, target): (&str, &str), all: 
     text
 }
 
-/// How many objects are only in the target, because the user added them.
+/// Returns the number of objects from manifests, in words.
 fn added(report: &Report) -> String {
     match report.done.added.values().sum::<usize>() {
         0 => String::new(),
@@ -135,6 +133,6 @@ fn phases(report: &Report) -> Text {
 pub(crate) fn rolled_back(rolled_back: &RolledBack, (source, target): (&str, &str)) -> Text {
     let mut text = Text::default();
     let (resumed, removed) = (count(rolled_back.resumed, "object"), count(rolled_back.removed, "object"));
-    text.strong("Rolled back:", format!("{resumed} resumed in {source}, {removed} removed from {target}"));
+    text.strong("Rolled back:", format!("{resumed} unpaused in {source}, {removed} removed from {target}"));
     text
 }

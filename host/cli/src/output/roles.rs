@@ -46,20 +46,20 @@ pub(crate) fn roles(rights: &Rights, side: Side, user: Option<&str>) -> Vec<Mani
         },
         Manifests { about: "Without any of these the move is refused.", objects: of(needed, &needed_name) },
         Manifests {
-            about: "Without these the move goes on, and says what it could not check. Plugins are told that they may not read.",
+            about: "Without these the move continues, and lists checks that it could not make. Reads of plugins are denied.",
             objects: of(checks, &checks_name),
         },
     ];
     all.into_iter().filter(|manifests| !manifests.objects.is_empty()).collect()
 }
 
-/// What `kubectl apply` takes, as one document.
+/// Returns the manifests as one document for `kubectl apply`.
 pub(crate) fn role_list(all: &[Manifests]) -> Value {
     let items: Vec<&Value> = all.iter().flat_map(|manifests| &manifests.objects).collect();
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
 }
 
-/// The same for people, with comments.
+/// Returns the manifests with comments.
 pub(crate) fn role_manifests(all: &[Manifests], (scope, side): (&str, &str)) -> Text {
     let mut out = Text::default();
     out.line(format!("# What a move of {scope} needs of {side}, as it is now."));

@@ -11,7 +11,7 @@ use pivot_engine::Options;
 
 use super::text::Text;
 
-/// How many fields are named beside an object.
+/// Most fields that are named beside an object.
 const FIELDS: usize = 4;
 
 /// A saved plan, with each object in the order of creation. With `all`, what stays is named, too.
@@ -91,7 +91,7 @@ fn remarks(step: &SavedStep) -> String {
     if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join("; ")) }
 }
 
-/// What the target has of an object already, and what plugins change of it.
+/// Returns the state of an object in the target, and the changes by plugins.
 pub(super) fn foreseen(
     in_target: Option<&InTarget>,
     changes: &[pivot_core::plan::PluginChange],
@@ -109,13 +109,26 @@ pub(super) fn foreseen(
         .iter()
         .map(|change| match change.fields.is_empty() {
             true => format!("{} changes it", change.by),
-            false => format!("{} changes {}", change.by, some_of(&change.fields, FIELDS)),
+            false => {
+                let fields: Vec<String> = change.fields.iter().map(|field| describe_field(field)).collect();
+                format!("{} changes {}", change.by, some_of(&fields, FIELDS))
+            }
         })
         .collect();
     there.into_iter().chain(changes)
 }
 
-/// How a plan differs from an older one.
+/// Names an annotation or a label by its key, and another field by its path.
+fn describe_field(path: &str) -> String {
+    let named = [("/metadata/annotations/", "the annotation"), ("/metadata/labels/", "the label")];
+    let found = named.into_iter().find_map(|(parent, what)| Some((what, path.strip_prefix(parent)?)));
+    match found {
+        Some((what, key)) => format!("{what} {}", key.replace("~1", "/").replace("~0", "~")),
+        None => path.to_owned(),
+    }
+}
+
+/// Returns the differences of a plan from an older one.
 pub(crate) fn differences(
     old: &SavedPlan,
     new: &SavedPlan,
@@ -147,7 +160,7 @@ pub(crate) fn differences(
             Aspect::Source => "  another source",
             Aspect::Target => "  another target",
             Aspect::Decisions => "  something else was asked for, or other risks accepted",
-            Aspect::Plugins => "  other plugins, or with another configuration",
+            Aspect::Plugins => "  other plugins, or another configuration of them",
             Aspect::Problems => "  other problems, which prevent that it is carried out",
         });
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::grouped::{counted, thousands};
+use pivot_core::grouped::{counted, plural, thousands};
 use pivot_core::record::{FinishAlone, Finished, Handover, Phase, Record, RolledBackMove};
 use pivot_core::refusal::some_of;
 use pivot_core::remedy::Remedy;
@@ -14,7 +14,9 @@ use super::lines::count;
 use super::remedies;
 use super::text::Text;
 
-/// How many characters are printed of what a record says for people.
+/// Most objects without a copy that are named.
+const MAX_NAMED: usize = 10;
+/// Most characters that are printed of a text in a record.
 const SHOWN: usize = 200;
 
 /// The state of moves. `next` are whole commands, for each move.
@@ -38,6 +40,17 @@ pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Ve
     text
 }
 
+/// Describes objects of one kind: `3 Machines`, or with the names of at most `most`.
+fn describe_kind(keys: &[&Key], most: usize) -> String {
+    match keys {
+        [first, _, ..] if most == 0 => {
+            format!("{} {}", thousands(keys.len()), plural(&first.group_kind.kind))
+        }
+        [only] if most == 0 => format!("1 {}", only.group_kind.kind),
+        keys => counted(keys, most),
+    }
+}
+
 /// An object whose kind the context names.
 fn path(key: &Key) -> String {
     key.namespace.iter().map(|namespace| format!("{namespace}/")).chain([key.name.clone()]).collect()
@@ -58,7 +71,7 @@ fn leftover(left: &Leftover, source: &str) -> Text {
         0 => "no objects of Cluster API are left in it".to_owned(),
         number => {
             format!(
-                "of what is left of Cluster API in it, {}, the target has copies",
+                "the target has copies of the {} of Cluster API that are left in it",
                 count(*number, "object")
             )
         }
@@ -71,33 +84,38 @@ fn leftover(left: &Leftover, source: &str) -> Text {
     for key in only_here {
         kinds.entry(&key.group_kind).or_default().push(key);
     }
-    for (kind, keys) in kinds {
-        let names: Vec<String> = keys.iter().copied().map(path).collect();
+    if !kinds.is_empty() {
+        let most = if only_here.len() <= MAX_NAMED { MAX_NAMED } else { 0 };
+        let counted: Vec<String> = kinds.values().map(|keys| describe_kind(keys, most)).collect();
+        let verb = if only_here.len() == 1 { "has" } else { "have" };
         text.line(format!(
-            "  no copy in the target: {} {kind}: {}",
-            thousands(keys.len()),
-            some_of(&names, 3)
+            "  {} {verb} no copy in the target: {}",
+            count(only_here.len(), "object"),
+            counted.join("; ")
         ));
     }
     if *with_finalizers > 0 {
         text.line(format!(
-            "  {} of these have finalizers: machines or networks that they stand for would be left without a controller",
+            "  {} of these have finalizers: their machines or networks would be left without a controller",
             thousands(*with_finalizers)
         ));
     }
     if !provider_secrets.is_empty() {
         let names: Vec<String> = provider_secrets.iter().map(path).collect();
-        text.line(format!("  Secrets of providers that the target has none of: {}", some_of(&names, 3)));
+        text.line(format!(
+            "  Secrets in providers' namespaces, none of which are in the target: {}",
+            some_of(&names, 3)
+        ));
     }
     if !beside_moved.is_empty() {
         text.line(format!(
-            "  not in the target, and what moved may name it: {}",
+            "  not in the target, and moved objects may refer to it: {}",
             counted(&beside_moved.iter().collect::<Vec<_>>(), 3)
         ));
     }
     if !unread.is_empty() {
         text.line(format!(
-            "  not known, because they may not be listed: {}",
+            "  not checked, because you don't have permission to list them: {}",
             some_of(&unread.iter().collect::<Vec<_>>(), 8)
         ));
     }
@@ -147,7 +165,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
     let MoveStatus { record, .. } = one;
     let plugins: Vec<String> =
         record.plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
-    let plugins = if plugins.is_empty() { "<none>".to_owned() } else { plugins.join(", ") };
+    let plugins = plugins.join(", ");
     let sides = match one.missing {
         None => format!("from {source} to {target}"),
         Some(Side::Target) => format!("out of {source} (no target given)"),
@@ -167,7 +185,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
         ("lease", lease(status, &record.move_id)),
     ] {
         // The locks are in the source.
-        if name == "lease" && one.missing == Some(Side::Source) {
+        if name == "lease" && one.missing == Some(Side::Source) || value.is_empty() {
             continue;
         }
         text.line(format!("  {name:8} {value}"));
@@ -219,21 +237,21 @@ fn phase(one: &MoveStatus) -> String {
                 "{phase} (resume only; an agent finished it in the target while its source was away: the copies run, and the source's objects are left to be deleted)"
             )
         }
-        (true, Side::Target) => format!("{phase} (resume only; the record in the target decides)"),
+        (true, Side::Target) => format!("{phase} (resume only)"),
         (false, _) if record.is_being_rolled_back() => {
+            format!("{phase} (handed over{}, and being canceled: don't load the files)", to(record))
+        }
+        (false, _) if record.handed_over().is_some() => {
             format!(
-                "{phase} (handed over{}, and being rolled back: the files must not be imported)",
+                "{phase} (handed over{}: the source stays paused until the handover is finished)",
                 to(record)
             )
         }
-        (false, _) if record.handed_over().is_some() => {
-            format!("{phase} (handed over{}: the source waits, paused, until that is imported)", to(record))
-        }
-        (false, _) => format!("{phase} (resume or roll back; the record in the {decides} decides)"),
+        (false, _) => format!("{phase} (resume or roll back)"),
     }
 }
 
-/// Where a source was handed over, and when.
+/// Returns the directory and the time of a handover.
 fn to(record: &Record) -> String {
     let shown = |text: &str| words::line(text, SHOWN);
     let said = |handover: &Handover| {
@@ -264,7 +282,7 @@ pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
     text
 }
 
-/// The same of one move, without commands.
+/// Returns lines about one move under way, without commands.
 pub(super) fn one_under_way(one: &MoveStatus) -> Vec<String> {
     let record = &one.record;
     let said = format!("Move {}, {}, {}", record.move_id, record.scope, phase(one));
@@ -283,7 +301,7 @@ fn started(record: &Record) -> String {
 fn lease(status: &Status, move_id: &str) -> String {
     let ours = |lease: &&LeaseStatus| lease.move_id.as_deref() == Some(move_id) && !lease.holder.is_empty();
     let held: Vec<String> = status.leases.iter().filter(ours).map(describe_lease).collect();
-    if held.is_empty() { "free".to_owned() } else { some_of(&held, 3) }
+    if held.is_empty() { "no run is working on this move".to_owned() } else { some_of(&held, 3) }
 }
 
 fn describe_lease(lease: &LeaseStatus) -> String {
@@ -303,7 +321,7 @@ fn describe_lease(lease: &LeaseStatus) -> String {
     }
 }
 
-/// What the user has to know before running one of the next commands.
+/// Returns a note that users need before they run a next command.
 fn note(status: &Status, one: &MoveStatus) -> Option<String> {
     if let Some(note) = one_sided(one) {
         return Some(note);
@@ -321,11 +339,11 @@ fn note(status: &Status, one: &MoveStatus) -> Option<String> {
     Some(format!("the {side} does not answer ({why}); {way}"))
 }
 
-/// The same, derived from the move and the given sides.
+/// Returns a note that follows from the move and the given sides.
 fn one_sided(one: &MoveStatus) -> Option<String> {
     let note = match one.missing {
         Some(Side::Target) if one.record.is_being_rolled_back() => {
-            "name the target, too, if there is one, to have it asked"
+            "to ask the target too, name it with --to-kubeconfig"
         }
         Some(Side::Target) if one.record.handed_over().is_some() => {
             "once it is imported, name the cluster that imported it: `handover finish --to-kubeconfig`; only if none did:"
@@ -342,12 +360,12 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
         Some(Side::Source) => {
             "name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands"
         }
-        None if one.elsewhere => "this is not the target that the move goes to: name that one",
+        None if one.elsewhere => "this is not the target of the move: name the right one",
         None if one.one_sided.is_some() => {
             return one.one_sided.as_ref().map(|lost| describe_one_sided(lost, &one.record.move_id));
         }
         None if one.orphaned => {
-            "it was rolled back while the target could not be reached; what is left of it there is to be removed"
+            "it was rolled back while the target could not be reached; a rollback removes the rest there"
         }
         None => return None,
     };
@@ -389,7 +407,7 @@ fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
     }
 }
 
-/// How many of the last moves are shown. Imports of files are remembered longer.
+/// Most finished moves that are shown. Imports of files are remembered longer.
 const LAST_MOVES: usize = 10;
 
 fn last_moves(finished: &[Finished]) -> Text {

@@ -11,10 +11,10 @@ use pivot_engine::{Failure, Lines, Stop};
 use super::text::Text;
 use super::{Output, remedies};
 
-/// How many refusals a person reads at once.
+/// Most refusals that are listed.
 const REFUSALS: usize = 20;
 
-/// How much was already printed.
+/// Part of the result that was already printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AlreadyShown {
     /// Nothing.
@@ -25,7 +25,7 @@ pub(crate) enum AlreadyShown {
     Plan,
 }
 
-/// What users can do about a stop.
+/// Remedies and next commands of a stop.
 #[derive(Clone, Debug)]
 pub(crate) struct Advice {
     pub(super) remedies: Vec<Remedy>,
@@ -52,7 +52,7 @@ pub(crate) fn refusals(failure: &Failure) -> &[Refusal] {
 /// kubectl uses.
 const PLACEHOLDERS: Both<&str> = Both { source: "SOURCE.kubeconfig", target: "TARGET.kubeconfig" };
 
-/// Why a run stopped, and how to fix it, for readers of a status.
+/// Returns the reason of a stop and its remedies, for readers of a status.
 pub(crate) fn explained(stop: &Stop) -> Text {
     let mut text = failure_text(stop, false, "");
     text.append(refusal_lines(refusals(&stop.failure), false));
@@ -66,7 +66,7 @@ pub(crate) fn explained(stop: &Stop) -> Text {
     text
 }
 
-/// What failed, line by line, with each object.
+/// Returns the failure, line by line, with each object.
 pub(crate) fn failure_lines(stop: &Stop) -> Vec<String> {
     failure_text(stop, true, "").message().lines().map(str::to_owned).collect()
 }
@@ -74,7 +74,7 @@ pub(crate) fn failure_lines(stop: &Stop) -> Vec<String> {
 /// Points to the rest of a shortened list. A document has all of it.
 const ALL: &str = "; -v shows them";
 
-/// What failed, in words, and what to type to continue; refusals are only counted here and listed separately. With `all`, each
+/// Returns the failure in words, with the command to continue; refusals are only counted here and listed separately. With `all`, each
 /// object is named; otherwise `way` says where to find the rest.
 pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
     let text = |Lines { lines, more }: Lines| {
@@ -108,7 +108,7 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
     }
 }
 
-/// What is wrong, then how to fix it; several objects with the same problem share a line. With `all`, each of them is named.
+/// Returns each problem with its remedies; several objects with the same problem share a line. With `all`, each of them is named.
 pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
     let (most, names) = if all { (usize::MAX, usize::MAX) } else { (REFUSALS, NAMES) };
     let groups = Refusal::grouped(refusals);
@@ -125,7 +125,7 @@ pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
         }
         let others = group.others();
         if !others.is_empty() {
-            text.line(format!("    the same of {}", more(&others, names)));
+            text.line(format!("    likewise {}", more(&others, names)));
         }
         if !remedies.is_empty() {
             text.line(format!("    {}", remedies::sentence(remedies)));

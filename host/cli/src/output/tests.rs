@@ -99,7 +99,7 @@ fn refusals() -> Vec<Refusal> {
             "paused",
             capi("Cluster", "edge"),
             "Cluster ns/edge is paused",
-            "un-pause it, or --accept already-paused",
+            "unpause it, or --accept already-paused",
         ),
         Refusal::target("crd-missing", "kind Machine.cluster.x-k8s.io is not served", "install Cluster API"),
     ]
@@ -135,7 +135,7 @@ fn a_plan_shows_what_moves_where_in_which_order_and_what_does_not() {
         &expect![[r#"
             Plan: 5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
 
-              CLUSTER  OBJECTS  HOSTS  BLOCKERS  KINDS
+              CLUSTER  OBJECTS  HOSTS  PROBLEMS  KINDS
               ns/edge  3        0      1         1 Secret, 1 Cluster, 1 Machine
               (none)   2        0      0         1 ClusterClass, 1 Identity
               (--tree shows each object, in the order of creation)
@@ -153,7 +153,7 @@ fn a_plan_shows_what_moves_where_in_which_order_and_what_does_not() {
 
             Problems (2):
               - source: Cluster ns/edge is paused
-                un-pause it, or --accept already-paused
+                unpause it, or --accept already-paused
               - target: kind Machine.cluster.x-k8s.io is not served
                 install Cluster API
         "#]],
@@ -185,7 +185,7 @@ fn the_tree_of_a_plan_has_each_object() {
         &expect![[r#"
             Plan: 5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
 
-              CLUSTER  OBJECTS  HOSTS  BLOCKERS  KINDS
+              CLUSTER  OBJECTS  HOSTS  PROBLEMS  KINDS
               ns/edge  3        0      0         1 Secret, 1 Cluster, 1 Machine
               (none)   2        0      0         1 ClusterClass, 1 Identity
 
@@ -331,7 +331,7 @@ fn without_a_terminal_each_event_is_a_line() {
             note: two classes share a template
             Copied:    creating 5 objects in the target
             waiting, 42s left: Machine ns/edge-1 in the source: not paused yet; and for 7 more objects
-            warning: the target isn't accepting requests; retrying (no route)
+            warning: the target does not answer (no route); retrying
             note: readiness: Cluster ns/edge: it is not ready; wait for it
             warning: readiness: Cluster ns/edge: it is not ready; wait for it
             warning: the target has no ready node
@@ -364,7 +364,7 @@ fn with_v_counts_and_reasons_are_reported_during_the_run() {
             created Machine ns/edge-1 in the target
             left Machine ns/edge-1 in the target as it is
             waiting, 42s left: Machine ns/edge-1 in the source: not paused yet; and for 7 more objects
-            warning: the target isn't accepting requests; retrying (no route)
+            warning: the target does not answer (no route); retrying
             the target asks for fewer requests (17 rejected so far)
             note: readiness: Cluster ns/edge: it is not ready; wait for it
             warning: readiness: Cluster ns/edge: it is not ready; wait for it

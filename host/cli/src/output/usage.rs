@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue};
 
 use super::text::one_line;
 
-/// The same error, with each quotation on one line.
+/// Returns the error with each quotation on one line.
 pub(super) fn quoting_harmlessly(mut error: clap::Error) -> clap::Error {
     let quoted: Vec<(ContextKind, ContextValue)> =
         error.context().filter_map(|(kind, value)| Some((kind, harmless(value)?))).collect();

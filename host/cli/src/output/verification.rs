@@ -8,10 +8,10 @@ use super::result::rows_of_kinds;
 use super::text::Text;
 use pivot_core::grouped::thousands;
 
-/// How many file names a person reads at once.
+/// Most file names that are listed.
 const NAMES: usize = 8;
 
-/// What verifying found.
+/// Returns the result of a verification.
 pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
     let Examined {
         path,
@@ -56,7 +56,7 @@ pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
     text
 }
 
-/// What was changed in it since.
+/// Returns the changes of a directory since it was written.
 pub(crate) fn altered(examined: &Examined) -> Text {
     let wrong = if examined.manifest.is_some() { "is not as it was written" } else { "can't be read" };
     let mut text = Text::from(format!("{} {wrong}", examined.path));
@@ -71,7 +71,7 @@ pub(crate) fn altered(examined: &Examined) -> Text {
     text
 }
 
-/// Who can read files that should be private.
+/// Returns the files that other users can read.
 pub(crate) fn exposed(files: &[String]) -> Text {
     let names: Vec<&String> = files.iter().collect();
     Text::from(format!("others can read the data of Secrets: chmod 600 {}", some_of(&names, NAMES)))

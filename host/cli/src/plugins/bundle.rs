@@ -44,17 +44,19 @@ pub(super) async fn run(
     let digest = bundle.digest();
     let names: Vec<&String> = bundle.files().keys().collect();
     let text = || {
+        let (files, plugins) = (names.len(), plugins.len() + disabled.len());
         let mut text = Text::from(format!(
-            "{}: {} files, {} plugins",
+            "{}: {files} {}, {plugins} {}",
             out.display(),
-            names.len(),
-            plugins.len() + disabled.len()
+            if files == 1 { "file" } else { "files" },
+            if plugins == 1 { "plugin" } else { "plugins" }
         ));
         names.iter().for_each(|name| text.line(format!("  {name}")));
         if !left.is_empty() {
             text.line(format!("left out, because no bundle has such files: {}", left.join(", ")));
         }
-        text.line(format!("its digest, which who imports it should know by another way: {digest}"));
+        text.line(format!("digest: {digest}"));
+        text.line("Tell the digest over another channel to the person who imports the bundle.");
         text
     };
     let content = json!({"writtenTo": out, "digest": digest, "files": names, "leftOut": left});

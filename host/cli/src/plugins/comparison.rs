@@ -242,7 +242,7 @@ pub(super) fn unasked(place: &str, surplus: &[String]) -> Text {
     let mut text = Text::default();
     if !surplus.is_empty() {
         text.line(format!(
-            "{place} grants what it doesn't ask for; remove it, or a later version has it unseen:"
+            "{place} grants more than it asks for. Remove this, or a later version gets it without review:"
         ));
         refused::lines(surplus).for_each(|line| text.line(line));
     }

@@ -130,10 +130,10 @@ fn takes_grants(staged: &Staged, bundle: &Bundle, import: &Import) -> Result<boo
         return Ok(false);
     }
     match (staged.path().join(GRANTS).exists(), bundle.files().contains_key(GRANTS)) {
-        (true, _) => refuse("the directory has a plugins.toml of its own, which stays as it is"),
+        (true, _) => refuse("the directory has its own plugins.toml, which was not changed"),
         (_, false) => refuse("the bundle has no plugins.toml"),
         (false, true) if !import.dry_run && import.digest.is_none() => refuse(
-            "plugins.toml is not signed, so --digest has to say which bundle is meant, as who made it told you by another way; \
+            "it needs --digest, because plugins.toml is not signed: ask the author of the bundle for its digest; \
              with --dry-run you see what it grants",
         ),
         (false, true) => Ok(true),

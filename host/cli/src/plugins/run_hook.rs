@@ -84,7 +84,10 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
     if stopping > 0 {
         return Err((
             Exit::Refused,
-            format!("{stopping} of {} calls would have stopped a move", calls.len()).into(),
+            match calls.len() {
+                1 => "the only call would have stopped a move".into(),
+                calls => format!("{stopping} of {calls} calls would have stopped a move").into(),
+            },
         ));
     }
     Ok(())
@@ -95,7 +98,8 @@ fn word<T: ToString + Copy, const N: usize>(all: [T; N], typed: &str, flag: &str
     known.ok_or_else(|| {
         (
             Exit::Usage,
-            format!("{flag} {typed:?}: there is {}", all.map(|one| one.to_string()).join(", ")).into(),
+            format!("{flag}: there is no {typed:?}; there are {}", all.map(|one| one.to_string()).join(", "))
+                .into(),
         )
     })
 }
@@ -135,7 +139,7 @@ async fn each(plugin: &Plugin, hook: Hook, scene: Scene, file: &Path) -> Result<
     if calls.is_empty() {
         let kinds: Vec<String> = plugin.description().kinds.iter().map(ToString::to_string).collect();
         let why = format!(
-            "{} has no object that {hook} of {} is asked about; it sees {}",
+            "{} has no object for {hook} of {}; that hook is called for {}",
             file.display(),
             plugin.description().name,
             kinds.join(", ")

@@ -165,7 +165,7 @@ fn added(beside: &Path, envelope: Envelope) -> Result<usize, String> {
     let begun = OpenOptions::new().write(true).create_new(true).open(&new);
     let mut file = begun.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => format!(
-            "{} exists: somebody else is signing, or was interrupted; if nobody is, remove it and sign again",
+            "{} exists: another run is signing, or was interrupted; if none is, remove it and sign again",
             new.display()
         ),
         _ => format!("{}: {error}", new.display()),

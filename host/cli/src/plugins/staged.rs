@@ -121,7 +121,7 @@ impl Staged {
             return fs::rename(&self.path, &self.directory);
         };
         if entries(&self.directory)? != before {
-            return Err(Error::other("somebody else has changed it meanwhile; import again"));
+            return Err(Error::other("another program changed it meanwhile; import again"));
         }
         let exchanged = renameat_with(CWD, &self.path, CWD, &self.directory, RenameFlags::EXCHANGE);
         exchanged.map_err(|error| {
@@ -207,7 +207,7 @@ mod tests {
         assert!(staged.take_place().is_err());
         let staged = Staged::beside(&directory).unwrap();
         fs::write(directory.join("theirs"), "changed").unwrap();
-        assert!(staged.take_place().unwrap_err().to_string().contains("somebody else has changed it"));
+        assert!(staged.take_place().unwrap_err().to_string().contains("another program changed it"));
         fs::create_dir(directory.join("below")).unwrap();
         assert!(Staged::beside(&directory).err().unwrap().to_string().contains("below is no file"));
         assert_eq!(

@@ -60,7 +60,7 @@ impl TrustFile {
 
     /// What decides who has to vouch for a plugin, in a line.
     pub(super) fn line(this: Option<&Self>) -> String {
-        let Some(this) = this else { return "no trust file: nobody has to vouch for a plugin".to_owned() };
+        let Some(this) = this else { return "no trust file: plugins need no signature".to_owned() };
         let rules = match this.rules() {
             0 => "no rule is about plugins".to_owned(),
             1 => "1 rule about plugins".to_owned(),

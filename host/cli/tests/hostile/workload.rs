@@ -51,9 +51,7 @@ fn fields() -> Vec<Case> {
         config["clusters"][0]["cluster"]["server"] = secure().into();
         config[format!("{section}s")][0][section][field] = value;
         let case = in_secret(&format!("{section} has {field}"), config.to_string().as_bytes());
-        case.says(format!(
-            "error: target: kubeconfig in Secret ns/a-kubeconfig: refused because of {field}, which "
-        ))
+        case.says(format!("error: target: kubeconfig in Secret ns/a-kubeconfig: refused: {field} ("))
     };
     fields.into_iter().map(case).collect()
 }

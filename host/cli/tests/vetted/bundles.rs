@@ -125,7 +125,7 @@ mod carried {
         assert!(shown.contains("\n  [plugins.older]\n  hooks = [\"relate\"]\n"), "{shown}");
         let refused = err(&site.host(3, &look));
         assert!(
-            refused.contains("--grants: plugins.toml is not signed, so --digest has to say"),
+            refused.contains("--grants: it needs --digest, because plugins.toml is not signed"),
             "{refused}"
         );
         assert!(!site.path("there").exists());
@@ -192,7 +192,7 @@ mod carried {
         fs::create_dir(site.path("there")).unwrap();
         site.write("there/plugins.toml", mine);
         let refused = err(&site.host(3, &["plugin", "import", "site.tar", "there", "--grants"]));
-        assert!(refused.contains("--grants: the directory has a plugins.toml of its own"), "{refused}");
+        assert!(refused.contains("--grants: the directory has its own plugins.toml"), "{refused}");
         assert_eq!(names(&site.path("there")), ["plugins.toml"]);
 
         let done = json(&site.host(0, &["plugin", "import", "site.tar", "there", "-o", "json"]));
@@ -401,8 +401,8 @@ mod walk {
                 command.args(["--map-root-user", "--net", "sh", "-c", &line]).current_dir(site.path(""));
                 let output = command.env_clear().env("PATH", &path).output().unwrap();
                 assert!(output.status.success(), "{line}: {}{}", out(&output), err(&output));
-                if let Some((_, found)) = out(&output).split_once("should know by another way: ") {
-                    digest = found.trim().to_owned();
+                if let Some((_, found)) = out(&output).split_once("\ndigest: ") {
+                    digest = found.lines().next().unwrap_or_default().to_owned();
                 }
                 typed.push(line);
             }

@@ -42,7 +42,7 @@ fn a_new_version_is_compared_with_the_one_that_is_admitted() {
           imports  - log
         granted all it asks for, the newer one could at worst, and the older one could not:
           - read Secret (of Secrets names and keys, no values) in the namespaces that move
-          - leave Secret out of the move, and bring into it what they name in the namespaces that move
+          - leave Secret out of the move, and add objects of the moving namespaces to it
           - stop the move by failing
         the older one could, and the newer one can not:
           - rewrite what is created in the target: any field of Host.test.io
@@ -50,11 +50,11 @@ fn a_new_version_is_compared_with_the_one_that_is_admitted() {
           - make controllers of the target believe any status of Host.test.io
           - probe *:6385 (any host), and send there what it reads
           - read Host.test.io in the namespaces that move; Secret (of Secrets names and keys, no values) in namespace ironic of the source
-          - leave Host.test.io out of the move, and bring into it what they name in the namespaces that move
+          - leave Host.test.io out of the move, and add objects of the moving namespaces to it
           - stop the move, or make it wait until it times out
         plugins.toml in plugins, below [plugins.steady], lacks what it asks for; a move refuses it until you grant it:
           - to see Secret (kinds)
-        plugins.toml in plugins, below [plugins.steady], grants what it doesn't ask for; remove it, or a later version has it unseen:
+        plugins.toml in plugins, below [plugins.steady], grants more than it asks for. Remove this, or a later version gets it without review:
           - the hook check
           - the hook hold
           - the hook adapt
@@ -85,7 +85,7 @@ fn a_new_version_is_compared_with_the_one_that_is_admitted() {
         what the admitted one asked for can't be compared: its file is not there any more
         plugins.toml in plugins, below [plugins.steady], lacks what it asks for; a move refuses it until you grant it:
           - to see Secret (kinds)
-        plugins.toml in plugins, below [plugins.steady], grants what it doesn't ask for; remove it, or a later version has it unseen:
+        plugins.toml in plugins, below [plugins.steady], grants more than it asks for. Remove this, or a later version gets it without review:
           - the hook check
           - the hook hold
           - the hook adapt
@@ -104,6 +104,6 @@ fn a_new_version_is_compared_with_the_one_that_is_admitted() {
     );
     let locked = out(&site.host(0, &["plugin", "add", "--grant", "plugins/steady.wasm"]));
     assert!(locked.contains("locked as it is now, in place of version 0.1.0 (sha256 "), "{locked}");
-    let named = "the section grants what it doesn't ask for; remove it, or a later version has it unseen:\n  - the hook check\n";
+    let named = "the section grants more than it asks for. Remove this, or a later version gets it without review:\n  - the hook check\n";
     assert!(locked.contains(named), "{locked}");
 }

@@ -50,7 +50,7 @@ fn a_namespace_becomes_one_other_and_no_two_become_one() {
     };
     assert_eq!(told(&[("a", "b"), ("a", "c")]).unwrap_err(), "namespace a is mapped twice");
     assert_eq!(told(&[("a", "b"), ("c", "b")]).unwrap_err(), "two namespaces are mapped to b");
-    assert_eq!(told(&[("a", "b/c")]).unwrap_err(), "\"b/c\" can't be a name");
+    assert_eq!(told(&[("a", "b/c")]).unwrap_err(), "\"b/c\" isn't a valid name");
     let written = json!({"a": "b", "c": "b"});
     assert!(serde_json::from_value::<NamespaceMap>(written).is_err(), "a record is checked as well");
 }

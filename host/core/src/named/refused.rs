@@ -34,7 +34,9 @@ impl Finder<'_> {
             let keys: Vec<&Key> = objects.iter().filter_map(|object| self.key(*object)).collect();
             let (object, first) = (*objects.first()?, (*keys.first()?).clone());
             let user = shared.get(&object)?;
-            let message = format!("{} would move, but {}", some_of(&keys, SHOWN), self.also_used(user)?);
+            let pronoun = if keys.len() == 1 { "it" } else { "them" };
+            let message =
+                format!("{} would move, but {}", some_of(&keys, SHOWN), self.describe_use(user, pronoun)?);
             let kind = first.group_kind.clone();
             let mut refusal = Refusal::source("shared-with-what-stays", first, message, UNTIED);
             self.or_together(user, &mut refusal);
@@ -54,7 +56,7 @@ impl Finder<'_> {
             let key = self.key(pool)?;
             let message = format!(
                 "would give out addresses on both sides, and can give the same one twice: {}",
-                self.also_used(user)?
+                self.describe_use(user, "it")?
             );
             let accept = Remedy::AcceptShared { kind: key.group_kind.clone() };
             let mut refusal = Refusal::source("pool-shared", key.clone(), message, accept);
@@ -64,12 +66,13 @@ impl Finder<'_> {
         refused.collect()
     }
 
-    /// `Cluster ns/b stays and also uses it (Machine ns/x)`: without the object that refers to it, nobody finds the reference.
-    fn also_used(&self, user: &User) -> Option<String> {
+    /// Describes the use of a shared object: `Cluster ns/b also uses it (Machine ns/x) and stays`. The object in parentheses has the
+    /// reference.
+    fn describe_use(&self, user: &User, pronoun: &str) -> Option<String> {
         let object = self.key(user.object)?;
         Some(match user.cluster.filter(|cluster| *cluster != user.object) {
-            Some(cluster) => format!("{} stays and also uses it ({object})", self.key(cluster)?),
-            None => format!("{object} stays and also uses it"),
+            Some(cluster) => format!("{} also uses {pronoun} ({object}) and stays", self.key(cluster)?),
+            None => format!("{object} also uses {pronoun} and stays"),
         })
     }
 

@@ -352,7 +352,7 @@ impl Maker<'_> {
                 code: "template-ignored",
                 object: Some(key),
                 message: format!(
-                    "names {named} where a template of its own namespace belongs: Cluster API refuses such a class, and it does not move with it"
+                    "names {named} and must name a template of the class's namespace: Cluster API refuses such a class, and it does not move with it"
                 ),
             }));
         }

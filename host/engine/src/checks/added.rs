@@ -79,7 +79,9 @@ pub(crate) async fn without_namespace(
         refusals.push(Refusal {
             code: "manifest-namespace",
             side: Side::Target,
-            message: format!("{first} is to be added to namespace {namespace}, which neither side has"),
+            message: format!(
+                "{first} can't be added to namespace {namespace}: neither side has that namespace"
+            ),
             object: Some(first),
             others: keys.collect(),
             remedies: vec![

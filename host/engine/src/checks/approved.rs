@@ -17,9 +17,9 @@ use crate::phases::pausing;
 use crate::snapshot::Snapshot;
 
 /// What to do about a plan that doesn't hold any more.
-const AGAIN: &str = "make a new plan, and have that one approved";
+const AGAIN: &str = "make a new plan, and have it approved";
 /// The same once the move is under way.
-const ROLL_BACK: &str = "roll the move back, make a new plan, and have that one approved";
+const ROLL_BACK: &str = "roll the move back, make a new plan, and have it approved";
 
 /// Whether a run that continues a move was given the plan that the move was begun with. From the commit on it needs none; but
 /// another one would bring other decisions.

@@ -237,10 +237,10 @@ fn handover_mapped(job: &Job) -> Option<Refusal> {
         object: None,
         others: Vec::new(),
         message: format!(
-            "a source was handed over in {}, and waits for copies under the names that namespaces have there; {map} would be others",
+            "{} is a handover: its source expects copies under the namespaces' names in it, and {map} changes them",
             job.source.place.label()
         ),
-        remedies: vec!["keep the names; others have to be chosen when the source is handed over".into()],
+        remedies: vec!["keep the names, or choose others when the handover is started".into()],
     })
 }
 
@@ -418,7 +418,7 @@ async fn schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
             && node.status.conditions.iter().any(|c| c.kind == "Ready" && c.status == "True")
     });
     Ok((!good).then(|| {
-        let text = "the target has no ready and schedulable node: its controllers may not be able to run";
+        let text = "the target has no ready and schedulable node: its controllers may be unable to run";
         Event::warning("no-ready-node", text)
     }))
 }
@@ -434,7 +434,7 @@ pub(crate) fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
         side: Side::Source,
         object: None,
         others: Vec::new(),
-        message: "the user is not allowed to list CustomResourceDefinitions, whose labels say which kinds move".into(),
+        message: "no permission to list CustomResourceDefinitions, whose labels select the kinds that move".into(),
         remedies: vec![
             "grant `list` on customresourcedefinitions.apiextensions.k8s.io in the source, or use another user".into(),
         ],

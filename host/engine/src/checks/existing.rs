@@ -135,12 +135,12 @@ fn outside(job: &Job, key: &Key) -> Refusal {
         side: Side::Target,
         object: Some(own.clone()),
         others: Vec::new(),
-        message: format!("{own} would be created, but this move creates nothing outside of its own namespace there"),
+        message: format!("{own} would be created, but this move creates nothing outside of its namespace there"),
         remedies: vec![
             "create it there before the move, if you may: what is in no namespace, a class or a template is used then, if it is the \
              same"
                 .into(),
-            "or let somebody who may do that make the move, from a terminal".into(),
+            "or let a user with that permission make the move, from a terminal".into(),
         ],
     }
 }

@@ -252,7 +252,7 @@ fn refusal(side: Side, record_namespace: &str, denied: &[Access]) -> Refusal {
         side,
         object: None,
         others: Vec::new(),
-        message: format!("the user is not allowed to {}", in_words(denied)),
+        message: format!("no permission to {}", in_words(denied)),
         remedies: remedies.chain([Remedy::NameOtherUser { side }]).collect(),
     }
 }

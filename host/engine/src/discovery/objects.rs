@@ -109,9 +109,12 @@ async fn left_in_files(
         return Ok(None);
     }
     let mut left = Vec::new();
-    for kind in
-        kinds.values().filter(|kind| kind.group_kind != cluster && kind.group_kind.group.contains('.'))
-    {
+    // Providers install definitions.
+    let definition = GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition");
+    for kind in kinds.values().filter(|kind| {
+        let group_kind = &kind.group_kind;
+        group_kind.group.contains('.') && ![&cluster, &definition].contains(&group_kind)
+    }) {
         let carried = scope.also_copy.iter().any(|part| part.kind == kind.group_kind);
         let asked_for = carried || read.iter().any(|(read, _)| read.group_kind == kind.group_kind);
         let number = if asked_for { 0 } else { handle.list(kind, namespace).await?.objects.len() };
@@ -120,7 +123,7 @@ async fn left_in_files(
         }
     }
     let text = format!(
-        "left in the files, because no definition in the target labels their kinds for a move: {}",
+        "not copied from the files, because no definition in the target labels these kinds for a move: {}",
         some_of(&left, 8)
     );
     Ok((!left.is_empty()).then_some(("left-in-files", text)))

@@ -159,9 +159,9 @@ impl<'a> Situation<'a> {
             Why::LeftPaused(Side::Target) => {
                 "the target has everything; Clusters that no command named are paused there; the source is complete, and paused by this move".to_owned()
             }
-            Why::Undone => "the source was paused and is un-paused again; nothing is in the target".to_owned(),
+            Why::Undone => "the source was paused and is unpaused again; nothing is in the target".to_owned(),
             Why::NotUndone(trouble) => format!(
-                "the source is complete, and part of it is still paused: un-pausing it failed too ({trouble}); nothing is in the target"
+                "the source is complete, and part of it is still paused: unpausing it failed too ({trouble}); nothing is in the target"
             ),
             Why::Asked | Why::NotImportedThere | Why::Stopped | Why::LeaseLost => state.to_owned(),
         }
@@ -247,7 +247,7 @@ impl<'a> Situation<'a> {
 /// itself.
 pub(crate) fn without_move(failure: &Failure) -> (String, &'static [Next]) {
     let state = |one: OneRecord<'_>| format!("this command changed nothing; {}", state_of_one_record(&one));
-    let unknown = "nothing is changed on either side by this command; a move begun earlier is where it was";
+    let unknown = "nothing is changed on either side by this command";
     match failure {
         Failure::OneSidedMove { one_sided, .. } => (state(OneRecord::Lost(one_sided)), &[Next::Status]),
         Failure::Orphan(_) => (state(OneRecord::RolledBack), &[Next::Rollback]),

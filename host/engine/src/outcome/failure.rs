@@ -387,7 +387,7 @@ impl fmt::Display for Failure {
             Self::Orphan(move_id) => write!(
                 f,
                 "the target has a record of move {move_id}, of which its source has none: it was rolled back while this target \
-                 could not be reached; to roll it back again removes what is left of it here"
+                 could not be reached; another rollback removes the rest of it here"
             ),
             Self::Declined(why) | Self::Inputs(why) | Self::Imported(why) | Self::Record(why) => {
                 f.write_str(why)

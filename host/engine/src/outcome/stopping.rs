@@ -102,7 +102,7 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
     };
     let Some(phase) = active.journal.phase() else {
         if let Err(trouble) = active.abandon().await {
-            tracing::warn!(%trouble, "the target still says that a move is writing it");
+            tracing::warn!(%trouble, "the target's record of the move could not be closed");
         }
         return untouched(failure);
     };

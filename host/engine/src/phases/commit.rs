@@ -108,8 +108,10 @@ pub(crate) async fn copy_again(
 ) -> Result<Arc<Copies>, Failure> {
     let steps = copies.snapshot.plan.steps.iter().filter(|step| changed.contains(&step.uid));
     let keys: Vec<Key> = steps.map(|step| job.target.own_name(&step.key)).collect();
-    let text =
-        format!("somebody changed {} in the target; the source decides until the commit", some_of(&keys, 5));
+    let text = format!(
+        "{} was changed in the target; until the commit the source is authoritative",
+        some_of(&keys, 5)
+    );
     job.report(Event::warning("copies-changed", text));
     let fresh = Arc::new(copies.without(&changed.iter().collect()));
     copy::all(job, &fresh, &Arc::new(copies.used())).await?;

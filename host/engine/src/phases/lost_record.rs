@@ -50,7 +50,7 @@ pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Fa
         object: Some((*first).clone()),
         others: left.iter().skip(1).copied().cloned().collect(),
         message: format!(
-            "the source has no record of move {}, which is removed last of all, but still has {}: nothing is deleted nor un-paused \
+            "the source has no record of move {}, which is removed last of all, but still has {}: nothing is deleted nor unpaused \
              there on the word of the target alone",
             job.move_id,
             some_of(&left, 5)

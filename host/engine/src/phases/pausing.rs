@@ -284,10 +284,10 @@ pub(crate) async fn undo(
             Ok(_) => return Ok(true),
             Err(PlaceError::Conflict(_)) => object = handle.get(kind, key).await?,
             Err(PlaceError::NotFound(_)) => return Ok(false),
-            Err(error) => return Err(handle.failed("un-pausing", Some(key), error)),
+            Err(error) => return Err(handle.failed("unpausing", Some(key), error)),
         }
     }
-    Err(handle.failed("un-pausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
+    Err(handle.failed("unpausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
 }
 
 /// The same for objects that the list has as paused; if the undo annotation is gone, a warning is reported.
@@ -347,7 +347,7 @@ pub(crate) fn report_undo_lost(job: &Job, key: &Key, side: Side) {
         code: "undo-lost".into(),
         object: Some(key.clone()),
         text: format!(
-            "{key} in the {side} is still paused, without the annotation {note} that undoes a pause of the move: somebody removed it, or \
+            "{key} in the {side} is still paused, without the annotation {note} that undoes a pause of the move: another client removed it, or \
              paused the object again"
         ),
     });

@@ -343,7 +343,7 @@ impl ActiveMove {
         }
         let taken = rollback::roll_back(&self.job, &self.journal).await?;
         if let Err(trouble) = self.abandon().await {
-            tracing::warn!(%trouble, "the target still says that a move is writing it");
+            tracing::warn!(%trouble, "the target's record of the move could not be closed");
         }
         let summary = RolledBackMove {
             format: Default::default(),

@@ -187,7 +187,7 @@ impl PluginServices {
             }
             Vantage::Side(side) => side,
         };
-        let invalid = || ServiceError::new("invalid", "a service is asked as namespace/service:port/path");
+        let invalid = || ServiceError::new("invalid", "the URL of a service is namespace/service:port/path");
         let (namespace, rest) = probe.address.split_once('/').ok_or_else(invalid)?;
         let (service, rest) = rest.split_once(':').ok_or_else(invalid)?;
         let (port, path) = rest.split_once('/').unwrap_or((rest, ""));

@@ -161,14 +161,14 @@ fn fits(
     if found.elsewhere {
         let way = match phase.committed() {
             true => {
-                ". Only that one shows whether it lost the move; should it be lost or replaced for good, the source may be the last copy: \
+                ". Only that target shows whether it lost the move. If it is lost or replaced for good, the source may be the last copy: \
                  keep it, paused as it is"
             }
             false => ", or roll it back first",
         };
         let uid = record.target.as_ref().map_or("", |target| &target.0);
         return Err(Failure::Declined(format!(
-            "move {move_id} goes to another target than the one given: name that one (the UID of its namespace kube-system is {uid}){way}"
+            "move {move_id} goes to another target than the given one: name the right one (the UID of its namespace kube-system is {uid}){way}"
         )));
     }
     if phase.committed() && found.at.target.is_none() {
@@ -188,8 +188,7 @@ fn authors_differ(source: &Record, another: &str) -> Failure {
     let by = |by: &str| words::line(by, AUTHOR);
     Failure::Record(format!(
         "there are two records of move {id} by different authors: in the source by {:?}, in the target (ConfigMap {}) by {:?}; one \
-         of them is no record of this move: find out which, and who wrote it (its managedFields say), and \
-         remove that one alone",
+         of them isn't a record of this move: find out which, and who wrote it (its managedFields), and remove only that record",
         by(&source.started_by),
         record_name(Side::Target, &source.move_id),
         by(another),

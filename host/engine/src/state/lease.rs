@@ -250,7 +250,7 @@ pub(crate) fn not_allowed(side: Side, key: &Key, why: &str) -> Failure {
         object: Some(key.clone()),
         others: Vec::new(),
         message: format!(
-            "a move keeps its Lease and its record in namespace {}, and the user is not allowed to write them: {why}",
+            "a move keeps its Lease and its record in namespace {}, and the user has no permission to write them: {why}",
             key.namespace.as_deref().unwrap_or_default()
         ),
         remedies: vec![

@@ -299,7 +299,8 @@ impl Records {
     }
 
     pub(crate) fn another_list(&self, move_id: &str) -> Failure {
-        let why = "its release list is not the one that the source committed: somebody wrote another, and nothing is deleted by that";
+        let why =
+            "its release list is not the one that the source committed: nothing is deleted by another list";
         self.unreadable(&self.name(move_id), &why)
     }
 

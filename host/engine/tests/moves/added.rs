@@ -315,7 +315,7 @@ async fn a_namespace_that_neither_side_has_is_refused() {
     stage.options = stage.options.adding(vec![addition(1, bom.clone())]);
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(refused(&stop), ["manifest-namespace"]);
-    assert!(stop.to_string().contains("namespace exrta, which neither side has"), "{stop}");
+    assert!(stop.to_string().contains("namespace exrta: neither side has that namespace"), "{stop}");
     stage.source.add_namespace("exrta");
     run::start(stage.setup()).await.unwrap();
     assert!(has_namespace(&stage.target, "exrta"));

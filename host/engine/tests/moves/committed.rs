@@ -76,7 +76,10 @@ async fn a_wrong_target_says_nothing_of_a_committed_move() {
         ];
         for stop in stops {
             assert_eq!(stop.exit, Exit::Refused, "{stop}");
-            assert!(stop.to_string().contains("another target than the one given: name that one"), "{stop}");
+            assert!(
+                stop.to_string().contains("another target than the given one: name the right one"),
+                "{stop}"
+            );
             assert_eq!(stop.next, [Next::Status], "{stop}");
         }
         assert!(under_way(stage.setup()).await.unwrap().elsewhere);

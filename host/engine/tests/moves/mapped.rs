@@ -228,7 +228,7 @@ async fn what_is_said_of_the_target_has_its_own_names() {
     let taken = "objects of Cluster prod/c are in the target already (Machine prod/m0)";
     assert!(told.contains(taken), "{told}");
     assert!(
-        told.contains("not allowed to create pools.infrastructure.cluster.x-k8s.io in namespace prod"),
+        told.contains("no permission to create pools.infrastructure.cluster.x-k8s.io in namespace prod"),
         "{told}"
     );
 }

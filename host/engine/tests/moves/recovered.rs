@@ -321,7 +321,7 @@ async fn recovery_needs_the_recorded_target() {
         run::rollback(recovering(&stage, &[&cluster(), &other()])).await.unwrap_err(),
     ] {
         let text = stop.to_string();
-        assert!(text.contains(&recorded.0) && text.contains("Only that one shows"), "{text}");
+        assert!(text.contains(&recorded.0) && text.contains("Only that target shows"), "{text}");
         assert_eq!(stop.exit, Exit::Refused, "{stop}");
     }
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);

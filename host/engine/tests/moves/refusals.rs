@@ -269,7 +269,7 @@ async fn a_source_that_refuses_the_pause_is_restored() {
     });
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(stop.exit, Exit::Refused, "{stop}");
-    assert!(stop.state.contains("un-paused again"), "{}", stop.state);
+    assert!(stop.state.contains("unpaused again"), "{}", stop.state);
     assert_eq!(picture(&stage.source), before);
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn forget(target: &MemoryPlace) {
 /// Nothing tells a person to do what only a move may do.
 pub(crate) fn advises_nothing_by_hand(stop: &Stop) {
     let words = format!("{stop} {}", stop.state);
-    for word in ["delete them", "finalizers", "un-pause", "unpause"] {
+    for word in ["delete them", "finalizers", "unpause", "unpause"] {
         assert!(!words.contains(word), "{words}");
     }
 }

@@ -83,7 +83,7 @@ async fn nothing_is_deleted_for_a_copy_that_is_gone() {
     assert_eq!(
         (stop.exit, code(&stop)),
         (Exit::PastCommit, "pause-undone"),
-        "nor for a source someone un-paused"
+        "nor for a source someone unpaused"
     );
     // By hand, as they are told to; what the move had noted on it is lost.
     let by_hand = |b: &mut serde_json::Value| {
@@ -491,7 +491,11 @@ async fn an_unreadable_record_is_not_mistaken_for_a_missing_one() {
             [run::resume(stage.setup()).await.unwrap_err(), run::status(stage.setup()).await.unwrap_err()]
         {
             assert_eq!(stop.exit, Exit::Refused, "{stop}");
-            assert!(stop.state.contains("a move begun earlier is where it was"), "{}", stop.state);
+            assert!(
+                stop.state.contains("nothing is changed on either side by this command"),
+                "{}",
+                stop.state
+            );
         }
         side.on_call(|_, _| None);
     }
@@ -604,6 +608,6 @@ async fn denied_answers_stay_beside_missing_permissions() {
         assert!(stop.to_string().contains("no secrets for u"), "{stop}");
         let is_replaced = matches!(&stop.failure, Failure::Refused(all) if all.len() == 2);
         assert_eq!(is_replaced, lacks_in_source, "{stop:?}");
-        assert_eq!(stop.to_string().contains("not allowed to list secrets"), lacks_in_source, "{stop}");
+        assert_eq!(stop.to_string().contains("no permission to list secrets"), lacks_in_source, "{stop}");
     }
 }

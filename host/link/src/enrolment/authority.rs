@@ -25,10 +25,10 @@ const TRIES: usize = 5;
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     /// The Secret can't be read or written.
-    #[error("the authority of agents: {0}")]
+    #[error("the agents' authority: {0}")]
     Place(#[from] PlaceError),
     /// Nothing can be signed with what is in it.
-    #[error("the authority of agents, Secret {NAME}: {0}")]
+    #[error("the agents' authority, Secret {NAME}: {0}")]
     Unsigned(String),
 }
 
@@ -118,7 +118,7 @@ impl Authority {
             let roots = Self::roots(&read)?;
             let Some(next) = roots.followed(now)? else { return Ok((read.uid, roots)) };
             if self.secrets.write(&read, [(ROOTS, encoded(&next))]).await?.is_some() {
-                tracing::info!("the authority of agents has other roots now");
+                tracing::info!("the agents' authority has new roots");
                 return Ok((read.uid, next));
             }
         }

@@ -43,7 +43,7 @@ struct Entry {
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
     /// The names of objects would not say which agent it is.
-    #[error("{0:?} is no name for an agent: lower case letters, digits and hyphens")]
+    #[error("{0:?} isn't a name for an agent: use lower-case letters, digits and hyphens")]
     Name(String),
     /// The cluster says no.
     #[error(transparent)]

@@ -305,7 +305,7 @@ async fn a_removed_agents_link_ends_and_it_is_turned_away_until_it_is_invited_an
     .expect("the link goes on");
     let last = timeout(Duration::from_secs(5), watched.next()).await.expect("the watch goes on");
     assert!(last.is_none_or(|event| event.is_err()));
-    assert!(agent.complains().await.contains("turns this agent away"));
+    assert!(agent.complains().await.contains("rejects this agent"));
     assert!(parent.is_alone().await);
     // Its certificate isn't renewed either.
     let held = kept(&place, "held").unwrap();
@@ -332,7 +332,7 @@ async fn the_next_agent_of_a_name_takes_the_place_of_the_one_before() {
     let mut second = Child::of(&new, &parent);
     while second.says().await.is_some() {}
     assert!(!link.connected());
-    assert!(first.complains().await.contains("turns this agent away"));
+    assert!(first.complains().await.contains("rejects this agent"));
 }
 
 // proves: T62
@@ -388,12 +388,12 @@ async fn an_agent_that_slept_beyond_its_certificate_says_that_it_has_to_be_invit
     parent.clock.wait(DAY * 30 + minutes);
     let mut agent = Child::of(&place, &parent);
     let why = agent.complains().await;
-    assert!(why.contains("was good until") && why.contains("invite it anew"), "{why}");
+    assert!(why.contains("was good until") && why.contains("invite it again"), "{why}");
     agent.stop().await;
     // The controller goes by its own clock.
     let mut agent = Child::by(slow, &place, &parent);
     let why = agent.complains().await;
-    assert!(why.contains("turns this agent away") && why.contains("CertificateExpired"), "{why}");
+    assert!(why.contains("rejects this agent") && why.contains("CertificateExpired"), "{why}");
     agent.stop().await;
     applied(&place, &parent.invites(&edge()).await);
     assert_eq!(Child::of(&place, &parent).says().await, None);

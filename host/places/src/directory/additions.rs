@@ -34,7 +34,7 @@ pub fn additions_of_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Addition>, 
         }
         for document in documents {
             if found.len() == MOST_ADDED {
-                return Err(unusable(format!("more than {MOST_ADDED} objects are to be added")));
+                return Err(unusable(format!("there are more than {MOST_ADDED} objects to add")));
             }
             let addition = addition(document)?;
             let (key, second) = (&addition.named().object, addition.origin());
@@ -172,7 +172,7 @@ mod tests {
         assert!(!refused(odd).contains('\u{1b}'));
         let many: String =
             (0..=MOST_ADDED).map(|n| format!("---\n{}", BOM.replace("bom", &format!("bom-{n}")))).collect();
-        assert_eq!(refused(&many), "a.yaml: more than 500 objects are to be added");
+        assert_eq!(refused(&many), "a.yaml: there are more than 500 objects to add");
     }
 
     #[test]

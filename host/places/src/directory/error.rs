@@ -44,9 +44,7 @@ pub enum DirectoryError {
         second: String,
     },
     /// The directory holds something that pivot-host didn't write.
-    #[error(
-        "{path} is not empty ({found} is there): nothing in it will be overwritten; choose a new directory"
-    )]
+    #[error("{path} is not empty (it has {found}): choose a new directory")]
     NotEmpty {
         /// The directory.
         path: String,

@@ -17,11 +17,14 @@ pub fn objects_of_file(path: &Path) -> Result<Vec<Object>, DirectoryError> {
         path: path.display().to_string(),
         reason: reason.to_owned(),
     };
+    if path == Path::new("-") {
+        return Err(io("standard input is not supported: name a file"));
+    }
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(|| io("it has no name"))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut found = Vec::new();
     if !documents::of(&Files::open(folder)?, name, &mut Expansion::default(), &mut found)? {
-        return Err(io("it is not there"));
+        return Err(io("no such file"));
     }
     let object = |document: documents::Document| {
         let (group_kind, version) = definitions::kind_of(&document)?;
@@ -55,6 +58,6 @@ mod tests {
         std::fs::write(&file, "kind: Node\nmetadata: {name: b}\n").unwrap();
         assert!(objects_of_file(&file).unwrap_err().to_string().starts_with("a.yaml, document 1: "));
         let gone = objects_of_file(&dir.path().join("gone.yaml")).err().unwrap().to_string();
-        assert!(gone.ends_with("gone.yaml: it is not there"), "{gone}");
+        assert!(gone.ends_with("gone.yaml: no such file"), "{gone}");
     }
 }

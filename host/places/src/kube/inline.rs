@@ -2,6 +2,8 @@
 //! stricter rules than the user's own files: they contain everything that they need, and nothing in them decides what is read or
 //! run here, as whom, or who can listen.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ::kube::config::{AuthInfo, Cluster, Kubeconfig};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -41,22 +43,25 @@ pub(super) fn load(secret: &Object, entry: &str) -> Result<Loaded, ConnectError>
     let fields = forbidden(&kubeconfig);
     if !fields.is_empty() {
         return Err(refused(format!(
-            "refused because of {}; if you trust it, save it to a file and use that",
-            fields.join(", ")
+            "refused: {}; if you trust it, save it to a file and pass that file",
+            fields.join("; ")
         )));
     }
     Ok(Loaded { file, path: None, kubeconfig })
 }
 
-/// The fields, in any of its entries, that a kubeconfig from a Secret must not have, and what they would do.
+/// Returns the fields, in any entry, that a kubeconfig from a Secret must not have, with their effects.
 fn forbidden(kubeconfig: &Kubeconfig) -> Vec<String> {
     let clusters = kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref()).flat_map(of_cluster);
     let users = kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref()).flat_map(of_user);
-    let mut fields: Vec<String> =
-        clusters.chain(users).map(|(field, what)| format!("{field}, which {what}")).collect();
-    fields.sort();
-    fields.dedup();
-    fields
+    let mut effects: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (field, effect) in clusters.chain(users) {
+        effects.entry(effect).or_default().insert(field);
+    }
+    let describe = |(effect, fields): (&str, BTreeSet<&str>)| {
+        format!("{} ({effect})", fields.into_iter().collect::<Vec<_>>().join(", "))
+    };
+    effects.into_iter().map(describe).collect()
 }
 
 /// Destructured by name, so that a field that is new in kube can't be forgotten.
@@ -130,7 +135,7 @@ mod tests {
     use super::*;
     use crate::expansion::bomb;
 
-    const TRUSTED: &str = "; if you trust it, save it to a file and use that";
+    const TRUSTED: &str = "; if you trust it, save it to a file and pass that file";
 
     fn secret(data: Value) -> Object {
         let kind: Kind = crate::builtin_kinds().into_iter().find(|kind| kind.group_kind.is_secret()).unwrap();
@@ -191,7 +196,7 @@ mod tests {
         ] {
             let mut config = good();
             config[format!("{section}s")][0][section][field] = value.clone();
-            let expected = format!("refused because of {field}, which {what}{TRUSTED}");
+            let expected = format!("refused: {field} ({what}){TRUSTED}");
             assert_eq!(refused(&holding(config.to_string())), expected);
             // In an entry that the context doesn't use, too.
             let mut config = good();
@@ -206,7 +211,7 @@ mod tests {
         let mut config = good();
         let user = json!({"name": "b", "user": {"tokenFile": "hunter2", "as": "hunter2"}});
         config["users"] = json!([user, user]);
-        let expected = "refused because of as, which acts as another user, tokenFile, which reads a file on this machine";
+        let expected = "refused: as (acts as another user); tokenFile (reads a file on this machine)";
         assert_eq!(refused(&holding(config.to_string())), format!("{expected}{TRUSTED}"));
     }
 

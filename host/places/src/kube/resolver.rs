@@ -63,8 +63,7 @@ pub(super) fn refuse(server: &Uri, named: &[Network]) -> Option<String> {
 
 fn describe(host: &str, address: IpAddr) -> String {
     format!(
-        "{host} has a special address ({address}): of the machine itself, its link or its cloud's metadata service; whoever runs \
-         pivot-host can allow its network"
+        "{host} has a special address ({address}): of the machine itself, its link or its cloud's metadata service; the operator of pivot-host can allow its network"
     )
 }
 

@@ -299,7 +299,7 @@ fn group_kind(text: &str) -> Result<GroupKind, String> {
         return Ok(kind);
     }
     Err(format!(
-        "`{text}` is no kind; write it with its group, as `Machine.cluster.x-k8s.io`, `Secret` or `*.metal3.io`"
+        "`{text}` isn't a kind; write it with its group, as `Machine.cluster.x-k8s.io`, `Secret` or `*.metal3.io`"
     ))
 }
 
@@ -460,7 +460,7 @@ mod tests {
                 let error = OperatorFile::read(&text).unwrap_err().to_string();
                 let kind = words::shown(kind, MAX_REFUSAL);
                 let head = format!(
-                    "plugins.toml: can't be understood: [plugins.hosts]: {key}: `{kind}` is no kind; "
+                    "plugins.toml: can't be understood: [plugins.hosts]: {key}: `{kind}` isn't a kind; "
                 );
                 assert!(error.starts_with(&head), "{error}");
             }

@@ -21,7 +21,7 @@ async fn every_hooks_answer_is_converted_to_host_types() {
     let relations = plugin.relate(&owned).await.unwrap();
     let rack = Key::new(GroupKind::new("test.io", "Rack"), Some("n"), "rack-1");
     assert_eq!(relations[0], Relation::Link(rack));
-    assert_eq!(relations[1], Relation::Keep("this hook is pure: it may not ask".into()));
+    assert_eq!(relations[1], Relation::Keep("this hook is pure: it can't ask questions".into()));
 
     let bare = host(json!({}));
     assert_eq!(

@@ -37,7 +37,7 @@ fn two_of_three_names_are_enough_and_one_is_not() {
     let error = policy.judge(&HOSTS, &people.vetted(&["carol"]), Purpose::Load).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`vetted` is required from 2 of alice, bob, carol, and carol signed; 1 of alice, bob missing"
+        "`vetted` is required from 2 of alice, bob, carol; signed by: carol; missing: 1 of alice, bob"
     );
     assert!(policy.judge(&HOSTS, &SignatureFile::default(), Purpose::Load).is_err());
 }
@@ -122,7 +122,7 @@ fn all_rules_have_to_be_met_and_one_claim_is_not_another() {
     let policy = people.trust(&text).unwrap();
     let vetted = people.vetted(&["alice", "bob", "carol"]);
     let error = policy.judge(&HOSTS, &vetted, Purpose::Load).unwrap_err().to_string();
-    assert_eq!(error, "`released` is required from 1 of carol, and nobody signed; 1 of carol missing");
+    assert_eq!(error, "`released` is required from 1 of carol; signed by: none; missing: 1 of carol");
     let released = statement(Claim::Released, "hosts", SHA).text();
     let released = Envelope::sign(&released, people.key("carol")).unwrap();
     let signed = file(vetted.envelopes().map(|(_, line)| line.clone()).chain([released]));

@@ -105,7 +105,7 @@ fn an_invalid_entry_is_reported() {
         ),
         (
             entry(json!({"kind": "cluster", "remove": ["/a"]})),
-            "patch[1].kind: `cluster` is no kind; write Kind.group",
+            "patch[1].kind: `cluster` isn't a kind; write Kind.group",
         ),
         (
             entry(json!({"marge": {}})),

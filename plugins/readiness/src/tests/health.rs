@@ -146,5 +146,5 @@ fn many_findings_of_one_kind_are_one_line() {
     let all: Vec<_> = (0..2000).map(|n| core("Machine", &format!("m-{n:04}"), status.clone())).collect();
     let found = before(&all);
     assert_eq!(found.len(), 21);
-    assert_eq!(found[20].message, "and the same of 1980 more objects of kind Machine.cluster.x-k8s.io");
+    assert_eq!(found[20].message, "and likewise 1980 more objects of kind Machine.cluster.x-k8s.io");
 }

@@ -58,7 +58,7 @@ async fn an_invited_agent_enrols_with_what_was_printed_takes_a_move_and_is_turne
 
     let remove = ["agent", "remove", "edge", "-n", "shop"];
     parent.run(&remove).await.unwrap().ends_with(0).unwrap();
-    agent.until_it_says("turns this agent away").await.unwrap();
+    agent.until_it_says("rejects this agent").await.unwrap();
     controller.until_it_says("it was removed").await.unwrap();
     let again = parent.run(&remove).await.unwrap().ends_with(3).unwrap();
     assert!(again.stderr.contains("there is no agent shop/edge"), "{}", again.stderr);

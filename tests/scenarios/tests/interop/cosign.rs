@@ -52,7 +52,7 @@ async fn a_statement_that_cosign_signs_admits_a_plugin() {
 async fn what_cosign_signs_with_an_ed25519_key_counts_as_signed_by_nobody() {
     let folder = signed_by_cosign(&cosign().await, &["-algorithm", "ED25519"]);
     let (_, stderr) = folder.host(6, &LOCK).unwrap();
-    assert!(stderr.contains("nobody signed; 1 of alice missing; ignored: line 1"), "{stderr}");
+    assert!(stderr.contains("signed by: none; missing: 1 of alice; ignored: line 1"), "{stderr}");
 }
 
 fn signed_by_cosign(cosign: &Path, options: &[&str]) -> Folder {

@@ -15,7 +15,7 @@ use crate::stage::{Stage, as_before, cluster, decent, host, says};
 const AT_ONCE: usize = 4;
 
 const UNTOUCHED: &str = "state: nothing is changed on either side";
-const PUT_BACK: &str = "un-paused again";
+const PUT_BACK: &str = "unpaused again";
 
 /// A plugin's way to misbehave, and the expected result.
 struct Case {
@@ -75,7 +75,7 @@ const fn is_harmless(way: &'static str, says: &'static [&'static str]) -> Case {
 const BEFORE: &[Case] = &[
     breaks("relate/trap", 3, &["hostile failed in relate for Host", "/h:", "panicked or aborted"]),
     breaks("relate/loop", 3, &["hostile failed in relate for Host", "longer than 2s"]),
-    breaks("relate/bomb", 3, &["hostile failed in relate for Host", "and may have 16777216"]),
+    breaks("relate/bomb", 3, &["hostile failed in relate for Host", "its limit is 16777216"]),
     breaks("relate/deep", 3, &["hostile failed in relate for Host", "trapped"]),
     breaks("relate/echo", 3, &["hostile failed in relate for Host", "output-too-large"]),
     breaks("relate/too-many", 3, &["hostile failed in relate for Host", "1001 parts"]),
@@ -83,12 +83,12 @@ const BEFORE: &[Case] = &[
     answers_wrongly(
         "relate/need-absurd",
         3,
-        &["Secret kube-system/nowhere is outside of what moves", "grant that: reach = ["],
+        &["Secret kube-system/nowhere is outside of what moves", "to move it too, grant reach = ["],
     ),
     answers_wrongly(
         "relate/need-elsewhere",
         3,
-        &["Secret elsewhere/theirs is outside of what moves", "grant that: reach = ["],
+        &["Secret elsewhere/theirs is outside of what moves", "to move it too, grant reach = ["],
     ),
     breaks("hold/trap", 3, &["hostile failed in hold for Host"]),
     breaks("hold/bomb", 3, &["hostile failed in hold for Host", "out-of-memory"]),

@@ -46,8 +46,13 @@ async fn files_that_are_no_plugins_are_refused_before_anything_moves() {
 
 async fn files(stage: &Stage) {
     file(stage, "malformed", b"\0asm\x0d\0\x01\0\xff", &["it.wasm", "is not a valid component"]).await;
-    file(stage, "networked", &stage.guest("networked"), &["imports what no plugin gets: wasi:sockets/tcp"])
-        .await;
+    file(
+        stage,
+        "networked",
+        &stage.guest("networked"),
+        &["imports interfaces that no plugin gets: wasi:sockets/tcp"],
+    )
+    .await;
     file(
         stage,
         "mute",

@@ -59,7 +59,7 @@ async fn timed_out(stage: &Stage, host: &Host, words: &[&str], told: &[&str]) {
     judged.unwrap_or_else(|why| panic!("{why}\n{}", ended.stderr));
     let ended = ended.ends_with(8).unwrap();
     let untouched = ended.stderr.contains("state: nothing is changed");
-    assert!(untouched || ended.stderr.contains("un-paused again"), "{}", ended.stderr);
+    assert!(untouched || ended.stderr.contains("unpaused again"), "{}", ended.stderr);
     as_before(&before, &stage.picture(namespace).await, untouched).unwrap();
     stage.no_traces(namespace).await.unwrap();
 }
@@ -182,7 +182,7 @@ async fn an_endpoint_that_comes_up_late() {
     // Only a pattern that names this machine covers it.
     let anywhere = endpoints(&stage, "anywhere", &url, "*:*").await;
     let ended = stage.between(&anywhere).run(&words).await.unwrap().ends_with(3).unwrap();
-    says(&ended, &["metal3-endpoints", "may not be asked", "probes in plugins.toml", "un-paused again"])
+    says(&ended, &["metal3-endpoints", "must not be probed", "probes in plugins.toml", "unpaused again"])
         .unwrap();
 
     let plugins = endpoints(&stage, "late", &url, &format!("127.0.0.1:{}", ironic.port)).await;

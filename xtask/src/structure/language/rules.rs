@@ -128,7 +128,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "not-allowed",
         parts: PROSE,
         pattern: Pattern::Contains(&["is not allowed to", "isn't allowed to", "may not"]),
-        instead: "don't have permission to; must not",
+        instead: "no permission to; must not",
     },
     Rule {
         name: "long-sentence",

@@ -26,7 +26,7 @@ fn a_cluster_is_described_where_it_is() {
     assert_eq!((options.context.as_deref(), options.impersonate.as_deref()), (Some("x"), Some("u")));
     for (line, expected) in [
         ("ns/c -n other", expect!["ns/c is not in namespace other; leave out one of the two"]),
-        ("a/b/c", expect![[r#""a/b/c": "b/c" can't be a name; write NAME or NAMESPACE/NAME"#]]),
+        ("a/b/c", expect![[r#""a/b/c": "b/c" isn't a valid name; write NAME or NAMESPACE/NAME"#]]),
         (
             "c --from-directory d --kubeconfig a",
             expect![

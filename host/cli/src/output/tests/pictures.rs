@@ -217,7 +217,7 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
                 "objects": [
                   "Cluster ns/edge"
                 ],
-                "remedy": "un-pause it, or --accept already-paused",
+                "remedy": "unpause it, or --accept already-paused",
                 "side": "source"
               },
               {

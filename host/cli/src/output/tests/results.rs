@@ -85,7 +85,7 @@ fn a_message_about_many_objects_is_printed_once_and_names_them() {
             error: moved, but these objects could not be released and stay paused:
               - still held: nothing more was released after a plugin said stop for Host ns/h4 (193 Hosts: ns/h007, ns/h008, ns/h009, … and 190 more)
               - Host ns/h004: it broke
-            fix:   resume, which asks it again
+            fix:   resume, which checks it again
                or  fix the plugins, and resume with --accept plugins-changed
             state: the source is the truth
             next:  pivot-host resume
@@ -106,8 +106,8 @@ fn missing_rights_lead_to_rbac() {
         shown(&stop(failure), AlreadyShown::Nothing),
         &expect![[r#"
             error: listing configmaps in the target: forbidden: User "jane" cannot list
-            fix:   let an administrator of the target print and apply the roles for it: `generate rbac --side target --bind-to USER`, with the scope of this command
-               or  name a kubeconfig whose user is allowed to with --to-kubeconfig
+            fix:   ask an administrator of the target to print and apply the roles: `generate rbac --side target --bind-to USER`, with the scope of this command
+               or  name a kubeconfig of a user with that permission: --to-kubeconfig
             state: the source is the truth
             next:  pivot-host resume
                or  pivot-host rollback
@@ -187,7 +187,7 @@ fn refusals_that_differ_only_in_the_object_are_grouped() {
         &expect![[r#"
             error: refused, for 2 reasons
               - source: Cluster ns/c000 is paused already
-                the same of 149 more Clusters: ns/c001, ns/c002, ns/c003, … and 146 more
+                likewise 149 more Clusters: ns/c001, ns/c002, ns/c003, … and 146 more
                 find out who paused it (`kubectl --kubeconfig boot get -n ns cluster.cluster.x-k8s.io c000 -o yaml`), or move it paused: --accept already-paused
               - target: kind Machine.cluster.x-k8s.io is not served
                 install Cluster API
@@ -210,7 +210,7 @@ fn a_stop_shows_what_failed_the_state_and_the_next_command() {
         &expect![[r#"
             error: refused, for 2 reasons
               - source: Cluster ns/edge is paused
-                un-pause it, or --accept already-paused
+                unpause it, or --accept already-paused
               - target: kind Machine.cluster.x-k8s.io is not served
                 install Cluster API
             state: the source is the truth
@@ -256,7 +256,7 @@ fn an_error_document_has_what_the_text_has() {
                     "name": "edge"
                   },
                   "message": "Cluster ns/edge is paused",
-                  "remedy": "un-pause it, or --accept already-paused"
+                  "remedy": "unpause it, or --accept already-paused"
                 },
                 {
                   "code": "crd-missing",
@@ -344,7 +344,7 @@ fn a_stop_caused_by_a_plugin_names_its_remedies() {
         shown(&past, AlreadyShown::Nothing),
         &expect![[r#"
             error: plugin hosts failed in check: trap: it broke
-            fix:   resume, which asks it again
+            fix:   resume, which checks it again
                or  let failing checks of plugin hosts pass (on-failure = { check = "warn" } below [plugins.hosts] in plugins.toml), then resume
                or  fix plugin hosts, and resume with --accept plugins-changed
             state: the source is the truth
@@ -357,7 +357,7 @@ fn a_stop_caused_by_a_plugin_names_its_remedies() {
         shown(&before, AlreadyShown::Nothing),
         &expect![[r#"
         error: plugin hosts failed in adapt: trap: it broke
-        fix:   fix plugin hosts, then run this command again
+        fix:   correct plugin hosts or its configuration in plugins.toml, then run this command again
            or  switch plugin hosts off (enabled = false below [plugins.hosts] in plugins.toml), then run this command again
         state: the source is the truth
         next:  pivot-host resume
@@ -370,7 +370,7 @@ fn a_stop_caused_by_a_plugin_names_its_remedies() {
         &expect![[r#"
             error: moved, but these objects could not be released and stay paused:
               - Host ns/a: it broke
-            fix:   resume, which asks it again
+            fix:   resume, which checks it again
                or  fix the plugins, and resume with --accept plugins-changed
             state: the source is the truth
             next:  pivot-host resume
@@ -415,11 +415,11 @@ fn a_source_that_was_handed_over_says_what_comes_next() {
     check(
         crate::output::handed_over(&report, ("kind-boot", "directory out"), false),
         &expect![[r#"
-            Handed over: 12 objects, from kind-boot in directory out (move 1234)
-            The source stays paused until another cluster has imported that, or the handover is canceled:
-              to import it, there                 move --from-directory DIR --to-kubeconfig FILE
-              then, to delete it from the source  handover finish --to-kubeconfig FILE
-              or, to unpause the source           handover cancel --accept maybe-imported
+            Handed over: 12 objects, from kind-boot into directory out (move 1234)
+            The source stays paused until the handover is finished or canceled:
+              to load it there  move --from-directory DIR --to-kubeconfig FILE
+              then, to finish   handover finish --to-kubeconfig FILE
+              or, to cancel     handover cancel --accept maybe-imported
 
               OBJECTS  KIND
               12       Secret

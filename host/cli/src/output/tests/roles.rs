@@ -91,7 +91,7 @@ fn roles_are_as_small_as_the_rights_and_rules_as_few_as_the_roles_allow() {
           verbs:
           - patch
         ---
-        # Without these the move goes on, and says what it could not check. Plugins are told that they may not read.
+        # Without these the move continues, and lists checks that it could not make. Reads of plugins are denied.
         apiVersion: rbac.authorization.k8s.io/v1
         kind: Role
         metadata:

@@ -224,13 +224,13 @@ fn a_plan_of_a_thousand_objects_is_a_row_for_each_cluster() {
     assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
     for says in [
         "Plan: 1,032 objects (24 Clusters), from kind-boot to prod",
-        "  CLUSTER    OBJECTS  HOSTS  BLOCKERS  KINDS",
+        "  CLUSTER    OBJECTS  HOSTS  PROBLEMS  KINDS",
         "  fleet/c00  43       8      8         8 ",
         "  fleet/c18  43       8      6         8 ",
         "  fleet/c23  43       8      0         8 ",
         "Problems (1):",
         "  - source: Machine fleet/c00-0 is not provisioned yet: it has no node",
-        "    the same of 149 more Machines: fleet/c00-1, fleet/c00-2, fleet/c00-3, … and 146 more",
+        "    likewise 149 more Machines: fleet/c00-1, fleet/c00-2, fleet/c00-3, … and 146 more",
     ] {
         assert!(text.contains(says), "no {says:?} in\n{text}");
     }

@@ -113,7 +113,7 @@ fn a_status_says_whether_the_source_may_be_deleted() {
         &expect![[r#"
             No move is under way from kind-boot to prod.
 
-            The source, kind-boot, may be deleted: of what is left of Cluster API in it, 2 objects, the target has copies.
+            The source, kind-boot, may be deleted: the target has copies of the 2 objects of Cluster API that are left in it.
         "#]],
     );
     check(
@@ -122,11 +122,11 @@ fn a_status_says_whether_the_source_may_be_deleted() {
             No move is under way from kind-boot to prod.
 
             The source, kind-boot, should not be deleted yet:
-              no copy in the target: 4 Machine.cluster.x-k8s.io: ns/a, ns/b, ns/c and 1 more
-              4 of these have finalizers: machines or networks that they stand for would be left without a controller
-              Secrets of providers that the target has none of: ns/credentials
-              not in the target, and what moved may name it: ConfigMap ns/settings
-              not known, because they may not be listed: Identity.infra.io
+              4 objects have no copy in the target: 4 Machines: ns/a, ns/b, ns/c, ns/d
+              4 of these have finalizers: their machines or networks would be left without a controller
+              Secrets in providers' namespaces, none of which are in the target: ns/credentials
+              not in the target, and moved objects may refer to it: ConfigMap ns/settings
+              not checked, because you don't have permission to list them: Identity.infra.io
         "#]],
     );
 }
@@ -140,7 +140,7 @@ fn a_status_says_who_decides_and_what_to_type() {
         &expect![[r#"
             Move: 1234, from kind-boot to prod
 
-              phase    Copied (resume or roll back; the record in the source decides)
+              phase    Copied (resume or roll back)
               state    the source is authoritative: complete, paused; the target holds a partial copy, paused
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
@@ -234,12 +234,12 @@ fn a_status_says_that_a_source_was_handed_over() {
         &expect![[r#"
             Move: 1234, from kind-boot to prod
 
-              phase    Copied (handed over in directory out on 2026-08-21T10:01:00Z: the source waits, paused, until that is imported)
+              phase    Copied (handed over in directory out on 2026-08-21T10:01:00Z: the source stays paused until the handover is finished)
               state    the source is complete, and stays paused: it was handed over in files
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
-              lease    free
+              lease    no run is working on this move
               next     pivot-host handover finish
               or       pivot-host rollback
         "#]],
@@ -284,7 +284,7 @@ fn a_status_says_which_side_is_missing_and_what_that_means() {
     assert!(
         crate::output::status(&elsewhere, SIDES, &[Vec::new()])
             .message()
-            .contains("not the target that the move goes to")
+            .contains("not the target of the move")
     );
 }
 
@@ -309,12 +309,12 @@ fn a_status_of_one_cluster_says_what_to_name_and_offers_nothing() {
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
-              lease    free
+              lease    no run is working on this move
               note     name its target too (--to-kubeconfig, --to-kubeconfig-context) to see the next commands
 
             Move: 1234, into prod (no source given)
 
-              phase    Released (resume only; the record in the target decides)
+              phase    Released (resume only)
               state    the target runs; part of the source is deleted, the rest of it is paused by this move
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
@@ -352,13 +352,13 @@ fn a_plan_says_which_moves_are_under_way() {
         &expect![[r#"
 
             Moves under way:
-              move 1234, namespace ns, Copied (resume or roll back; the record in the source decides)
+              move 1234, namespace ns, Copied (resume or roll back)
                 started  2026-08-21T10:00:00Z by jane@laptop
                 next     pivot-host resume
                 or       pivot-host rollback
-              move 1234, namespace ns, Copied (resume or roll back; the record in the source decides)
+              move 1234, namespace ns, Copied (resume or roll back)
                 started  2026-08-21T10:00:00Z by jane@laptop
-                note     this is not the target that the move goes to: name that one
+                note     this is not the target of the move: name the right one
         "#]],
     );
 }
@@ -396,7 +396,7 @@ fn a_status_of_a_restored_side_says_which_copies_to_keep() {
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
-              lease    free
+              lease    no run is working on this move
               note     the source says that move 1234 is committed, and the target has no record of it, and no complete copy that runs: the target may have been restored from a backup, and the source may be the last copy; keep it, paused as it is, and restore the target from a backup of after the commit
         "#]],
     );
@@ -411,7 +411,7 @@ fn a_status_of_a_restored_side_says_which_copies_to_keep() {
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
-              lease    free
+              lease    no run is working on this move
               note     the target says that move 1234 has deleted nothing yet, and its source has neither a record nor any of the objects: the source seems to have been released, and the target restored from a backup of before that, so that its copies are the last; keep them. Only if no other management cluster runs these Clusters, this takes the copies as they are:
               next     pivot-host resume --without-source
         "#]],
@@ -427,7 +427,7 @@ fn a_status_of_a_restored_side_says_which_copies_to_keep() {
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
-              lease    free
+              lease    no run is working on this move
               note     the target says that move 1234 is Released: the target has taken over, and what the source has is out of date; keep its Clusters paused
         "#]],
     );
@@ -447,7 +447,7 @@ fn a_status_of_a_restored_side_says_which_copies_to_keep() {
               what     namespace ns
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
-              lease    free
+              lease    no run is working on this move
               note     the target says that move 1234 is Released: the target has taken over, and what the source has is out of date; keep its Clusters paused. To delete them from the source, this compares each object with what was copied, and each Cluster with its copy, and refuses if one differs:
               next     pivot-host resume --accept world-changed
         "#]],

@@ -78,7 +78,7 @@ fn what_the_move_takes_anyway_can_not_be_added() {
         &case(),
         "Secret ns/a-ca",
         expect![[r#"
-            target manifest-moves: Secret ns/a-ca (f.yaml, document 1) is to be added, but the move copies the source's object of that name
+            target manifest-moves: Secret ns/a-ca (f.yaml, document 1) can't be added: the move copies the source's object of that name
               -> remove it from f.yaml; if the move has begun already, roll it back first
         "#]],
     );
@@ -86,7 +86,7 @@ fn what_the_move_takes_anyway_can_not_be_added() {
         &case().carry(&["ConfigMap"]),
         "ConfigMap ns/bom",
         expect![[r#"
-            target manifest-moves: ConfigMap ns/bom (f.yaml, document 1) is to be added, but the move copies the source's object of that name
+            target manifest-moves: ConfigMap ns/bom (f.yaml, document 1) can't be added: the move copies the source's object of that name
               -> remove it from f.yaml; if the move has begun already, roll it back first | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"ConfigMap"}}]}
         "#]],
     );
@@ -103,7 +103,7 @@ fn what_controllers_would_act_on_at_once_can_not_be_added() {
         &case,
         "Cluster ns/b",
         expect![[r#"
-            target manifest-active: Cluster ns/b (f.yaml, document 1) is to be added, but controllers of the target would act on it before the move is committed, and tear down what it stands for if the move is rolled back
+            target manifest-active: Cluster ns/b (f.yaml, document 1) can't be added: controllers of the target would act on it before the move is committed, and tear down what it stands for if the move is rolled back
               -> create it in the target once the move is done
         "#]],
     );
@@ -126,7 +126,7 @@ fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
         &case,
         "Event ns/e",
         expect![[r#"
-            target manifest-kind-missing: Event ns/e (f.yaml, document 1) is to be added, but the target does not serve Event
+            target manifest-kind-missing: Event ns/e (f.yaml, document 1) can't be added: the target does not serve Event
               -> install what defines it there (a directory has the kinds of the source)
         "#]],
     );
@@ -134,7 +134,7 @@ fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
         &case,
         "ConfigMap c",
         expect![[r#"
-            target manifest-namespace: ConfigMap c (f.yaml, document 1) is to be added, but it has no namespace
+            target manifest-namespace: ConfigMap c (f.yaml, document 1) can't be added: it has no namespace
               -> correct that in f.yaml; if the move has begun already, roll it back first
         "#]],
     );
@@ -142,7 +142,7 @@ fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
         &case,
         "Node ns/n",
         expect![[r#"
-            target manifest-namespace: Node ns/n (f.yaml, document 1) is to be added, but it has a namespace, and Node is cluster-scoped
+            target manifest-namespace: Node ns/n (f.yaml, document 1) can't be added: it has a namespace, and Node is cluster-scoped
               -> correct that in f.yaml; if the move has begun already, roll it back first
         "#]],
     );
@@ -155,7 +155,7 @@ fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
     let (plan, _) = case.plan_with(&[older.unwrap()], &SERVED);
     assert_eq!(
         plan.refusals[0].message,
-        "Widget ns/w (f.yaml, document 1) is to be added, but the target serves Widget.example.com as v1beta2, and not as v1alpha1"
+        "Widget ns/w (f.yaml, document 1) can't be added: the target serves Widget.example.com as v1beta2, and not as v1alpha1"
     );
 }
 
@@ -177,7 +177,7 @@ fn files_name_namespaces_as_the_target_does() {
         &case,
         "Secret prod/a-ca",
         expect![[r#"
-            target manifest-moves: Secret prod/a-ca (f.yaml, document 1) is to be added, but the move copies the source's object of that name
+            target manifest-moves: Secret prod/a-ca (f.yaml, document 1) can't be added: the move copies the source's object of that name
               -> remove it from f.yaml; if the move has begun already, roll it back first
         "#]],
     );

@@ -110,9 +110,9 @@ fn what_can_not_be_found_is_refused() {
     refused(
         &Case::new(text).carry(&["Secret"]),
         expect![[r#"
-        also-copied-missing: Secret is to be carried along, but no object that can be matches it
-          -> check its kind and group, its name, and its namespace (cluster-scoped objects have none) | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"}}]}
-    "#]],
+            also-copied-missing: Secret matches no object that can be copied
+              -> check its kind and group, its name, and its namespace (cluster-scoped objects have none) | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"}}]}
+        "#]],
     );
     // If there is nothing to move, that is what is wrong.
     assert_eq!(codes(&Case::new("Secret ns/a").carry(&["Secret ns/b"])), "");
@@ -184,9 +184,9 @@ fn what_belongs_to_a_cluster_that_stays_is_not_carried() {
     refused(
         &case().carry(&["Secret ns/b-ca", "Secret ns/b-extra"]),
         expect![[r#"
-        belongs-to-what-stays: Secret ns/b-ca is to be carried along, but it belongs to Cluster ns/b, which stays
+        belongs-to-what-stays: Secret ns/b-ca can't be also copied: it belongs to Cluster ns/b, which stays
           -> {"remedy":"name-cluster","cluster":{"group":"cluster.x-k8s.io","kind":"Cluster","namespace":"ns","name":"b"}} | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"b-ca"}}]}
-        belongs-to-what-stays: Secret ns/b-extra is to be carried along, but it belongs to Cluster ns/b, which stays
+        belongs-to-what-stays: Secret ns/b-extra can't be also copied: it belongs to Cluster ns/b, which stays
           -> {"remedy":"name-cluster","cluster":{"group":"cluster.x-k8s.io","kind":"Cluster","namespace":"ns","name":"b"}} | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"b-extra"}}]}
     "#]],
     );
@@ -214,16 +214,16 @@ fn what_moves_anyway_moves_and_what_is_excluded_or_left_stays() {
     refused(
         &case().carry(&["Secret ns/plain"]).exclude(&["Secret ns/plain"]),
         expect![[r#"
-        also-copied-excluded: Secret ns/plain is to be carried along, but it is excluded as well
-          -> {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"plain"}}]} | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"plain"}}]}
-    "#]],
+            also-copied-excluded: Secret ns/plain can't be also copied: it is excluded as well
+              -> {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"plain"}}]} | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"plain"}}]}
+        "#]],
     );
     refused(
         &case().carry(&["Secret ns/below"]),
         expect![[r#"
-        also-copied-left: Secret ns/below is to be carried along, but plugin p leaves it: because
-          -> {"remedy":"switch-off","plugin":"p"} | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"below"}}]}
-    "#]],
+            also-copied-left: Secret ns/below can't be also copied: plugin p leaves it: because
+              -> {"remedy":"switch-off","plugin":"p"} | {"remedy":"leave-out-carry","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"below"}}]}
+        "#]],
     );
 }
 
@@ -288,12 +288,7 @@ fn a_label_that_nothing_has_is_noted_and_refuses_nothing() {
     assert_eq!(plan.refusals, []);
     let notes: Vec<String> =
         plan.notes.iter().map(|note| format!("{}: {}", note.code, note.message)).collect();
-    assert_eq!(
-        notes,
-        [
-            "also-copied-none: Secret:hand-on=perhaps is to be carried along, and no object that was read has that label"
-        ]
-    );
+    assert_eq!(notes, ["also-copied-none: Secret:hand-on=perhaps matches no object: none has that label"]);
 }
 
 /// Nobody wants a credential to be missing because of the Cluster that it says it is for.

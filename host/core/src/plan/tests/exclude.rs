@@ -140,9 +140,9 @@ fn what_does_not_exist_can_not_be_excluded() {
     refused(
         &Case::new(ONE).exclude(&["Secret ns/none"]),
         expect![[r#"
-        excluded-missing: Secret/ns/none is to be excluded, but no object that was read matches it
-          -> check its kind, group, namespace and name | {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"none"}}]}
-    "#]],
+            excluded-missing: Secret/ns/none excludes nothing: no object that was read matches it
+              -> check its kind, group, namespace and name | {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"","kind":"Secret"},"object":{"namespace":"ns","name":"none"}}]}
+        "#]],
     );
     // What stays anyway may be excluded, and of nothing to move nothing has to be there.
     let plan = Case::new("Cluster ns/a\nSecret ns/alone").exclude(&["Secret ns/alone"]).plan();
@@ -254,9 +254,9 @@ fn what_an_excluded_object_uses_is_kept_or_refused() {
     refused(
         &Case::new(text).exclude(&["External ns/e"]),
         expect![[r#"
-        shared-with-what-stays: IPAddress ns/p1 would move, but External ns/e stays and also uses it
+        shared-with-what-stays: IPAddress ns/p1 would move, but External ns/e also uses it and stays
           -> {"remedy":"exclude-too","objects":[{"group":"ipam.cluster.x-k8s.io","kind":"IPAddress","namespace":"ns","name":"p1"}]} | {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"external.cluster.x-k8s.io","kind":"External"},"object":{"namespace":"ns","name":"e"}}]} | remove the owner reference, label or field that ties them together
-        pool-shared: would give out addresses on both sides, and can give the same one twice: External ns/e stays and also uses it
+        pool-shared: would give out addresses on both sides, and can give the same one twice: External ns/e also uses it and stays
           -> {"remedy":"exclude-too","objects":[{"group":"ipam.cluster.x-k8s.io","kind":"Pool","namespace":"ns","name":"p"}]} | {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"external.cluster.x-k8s.io","kind":"External"},"object":{"namespace":"ns","name":"e"}}]} | {"remedy":"accept-shared","kind":{"group":"ipam.cluster.x-k8s.io","kind":"Pool"}}
     "#]],
     );
@@ -270,7 +270,7 @@ fn what_an_excluded_object_uses_is_kept_or_refused() {
         move Machine ns/m (belongs to Cluster ns/a) after Cluster ns/a
         keep IPAddress ns/p1 (belongs to Pool ns/p; External ns/e stays and may use it too) after Pool ns/p
         stay External ns/e: excluded by the user
-        refuse shared-with-what-stays: IPAddress ns/p1 would move, but External ns/e stays and also uses it
+        refuse shared-with-what-stays: IPAddress ns/p1 would move, but External ns/e also uses it and stays
           -> {"remedy":"exclude-too","objects":[{"group":"ipam.cluster.x-k8s.io","kind":"IPAddress","namespace":"ns","name":"p1"}]} | {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"external.cluster.x-k8s.io","kind":"External"},"object":{"namespace":"ns","name":"e"}}]} | remove the owner reference, label or field that ties them together
     "#]]);
     // With it, nothing is shared any more.
@@ -278,7 +278,7 @@ fn what_an_excluded_object_uses_is_kept_or_refused() {
     refused(
         &Case::new(text).exclude(&["External ns/g"]),
         expect![[r#"
-        shared-with-what-stays: Machine ns/m would move, but External ns/g stays and also uses it
+        shared-with-what-stays: Machine ns/m would move, but External ns/g also uses it and stays
           -> {"remedy":"exclude-too","objects":[{"group":"cluster.x-k8s.io","kind":"Machine","namespace":"ns","name":"m"}]} | {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"external.cluster.x-k8s.io","kind":"External"},"object":{"namespace":"ns","name":"g"}}]} | remove the owner reference, label or field that ties them together
     "#]],
     );
@@ -299,7 +299,7 @@ fn what_an_excluded_cluster_may_use_is_kept() {
     refused(
         &Case::new(text).exclude(&["Cluster ns/b"]),
         expect![[r#"
-        pool-shared: would give out addresses on both sides, and can give the same one twice: Cluster ns/b stays and also uses it
+        pool-shared: would give out addresses on both sides, and can give the same one twice: Cluster ns/b also uses it and stays
           -> {"remedy":"exclude-too","objects":[{"group":"ipam.cluster.x-k8s.io","kind":"Pool","namespace":"ns","name":"q"}]} | {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"cluster.x-k8s.io","kind":"Cluster"},"object":{"namespace":"ns","name":"b"}}]} | {"remedy":"accept-shared","kind":{"group":"ipam.cluster.x-k8s.io","kind":"Pool"}}
     "#]],
     );
@@ -328,7 +328,7 @@ fn of_named_clusters_what_an_excluded_object_uses_is_kept_too() {
     refused(
         &case(),
         expect![[r#"
-        pool-shared: would give out addresses on both sides, and can give the same one twice: External ns/e stays and also uses it
+        pool-shared: would give out addresses on both sides, and can give the same one twice: External ns/e also uses it and stays
           -> {"remedy":"exclude-too","objects":[{"group":"ipam.cluster.x-k8s.io","kind":"Pool","namespace":"ns","name":"p"}]} | {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"external.cluster.x-k8s.io","kind":"External"}}]} | {"remedy":"accept-shared","kind":{"group":"ipam.cluster.x-k8s.io","kind":"Pool"}}
     "#]],
     );

@@ -188,7 +188,7 @@ fn a_refusal_names_the_object_that_also_uses_it() {
     let messages: Vec<_> = plan.refusals.iter().map(|refusal| refusal.message.as_str()).collect();
     assert_eq!(
         messages,
-        ["Machine ns/m would move, but Cluster ns/b stays and also uses it (InfraCluster ns/b)"]
+        ["Machine ns/m would move, but Cluster ns/b also uses it (InfraCluster ns/b) and stays"]
     );
 }
 
@@ -292,7 +292,7 @@ fn what_says_that_it_is_another_clusters_is_not_taken_along_unnamed() {
         move Cluster ns/a (moves with everything it owns)
         keep Machine ns/mb (belongs to Cluster ns/a; Cluster ns/b stays and may use it too) after Cluster ns/a
         stay Cluster ns/b: not named, and no named Cluster refers to it
-        refuse shared-with-what-stays: Machine ns/mb would move, but Cluster ns/b stays and also uses it
+        refuse shared-with-what-stays: Machine ns/mb would move, but Cluster ns/b also uses it and stays
           -> {"remedy":"name-cluster","cluster":{"group":"cluster.x-k8s.io","kind":"Cluster","namespace":"ns","name":"b"}} | remove the owner reference, label or field that ties them together
     "#]]);
 }

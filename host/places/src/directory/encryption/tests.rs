@@ -315,7 +315,7 @@ async fn what_the_move_did_not_write_stops_it() {
         let place = DirectoryPlace::to_encrypt(dir.path(), recipients()).unwrap();
         let opening = Opening { move_id: "move-1".to_owned(), begun: Begun::UnderWay };
         let told = place.open(&opening).await.unwrap_err().to_string();
-        assert!(told.contains(&format!("is not empty ({name} is there)")), "{told}");
+        assert!(told.contains(&format!("is not empty (it has {name})")), "{told}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     }
 }
