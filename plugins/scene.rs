@@ -2,7 +2,7 @@
 //! demand the same answers. Part of each plugin's tests; `UPDATE_EXPECT=1` records anew.
 
 use pivot_sdk::test::Harness;
-use pivot_sdk::{Error, Exported, Finding, Key, Object, Patch, Point, Relation, Settlement};
+use pivot_sdk::{Error, Exported, Finding, Key, Object, Patch, Point, Problem, Relation, Settlement};
 use serde_json::{Value, json};
 
 pub(crate) fn answers_as_recorded<P: Exported>(file: &str) {
@@ -72,6 +72,7 @@ fn relation(relation: &Relation) -> Value {
     match relation {
         Relation::Link(to) => json!({"link": key(to)}),
         Relation::Need(what) => json!({"need": key(what)}),
+        Relation::Share(what) => json!({"share": key(what)}),
         Relation::Leave(why) => json!({"leave": why}),
         Relation::Keep(why) => json!({"keep": why}),
     }
@@ -79,8 +80,18 @@ fn relation(relation: &Relation) -> Value {
 
 /// One for each object, as the host takes it.
 fn findings(finding: &Finding) -> Vec<Value> {
-    let Finding { severity, code, message, objects, remedy } = finding;
-    let value = json!({"severity": severity.as_str(), "code": code, "message": message, "remedy": remedy});
+    problems(finding.severity.as_str(), &finding.problem)
+}
+
+/// The host completes the command; in a trial it knows no kubeconfig.
+fn problems(severity: &str, problem: &Problem) -> Vec<Value> {
+    let Problem { code, message, objects, remedy, command } = problem;
+    let remedy = match command {
+        Some(command) if remedy.is_empty() => format!("`{command}`"),
+        Some(command) => format!("{remedy}: `{command}`"),
+        None => remedy.clone(),
+    };
+    let value = json!({"severity": severity, "code": code, "message": message, "remedy": remedy});
     if objects.is_empty() {
         return vec![value];
     }
@@ -100,7 +111,7 @@ fn settlement(settlement: &Settlement) -> Value {
     match settlement {
         Settlement::Done => json!("done"),
         Settlement::Patch(said) => json!({"patch": patch(said)}),
-        Settlement::Wait(found) => json!({"wait": findings(found)[0]}),
-        Settlement::Stop(found) => json!({"stop": findings(found)[0]}),
+        Settlement::Wait(found) => json!({"wait": problems("wait", found)[0]}),
+        Settlement::Stop(found) => json!({"stop": problems("stop", found)[0]}),
     }
 }

@@ -25,6 +25,15 @@ pub struct Read {
     pub namespace: Option<String>,
 }
 
+/// The API versions of a kind that the plugin understands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versions {
+    /// The kind.
+    pub kind: Kind,
+    /// Without the group: `v1beta2`.
+    pub versions: Vec<String>,
+}
+
 /// A part of the source, outside the namespaces that move, that relations reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
@@ -62,6 +71,8 @@ pub struct About {
     pub summary: String,
     /// Kinds whose objects the hooks want to see, listed even if they are not labelled for moving.
     pub kinds: Vec<Kind>,
+    /// The versions of those that it understands. A kind that isn't listed here may have any version.
+    pub versions: Vec<Versions>,
     /// Where `relate` reaches beyond the namespaces that move.
     pub reach: Vec<Reach>,
     /// What it changes.
@@ -72,6 +83,8 @@ pub struct About {
     pub probes: Vec<String>,
     /// Whether it needs the data of Secrets.
     pub secret_data: bool,
+    /// The codes of its problems; only a plugin that needs the data of Secrets must declare them.
+    pub codes: Vec<String>,
     /// Additions for newer hosts.
     pub extra: Vec<(String, String)>,
 }
@@ -84,11 +97,13 @@ impl About {
             version: version.into(),
             summary: summary.into(),
             kinds: Vec::new(),
+            versions: Vec::new(),
             reach: Vec::new(),
             changes: Vec::new(),
             reads: Vec::new(),
             probes: Vec::new(),
             secret_data: false,
+            codes: Vec::new(),
             extra: Vec::new(),
         }
     }
@@ -100,6 +115,19 @@ impl About {
             self.kinds.push(kind);
         }
         self
+    }
+
+    /// The hooks want to see objects of this kind, and understand these versions of it: `["v1beta1", "v1beta2"]`. If the host reads
+    /// it in another one, the move is refused before anything is changed.
+    pub fn understands<V: Into<String>>(
+        mut self,
+        kind: impl Into<Kind>,
+        versions: impl IntoIterator<Item = V>,
+    ) -> Self {
+        let kind = kind.into();
+        let versions = versions.into_iter().map(Into::into).collect();
+        self.versions.push(Versions { kind: kind.clone(), versions });
+        self.sees(kind)
     }
 
     /// `relate` reaches objects of this kind in another namespace, `*` for all and for cluster-scoped objects: it is shown those
@@ -170,9 +198,15 @@ impl About {
     }
 
     /// It needs the data of Secrets. Such a plugin may not probe endpoints, and its output is limited to codes: each code of its
-    /// findings is reported once, with the number of objects, if it was declared with `.extra("code", …)`.
+    /// problems is reported once, with the number of objects, if it was declared with [`codes`](Self::codes).
     pub fn secret_data(mut self) -> Self {
         self.secret_data = true;
+        self
+    }
+
+    /// The codes of its problems, 32 at most.
+    pub fn codes<C: Into<String>>(mut self, codes: impl IntoIterator<Item = C>) -> Self {
+        self.codes.extend(codes.into_iter().map(Into::into));
         self
     }
 

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::{Key, Patch};
+use serde_json::Value;
+
+use crate::patch::{apply, set_at};
+use crate::{Key, Object, Patch, Side};
 
 /// A statement about how one object relates to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +15,8 @@ pub enum Relation {
     Link(Key),
     /// When the object moves, the other must move too.
     Need(Key),
+    /// When the object moves, the other must be copied too. It is kept in the source, whatever else moves it.
+    Share(Key),
     /// The object stays in the source, for this reason.
     Leave(String),
     /// The object is copied and not deleted from the source, for this reason.
@@ -27,6 +32,11 @@ impl Relation {
     /// The object needs `what` to move too.
     pub fn need(what: impl Into<Key>) -> Self {
         Self::Need(what.into())
+    }
+
+    /// The object needs a copy of `what`, which others may use in the source.
+    pub fn share(what: impl Into<Key>) -> Self {
+        Self::Share(what.into())
     }
 
     /// The object stays in the source.
@@ -54,7 +64,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The contract's word.
+    /// The severity as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -81,26 +91,85 @@ impl Severity {
 pub struct Finding {
     /// How severe it is.
     pub severity: Severity,
+    /// The problem that was found.
+    pub problem: Problem,
+}
+
+/// Something that a user should know about: what a check found, or why an object is not released yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Problem {
     /// A stable code for programs: lower-case words joined by dashes, 48 characters at most.
     pub code: Cow<'static, str>,
     /// A sentence for people: what was found.
     pub message: String,
     /// The objects it is about: none, one, or all that have the same problem.
     pub objects: Vec<Key>,
-    /// What a person can do about it.
+    /// Advice for a person, in words.
     pub remedy: String,
+    /// A command for that, shown after the words.
+    pub command: Option<Kubectl>,
+}
+
+/// A kubectl command. The host adds the flags that name the side's kubeconfig and context, quotes the arguments, and leaves the
+/// command out if the side is not a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kubectl {
+    /// The side on which to run it.
+    pub side: Side,
+    /// Verb and arguments, not quoted.
+    pub arguments: Vec<String>,
+}
+
+impl Problem {
+    /// A problem without objects and remedy.
+    pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            message: message.into(),
+            objects: Vec::new(),
+            remedy: String::new(),
+            command: None,
+        }
+    }
+
+    /// Adds an object it is about.
+    pub fn on(mut self, object: impl Into<Key>) -> Self {
+        self.objects.push(object.into());
+        self
+    }
+
+    /// Sets the advice for a person: something to check, to wait for, to change.
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = remedy.into();
+        self
+    }
+
+    /// A kubectl command for the remedy, without `kubectl` and without flags for a kubeconfig.
+    pub fn kubectl<W: Into<String>>(mut self, side: Side, arguments: impl IntoIterator<Item = W>) -> Self {
+        self.command = Some(Kubectl { side, arguments: arguments.into_iter().map(Into::into).collect() });
+        self
+    }
+}
+
+impl From<Finding> for Problem {
+    fn from(finding: Finding) -> Self {
+        finding.problem
+    }
+}
+
+impl std::ops::Deref for Finding {
+    type Target = Problem;
+
+    fn deref(&self) -> &Problem {
+        &self.problem
+    }
 }
 
 impl Finding {
     /// A finding of a severity chosen at run time.
     pub fn new(severity: Severity, code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self {
-            severity,
-            code: code.into(),
-            message: message.into(),
-            objects: Vec::new(),
-            remedy: String::new(),
-        }
+        Self { severity, problem: Problem::new(code, message) }
     }
 
     /// Worth knowing.
@@ -125,13 +194,19 @@ impl Finding {
 
     /// Adds an object it is about.
     pub fn on(mut self, object: impl Into<Key>) -> Self {
-        self.objects.push(object.into());
+        self.problem = self.problem.on(object);
         self
     }
 
-    /// What a person can do about it: a command to run, something to check.
+    /// Sets the advice for a person: something to check, to wait for, to change.
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
-        self.remedy = remedy.into();
+        self.problem = self.problem.remedy(remedy);
+        self
+    }
+
+    /// A kubectl command for the remedy, without `kubectl` and without flags for a kubeconfig.
+    pub fn kubectl<W: Into<String>>(mut self, side: Side, arguments: impl IntoIterator<Item = W>) -> Self {
+        self.problem = self.problem.kubectl(side, arguments);
         self
     }
 }
@@ -144,7 +219,13 @@ impl fmt::Display for Finding {
             write!(f, "{object}{end} ")?;
         }
         f.write_str(&self.message)?;
-        if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }
+        if !self.remedy.is_empty() {
+            write!(f, "; {}", self.remedy)?;
+        }
+        match &self.command {
+            Some(command) => write!(f, ": `{command}`"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -156,14 +237,99 @@ pub enum Settlement {
     /// This change of labels and annotations; then call again.
     Patch(Patch),
     /// Nothing yet: call again after a change, or after a few seconds.
-    Wait(Finding),
+    Wait(Problem),
     /// The object can't be released, or is no longer what it was. It stays unchanged, and nothing more is released.
-    Stop(Finding),
+    Stop(Problem),
+}
+
+impl Settlement {
+    /// Nothing yet.
+    pub fn wait(problem: impl Into<Problem>) -> Self {
+        Self::Wait(problem.into())
+    }
+
+    /// The object can't be released.
+    pub fn stop(problem: impl Into<Problem>) -> Self {
+        Self::Stop(problem.into())
+    }
 }
 
 impl From<Patch> for Settlement {
     /// A patch that changes nothing means done.
     fn from(patch: Patch) -> Self {
         if patch.is_empty() { Self::Done } else { Self::Patch(patch) }
+    }
+}
+
+impl fmt::Display for Kubectl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kubectl {}", self.arguments.join(" "))
+    }
+}
+
+/// The status that a copy gets.
+///
+/// ```
+/// use pivot_sdk::Restoration;
+///
+/// let restoration = Restoration::copy("/status").set("/status/restored", true);
+/// assert_eq!(restoration.copy, ["/status"]);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
+pub struct Restoration {
+    /// JSON pointers to fields of the source's status that the host copies, with the copy's generation.
+    pub copy: Vec<String>,
+    /// A merge patch, applied to what was copied.
+    pub patch: Option<Value>,
+}
+
+impl Restoration {
+    /// The host copies a field of the source's status; `/status` is all of it. No data passes through the plugin.
+    pub fn copy(pointer: impl Into<String>) -> Self {
+        Self::default().and_copy(pointer)
+    }
+
+    /// The host copies another field as well.
+    pub fn and_copy(mut self, pointer: impl Into<String>) -> Self {
+        self.copy.push(pointer.into());
+        self
+    }
+
+    /// Sets the value at a JSON pointer below `/status`, after the copying. Null removes it.
+    pub fn set(mut self, pointer: &str, value: impl Into<Value>) -> Self {
+        set_at(
+            self.patch.get_or_insert_with(|| Value::Object(serde_json::Map::new())),
+            pointer,
+            value.into(),
+        );
+        self
+    }
+
+    /// Whether nothing would change, whatever the source has.
+    pub fn is_empty(&self) -> bool {
+        self.copy.is_empty() && self.patch.is_none()
+    }
+
+    /// Returns the change to the created object, as the host makes it.
+    ///
+    /// # Errors
+    /// If a pointer is not to a field of the status.
+    pub fn to_patch(&self, source: &Object, created: &Object) -> Result<Patch, String> {
+        let mut wanted = created.value().clone();
+        for pointer in &self.copy {
+            let copied = pivot_bounds::restoration::copy_field(source.value(), &mut wanted, pointer);
+            copied.map_err(|_| format!("it copies `{pointer}`, which is no field of the status"))?;
+        }
+        if let Some(patch) = &self.patch {
+            apply(&mut wanted, patch);
+        }
+        Ok(created.patch().edit(|object| *object = wanted))
+    }
+}
+
+impl From<Patch> for Restoration {
+    fn from(patch: Patch) -> Self {
+        Self { copy: Vec::new(), patch: patch.to_value() }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::{Error, Result, host};
 
-pub use crate::probe::{Answer, Probe, Vantage};
+pub use crate::probe::{Answer, Probe, Service, Target};
 
 /// Answers in the order of the probes, which run concurrently.
 ///

@@ -37,6 +37,7 @@ macro_rules! export {
         const _: () = {
             type Exports = $crate::guest::Adapter<$plugin>;
             $crate::guest::bindings::describe::export!(Exports with_types_in $crate::guest::bindings::describe);
+            $crate::guest::bindings::configure::export!(Exports with_types_in $crate::guest::bindings::configure);
             $($crate::guest::bindings::$hook::export!(Exports with_types_in $crate::guest::bindings::$hook);)+
         };
     };

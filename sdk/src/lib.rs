@@ -62,6 +62,7 @@ mod answers;
 pub mod bounds;
 mod conditions;
 pub mod config;
+pub mod context;
 pub mod endpoints;
 mod error;
 mod export;
@@ -79,13 +80,14 @@ pub mod objects;
 mod patch;
 mod plugin;
 mod probe;
+mod provider;
 mod query;
 mod selector;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;
 
-pub use about::{About, Change, Reach, Read};
-pub use answers::{Finding, Relation, Settlement, Severity};
+pub use about::{About, Change, Reach, Read, Versions};
+pub use answers::{Finding, Kubectl, Problem, Relation, Restoration, Settlement, Severity};
 pub use conditions::Condition;
 pub use error::{Error, Result};
 pub use kind::{Key, Kind};
@@ -99,8 +101,8 @@ pub use selector::{Glob, Selector};
 pub mod prelude {
     pub use crate::endpoints::{Answer, Probe};
     pub use crate::{
-        About, Error, Finding, Key, Kind, Move, Object, Patch, Plugin, Point, Relation, Result, Settlement,
-        Severity, Side, config, debug, endpoints, error, info, objects, warn,
+        About, Error, Finding, Key, Kind, Move, Object, Patch, Plugin, Point, Problem, Relation, Restoration,
+        Result, Settlement, Severity, Side, config, context, debug, endpoints, error, info, objects, warn,
     };
 }
 

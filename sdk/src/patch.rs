@@ -148,6 +148,13 @@ fn place<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
     Some(at)
 }
 
+/// Sets the value at a pointer; missing maps on the way are created.
+pub(crate) fn set_at(object: &mut Value, pointer: &str, value: Value) {
+    if let Some(place) = place(object, pointer) {
+        *place = value;
+    }
+}
+
 /// The entry of a map; any other value is replaced by a map.
 fn child<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     if !value.is_object() {

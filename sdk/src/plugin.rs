@@ -1,6 +1,8 @@
 //! The one trait a plugin implements.
 
-use crate::{About, Finding, Hook, Move, Object, Patch, Point, Relation, Result, Settlement, config};
+use crate::{
+    About, Finding, Hook, Move, Object, Patch, Point, Relation, Restoration, Result, Settlement, config,
+};
 
 /// A plugin: its description, and its hooks.
 ///
@@ -14,7 +16,8 @@ pub trait Plugin: Default {
     /// here.
     fn about() -> About;
 
-    /// The plugin with its configuration. Call `pivot_sdk::config::get()` here if it has one and `Self` is `Deserialize`;
+    /// The plugin with its configuration. The host calls this when it loads the plugin, so an invalid configuration is refused
+    /// before anything moves, and again before each hook. Call `pivot_sdk::config::get()` here if it has one and `Self` is `Deserialize`;
     /// otherwise an operator who configures it gets an error that there is nothing to configure.
     ///
     /// # Errors
@@ -62,13 +65,14 @@ pub trait Plugin: Default {
         Ok(Patch::none())
     }
 
-    /// The status of an object just created: a patch of `created`, below `/status`. Pure.
+    /// The status of an object just created: fields that the host copies from the source's status, or a patch of `created` below
+    /// `/status` (`.into()`). Pure.
     ///
     /// # Errors
     /// Stop the move; the source is still authoritative.
-    fn restore(&self, source: &Object, created: &Object) -> Result<Patch> {
+    fn restore(&self, source: &Object, created: &Object) -> Result<Restoration> {
         let _ = (source, created);
-        Ok(Patch::none())
+        Ok(Restoration::default())
     }
 
     /// What remains to be done before an object is released, when everything has moved: labels and annotations. Called until it

@@ -1,24 +1,45 @@
 //! A probe of an endpoint, and its answer.
 
+use std::fmt;
+
 use serde::de::DeserializeOwned;
 
 use crate::{Result, Side};
 
-/// Where an endpoint is probed from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vantage {
-    /// From where pivot-host runs.
-    Here,
-    /// Through a side's API server and its service proxy.
-    Through(Side),
+/// An endpoint, and the way to probe it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Whether a TCP connection to `host:port` opens, from where pivot-host runs.
+    Tcp(String),
+    /// The answer of an HTTP GET to a URL, from where pivot-host runs.
+    HttpGet(String),
+    /// The answer of an HTTP GET to a Service.
+    Service(Service),
 }
 
-impl Vantage {
-    /// The contract's word.
-    pub fn as_str(self) -> &'static str {
+/// A Service, through the API server of its side and the service proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// The side.
+    pub side: Side,
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// The port.
+    pub port: u16,
+    /// The path, with or without its first slash.
+    pub path: String,
+}
+
+/// `host:port`, a URL, or `namespace/service:port/path`.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Here => "here",
-            Self::Through(side) => side.as_str(),
+            Self::Tcp(address) | Self::HttpGet(address) => f.write_str(address),
+            Self::Service(Service { namespace, name, port, path, .. }) => {
+                write!(f, "{namespace}/{name}:{port}/{}", path.trim_start_matches('/'))
+            }
         }
     }
 }
@@ -30,18 +51,14 @@ impl Vantage {
 ///
 /// let api = Probe::get("https://172.22.0.2:6385/v1/").timeout_ms(2_000);
 /// let service = Probe::service(Side::Target, "capi-system", "capi-webhook-service", 443, "/healthz");
-/// assert_eq!(service.address, "capi-system/capi-webhook-service:443/healthz");
+/// assert_eq!(service.target.to_string(), "capi-system/capi-webhook-service:443/healthz");
 /// # let _ = api;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Probe {
-    /// HTTP GET, or just whether a TCP connection opens.
-    pub http: bool,
-    /// Where from.
-    pub vantage: Vantage,
-    /// `host:port` for TCP, a URL for HTTP, `namespace/service:port/path` through a service proxy.
-    pub address: String,
+    /// The endpoint.
+    pub target: Target,
     /// How long to wait; the host caps it.
     pub timeout_ms: u32,
 }
@@ -50,20 +67,25 @@ pub struct Probe {
 const TIMEOUT_MS: u32 = 3_000;
 
 impl Probe {
+    fn new(target: Target) -> Self {
+        Self { target, timeout_ms: TIMEOUT_MS }
+    }
+
     /// Whether a TCP connection to `host:port` opens.
     pub fn tcp(address: impl Into<String>) -> Self {
-        Self { http: false, vantage: Vantage::Here, address: address.into(), timeout_ms: TIMEOUT_MS }
+        Self::new(Target::Tcp(address.into()))
     }
 
     /// The answer of a URL.
     pub fn get(url: impl Into<String>) -> Self {
-        Self { http: true, vantage: Vantage::Here, address: url.into(), timeout_ms: TIMEOUT_MS }
+        Self::new(Target::HttpGet(url.into()))
     }
 
     /// The answer of a Service, through the API server of its side.
     pub fn service(side: Side, namespace: &str, service: &str, port: u16, path: &str) -> Self {
-        let address = format!("{namespace}/{service}:{port}/{}", path.trim_start_matches('/'));
-        Self { http: true, vantage: Vantage::Through(side), address, timeout_ms: TIMEOUT_MS }
+        let (namespace, name) = (namespace.to_owned(), service.to_owned());
+        let path = format!("/{}", path.trim_start_matches('/'));
+        Self::new(Target::Service(Service { side, namespace, name, port, path }))
     }
 
     /// How long to wait; the host caps it.

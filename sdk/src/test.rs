@@ -62,6 +62,7 @@ use serde_json::Value;
 
 pub use journey::Journey;
 
+use crate::context::Provider;
 use crate::endpoints::{Answer, Probe};
 use crate::log::Level;
 use crate::{Exported, Finding, Key, Kind, Object, Result, Side};
@@ -136,9 +137,33 @@ impl<P: Exported> Harness<P> {
         self
     }
 
+    /// Gives a namespace of the source another name in the target.
+    pub fn map_namespace(&mut self, source: &str, target: &str) -> &mut Self {
+        self.fake.namespace_map.insert(source.to_owned(), target.to_owned());
+        self
+    }
+
+    /// Makes a side a directory.
+    pub fn directory(&mut self, side: Side) -> &mut Self {
+        self.fake.directories.insert(side);
+        self
+    }
+
+    /// Adds a provider to a side.
+    pub fn provider(&mut self, side: Side, provider: Provider) -> &mut Self {
+        self.fake.providers.push((side, provider));
+        self
+    }
+
+    /// Whether a controller of the target has written to the objects since the commit; default: it has.
+    pub fn written_since_commit(&mut self, written: bool) -> &mut Self {
+        self.fake.written_since_commit = written;
+        self
+    }
+
     /// Sets the answer of an endpoint, for probes equal to this one. An endpoint without an answer is unreachable.
     pub fn endpoint(&mut self, probe: &Probe, answer: Result<Answer>) -> &mut Self {
-        self.fake.endpoints.insert(fake::place(probe), answer);
+        self.fake.endpoints.insert(fake::endpoint_key(probe), answer);
         self
     }
 

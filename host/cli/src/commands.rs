@@ -548,7 +548,8 @@ impl<'a> Command<'a> {
             None => progress.clone(),
         };
         // Each run opens its sides once.
-        let _ = self.kubectl_flags.set(opened.kubectl_flags(&self.choices.connection));
+        let flags = self.kubectl_flags.get_or_init(|| opened.kubectl_flags(&self.choices.connection));
+        let options = Options { kubectl_flags: flags.clone(), ..options };
         let told = watcher.clone();
         let tell = move |notes: &[Note]| {
             for Note { code, object, message } in notes.iter().cloned() {

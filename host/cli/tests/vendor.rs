@@ -210,8 +210,10 @@ mod vendor {
             "[plugins.my-hosts]\nhooks = ['relate']\nkinds = ['ConfigMap']\nconfig = { lable = 'x' }\n",
         )
         .unwrap();
-        let failed = out(&run(folder, 3, &["--hook", "relate", "--config", with.to_str().unwrap()]));
-        assert!(failed.contains("FAILED: ") && failed.contains("unknown field `lable`"), "{failed}");
+        let failed = err(&run(folder, 6, &["--hook", "relate", "--config", with.to_str().unwrap()]));
+        let why =
+            "does not accept [plugins.my-hosts.config] in plugins.toml: configuration: lable: unknown field";
+        assert!(failed.contains(why), "{failed}");
     }
 
     fn run(folder: &Folder, code: i32, more: &[&str]) -> Output {
@@ -418,7 +420,7 @@ metadata: {name: x, namespace: default}
 
     fn settle(&self, object: &Object) -> Result<Settlement> {
         Ok(match object.label(&self.label) {
-            Some(_) => Settlement::Stop(Finding::stop("stuck", "it is stuck")),
+            Some(_) => Settlement::stop(Problem::new("stuck", "it is stuck")),
             None => Settlement::Done,
         })
     }

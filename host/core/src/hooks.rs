@@ -1,7 +1,6 @@
 //! What plugins return: the values of `wit/provider.wit`, as the rest of the program uses them.
 //!
-//! Points and severities are strings in the contract, because its enums can't grow; here they are types, because code should not
-//! compare strings. An unknown severity reads as `stop`: with a newer plugin, an older host must err on the safe side.
+//! Points are strings in the contract, because its enums can't grow; here they are a type, because code should not compare strings.
 
 use std::fmt;
 
@@ -102,18 +101,6 @@ pub enum Severity {
     Stop,
 }
 
-impl Severity {
-    /// Reads the contract's word; an unknown one counts as the most severe.
-    pub fn from_word(word: &str) -> Self {
-        match word {
-            "note" => Self::Note,
-            "warn" => Self::Warn,
-            "wait" => Self::Wait,
-            _ => Self::Stop,
-        }
-    }
-}
-
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
@@ -138,6 +125,8 @@ pub enum Relation {
     Link(Key),
     /// When it moves, this object must move too.
     Need(Key),
+    /// When it moves, this object must be copied too, and kept in the source.
+    Share(Key),
     /// It stays, for this reason.
     Leave(String),
     /// It is copied and not deleted, for this reason.
@@ -212,10 +201,5 @@ mod tests {
         for point in [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume] {
             assert!(wit.contains(&format!("`{}`", point.as_str())), "{point:?}");
         }
-    }
-
-    #[test]
-    fn an_unknown_severity_stops() {
-        assert_eq!(Severity::from_word("catastrophe"), Severity::Stop);
     }
 }

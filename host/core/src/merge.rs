@@ -3,7 +3,7 @@
 //! pivot-host sends no other patches: merge patches name the keys they change and leave the rest of a map alone. A JSON patch
 //! that `add`s a whole map replaces it, and that can wipe out a pause.
 
-pub use pivot_bounds::paths;
+pub use pivot_bounds::{paths, restoration};
 use serde_json::{Map, Value};
 
 /// Applies a patch.

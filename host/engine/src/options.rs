@@ -9,7 +9,7 @@ use pivot_core::names;
 use pivot_core::risk::AcceptedRisks;
 use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::scope::{ClusterName, Scope};
-use pivot_core::{Key, Side, Uid};
+use pivot_core::{Both, Key, Side, Uid};
 
 /// How much of a run is a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct Options {
     pub asked_by: Option<Uid>,
     /// Where lease and record are kept, on both sides.
     pub record_namespace: String,
+    /// The kubectl flags that name each side's kubeconfig and context, for commands that plugins suggest.
+    pub kubectl_flags: Both<Vec<String>>,
     /// How much of the run is a dry run.
     pub dry_run: DryRun,
     /// How long to wait for controllers to acknowledge the pause and for block-move.
@@ -102,6 +104,7 @@ impl Options {
             operator: String::new(),
             asked_by: None,
             record_namespace: names::RECORD_NAMESPACE.into(),
+            kubectl_flags: Both::default(),
             dry_run: DryRun::Off,
             pause_timeout: Self::PAUSE_TIMEOUT,
             check_timeout: Self::CHECK_TIMEOUT,

@@ -6,11 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::hooks::{Finding, Relation, Settlement, Severity};
-use pivot_core::{GroupKind, Key};
+use pivot_core::merge::restoration::{NotStatus, copy_field};
+use pivot_core::shell::Kubectl;
+use pivot_core::{GroupKind, Key, Object, merge};
 use serde_json::Value;
 
-use crate::contract::exports::pivot::provider::{relate, settle};
+use crate::context::RunContext;
+use crate::contract::exports::pivot::provider::{check, relate, restore, settle};
 use crate::contract::pivot::provider::types;
+use crate::describe::side_from;
 use crate::text::{self, Codes};
 
 /// The longest sentence for people, in characters.
@@ -24,6 +28,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) codes: Option<&'a Codes>,
     /// The keys of the objects it was given; the only ones it may name if its words are withheld.
     pub(crate) given: &'a [Key],
+    /// Completes kubectl commands.
+    pub(crate) run: &'a RunContext,
 }
 
 impl Reader<'_> {
@@ -42,26 +48,76 @@ impl Reader<'_> {
         Ok(match said {
             relate::Relation::Link(said) => Relation::Link(named(said)?),
             relate::Relation::Need(said) => Relation::Need(named(said)?),
+            relate::Relation::Share(said) => Relation::Share(named(said)?),
             relate::Relation::Leave(reason) => Relation::Leave(self.words(&reason)),
             relate::Relation::Keep(reason) => Relation::Keep(self.words(&reason)),
         })
     }
 
-    pub(crate) fn findings(&self, said: Vec<types::Finding>) -> Result<Vec<Finding>, String> {
-        few(said.iter().map(|finding| finding.objects.len().max(1)).sum())?;
+    pub(crate) fn findings(&self, said: Vec<check::Finding>) -> Result<Vec<Finding>, String> {
+        let severity = |said| match said {
+            check::Severity::Note => Severity::Note,
+            check::Severity::Warn => Severity::Warn,
+            check::Severity::Wait => Severity::Wait,
+            check::Severity::Stop => Severity::Stop,
+        };
+        self.problems(said.into_iter().map(|finding| (severity(finding.severity), finding.problem)).collect())
+    }
+
+    fn problems(&self, said: Vec<(Severity, types::Problem)>) -> Result<Vec<Finding>, String> {
+        few(said.iter().map(|(_, problem)| problem.objects.len().max(1)).sum())?;
         if let Some(codes) = self.codes {
             return self.counted(said, codes);
         }
-        let found: Vec<_> = said.into_iter().map(findings_of).collect::<Result<_, String>>()?;
+        let each = said.into_iter().map(|(severity, problem)| self.findings_of(severity, problem));
+        let found: Vec<_> = each.collect::<Result<_, String>>()?;
         Ok(found.into_iter().flatten().collect())
+    }
+
+    /// One finding per object; the output groups those that say the same.
+    fn findings_of(&self, severity: Severity, said: types::Problem) -> Result<Vec<Finding>, String> {
+        let types::Problem { code, message, objects, remedy, command, extra: _ } = said;
+        let mut remedy = text::line(&remedy, SENTENCE);
+        if let Some(command) = command {
+            self.add_command(&mut remedy, command)?;
+        }
+        let finding = Finding {
+            severity,
+            code: text::code(&code, None),
+            message: text::line(&message, SENTENCE),
+            object: None,
+            remedy,
+        };
+        if objects.is_empty() {
+            return Ok(vec![finding]);
+        }
+        let about = |object| Ok(Finding { object: Some(key(object)?), ..finding.clone() });
+        objects.into_iter().map(about).collect()
+    }
+
+    /// Appends a command for the side that it is meant for, as users can paste it. A side that is no cluster has none.
+    fn add_command(&self, remedy: &mut String, command: types::Kubectl) -> Result<(), String> {
+        let types::Kubectl { side, arguments } = command;
+        if arguments.is_empty() || arguments.iter().map(String::len).sum::<usize>() > SENTENCE {
+            return Err("its kubectl command is empty, or too long".into());
+        }
+        let chooses = |word: &&String| word.starts_with("--kubeconfig") || word.starts_with("--context");
+        if let Some(flag) = arguments.iter().find(chooses) {
+            return Err(format!("its kubectl command chooses the cluster: {}", text::line(flag, 100)));
+        }
+        let side = side_from(side);
+        let Some(flags) = self.run.kubectl.of(side).clone() else { return Ok(()) };
+        let command = Kubectl { side, flags, words: arguments };
+        let colon = if remedy.is_empty() { "" } else { ": " };
+        remedy.push_str(&format!("{colon}`{command}`"));
+        Ok(())
     }
 
     /// The findings of a plugin that sees the data of Secrets: each code once, sorted, with the number of objects it was given.
     /// The plugin chooses neither the order of its findings nor which objects they name, since it could encode data in both.
-    fn counted(&self, said: Vec<types::Finding>, codes: &Codes) -> Result<Vec<Finding>, String> {
+    fn counted(&self, said: Vec<(Severity, types::Problem)>, codes: &Codes) -> Result<Vec<Finding>, String> {
         let mut counted: BTreeMap<String, (Severity, BTreeSet<Key>)> = BTreeMap::new();
-        for types::Finding { severity, code, objects, .. } in said {
-            let severity = Severity::from_word(&severity);
+        for (severity, types::Problem { code, objects, .. }) in said {
             let (most, about) =
                 counted.entry(text::code(&code, Some(codes))).or_insert_with(|| (severity, BTreeSet::new()));
             *most = severity.max(*most);
@@ -81,13 +137,42 @@ impl Reader<'_> {
     }
 
     /// One finding, about the first of its objects.
-    fn finding(&self, said: types::Finding) -> Result<Finding, String> {
-        let first = self.findings(vec![said])?.into_iter().next();
+    fn finding(&self, severity: Severity, said: types::Problem) -> Result<Finding, String> {
+        let first = self.problems(vec![(severity, said)])?.into_iter().next();
         first.ok_or_else(|| "it found nothing".to_owned())
     }
 
     pub(crate) fn patch(&self, said: Option<String>) -> Result<Option<Value>, String> {
         said.map_or(Ok(None), |text| patch(&text))
+    }
+
+    /// The patch of a copy's status: fields of the source's status, and the plugin's patch on top.
+    pub(crate) fn restoration(
+        &self,
+        said: restore::Restoration,
+        source: &Object,
+        created: &Object,
+    ) -> Result<Option<Value>, String> {
+        let restore::Restoration { copy, patch: said, extra: _ } = said;
+        let patch = self.patch(said)?;
+        if copy.is_empty() {
+            return Ok(patch);
+        }
+        few(copy.len())?;
+        let unreadable = |_| "an object that it restores is not readable".to_owned();
+        let before = source.value().map_err(unreadable)?;
+        let now = created.value().map_err(unreadable)?;
+        let mut wanted = now.clone();
+        for pointer in &copy {
+            let invalid = |NotStatus| {
+                format!("it copies `{}`, which is no field of the status", text::line(pointer, 300))
+            };
+            copy_field(&before, &mut wanted, pointer).map_err(invalid)?;
+        }
+        if let Some(patch) = &patch {
+            merge::apply(&mut wanted, patch);
+        }
+        Ok(merge::between(&now, &wanted))
     }
 
     pub(crate) fn settlement(&self, said: settle::Settlement) -> Result<Settlement, String> {
@@ -96,30 +181,14 @@ impl Reader<'_> {
             settle::Settlement::Patch(text) => patch(&text)?
                 .map(Settlement::Patch)
                 .ok_or("it settles with a patch that changes nothing, which would never end")?,
-            settle::Settlement::Wait(finding) => Settlement::Wait(self.finding(finding)?),
-            settle::Settlement::Stop(finding) => Settlement::Stop(self.finding(finding)?),
+            settle::Settlement::Wait(said) => Settlement::Wait(self.finding(Severity::Wait, said)?),
+            settle::Settlement::Stop(said) => Settlement::Stop(self.finding(Severity::Stop, said)?),
         })
     }
 
     fn words(&self, words: &str) -> String {
         if self.codes.is_some() { text::WITHHELD.to_owned() } else { text::line(words, SENTENCE) }
     }
-}
-
-/// One finding per object; the output groups those that say the same.
-fn findings_of(said: types::Finding) -> Result<Vec<Finding>, String> {
-    let types::Finding { severity, code, message, objects, remedy } = said;
-    let finding = Finding {
-        severity: Severity::from_word(&severity),
-        code: text::code(&code, None),
-        message: text::line(&message, SENTENCE),
-        object: None,
-        remedy: text::line(&remedy, SENTENCE),
-    };
-    if objects.is_empty() {
-        return Ok(vec![finding]);
-    }
-    objects.into_iter().map(|object| Ok(Finding { object: Some(key(object)?), ..finding.clone() })).collect()
 }
 
 fn few(count: usize) -> Result<(), String> {
@@ -139,7 +208,7 @@ fn patch(text: &str) -> Result<Option<Value>, String> {
 }
 
 fn key(said: types::ObjectKey) -> Result<Key, String> {
-    let types::ObjectKey { group, kind, namespace, name } = said;
+    let types::ObjectKey { kind: types::Kind { group, name: kind }, namespace, name } = said;
     let key = Key { group_kind: GroupKind { group, kind }, namespace, name };
     if text::is_key(&key) {
         Ok(key)
@@ -151,39 +220,62 @@ fn key(said: types::ObjectKey) -> Result<Key, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pivot_core::{Both, Kind, KindLabels};
     use serde_json::json;
+    use std::sync::Arc;
 
-    const OPEN: Reader<'_> = Reader { codes: None, given: &[] };
+    fn run() -> RunContext {
+        let flags = |context: &str| Some(["--context", context].map(str::to_owned).to_vec());
+        RunContext { kubectl: Both::new(flags("a b"), None), ..RunContext::default() }
+    }
+
+    macro_rules! open {
+        () => {
+            Reader { codes: None, given: &[], run: &run() }
+        };
+    }
 
     fn object(name: &str) -> types::ObjectKey {
         types::ObjectKey {
-            group: String::new(),
-            kind: "Secret".into(),
+            kind: types::Kind { group: String::new(), name: "Secret".into() },
             namespace: Some("n".into()),
             name: name.into(),
         }
     }
 
-    fn said(name: &str) -> types::Finding {
-        types::Finding {
-            severity: "wait".into(),
+    fn problem(name: &str) -> types::Problem {
+        types::Problem {
             code: "not-ready".into(),
             message: "the pass\nword is hunter2".into(),
             objects: vec![object(name)],
             remedy: "type hunter2".into(),
+            command: None,
+            extra: vec![],
         }
+    }
+
+    fn found(problem: types::Problem) -> check::Finding {
+        check::Finding { severity: check::Severity::Wait, problem }
+    }
+
+    fn said(name: &str) -> check::Finding {
+        found(problem(name))
+    }
+
+    fn in_words(code: &str, name: &str) -> check::Finding {
+        found(types::Problem { code: code.into(), ..problem(name) })
     }
 
     #[test]
     fn a_patch_is_an_object_or_nothing() {
-        assert_eq!(OPEN.patch(None), Ok(None));
-        assert_eq!(OPEN.patch(Some("{}".into())), Ok(None));
-        assert_eq!(OPEN.patch(Some(r#"{"a":null}"#.into())), Ok(Some(json!({"a": null}))));
+        assert_eq!(open!().patch(None), Ok(None));
+        assert_eq!(open!().patch(Some("{}".into())), Ok(None));
+        assert_eq!(open!().patch(Some(r#"{"a":null}"#.into())), Ok(Some(json!({"a": null}))));
         for bad in ["null", "[]", "\"hush\"", "{\"a\":", "{}{}", ""] {
-            let error = OPEN.patch(Some(bad.into())).unwrap_err();
+            let error = open!().patch(Some(bad.into())).unwrap_err();
             assert!(error.starts_with("its patch is not") && !error.contains("hush"), "{error}");
         }
-        assert!(OPEN.settlement(settle::Settlement::Patch("{}".into())).is_err());
+        assert!(open!().settlement(settle::Settlement::Patch("{}".into())).is_err());
     }
 
     // proves: T6
@@ -191,9 +283,9 @@ mod tests {
     fn a_plugin_that_sees_secret_data_is_limited_to_codes() {
         let secret = |name: &str| Key::new(GroupKind::new("", "Secret"), Some("n"), name);
         let given = [secret("a")];
-        let codes = [("code".to_owned(), "not-ready".to_owned())];
-        let closed = Reader { codes: Some(&codes), given: &given };
-        let undeclared = types::Finding { code: "hunter2".into(), ..said("a") };
+        let codes = ["not-ready".to_owned()];
+        let closed = Reader { codes: Some(&codes), given: &given, run: &run() };
+        let undeclared = in_words("hunter2", "a");
         let findings = closed.findings(vec![said("a"), said("hunter2"), undeclared]).unwrap();
         assert!(!format!("{findings:?}").contains("hunter2"));
         assert_eq!(
@@ -213,55 +305,114 @@ mod tests {
         let names: Vec<String> = (0..16).map(|n| format!("s{n}")).collect();
         let given: Vec<Key> =
             names.iter().map(|n| Key::new(GroupKind::new("", "Secret"), Some("n"), n)).collect();
-        let codes: Vec<_> = (0..16).map(|n| ("code".to_owned(), format!("c{n}"))).collect();
-        let closed = Reader { codes: Some(&codes), given: &given };
+        let codes: Vec<_> = (0..16).map(|n| format!("c{n}")).collect();
+        let closed = Reader { codes: Some(&codes), given: &given, run: &run() };
         let spell = |bytes: &[u8]| {
             let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(usize::from);
-            let mut findings: Vec<_> = halves
-                .enumerate()
-                .map(|(at, half)| types::Finding { code: format!("c{at}"), ..said(&names[half]) })
-                .collect();
+            let mut findings: Vec<_> =
+                halves.enumerate().map(|(at, half)| in_words(&format!("c{at}"), &names[half])).collect();
             findings.rotate_left(usize::from(bytes[0]) % 16);
             closed.findings(findings).unwrap()
         };
         assert_eq!(spell(b"hunter22"), spell(b"password"));
         // The plugin still chooses which of its codes it returns, how severe, and for how many objects.
-        let two = types::Finding {
-            objects: vec![object("s1"), object("s2"), object("s2"), object("x")],
-            ..said("s1")
-        };
-        let found = closed.findings(vec![types::Finding { code: "c1".into(), ..two }]).unwrap();
-        assert!(found[0].message.starts_with("2 objects ("), "{found:?}");
-        let worst = |words: [&str; 2]| {
-            let one = |severity: &str| types::Finding {
-                severity: severity.into(),
-                code: "c1".into(),
-                ..said("s1")
-            };
+        let objects = vec![object("s1"), object("s2"), object("s2"), object("x")];
+        let two = found(types::Problem { code: "c1".into(), objects, ..problem("s1") });
+        let counted = closed.findings(vec![two]).unwrap();
+        assert!(counted[0].message.starts_with("2 objects ("), "{counted:?}");
+        let worst = |words: [check::Severity; 2]| {
+            let one = |severity| check::Finding { severity, ..in_words("c1", "s1") };
             closed.findings(words.map(one).into()).unwrap()
         };
-        assert_eq!(worst(["note", "stop"]), worst(["stop", "note"]));
-        assert_eq!(worst(["note", "stop"])[0].severity, Severity::Stop);
+        let (note, stop) = (check::Severity::Note, check::Severity::Stop);
+        assert_eq!(worst([note, stop]), worst([stop, note]));
+        assert_eq!(worst([note, stop])[0].severity, Severity::Stop);
     }
 
     #[test]
     fn a_finding_about_several_objects_is_one_for_each() {
-        let all = types::Finding { objects: vec![object("a"), object("b")], ..said("a") };
-        let found = OPEN.findings(vec![all]).unwrap();
+        let about = |objects| found(types::Problem { objects, ..problem("a") });
+        let both = open!().findings(vec![about(vec![object("a"), object("b")])]).unwrap();
         let names: Vec<_> =
-            found.iter().filter_map(|f| f.object.as_ref()).map(|key| key.name.as_str()).collect();
+            both.iter().filter_map(|f| f.object.as_ref()).map(|key| key.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
-        assert_eq!(found[0].message, found[1].message);
-        let none = types::Finding { objects: vec![], ..said("a") };
-        assert_eq!(OPEN.findings(vec![none]).unwrap()[0].object, None);
-        let many = types::Finding { objects: vec![object("a"); MANY + 1], ..said("a") };
-        assert!(OPEN.findings(vec![many]).is_err());
+        assert_eq!(both[0].message, both[1].message);
+        assert_eq!(open!().findings(vec![about(vec![])]).unwrap()[0].object, None);
+        assert!(open!().findings(vec![about(vec![object("a"); MANY + 1])]).is_err());
     }
 
     #[test]
     fn findings_with_invalid_names_and_too_many_findings_are_rejected() {
-        assert_eq!(OPEN.findings(vec![said("a")]).unwrap()[0].message, "the pass word is hunter2");
-        assert!(OPEN.findings(vec![said("a b")]).is_err());
-        assert!(OPEN.findings(vec![said("a"); MANY + 1]).is_err());
+        assert_eq!(open!().findings(vec![said("a")]).unwrap()[0].message, "the pass word is hunter2");
+        assert!(open!().findings(vec![said("a b")]).is_err());
+        assert!(open!().findings(vec![said("a"); MANY + 1]).is_err());
+    }
+
+    #[test]
+    fn settlements_have_the_severity_of_their_case() {
+        for (said, severity) in [
+            (settle::Settlement::Wait(problem("a")), Severity::Wait),
+            (settle::Settlement::Stop(problem("a")), Severity::Stop),
+        ] {
+            let settlement = open!().settlement(said).unwrap();
+            let (Settlement::Wait(found) | Settlement::Stop(found)) = settlement else {
+                panic!("{settlement:?}")
+            };
+            assert_eq!(found.severity, severity);
+        }
+    }
+
+    #[test]
+    fn commands_name_their_sides_kubeconfig() {
+        let remedy = |side, arguments: &[&str]| {
+            let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
+            let command = Some(types::Kubectl { side, arguments });
+            let said = found(types::Problem { remedy: "look at it".into(), command, ..problem("a") });
+            open!().findings(vec![said]).map(|all| all[0].remedy.clone())
+        };
+        let get = ["get", "-n", "ns", "hosts; rm -rf /"];
+        assert_eq!(
+            remedy(types::Side::Source, &get).unwrap(),
+            "look at it: `kubectl --context 'a b' get -n ns 'hosts; rm -rf /'`"
+        );
+        assert_eq!(remedy(types::Side::Target, &get).unwrap(), "look at it", "files have no kubeconfig");
+        for bad in [&[][..], &["get", "--context=other", "hosts"], &["get", "hosts", "--kubeconfig", "x"]] {
+            assert!(remedy(types::Side::Source, bad).is_err(), "{bad:?}");
+        }
+    }
+
+    fn host(generation: u64, status: Value) -> Object {
+        let kind = Kind {
+            group_kind: GroupKind::new("test.io", "Host"),
+            version: "v1".into(),
+            plural: "hosts".into(),
+            namespaced: true,
+            status_subresource: true,
+            served: vec!["v1".into()],
+            labels: KindLabels::default(),
+        };
+        let meta = json!({"name": "h", "namespace": "n", "generation": generation});
+        Object::from_value(Arc::new(kind), &json!({"metadata": meta, "status": status})).unwrap()
+    }
+
+    #[test]
+    fn restorations_become_one_patch_of_the_status() {
+        let source = host(7, json!({"state": "ready", "observedGeneration": 7}));
+        let created = host(1, json!({"left": true}));
+        let restored = |copy: &[&str], patch: Option<&str>| {
+            let copy = copy.iter().map(|pointer| (*pointer).to_owned()).collect();
+            let said = restore::Restoration { copy, patch: patch.map(str::to_owned), extra: vec![] };
+            open!().restoration(said, &source, &created)
+        };
+        assert_eq!(
+            restored(&["/status"], Some(r#"{"status": {"by": "us"}}"#)),
+            Ok(Some(
+                json!({"status": {"left": null, "state": "ready", "observedGeneration": 1, "by": "us"}})
+            ))
+        );
+        assert_eq!(restored(&["/status/state"], None), Ok(Some(json!({"status": {"state": "ready"}}))));
+        assert_eq!(restored(&["/status/missing"], None), Ok(None));
+        assert_eq!(restored(&[], Some("{}")), Ok(None));
+        assert!(restored(&["/spec"], None).unwrap_err().contains("no field of the status"));
     }
 }

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use pivot_core::Key;
-use pivot_core::hooks::{Hook, Point};
+use pivot_core::hooks::Point;
 use tracing::{Instrument, debug_span, field};
 use wasmtime::component::{Instance, InstancePre};
 use wasmtime::{Store, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-use crate::context::{Card, Ctx, hook_name};
+use crate::context::{Called, Card, Ctx, MoveContext};
 use crate::contract::pivot::provider::types;
 use crate::error::CallError;
 use crate::limits::Exceeded;
@@ -24,18 +24,34 @@ use crate::text;
 /// One call.
 pub(crate) struct Call<'a> {
     pub(crate) card: &'a Arc<Card>,
-    /// None: `describe`.
-    pub(crate) hook: Option<Hook>,
+    pub(crate) called: Called,
     pub(crate) object: Option<Key>,
     /// The point of a check.
     pub(crate) point: Option<Point>,
     pub(crate) services: Option<Arc<dyn Services>>,
+    /// The moving objects, in a check.
+    pub(crate) moving: Option<MoveContext>,
+    /// Whether anyone but this program has written to the object since the commit.
+    pub(crate) written_since_commit: bool,
 }
 
 /// A component's answer: its own error, or a value.
 pub(crate) type Said<T> = wasmtime::Result<Result<T, types::Error>>;
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    /// A call without access to the host's services.
+    pub(crate) fn pure(card: &'a Arc<Card>, called: Called) -> Self {
+        Self {
+            card,
+            called,
+            object: None,
+            point: None,
+            services: None,
+            moving: None,
+            written_since_commit: false,
+        }
+    }
+
     /// Instantiates the component and calls it, within the limits. `read` converts the answer into the program's own values; its
     /// error describes what is wrong with the answer.
     pub(crate) async fn run<T, R>(
@@ -44,11 +60,13 @@ impl Call<'_> {
         ask: impl for<'s> FnOnce(&'s mut Store<Ctx>, Instance) -> BoxFuture<'s, Said<T>>,
         read: impl FnOnce(T) -> Result<R, String>,
     ) -> Result<R, CallError> {
-        let ctx = Ctx::new(Arc::clone(self.card), self.hook, self.services.clone());
+        let mut ctx = Ctx::new(Arc::clone(self.card), self.called, self.services.clone());
+        ctx.moving.clone_from(&self.moving);
+        ctx.written_since_commit = self.written_since_commit;
         let span = debug_span!(
             "plugin",
             plugin = self.card.name,
-            hook = hook_name(self.hook),
+            hook = self.called.as_str(),
             point = self.point.map(Point::as_str),
             kind = self.object.as_ref().map(|key| field::display(&key.group_kind)),
             object = self.object.as_ref().map(field::display),
@@ -102,10 +120,11 @@ impl Call<'_> {
     }
 
     pub(crate) fn error(self, code: String, message: String) -> CallError {
-        let withheld = self.card.secret_data();
+        // Only hooks see objects.
+        let withheld = self.card.secret_data() && matches!(self.called, Called::Hook(_));
         CallError {
             who: Arc::clone(&self.card.who),
-            hook: hook_name(self.hook),
+            hook: self.called.as_str(),
             object: self.object.map(Box::new),
             code,
             message: if withheld { text::WITHHELD.to_owned() } else { message },

@@ -7,7 +7,7 @@ use pivot_core::hooks::Hook;
 use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::call::Call;
-use crate::context::{Card, Ctx};
+use crate::context::{Called, Card, Ctx};
 use crate::contract::exports::pivot::provider as exports;
 use crate::describe::Declaration;
 use crate::directory::Artifact;
@@ -48,7 +48,7 @@ impl Runtime {
         let hooks: Vec<Hook> =
             Hook::ALL.into_iter().filter(|hook| seen.exports.contains(&hook.to_string())).collect();
         let card = Arc::new(Card::stranger(who.clone()));
-        let call = Call { card: &card, hook: None, object: None, point: None, services: None };
+        let call = Call::pure(&card, Called::Describe);
         let describe = linked.describe.clone();
         let said = call
             .run(
@@ -56,7 +56,7 @@ impl Runtime {
                 move |store, instance| {
                     async move {
                         let guest = describe.load(&mut *store, &instance)?;
-                        guest.call_describe(store).await.map(Ok)
+                        guest.call_plugin(store).await.map(Ok)
                     }
                     .boxed()
                 },
@@ -116,7 +116,10 @@ fn link(runtime: &Runtime, bytes: &[u8], seen: &Seen, stack: usize) -> Result<Li
         Component::new(&engine, bytes).map_err(|error| Refused::Malformed(format!("{error:#}")))?;
     let mut linker = Linker::new(&engine);
     imports::link(&mut linker, seen).map_err(|error| Refused::Runtime(format!("{error:#}")))?;
-    let mismatch = |error: wasmtime::Error| Refused::Mismatch(format!("{error:#}"));
+    let mismatch = |error: wasmtime::Error| {
+        let why = format!("{error:#}");
+        Refused::Mismatch(missing_function(&why).unwrap_or(why))
+    };
     let pre = linker.instantiate_pre(&component).map_err(mismatch)?;
     // An exported interface must match; a missing one is a hook that the plugin lacks.
     let has = |hook: &str| seen.exports.iter().any(|export| export == hook);
@@ -129,6 +132,7 @@ fn link(runtime: &Runtime, bytes: &[u8], seen: &Seen, stack: usize) -> Result<Li
         };
     }
     let hooks = HookSet {
+        configure: find!(configure),
         relate: find!(relate),
         check: find!(check),
         hold: find!(hold),
@@ -138,4 +142,20 @@ fn link(runtime: &Runtime, bytes: &[u8], seen: &Seen, stack: usize) -> Result<Li
     };
     let describe = exports::describe::GuestIndices::new(&pre).map_err(mismatch)?;
     Ok(Linked { pre, hooks, describe })
+}
+
+/// Names the function of the host's interfaces that a component imports and this program lacks. The linker's error has no type that
+/// would tell.
+fn missing_function(why: &str) -> Option<String> {
+    let (_, rest) = why.split_once("component imports instance `")?;
+    let (interface, rest) = rest.split_once('`')?;
+    let (_, rest) = rest.split_once("instance export `")?;
+    let (function, rest) = rest.split_once('`')?;
+    if !rest.contains("implementation is missing") {
+        return None;
+    }
+    let interface = interface.split('@').next()?;
+    Some(format!(
+        "it needs {interface}.{function}, which this pivot-host lacks: use a newer one, or build the plugin against an older contract"
+    ))
 }

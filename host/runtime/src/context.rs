@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use pivot_core::hooks::Hook;
+use pivot_core::mapping::NamespaceMap;
+use pivot_core::{Both, Key, Object};
 use tracing::Level;
 
 use crate::contract::pivot::provider::endpoints;
@@ -11,10 +13,96 @@ use crate::error::Who;
 use crate::inert::Inert;
 use crate::limits::{Limits, Meter};
 use crate::questions::Questions;
-use crate::services::{Probe, Query, Services};
+use crate::services::{Probe, Query, ServiceError, Services};
 use crate::tally::{MOST_LINES, Tally};
 use crate::text;
 use crate::trust::Grants;
+
+/// The kind of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunKind {
+    /// Nothing is changed.
+    Plan,
+    /// The target takes over.
+    Move,
+    /// The source goes on as it was.
+    Copy,
+    /// The source stays paused until its files are imported.
+    Handover,
+    /// A single hook is tried out.
+    Trial,
+}
+
+impl RunKind {
+    /// The contract's word.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Move => "move",
+            Self::Copy => "copy",
+            Self::Handover => "handover",
+            Self::Trial => "trial",
+        }
+    }
+}
+
+/// A run, as far as plugins may know it.
+#[derive(Clone, Debug)]
+pub struct RunContext {
+    /// The kind of the run.
+    pub kind: RunKind,
+    /// The move's id.
+    pub move_id: String,
+    /// Namespaces with another name in the target.
+    pub namespace_map: NamespaceMap,
+    /// The kubectl flags that name a side's kubeconfig and context; `None` if the side is no cluster.
+    pub kubectl: Both<Option<Vec<String>>>,
+}
+
+/// A trial: no move, and both sides stand for clusters.
+impl Default for RunContext {
+    fn default() -> Self {
+        Self {
+            kind: RunKind::Trial,
+            move_id: "a-trial".to_owned(),
+            namespace_map: NamespaceMap::default(),
+            kubectl: Both::new(Some(Vec::new()), Some(Vec::new())),
+        }
+    }
+}
+
+/// The namespaces and objects that move, as a check sees them.
+#[derive(Clone, Debug, Default)]
+pub struct MoveContext {
+    /// The namespaces that move: each name in the source, and the one in the target.
+    pub namespaces: Vec<(String, String)>,
+    /// The objects of the plugin's kinds that move.
+    pub objects: Vec<Key>,
+}
+
+/// The function of a component that is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Called {
+    Describe,
+    Configure,
+    Hook(Hook),
+}
+
+impl Called {
+    /// The name of its interface.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Describe => "describe",
+            Self::Configure => "configure",
+            Self::Hook(Hook::Relate) => "relate",
+            Self::Hook(Hook::Check) => "check",
+            Self::Hook(Hook::Hold) => "hold",
+            Self::Hook(Hook::Adapt) => "adapt",
+            Self::Hook(Hook::Restore) => "restore",
+            Self::Hook(Hook::Settle) => "settle",
+        }
+    }
+}
 
 /// Identifies a plugin and holds its permissions; shared by all its calls in one run.
 pub(crate) struct Card {
@@ -23,18 +111,29 @@ pub(crate) struct Card {
     /// None while it is being described.
     pub(crate) admitted: Option<(Declaration, Grants)>,
     pub(crate) tally: Tally,
+    /// The run that the calls belong to.
+    pub(crate) run: Arc<RunContext>,
 }
 
 impl Card {
     /// A plugin that has not described itself yet.
     pub(crate) fn stranger(who: Who) -> Self {
-        Self { name: who.file.clone(), who: Arc::new(who), admitted: None, tally: Tally::default() }
+        let (name, who) = (who.file.clone(), Arc::new(who));
+        Self { name, who, admitted: None, tally: Tally::default(), run: Arc::default() }
     }
 
     /// The same for another run, with nothing used yet.
-    pub(crate) fn unused(&self) -> Self {
-        let Self { name, who, admitted, tally: _ } = self;
-        Self { name: name.clone(), who: Arc::clone(who), admitted: admitted.clone(), tally: Tally::default() }
+    pub(crate) fn for_run(&self, run: RunContext) -> Self {
+        let Self { name, who, admitted, tally: _, run: _ } = self;
+        let (name, who, admitted) = (name.clone(), Arc::clone(who), admitted.clone());
+        Self { name, who, admitted, tally: Tally::default(), run: Arc::new(run) }
+    }
+
+    /// Fails if the plugin doesn't understand the version in which an object was read.
+    pub(crate) fn check_version(&self, object: &Object) -> Result<(), ServiceError> {
+        let Some((declared, _)) = &self.admitted else { return Ok(()) };
+        let unsupported = |why| ServiceError::new("unsupported-version", why);
+        declared.check_version(&object.kind).map_err(unsupported)
     }
 
     /// The limits of a call. A stranger gets the defaults.
@@ -51,15 +150,18 @@ impl Card {
     /// its words are printed.
     pub(crate) fn codes(&self) -> Option<&text::Codes> {
         let (declared, grants) = self.admitted.as_ref()?;
-        (declared.secret_data && grants.secret_data).then_some(&declared.extra)
+        (declared.secret_data && grants.secret_data).then_some(&declared.codes)
     }
 }
 
 /// The data of a store.
 pub(crate) struct Ctx {
     pub(crate) card: Arc<Card>,
-    /// None: `describe`.
-    pub(crate) hook: Option<Hook>,
+    pub(crate) called: Called,
+    pub(crate) run: Arc<RunContext>,
+    /// The moving objects, in a check.
+    pub(crate) moving: Option<MoveContext>,
+    pub(crate) written_since_commit: bool,
     pub(crate) meter: Meter,
     /// None in pure hooks: every question is denied.
     pub(crate) services: Option<Arc<dyn Services>>,
@@ -74,11 +176,14 @@ pub(crate) struct Ctx {
 const LINE: usize = 4 << 10;
 
 impl Ctx {
-    pub(crate) fn new(card: Arc<Card>, hook: Option<Hook>, services: Option<Arc<dyn Services>>) -> Self {
+    pub(crate) fn new(card: Arc<Card>, called: Called, services: Option<Arc<dyn Services>>) -> Self {
         let meter = Meter::new(card.limits());
         Self {
+            run: Arc::clone(&card.run),
             card,
-            hook,
+            called,
+            moving: None,
+            written_since_commit: false,
             meter,
             services,
             reads: Questions::default(),
@@ -102,7 +207,7 @@ impl Ctx {
             MOST_LINES => format!("it has logged {MOST_LINES} lines; the rest is not shown"),
             _ => text::line(words, LINE),
         };
-        let (plugin, hook) = (&*self.card.name, hook_name(self.hook));
+        let (plugin, hook) = (&*self.card.name, self.called.as_str());
         match level {
             Level::ERROR => tracing::error!(target: "plugin", plugin, hook, "{words}"),
             Level::WARN => tracing::warn!(target: "plugin", plugin, hook, "{words}"),
@@ -117,18 +222,5 @@ impl Ctx {
         for line in inert.printed().lines().filter(|line| !line.trim().is_empty()).take(200) {
             self.say(Level::WARN, line);
         }
-    }
-}
-
-/// The name of a hook's interface; none is `describe`.
-pub(crate) fn hook_name(hook: Option<Hook>) -> &'static str {
-    match hook {
-        None => "describe",
-        Some(Hook::Relate) => "relate",
-        Some(Hook::Check) => "check",
-        Some(Hook::Hold) => "hold",
-        Some(Hook::Adapt) => "adapt",
-        Some(Hook::Restore) => "restore",
-        Some(Hook::Settle) => "settle",
     }
 }

@@ -6,6 +6,7 @@ wasmtime::component::bindgen!({
     path: "../../wit",
     world: "provider",
     imports: {
+        "pivot:provider/context.providers": async | trappable,
         "pivot:provider/objects.read": async | trappable,
         "pivot:provider/endpoints.probe": async | trappable,
         default: trappable,

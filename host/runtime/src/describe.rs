@@ -2,7 +2,7 @@
 
 use pivot_core::hooks::Hook;
 use pivot_core::reach::{EVERYWHERE, Reach};
-use pivot_core::{GroupKind, Side};
+use pivot_core::{GroupKind, Kind, Side};
 
 use crate::contract::exports::pivot::provider::describe as wit;
 use crate::contract::pivot::provider::types;
@@ -31,6 +31,15 @@ pub struct Read {
     pub namespace: Option<String>,
 }
 
+/// The versions of a kind that a plugin understands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versions {
+    /// The kind; `*`: every kind of the group.
+    pub kind: GroupKind,
+    /// Without the group; never empty.
+    pub versions: Vec<String>,
+}
+
 /// A plugin's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
@@ -42,6 +51,8 @@ pub struct Declaration {
     pub summary: String,
     /// The kinds its hooks want to see.
     pub kinds: Vec<GroupKind>,
+    /// The versions of those that it understands. A kind that isn't listed here may have any version.
+    pub versions: Vec<Versions>,
     /// Where its relations reach beyond the namespaces that move.
     pub reach: Vec<Reach>,
     /// What it changes.
@@ -52,6 +63,8 @@ pub struct Declaration {
     pub probes: Vec<Pattern>,
     /// Whether it wants the data of Secrets.
     pub secret_data: bool,
+    /// The codes of its problems, declared before it sees any data.
+    pub codes: Vec<String>,
     /// Additions of a newer contract.
     pub extra: Vec<(String, String)>,
 }
@@ -78,20 +91,24 @@ impl Declaration {
             reads,
             probes,
             secret_data,
+            codes,
             extra,
         } = said;
         is_name(&name)?;
         is_version(&version)?;
+        let (kinds, versions) = self::kinds(kinds)?;
         let this = Self {
             name,
             version,
             summary: text::line(&summary, 300),
-            kinds: kinds.into_iter().map(kind).collect::<Result<_, _>>()?,
+            kinds,
+            versions,
             reach: reach.into_iter().map(self::reach).collect::<Result<_, _>>()?,
             changes: changes.into_iter().map(change).collect::<Result<_, _>>()?,
             reads: reads.into_iter().map(read).collect::<Result<_, _>>()?,
             probes: probes.iter().map(|p| p.parse()).collect::<Result<_, _>>()?,
             secret_data,
+            codes,
             extra,
         };
         this.make_sense(hooks)?;
@@ -100,14 +117,9 @@ impl Declaration {
 
     fn make_sense(&self, hooks: &[Hook]) -> Result<(), String> {
         for change in &self.changes {
-            let Change { hook, kind, side } = change;
+            let Change { hook, kind, side: _ } = change;
             if !hooks.contains(hook) {
                 return Err(format!("it says that {hook} changes {kind}, but has no hook {hook}"));
-            }
-            if side_of(*hook) != Some(*side) {
-                return Err(format!(
-                    "it says that {hook} changes {kind} in the {side}, where {hook} changes nothing"
-                ));
             }
             if !self.kinds.iter().any(|listed| listed.covers(kind)) {
                 return Err(format!("it says that {hook} changes {kind}, but does not list that kind"));
@@ -139,6 +151,22 @@ impl Declaration {
         }
     }
 
+    /// Fails if the plugin doesn't understand the version in which an object was read.
+    pub fn check_version(&self, kind: &Kind) -> Result<(), String> {
+        let understood = self.versions.iter().filter(|one| one.kind.covers(&kind.group_kind));
+        let understood: Vec<&str> =
+            understood.flat_map(|one| one.versions.iter().map(String::as_str)).collect();
+        if understood.is_empty() || understood.contains(&kind.version.as_str()) {
+            return Ok(());
+        }
+        Err(format!(
+            "it understands {} in version {}, and both sides serve {}",
+            kind.group_kind,
+            understood.join(" or "),
+            kind.version
+        ))
+    }
+
     /// Whether a hook is declared to change a kind.
     pub fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
         self.changes.iter().any(|change| change.hook == hook && change.kind.covers(kind))
@@ -164,9 +192,31 @@ pub(crate) fn is_version(version: &str) -> Result<(), String> {
     Err(format!("`{}` is no semantic version", text::line(version, 64)))
 }
 
-fn kind(said: types::GroupKind) -> Result<GroupKind, String> {
-    let types::GroupKind { group, kind } = said;
-    let named = GroupKind { group, kind };
+/// The longest list of versions, and the longest version.
+const MAX_VERSIONS: usize = 32;
+
+fn kinds(said: Vec<wit::SeenKind>) -> Result<(Vec<GroupKind>, Vec<Versions>), String> {
+    let (mut kinds, mut all) = (Vec::new(), Vec::new());
+    for wit::SeenKind { kind, versions } in said {
+        let kind = self::kind(kind)?;
+        let bad = versions.iter().find(|version| !text::is_label(version) || version.len() > MAX_VERSIONS);
+        if let Some(bad) = bad {
+            return Err(format!("`{}` is not the version of a kind, like v1beta2", text::line(bad, 64)));
+        }
+        if versions.len() > MAX_VERSIONS {
+            return Err(format!("it lists more than {MAX_VERSIONS} versions of {kind}"));
+        }
+        if !versions.is_empty() {
+            all.push(Versions { kind: kind.clone(), versions });
+        }
+        kinds.push(kind);
+    }
+    Ok((kinds, all))
+}
+
+fn kind(said: types::Kind) -> Result<GroupKind, String> {
+    let types::Kind { group, name } = said;
+    let named = GroupKind { group, kind: name };
     if !text::is_kind(&named) {
         let GroupKind { group, kind } = named;
         return Err(format!("`{}.{}` isn't a kind", text::line(&kind, 64), text::line(&group, 64)));
@@ -177,12 +227,16 @@ fn kind(said: types::GroupKind) -> Result<GroupKind, String> {
 fn change(said: wit::Change) -> Result<Change, String> {
     let hook = Hook::ALL.into_iter().find(|hook| hook.to_string() == said.hook);
     let hook = hook.ok_or_else(|| format!("there is no hook `{}`", text::line(&said.hook, 64)))?;
-    Ok(Change { hook, kind: kind(said.kind)?, side: side(&said.side)? })
+    let kind = kind(said.kind)?;
+    let side =
+        side_of(hook).ok_or_else(|| format!("it says that {hook} changes {kind}, which {hook} can't"))?;
+    Ok(Change { hook, kind, side })
 }
 
 fn reach(said: wit::Reach) -> Result<Reach, String> {
-    is_place(&said.namespace)?;
-    Ok(Reach { kind: kind(said.kind)?, namespace: said.namespace, delete: said.delete })
+    let namespace = said.namespace.unwrap_or_else(|| EVERYWHERE.to_owned());
+    is_place(&namespace)?;
+    Ok(Reach { kind: kind(said.kind)?, namespace, delete: said.deletes })
 }
 
 fn is_place(namespace: &str) -> Result<(), String> {
@@ -193,11 +247,28 @@ fn is_place(namespace: &str) -> Result<(), String> {
 }
 
 fn read(said: wit::Read) -> Result<Read, String> {
-    said.namespace.as_deref().map_or(Ok(()), is_place)?;
-    Ok(Read { kind: kind(said.kind)?, side: side(&said.side)?, namespace: said.namespace })
+    let namespace = namespace(said.scope);
+    namespace.as_deref().map_or(Ok(()), is_place)?;
+    Ok(Read { kind: kind(said.kind)?, side: side_from(said.side), namespace })
 }
 
-/// The contract's word for a side.
+/// The namespace of a scope; none: the namespaces that move.
+pub(crate) fn namespace(scope: types::Scope) -> Option<String> {
+    match scope {
+        types::Scope::Moving => None,
+        types::Scope::One(name) => Some(name),
+        types::Scope::All => Some(EVERYWHERE.to_owned()),
+    }
+}
+
+pub(crate) fn side_from(said: types::Side) -> Side {
+    match said {
+        types::Side::Source => Side::Source,
+        types::Side::Target => Side::Target,
+    }
+}
+
+/// A side as the operator's file names it.
 pub(crate) fn side(word: &str) -> Result<Side, String> {
     match word {
         "source" => Ok(Side::Source),

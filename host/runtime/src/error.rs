@@ -119,6 +119,14 @@ pub enum Refused {
     /// It could not describe itself.
     #[error("failed to describe itself: {} ({})", .0.message, .0.code)]
     Describe(Box<CallError>),
+    /// The plugin does not accept its configuration.
+    #[error("does not accept [plugins.{name}.config] in plugins.toml: {why}")]
+    Configuration {
+        /// The plugin.
+        name: String,
+        /// The plugin's words.
+        why: String,
+    },
     /// It asks for more than the operator grants.
     #[error("is not granted all it asks for: {}; grant it in plugins.toml, below [plugins.{name}]", .missing.join("; "))]
     NotGranted {
@@ -236,6 +244,7 @@ impl Refused {
             Self::Trial(_) => "trial",
             Self::Description(_) => "description",
             Self::Describe(_) => "describe",
+            Self::Configuration { .. } => "configuration",
             Self::NotGranted { .. } => "not-granted",
             Self::NoGrants { .. } => "no-grants",
             Self::NotLocked { .. } => "not-locked",

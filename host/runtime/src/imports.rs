@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use pivot_core::{GroupKind, Object};
+use pivot_core::providers::Provider;
+use pivot_core::{GroupKind, Key, Object, names};
 use tokio::sync::Semaphore;
 use tracing::Level;
 use wasmtime::component::{HasSelf, Linker};
 
 use crate::context::{Card, Ctx};
-use crate::contract::pivot::provider::{config, endpoints, log, objects, types};
-use crate::describe::{Read, side};
+use crate::contract::pivot::provider::{config, context, endpoints, log, objects, types};
+use crate::describe::{self, Read, side_from};
 use crate::limits::Meter;
 use crate::parse::Seen;
 use crate::probe::Endpoint;
@@ -37,6 +38,7 @@ const LONGEST_BODY: usize = 256 << 10;
 /// Links a component's imports and nothing else.
 pub(crate) fn link(linker: &mut Linker<Ctx>, seen: &Seen) -> wasmtime::Result<()> {
     types::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
+    context::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     objects::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     endpoints::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     config::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
@@ -45,6 +47,90 @@ pub(crate) fn link(linker: &mut Linker<Ctx>, seen: &Seen) -> wasmtime::Result<()
 }
 
 impl types::Host for Ctx {}
+
+impl context::Host for Ctx {
+    fn run(&mut self) -> wasmtime::Result<String> {
+        self.meter.ask(1)?;
+        Ok(self.run.kind.as_str().to_owned())
+    }
+
+    fn move_id(&mut self) -> wasmtime::Result<String> {
+        self.meter.ask(1)?;
+        Ok(self.run.move_id.clone())
+    }
+
+    fn place(&mut self, side: types::Side) -> wasmtime::Result<String> {
+        self.meter.ask(1)?;
+        let is_cluster = self.run.kubectl.of(side_from(side)).is_some();
+        Ok(if is_cluster { "cluster" } else { "directory" }.to_owned())
+    }
+
+    fn target_namespace(&mut self, source: String) -> wasmtime::Result<String> {
+        self.meter.ask(1)?;
+        Ok(self.run.namespace_map.in_target(&source).to_owned())
+    }
+
+    fn namespaces(&mut self) -> wasmtime::Result<Vec<context::MovingNamespace>> {
+        self.meter.ask(1)?;
+        let both = |(source, target): &(String, String)| context::MovingNamespace {
+            source: source.clone(),
+            target: target.clone(),
+            extra: Vec::new(),
+        };
+        Ok(self.moving.iter().flat_map(|moving| &moving.namespaces).map(both).collect())
+    }
+
+    fn objects(&mut self) -> wasmtime::Result<Vec<types::ObjectKey>> {
+        self.meter.ask(1)?;
+        Ok(self.moving.iter().flat_map(|moving| &moving.objects).map(key).collect())
+    }
+
+    async fn providers(
+        &mut self,
+        side: types::Side,
+    ) -> wasmtime::Result<Result<Vec<context::Provider>, types::Error>> {
+        self.meter.ask(1)?;
+        let query = Query {
+            side: side_from(side),
+            kind: GroupKind::new(names::GROUP_CLUSTERCTL, "Provider"),
+            namespace: Some("*".to_owned()),
+            name: None,
+            confined: false,
+        };
+        let (card, services) = (Arc::clone(&self.card), self.services.clone());
+        let answer = match services {
+            Some(services) => services.read(&card.name, query).await,
+            None => Err(pure()),
+        };
+        Ok(answer.and_then(|objects| providers(&mut self.meter, &objects)).map_err(error))
+    }
+
+    fn written_since_commit(&mut self) -> wasmtime::Result<bool> {
+        self.meter.ask(1)?;
+        Ok(self.written_since_commit)
+    }
+}
+
+/// The fields of provider objects that any plugin may see.
+fn providers(meter: &mut Meter, objects: &[Object]) -> Result<Vec<context::Provider>, ServiceError> {
+    let mut all = Vec::new();
+    for object in objects {
+        let provider =
+            Provider::from_object(object).map_err(|why| ServiceError::new("unreadable", why.to_string()))?;
+        let Provider { name, kind_of: provider_type, version, namespace, .. } = provider;
+        if !meter.hand_in(name.len() + provider_type.len() + version.len() + namespace.len()) {
+            return Err(too_much());
+        }
+        all.push(context::Provider { name, provider_type, version, namespace, extra: Vec::new() });
+    }
+    Ok(all)
+}
+
+/// A key in the contract's types.
+fn key(key: &Key) -> types::ObjectKey {
+    let Key { group_kind: GroupKind { group, kind }, namespace, name } = key.clone();
+    types::ObjectKey { kind: types::Kind { group, name: kind }, namespace, name }
+}
 
 impl objects::Host for Ctx {
     async fn read(
@@ -136,13 +222,13 @@ impl config::Host for Ctx {
 }
 
 impl log::Host for Ctx {
-    fn log(&mut self, level: String, message: String) -> wasmtime::Result<()> {
+    fn write(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
         self.meter.ask(1)?;
-        let level = match level.as_str() {
-            "error" => Level::ERROR,
-            "warn" => Level::WARN,
-            "info" => Level::INFO,
-            _ => Level::DEBUG,
+        let level = match level {
+            log::Level::Error => Level::ERROR,
+            log::Level::Warn => Level::WARN,
+            log::Level::Info => Level::INFO,
+            log::Level::Debug => Level::DEBUG,
         };
         self.say(level, &message);
         Ok(())
@@ -165,6 +251,7 @@ fn hand_in(
     let secret_data = card.secret_data();
     let mut texts = Vec::new();
     for object in &answer? {
+        card.check_version(object)?;
         let text = text::object(object, &card.name, secret_data)
             .map_err(|why| ServiceError::new("unreadable", why))?;
         if !meter.hand_in(text.len()) {
@@ -185,11 +272,19 @@ fn hand_in_answer(
         return Err(too_much());
     }
     let took_ms = u32::try_from(took.as_millis().div_ceil(STEP_MS) * STEP_MS).unwrap_or(u32::MAX);
-    Ok(endpoints::Answer { status, body, took_ms })
+    Ok(endpoints::Answer { status: (status > 0).then_some(status), body, took_ms, extra: Vec::new() })
 }
 
 fn error(error: ServiceError) -> types::Error {
     types::Error { code: error.code, message: error.message }
+}
+
+/// Fails if a question carries an extension, which only a later contract has: without it, the answer would be to another question.
+fn known(extra: &[(String, String)]) -> Result<(), ServiceError> {
+    let unknown = |(name, _): &(String, String)| {
+        ServiceError::new("unsupported", format!("this host doesn't know `{}`", text::line(name, 64)))
+    };
+    extra.first().map_or(Ok(()), |first| Err(unknown(first)))
 }
 
 fn pure() -> ServiceError {
@@ -198,9 +293,10 @@ fn pure() -> ServiceError {
 
 /// A question for objects, if it was declared and granted.
 fn query(card: &Card, said: objects::Query) -> Result<Query, ServiceError> {
-    let objects::Query { side: word, kind, namespace, name } = said;
-    let side = side(&word).map_err(|why| ServiceError::new("invalid", why))?;
-    let kind = GroupKind::new(kind.group, kind.kind);
+    let objects::Query { side, kind, scope, name, extra } = said;
+    known(&extra)?;
+    let (side, namespace) = (side_from(side), describe::namespace(scope));
+    let kind = GroupKind::new(kind.group, kind.name);
     let words = [Some(kind.kind.as_str()), namespace.as_deref().filter(|n| *n != "*"), name.as_deref()];
     if let Some(bad) = words.into_iter().flatten().find(|word| !text::is_object_name(word)) {
         return Err(ServiceError::new("invalid", format!("`{}` is no name", text::line(bad, 64))));
@@ -233,15 +329,16 @@ fn is_list(query: &Query) -> bool {
 /// A probe, if its endpoint was declared and granted.
 fn probe(card: &Card, said: endpoints::Endpoint) -> Result<Probe, ServiceError> {
     let invalid = |why: String| ServiceError::new("invalid", why);
-    let endpoints::Endpoint { method, vantage, address, timeout_ms } = said;
-    let http = match method.as_str() {
-        "tcp" => false,
-        "http-get" => true,
-        other => return Err(invalid(format!("there is no method `{}`", text::line(other, 32)))),
-    };
-    let vantage = match vantage.as_str() {
-        "here" => Vantage::Here,
-        other => Vantage::Side(side(other).map_err(invalid)?),
+    let endpoints::Endpoint { target, timeout_ms, extra } = said;
+    known(&extra)?;
+    let (http, vantage, address) = match target {
+        endpoints::Target::Tcp(address) => (false, Vantage::Here, address),
+        endpoints::Target::HttpGet(url) => (true, Vantage::Here, url),
+        endpoints::Target::Service(service) => {
+            let endpoints::Service { side, namespace, name, port, path } = service;
+            let address = format!("{namespace}/{name}:{port}/{}", path.trim_start_matches('/'));
+            (true, Vantage::Side(side_from(side)), address)
+        }
     };
     let endpoint = Endpoint::read(http, vantage, &address).map_err(invalid)?;
     let Some((declared, grants)) = &card.admitted else { return Err(pure()) };
@@ -272,11 +369,13 @@ mod tests {
             version: "1.0.0".into(),
             summary: "S.".into(),
             kinds: vec![],
+            versions: vec![],
             reach: vec![],
             changes: vec![],
             reads: vec![Read { kind, side: pivot_core::Side::Target, namespace: Some("*".into()) }],
             probes: vec![],
             secret_data: true,
+            codes: vec![],
             extra: vec![],
         };
         let text = format!("[plugins.p]\nsecret-data = {secret_data}\n{grants}");
@@ -300,13 +399,31 @@ mod tests {
             (true, None, false),
             (false, Some("68756e74657232"), false),
         ] {
-            let kind = types::GroupKind { group: String::new(), kind: "ConfigMap".into() };
+            let kind = types::Kind { group: String::new(), name: "ConfigMap".into() };
+            let scope = match namespace {
+                None => types::Scope::Moving,
+                Some("*") => types::Scope::All,
+                Some(one) => types::Scope::One(one.to_owned()),
+            };
             let namespace = namespace.map(str::to_owned);
-            let said =
-                objects::Query { side: "target".into(), kind, namespace: namespace.clone(), name: None };
+            let side = types::Side::Target;
+            let said = objects::Query { side, kind, scope, name: None, extra: vec![] };
             let query = query(&card(secret_data, &grants), said).unwrap();
             assert_eq!((&query.namespace, query.confined), (&namespace, confined), "{secret_data}");
         }
+    }
+
+    #[test]
+    fn unknown_extensions_of_questions_are_refused() {
+        let kind = types::Kind { group: String::new(), name: "ConfigMap".into() };
+        let extra = vec![("label-selector".to_owned(), "a=b".to_owned())];
+        let (side, scope) = (types::Side::Target, types::Scope::All);
+        let said = objects::Query { side, kind, scope, name: None, extra: extra.clone() };
+        let refused = query(&card(false, ""), said).unwrap_err();
+        assert_eq!(refused.to_string(), "unsupported: this host doesn't know `label-selector`");
+        let target = endpoints::Target::Tcp("10.0.0.1:80".into());
+        let said = endpoints::Endpoint { target, timeout_ms: 1, extra };
+        assert_eq!(probe(&card(false, ""), said).unwrap_err().code, "unsupported");
     }
 
     // proves: T6

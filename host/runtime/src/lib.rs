@@ -19,6 +19,7 @@
 //! | `load` | loads a directory, or returns everything that is wrong with it |
 //! | `describe` | a plugin's description of itself |
 //! | `plugin`, `call`, `answers` | a single call of a hook: fresh store, limits, time, errors, answers |
+//! | `context` | the run and the permissions of a call |
 //! | `limits`, `tally` | the limits of one call, and of all calls together |
 //! | `interface`, `inert` | the names of interfaces; the empty environment that WASI is served from |
 //! | `imports`, `questions` | what a component may ask the host, including WASI; the questions of one call |
@@ -63,14 +64,15 @@ mod vouched;
 mod worst;
 
 pub use admission::{Admission, Admitted, Admitting, Grant, Locked};
-pub use describe::{Change, Declaration, Read};
+pub use context::{MoveContext, RunContext, RunKind};
+pub use describe::{Change, Declaration, Read, Versions};
 pub use directory::{Files, files_of};
 pub use engine::Runtime;
 pub use error::{CallError, LoadError, Refused, Who};
 pub use limits::Limits;
 pub use load::{Disabled, Inspection, Loaded};
 pub use operator::LoadOptions;
-pub use plugin::{MoveContext, Plugin};
+pub use plugin::Plugin;
 pub use scene::Scene;
 pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage};
 pub use tally::Used;

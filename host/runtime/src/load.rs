@@ -12,7 +12,7 @@ use pivot_core::hooks::{Description, Hook};
 use pivot_signatures::card;
 
 use crate::candidate::{Candidate, off_thread};
-use crate::context::Card;
+use crate::context::{Card, RunContext};
 use crate::describe::Declaration;
 use crate::directory::{PluginDir, plain, sha256};
 use crate::engine::Runtime;
@@ -256,8 +256,19 @@ impl Runtime {
             name,
             admitted: Some((declaration.clone(), grants.clone())),
             tally: Tally::default(),
+            run: Arc::default(),
         };
-        Ok(Plugin::new(card, description, (declaration, grants), said, (linked.pre, linked.hooks)))
+        let enabled = grants.enabled;
+        let plugin = Plugin::new(card, description, (declaration, grants), said, (linked.pre, linked.hooks));
+        // A disabled plugin is not called with anything.
+        if enabled {
+            let name = plugin.description().name.clone();
+            let checked = plugin.for_run(RunContext::default()).check_configuration().await;
+            checked.map_err(|error| {
+                Refused::Configuration { name, why: error.message }.of(Who::clone(&error.who))
+            })?;
+        }
+        Ok(plugin)
     }
 }
 

@@ -5,37 +5,26 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
-use pivot_core::{GroupKind, Key, Object};
+use pivot_core::{GroupKind, Object};
 use pivot_signatures::judge::Said;
 use serde_json::Value;
 use wasmtime::component::InstancePre;
 
 use crate::answers::Reader;
 use crate::call::Call;
-use crate::context::{Card, Ctx};
-use crate::contract::exports::pivot::provider::{adapt, check, hold, relate, restore, settle};
-use crate::contract::pivot::provider::types;
+use crate::context::{Called, Card, Ctx, MoveContext, RunContext};
+use crate::contract::exports::pivot::provider::{adapt, check, configure, hold, relate, restore, settle};
 use crate::describe::Declaration;
 use crate::error::CallError;
-use crate::services::Services;
+use crate::services::{ServiceError, Services};
 use crate::tally::Used;
 use crate::text;
 use crate::trust::{Grants, OnFailure};
 
-/// The move in which a check is called.
-#[derive(Clone, Debug, Default)]
-pub struct MoveContext {
-    /// The move's id.
-    pub move_id: String,
-    /// The namespaces that move: each name in the source, and the one in the target.
-    pub namespaces: Vec<(String, String)>,
-    /// The objects of the plugin's kinds that move.
-    pub objects: Vec<Key>,
-}
-
 /// The hooks of a component, resolved for quick lookup in an instance.
 #[derive(Default)]
 pub(crate) struct HookSet {
+    pub(crate) configure: Option<configure::GuestIndices>,
     pub(crate) relate: Option<relate::GuestIndices>,
     pub(crate) check: Option<check::GuestIndices>,
     pub(crate) hold: Option<hold::GuestIndices>,
@@ -97,10 +86,10 @@ impl Plugin {
         Self { card: Arc::new(card), loaded: Arc::new(loaded) }
     }
 
-    /// The same plugin with nothing used yet. It is not compiled again.
+    /// Returns the plugin for a run, with nothing used yet. It is not compiled again.
     #[must_use]
-    pub fn for_run(&self) -> Self {
-        Self { card: Arc::new(self.card.unused()), loaded: Arc::clone(&self.loaded) }
+    pub fn for_run(&self, run: RunContext) -> Self {
+        Self { card: Arc::new(self.card.for_run(run)), loaded: Arc::clone(&self.loaded) }
     }
 
     /// Its description for the engine. The digest covers component and configuration.
@@ -133,6 +122,22 @@ impl Plugin {
         self.card.tally.take_used()
     }
 
+    /// Whether the plugin accepts its configuration.
+    pub(crate) async fn check_configuration(&self) -> Result<(), CallError> {
+        let Some(configure) = &self.loaded.hooks.configure else { return Ok(()) };
+        Call::pure(&self.card, Called::Configure)
+            .run(&self.loaded.pre, ask!(configure, call_check()), Ok)
+            .await
+    }
+
+    /// Fails if the plugin doesn't understand the version in which an object was read.
+    pub fn check_version(&self, object: &Object) -> Result<(), CallError> {
+        let hook = self.loaded.description.hooks.first().copied().unwrap_or(Hook::Check);
+        let refused =
+            |error: ServiceError| self.call(hook, Some(object), None).error(error.code, error.message);
+        self.card.check_version(object).map_err(refused)
+    }
+
     /// How an object relates to others.
     pub async fn relate(&self, object: &Object) -> Result<Vec<Relation>, CallError> {
         let Some(hook) = &self.loaded.hooks.relate else { return Ok(Vec::new()) };
@@ -142,7 +147,7 @@ impl Plugin {
         let call = self.call(Hook::Relate, Some(object), None);
         let text = self.text(Hook::Relate, object)?;
         let reader = self.reader();
-        call.run(&self.loaded.pre, ask!(hook, call_relate(text)), |said| reader.relations(said)).await
+        call.run(&self.loaded.pre, ask!(hook, call_relations(text)), |said| reader.relations(said)).await
     }
 
     /// Whether the move may continue. If the operator allows it, a failure becomes a warning among the findings.
@@ -153,21 +158,15 @@ impl Plugin {
         services: Arc<dyn Services>,
     ) -> Result<Vec<Finding>, CallError> {
         let Some(hook) = &self.loaded.hooks.check else { return Ok(Vec::new()) };
-        let said = types::MoveContext {
-            move_id: context.move_id.clone(),
-            namespaces: context
-                .namespaces
-                .iter()
-                .map(|(source, target)| types::Namespace { source: source.clone(), target: target.clone() })
-                .collect(),
-            objects: context.objects.iter().map(key).collect(),
+        let call = Call {
+            point: Some(point),
+            moving: Some(context.clone()),
+            ..self.call(Hook::Check, None, Some(services))
         };
-        let call = Call { point: Some(point), ..self.call(Hook::Check, None, Some(services)) };
         let point = point.as_str();
-        let reader = Reader { codes: self.card.codes(), given: &context.objects };
-        let answer = call
-            .run(&self.loaded.pre, ask!(hook, call_check(point, said)), |said| reader.findings(said))
-            .await;
+        let reader = Reader { given: &context.objects, ..self.reader() };
+        let answer =
+            call.run(&self.loaded.pre, ask!(hook, call_findings(point)), |said| reader.findings(said)).await;
         match answer {
             Err(error) if self.loaded.grants.check_fails == OnFailure::Warn => Ok(vec![Finding {
                 severity: Severity::Warn,
@@ -186,7 +185,7 @@ impl Plugin {
         let text = self.text(Hook::Hold, object)?;
         let call = self.call(Hook::Hold, Some(object), None);
         let reader = self.reader();
-        call.run(&self.loaded.pre, ask!(hook, call_hold(text)), |said| reader.patch(said)).await
+        call.run(&self.loaded.pre, ask!(hook, call_patch(text)), |said| reader.patch(said)).await
     }
 
     /// A merge patch for an object about to be created, or nothing.
@@ -197,7 +196,7 @@ impl Plugin {
         let text = self.text(Hook::Adapt, object)?;
         let call = self.call(Hook::Adapt, Some(object), None);
         let reader = self.reader();
-        call.run(&self.loaded.pre, ask!(hook, call_adapt(text)), |said| reader.patch(said)).await
+        call.run(&self.loaded.pre, ask!(hook, call_patch(text)), |said| reader.patch(said)).await
     }
 
     /// A merge patch for the status of an object just created, or nothing.
@@ -208,23 +207,27 @@ impl Plugin {
         let (before, now) = (self.text(Hook::Restore, source)?, self.text(Hook::Restore, created)?);
         let call = self.call(Hook::Restore, Some(source), None);
         let reader = self.reader();
-        call.run(&self.loaded.pre, ask!(hook, call_restore(before, now)), |said| reader.patch(said)).await
+        call.run(&self.loaded.pre, ask!(hook, call_status(before, now)), |said| {
+            reader.restoration(said, source, created)
+        })
+        .await
     }
 
-    /// What remains to be done before an object is released.
+    /// Returns the next step before an object is released, if anyone else has written to it since the commit, or not.
     pub async fn settle(
         &self,
         object: &Object,
+        written_since_commit: bool,
         services: Arc<dyn Services>,
     ) -> Result<Settlement, CallError> {
         let Some(hook) = self.changing(Hook::Settle, object, &self.loaded.hooks.settle) else {
             return Ok(Settlement::Done);
         };
         let text = self.text(Hook::Settle, object)?;
-        let call = self.call(Hook::Settle, Some(object), Some(services));
+        let call = Call { written_since_commit, ..self.call(Hook::Settle, Some(object), Some(services)) };
         let given = [object.key()];
-        let reader = Reader { codes: self.card.codes(), given: &given };
-        call.run(&self.loaded.pre, ask!(hook, call_settle(text)), |said| reader.settlement(said)).await
+        let reader = Reader { given: &given, ..self.reader() };
+        call.run(&self.loaded.pre, ask!(hook, call_next(text)), |said| reader.settlement(said)).await
     }
 
     /// Whether a hook is called for objects of a kind. `check` isn't called for a particular kind.
@@ -246,26 +249,19 @@ impl Plugin {
     }
 
     fn call(&self, hook: Hook, object: Option<&Object>, services: Option<Arc<dyn Services>>) -> Call<'_> {
-        Call { card: &self.card, hook: Some(hook), object: object.map(Object::key), point: None, services }
+        Call { object: object.map(Object::key), services, ..Call::pure(&self.card, Called::Hook(hook)) }
     }
 
     fn reader(&self) -> Reader<'_> {
-        Reader { codes: self.card.codes(), given: &[] }
+        Reader { codes: self.card.codes(), given: &[], run: &self.card.run }
     }
 
     fn text(&self, hook: Hook, object: &Object) -> Result<String, CallError> {
+        let refused =
+            |error: ServiceError| self.call(hook, Some(object), None).error(error.code, error.message);
+        self.card.check_version(object).map_err(refused)?;
         text::object(object, &self.card.name, self.card.secret_data())
             .map(Cow::into_owned)
             .map_err(|why| self.call(hook, Some(object), None).error("unreadable".to_owned(), why))
-    }
-}
-
-/// A key in the contract's types.
-fn key(key: &Key) -> types::ObjectKey {
-    types::ObjectKey {
-        group: key.group_kind.group.clone(),
-        kind: key.group_kind.kind.clone(),
-        namespace: key.namespace.clone(),
-        name: key.name.clone(),
     }
 }

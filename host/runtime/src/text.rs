@@ -91,8 +91,8 @@ const INVALID_CODE: &str = "invalid-code";
 /// The most codes of a plugin that sees the data of Secrets.
 const CODES: usize = 32;
 
-/// What a plugin declared beyond the contract; this includes its codes, each named `code`.
-pub(crate) type Codes = [(String, String)];
+/// The codes that a plugin declared.
+pub(crate) type Codes = [String];
 
 /// A code for programs. A plugin that sees the data of Secrets may use only the few it declared before it saw any: it could
 /// encode what it saw in any other word.
@@ -100,9 +100,7 @@ pub(crate) fn code(word: &str, declared: Option<&Codes>) -> String {
     let fine = !word.is_empty()
         && word.len() <= 48
         && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-    let known = |declared: &Codes| {
-        declared.iter().filter(|(name, _)| name == "code").take(CODES).any(|(_, code)| code == word)
-    };
+    let known = |declared: &Codes| declared.iter().take(CODES).any(|code| code == word);
     if fine && declared.is_none_or(known) { word.to_owned() } else { INVALID_CODE.to_owned() }
 }
 
@@ -248,14 +246,13 @@ mod tests {
 
     #[test]
     fn only_a_limited_number_of_codes_can_be_declared() {
-        let extra = |name: &str, code: &str| (name.to_owned(), code.to_owned());
-        let some = [extra("code", "not-ready"), extra("code", "Not: ready"), extra("home", "hunter2")];
+        let some = ["not-ready", "Not: ready"].map(str::to_owned);
         assert_eq!(code("not-ready", Some(&some)), "not-ready");
         for word in ["hunter2", "Not: ready", ""] {
             assert_eq!(code(word, Some(&some)), "invalid-code");
         }
-        let many: Vec<_> = (0..1_000).map(|n| extra("code", &format!("c{n}"))).collect();
-        let said = many.iter().filter(|(_, word)| code(word, Some(&many)) == *word);
+        let many: Vec<_> = (0..1_000).map(|n| format!("c{n}")).collect();
+        let said = many.iter().filter(|word| code(word, Some(&many)) == **word);
         assert_eq!(said.count(), CODES);
     }
 }

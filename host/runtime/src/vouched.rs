@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::candidate::off_thread;
 use crate::contract::{LINE, PACKAGE};
-use crate::describe::{Change, Declaration, Read};
+use crate::describe::{Change, Declaration, Read, Versions};
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused};
 use crate::parse::Seen;
@@ -107,8 +107,22 @@ fn misdescribed(said: &[Said], computed: &Card) -> Option<Refused> {
 
 /// What a plugin is and asks for, for people who vouch for it.
 pub(crate) fn card(declaration: &Declaration, hooks: &[Hook], imports: &[String]) -> Result<Card, Refused> {
-    let Declaration { name, version, summary, kinds, reach, changes, reads, probes, secret_data, extra } =
-        declaration;
+    let Declaration {
+        name,
+        version,
+        summary,
+        kinds,
+        versions,
+        reach,
+        changes,
+        reads,
+        probes,
+        secret_data,
+        codes,
+        extra,
+    } = declaration;
+    let understood =
+        |Versions { kind, versions }: &Versions| json!({"kind": kind.to_string(), "versions": versions});
     let reached = |Reach { kind, namespace, delete }: &Reach| json!({"side": "source", "kind": kind.to_string(), "namespace": namespace, "delete": delete});
     let change = |Change { hook, kind, side }: &Change| json!({"hook": hook.to_string(), "kind": kind.to_string(), "side": side.to_string()});
     let read = |Read { kind, side, namespace }: &Read| json!({"side": side.to_string(), "kind": kind.to_string(), "namespace": namespace});
@@ -123,12 +137,13 @@ pub(crate) fn card(declaration: &Declaration, hooks: &[Hook], imports: &[String]
         ("hooks", text(hooks.iter().map(ToString::to_string).collect())),
         ("imports", text(imports.to_vec())),
         ("kinds", text(kinds.iter().map(ToString::to_string).collect())),
+        ("versions", versions.iter().map(understood).collect()),
         ("reach", reach.iter().map(reached).collect()),
         ("changes", changes.iter().map(change).collect()),
         ("reads", reads.iter().map(read).collect()),
         ("probes", text(probes.iter().map(ToString::to_string).collect())),
         ("secretData", json!(secret_data)),
-        // Among them the codes that one with the data of Secrets may report.
+        ("codes", text(codes.iter().map(|code| shown(code, TEXT).to_string()).collect())),
         ("extra", extra.iter().map(added).collect()),
     ];
     let fields: Map<String, Value> =
@@ -147,17 +162,19 @@ mod tests {
             version: "0.1.0".to_owned(),
             summary: String::new(),
             kinds: vec![],
+            versions: vec![],
             reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],
             secret_data: true,
-            extra: vec![("code".to_owned(), value.to_owned())],
+            codes: vec![value.to_owned()],
+            extra: vec![],
         };
         let of = |value| card(&declaration(value), &[], &[]).unwrap();
-        assert_eq!(of("stale").fields()["extra"], json!([{"key": "code", "value": "stale"}]));
-        assert_eq!(of("stale").differs(&of("other")), ["extra"]);
+        assert_eq!(of("stale").fields()["codes"], json!(["stale"]));
+        assert_eq!(of("stale").differs(&of("other")), ["codes"]);
         // What nobody can see is shown, and no reason to have no card.
-        assert_eq!(of("a\n").fields()["extra"][0]["value"], "a\\n");
+        assert_eq!(of("a\n").fields()["codes"][0], "a\\n");
     }
 }

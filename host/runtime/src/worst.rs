@@ -294,11 +294,13 @@ mod tests {
             version: "1.0.0".into(),
             summary: "Harmless.".into(),
             kinds: vec![],
+            versions: vec![],
             reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],
             secret_data: false,
+            codes: vec![],
             extra: vec![],
         }
     }
@@ -414,6 +416,7 @@ mod tests {
         let declared = Declaration {
             secret_data: true,
             kinds: vec![kind(hosts)],
+            versions: vec![],
             reach: vec![Reach { kind: kind("Secret"), namespace: "x".into(), delete: true }],
             changes: Hook::ALL[2..].iter().map(|hook| change(*hook, hosts)).collect(),
             reads: vec![

@@ -42,14 +42,18 @@ pub(crate) fn may_answer(target: &Setup) -> bool {
 }
 
 fn still_up(ironic: &Ironic, point: Point, source: &Setup, target: &Setup) -> Finding {
-    let remedy = format!("take it down once the source is paused: {}", command(ironic, 0));
+    let remedy = "take it down once the source is paused";
+    let command = command(ironic, Side::Source, 0);
     let same = addresses::same(source, target);
     let both = same && target.up().is_some();
     // Before that, the source may still need it, and nothing has been decided.
     if both && matches!(point, Point::BeforeCommit | Point::AfterResume) {
         let what =
             format!("both sides serve the same address: the source's Ironic ({}) is still up", ironic.key);
-        return Finding::wait("both-serve", what).on(&ironic.key).remedy(remedy);
+        return Finding::wait("both-serve", what)
+            .on(&ironic.key)
+            .remedy(remedy)
+            .kubectl(Side::Source, command);
     }
     let what = if same {
         format!(
@@ -59,30 +63,34 @@ fn still_up(ironic: &Ironic, point: Point, source: &Setup, target: &Setup) -> Fi
     } else {
         format!("the source's Ironic ({}) is still up and still drives the hosts", ironic.key)
     };
-    Finding::warn("source-still-up", what).on(&ironic.key).remedy(remedy)
+    Finding::warn("source-still-up", what).on(&ironic.key).remedy(remedy).kubectl(Side::Source, command)
 }
 
 fn not_up(ironic: &Ironic) -> Finding {
-    let (what, remedy) = match ironic.state {
-        State::Off => ("is scaled to nothing", format!("start it: {}", command(ironic, 1))),
-        _ => (
-            "is not available",
-            format!("kubectl -n {} get pods shows what it is waiting for", namespace(ironic)),
-        ),
+    let (what, remedy, command) = match ironic.state {
+        State::Off => ("is scaled to nothing", "start it", command(ironic, Side::Target, 1)),
+        _ => {
+            let pods = ["get", "-n", &namespace(ironic, Side::Target), "pods"].map(str::to_owned).to_vec();
+            ("is not available", "see what it is waiting for", pods)
+        }
     };
     Finding::wait("target-not-up", format!("the target's Ironic ({}) {what}", ironic.key))
         .on(&ironic.key)
         .remedy(remedy)
+        .kubectl(Side::Target, command)
 }
 
-fn command(ironic: &Ironic, replicas: u8) -> String {
-    let (namespace, name) = (namespace(ironic), &ironic.key.name);
-    match (ironic.key.kind == IRONIC, replicas) {
-        (true, 0) => format!("kubectl -n {namespace} delete ironics.ironic.metal3.io {name}"),
-        _ => format!("kubectl -n {namespace} scale deployment {name} --replicas={replicas}"),
-    }
+/// The arguments of the kubectl command that starts or stops it.
+fn command(ironic: &Ironic, side: Side, replicas: u8) -> Vec<String> {
+    let (namespace, count) = (namespace(ironic, side), format!("--replicas={replicas}"));
+    let (namespace, name) = (&*namespace, &*ironic.key.name);
+    let words = match (ironic.key.kind == IRONIC, replicas) {
+        (true, 0) => vec!["delete", "-n", namespace, "ironics.ironic.metal3.io", name],
+        _ => vec!["scale", "-n", namespace, "deployment", name, &count],
+    };
+    words.into_iter().map(str::to_owned).collect()
 }
 
-fn namespace(ironic: &Ironic) -> &str {
-    ironic.key.namespace.as_deref().unwrap_or_default()
+fn namespace(ironic: &Ironic, side: Side) -> String {
+    context::namespace_on(side, ironic.key.namespace.as_deref().unwrap_or_default())
 }

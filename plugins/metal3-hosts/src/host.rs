@@ -1,6 +1,6 @@
 //! A BareMetalHost, with named accessors for what the rules need.
 
-use pivot_sdk::{Finding, Key, Object, Severity};
+use pivot_sdk::{Finding, Key, Object, Severity, Side, context};
 
 use crate::names::{CLUSTER, CLUSTER_NAME, MACHINE, OURS, PAUSED, PROVIDER, SECRET};
 
@@ -145,10 +145,11 @@ impl<'a> Host<'a> {
         format!("host {}/{}", self.0.namespace().unwrap_or_default(), self.0.name())
     }
 
-    /// A command for the user to run.
-    pub(crate) fn kubectl(self, verb: &str, rest: &str) -> String {
-        let namespace = self.0.namespace().unwrap_or_default();
-        format!("kubectl -n {namespace} {verb} baremetalhost {}{rest}", self.0.name())
+    /// The arguments of a kubectl command about it, for a side.
+    pub(crate) fn kubectl(self, side: Side, verb: &str, change: Option<&str>) -> Vec<String> {
+        let namespace = context::namespace_on(side, self.0.namespace().unwrap_or_default());
+        let words = [verb, "-n", &namespace, "baremetalhost", self.0.name()];
+        words.into_iter().chain(change).map(str::to_owned).collect()
     }
 }
 

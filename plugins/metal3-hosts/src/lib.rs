@@ -72,8 +72,8 @@ impl Plugin for Metal3Hosts {
         hold::adapt(object)
     }
 
-    fn restore(&self, source: &Object, created: &Object) -> Result<Patch> {
-        Ok(restore::restore(source, created))
+    fn restore(&self, _source: &Object, _created: &Object) -> Result<Restoration> {
+        Ok(restore::restore())
     }
 
     fn settle(&self, object: &Object) -> Result<Settlement> {

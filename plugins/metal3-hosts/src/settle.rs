@@ -23,7 +23,7 @@ pub(crate) fn settle(object: &Object) -> Result<Settlement> {
         return Ok(Settlement::Done);
     }
     if let Some(changed) = changed(host, &before) {
-        return Ok(Settlement::Stop(changed));
+        return Ok(Settlement::stop(changed));
     }
     match host.pause() {
         Pause::Somebody => Ok(Settlement::Done),
@@ -38,7 +38,7 @@ pub(crate) fn settle(object: &Object) -> Result<Settlement> {
                 "does capm3-controller-manager run in the target, and is the Cluster's InfrastructureReady true?",
             ))
         }
-        Pause::None => Ok(taken_over(host, &before)?.map_or(Settlement::Done, Settlement::Wait)),
+        Pause::None => Ok(taken_over(host, &before)?.map_or(Settlement::Done, Settlement::wait)),
     }
 }
 
@@ -89,18 +89,19 @@ fn cluster_is_paused(host: Host<'_>) -> Result<bool> {
 /// A change that must not happen: the host is about to lose its disk, or already has.
 fn changed(host: Host<'_>, before: &Memory) -> Option<Finding> {
     let now = Memory::of(host);
-    let remedy = format!(
-        "pause it at once, and find out what the target's operator took it for: {}",
-        host.kubectl("annotate", " baremetalhost.metal3.io/paused=stop")
-    );
+    let pause = format!("{PAUSED}=stop");
+    let stop = |code, what: &str| {
+        host.stop(code, what)
+            .remedy("pause it at once, and find out what the target's operator took it for")
+            .kubectl(Side::Target, host.kubectl(Side::Target, "annotate", Some(&pause)))
+    };
     if now.state != before.state {
         let what =
             format!("it was {} in the source and is {} in the target", word(&before.state), word(&now.state));
-        return Some(host.stop("state-changed", &what).remedy(remedy));
+        return Some(stop("state-changed", &what));
     }
-    before.touched_since(&now).then(|| {
-        host.stop("touched-again", "it was inspected or provisioned again in the target").remedy(remedy)
-    })
+    let touched = before.touched_since(&now);
+    touched.then(|| stop("touched-again", "it was inspected or provisioned again in the target"))
 }
 
 fn word(state: &str) -> &str {
@@ -109,8 +110,10 @@ fn word(state: &str) -> &str {
 
 /// What is still missing to show that an operator has taken over the host; none if it has.
 fn taken_over(host: Host<'_>, before: &Memory) -> Result<Option<Finding>> {
-    let look = host.kubectl("describe", " in the target says more");
-    let wait = |code, what: &str| Some(finding(host, code, what, &look));
+    let wait = |code, what: &str| {
+        let look = host.kubectl(Side::Target, "describe", None);
+        Some(finding(host, code, what, "see what the target's operator says").kubectl(Side::Target, look))
+    };
     if !host.error().is_empty() {
         return Ok(wait("host-error", &format!("it has a {}", host.error())));
     }
@@ -141,7 +144,7 @@ fn same_version(host: Host<'_>, before: &Memory) -> Result<bool> {
 }
 
 fn wait(host: Host<'_>, code: &'static str, what: &str, remedy: &str) -> Settlement {
-    Settlement::Wait(finding(host, code, what, remedy))
+    Settlement::wait(finding(host, code, what, remedy))
 }
 
 fn finding(host: Host<'_>, code: &'static str, what: &str, remedy: &str) -> Finding {

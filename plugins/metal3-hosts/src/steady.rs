@@ -26,8 +26,8 @@ fn deleted(host: Host<'_>) -> Option<Finding> {
 
 fn state(host: Host<'_>) -> Option<Finding> {
     let worked_on = |what: &str| {
-        let remedy = host.kubectl("get", " shows when it is provisioned or available; the move goes on then");
-        host.unfinished("being-worked-on", what, &remedy)
+        host.unfinished("being-worked-on", what, "the move goes on when it is provisioned or available")
+            .kubectl(Side::Source, host.kubectl(Side::Source, "get", None))
     };
     match host.state() {
         "provisioned" | "externally provisioned" | "available" | "unmanaged" => None,
@@ -45,36 +45,38 @@ fn state(host: Host<'_>) -> Option<Finding> {
     }
 }
 
+const FIX: &str = "find out what is wrong, and move when its status is OK";
+
 fn operational(host: Host<'_>) -> Option<Finding> {
-    let fix = || host.kubectl("describe", " says what is wrong; move when its status is OK");
+    let look = |finding: Finding| {
+        finding.remedy(FIX).kubectl(Side::Source, host.kubectl(Side::Source, "describe", None))
+    };
     match (host.operational(), host.error()) {
-        ("error", "") => Some(host.stop("host-error", "its operational status is error").remedy(fix())),
+        ("error", "") => Some(look(host.stop("host-error", "its operational status is error"))),
         ("OK" | "detached" | "discovered", "") => None,
-        (_, error) if !error.is_empty() => {
-            Some(host.stop("host-error", &format!("it has a {error}")).remedy(fix()))
-        }
+        (_, error) if !error.is_empty() => Some(look(host.stop("host-error", &format!("it has a {error}")))),
         ("" | "delayed" | "servicing", _) => {
             let what = match host.operational() {
                 "" => "it has no operational status yet".to_owned(),
                 status => format!("its operational status is {status}"),
             };
-            Some(host.unfinished("not-settled", &what, &fix()))
-        }
-        (status, _) => Some(
-            host.stop(
-                "unknown-status",
-                &format!("this plugin does not know its operational status `{status}`"),
+            Some(
+                host.unfinished("not-settled", &what, FIX)
+                    .kubectl(Side::Source, host.kubectl(Side::Source, "describe", None)),
             )
-            .remedy(fix()),
-        ),
+        }
+        (status, _) => Some(look(host.stop(
+            "unknown-status",
+            &format!("this plugin does not know its operational status `{status}`"),
+        ))),
     }
 }
 
 fn progressing(host: Host<'_>) -> Option<Finding> {
     let steady = matches!(host.state(), "provisioned" | "externally provisioned" | "available" | "unmanaged");
     (steady && host.0.has_condition("Progressing")).then(|| {
-        let remedy = host.kubectl("describe", " shows what it is waiting for");
-        host.unfinished("progressing", "its condition Progressing is true", &remedy)
+        host.unfinished("progressing", "its condition Progressing is true", "see what it is waiting for")
+            .kubectl(Side::Source, host.kubectl(Side::Source, "describe", None))
     })
 }
 
@@ -129,22 +131,23 @@ fn reboot(host: Host<'_>) -> Option<Finding> {
     let asked = host.0.annotations().map(|(name, _)| name).find(|name| {
         name.strip_prefix(REBOOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })?;
-    let remedy = match asked {
-        REBOOT => "the operator takes the annotation away once the host was rebooted".to_owned(),
-        _ => {
-            format!("its author must remove it: {}", host.kubectl("annotate", &format!(" {asked}-")))
+    let what = format!("a reboot is requested ({asked})");
+    Some(match asked {
+        REBOOT => {
+            let remedy = "the operator takes the annotation away once the host was rebooted";
+            host.unfinished("reboot-pending", &what, remedy)
         }
-    };
-    Some(host.unfinished("reboot-pending", &format!("a reboot is requested ({asked})"), &remedy))
+        _ => host
+            .unfinished("reboot-pending", &what, "its author must remove it")
+            .kubectl(Side::Source, host.kubectl(Side::Source, "annotate", Some(&format!("{asked}-")))),
+    })
 }
 
 fn inspection(host: Host<'_>) -> Option<Finding> {
     let asked = host.0.annotation(INSPECT).is_some_and(|value| value != "disabled");
-    let remedy = format!(
-        "wait until it is done, or take it back: {}",
-        host.kubectl("annotate", " inspect.metal3.io-")
-    );
     asked.then(|| {
-        host.unfinished("inspection-pending", "an inspection is requested (inspect.metal3.io)", &remedy)
+        let what = "an inspection is requested (inspect.metal3.io)";
+        host.unfinished("inspection-pending", what, "wait until it is done, or take it back")
+            .kubectl(Side::Source, host.kubectl(Side::Source, "annotate", Some(&format!("{INSPECT}-"))))
     })
 }

@@ -68,7 +68,8 @@ fn judge(kind: &Kind, source: Option<&Object>, target: &Object, report: &mut Rep
     }
     if status::of(target, "Established") == "False" {
         let message = format!("the target does not serve {kind} yet");
-        add(Finding::wait("crd-not-established", message).remedy(status::look_at(target)));
+        let finding = Finding::wait("crd-not-established", message).remedy(status::LOOK);
+        add(status::look_at(finding, Side::Target, target));
     }
     let Some(source) = source else { return };
     let contract = |object: &Object| object.labels().any(|(label, _)| label.starts_with(CONTRACT));
@@ -89,13 +90,11 @@ fn judge(kind: &Kind, source: Option<&Object>, target: &Object, report: &mut Rep
             "the target's definition of {kind} is not labelled for moves as the source's is: {}",
             missing.join(", ")
         );
-        let labels: Vec<String> = missing.iter().map(|label| format!("{label}=")).collect();
-        let remedy = format!(
-            "else the next move leaves such objects behind: `kubectl label crd {} {}`",
-            target.name(),
-            labels.join(" ")
-        );
-        add(Finding::warn("crd-not-labelled", message).remedy(remedy));
+        let words = ["label", "crd", target.name()].into_iter().map(str::to_owned);
+        let labels = missing.iter().map(|label| format!("{label}="));
+        add(Finding::warn("crd-not-labelled", message)
+            .remedy("else the next move leaves such objects behind")
+            .kubectl(Side::Target, words.chain(labels)));
     }
 }
 

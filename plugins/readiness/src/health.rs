@@ -62,8 +62,8 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     };
     if let Some(why) = failure(object) {
         let finding = Finding::stop("failed", format!("its controller has given up: {why}"));
-        report
-            .add(area, finding.on(object).remedy(format!("fix or replace it; {}", status::look_at(object))));
+        let finding = finding.on(object).remedy("fix or replace it");
+        report.add(area, status::look_at(finding, report.side, object));
         return;
     }
     // A copy arrives without a status; if it stays without, no controller looks after it.
@@ -76,7 +76,7 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     let open = status::open(object, types, false);
     if !open.is_empty() {
         let finding = Finding::wait("not-ready", format!("conditions are not true: {}", open.join(", ")));
-        report.add(area, finding.on(object).remedy(status::look_at(object)));
+        report.add(area, status::look_at(finding.on(object).remedy(status::LOOK), report.side, object));
     }
 }
 

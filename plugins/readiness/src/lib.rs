@@ -55,12 +55,12 @@ impl Plugin for Readiness {
     }
 
     fn check(&self, point: Point, moving: &Move) -> Result<Vec<Finding>> {
-        let mut report = Report::new(self);
         let side = match point {
             Point::BeforePause => Side::Source,
             Point::AfterResume => Side::Target,
             _ => return Ok(Vec::new()),
         };
+        let mut report = Report::new(self, side);
         if self.looks(Area::Providers) {
             providers::check(point, &mut report)?;
         }
@@ -90,7 +90,8 @@ impl Readiness {
             if !open.is_empty() {
                 let message = format!("conditions are not true: {}", open.join(", "));
                 let finding = Finding::new(extra.severity.into(), "condition-not-true", message);
-                report.add(Area::Extra, finding.on(object).remedy(status::look_at(object)));
+                let finding = status::look_at(finding.on(object).remedy(status::LOOK), report.side, object);
+                report.add(Area::Extra, finding);
             }
         }
     }

@@ -24,7 +24,8 @@ pub(crate) fn check(side: Side, namespaces: &[Glob], report: &mut Report<'_>) ->
     };
     for package in packages.iter().filter(|package| counts(package)) {
         if let Some(finding) = judge(package) {
-            report.add(Area::Packages, finding.on(package).remedy(status::look_at(package)));
+            let finding = finding.on(package).remedy(status::LOOK);
+            report.add(Area::Packages, status::look_at(finding, side, package));
         }
     }
     Ok(())

@@ -49,7 +49,10 @@ fn judge(deployment: &Object, side: Side) -> Option<Finding> {
     let provider = deployment.label(PROVIDER).unwrap_or_default();
     let place = side.as_str();
     let (namespace, name) = (deployment.namespace().unwrap_or_default(), deployment.name());
-    let pods = format!("see `kubectl -n {namespace} describe deployment {name}` and its Pods");
+    let pods = |finding: Finding| {
+        let words = ["describe", "-n", namespace, "deployment", name];
+        finding.remedy("see its events, and its Pods").kubectl(side, words)
+    };
     let wanted = status::number(deployment, &["/spec/replicas"]).unwrap_or(1);
     let count = |pointer| status::number(deployment, &[pointer]).unwrap_or(0);
     if wanted == 0 {
@@ -58,22 +61,23 @@ fn judge(deployment: &Object, side: Side) -> Option<Finding> {
             Side::Source => Finding::warn("provider-off", message)
                 .remedy("nothing there answers the pause: start it, or move with --accept pause-unchecked"),
             Side::Target => Finding::stop("provider-off", message)
-                .remedy(format!("start it: `kubectl -n {namespace} scale deployment {name} --replicas=1`")),
+                .remedy("start it")
+                .kubectl(side, ["scale", "-n", namespace, "deployment", name, "--replicas=1"]),
         });
     }
     if status::of(deployment, "Progressing") == "False" {
         let why = status::reason(deployment, "Progressing");
         let message = format!("the roll-out of provider {provider} of the {place} is stuck: {why}");
-        return Some(Finding::stop("provider-stuck", message).remedy(pods));
+        return Some(pods(Finding::stop("provider-stuck", message)));
     }
     if status::of(deployment, "Available") != "True" {
         let message = format!("provider {provider} of the {place} is not available");
-        return Some(Finding::wait("provider-unavailable", message).remedy(pods));
+        return Some(pods(Finding::wait("provider-unavailable", message)));
     }
     let updated = count("/status/updatedReplicas");
     if status::lags(deployment) || updated < wanted || count("/status/replicas") > updated {
         let message = format!("provider {provider} of the {place} is being rolled out");
-        return Some(Finding::wait("provider-rolling-out", message).remedy(pods));
+        return Some(pods(Finding::wait("provider-rolling-out", message)));
     }
     None
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pivot_sdk::{Finding, Severity};
+use pivot_sdk::{Finding, Severity, Side};
 
 use crate::settings::{Area, Readiness};
 
@@ -13,12 +13,14 @@ const MOST: usize = 20;
 /// The findings so far.
 pub(crate) struct Report<'a> {
     settings: &'a Readiness,
+    /// The side that is looked at.
+    pub(crate) side: Side,
     found: Vec<Finding>,
 }
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(settings: &'a Readiness) -> Self {
-        Self { settings, found: Vec::new() }
+    pub(crate) fn new(settings: &'a Readiness, side: Side) -> Self {
+        Self { settings, side, found: Vec::new() }
     }
 
     /// Adds a finding, unless its area is skipped.

@@ -37,7 +37,8 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     let (numbers, outdated) = if scales { counts(object, &kind) } else { (Vec::new(), None) };
     if !numbers.is_empty() {
         let finding = Finding::wait("machines-missing", numbers.join(", "));
-        report.add(Area::Rollouts, finding.on(object).remedy(status::look_at(object)));
+        let finding = status::look_at(finding.on(object).remedy(status::LOOK), report.side, object);
+        report.add(Area::Rollouts, finding);
     }
     match outdated {
         Some(outdated) if by_hand => {
@@ -53,17 +54,13 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     }
     let what = signs.join(", ");
     let finding = if point == Point::AfterResume {
-        Finding::warn("rollout-in-target", format!("the target changes its machines: {what}")).remedy(
-            format!(
-                "see what differs between the sides before the source is gone; {}",
-                status::look_at(object)
-            ),
-        )
+        Finding::warn("rollout-in-target", format!("the target changes its machines: {what}"))
+            .remedy("see what differs between the sides before the source is gone")
     } else {
         Finding::wait("rolling-out", format!("its machines are being changed: {what}"))
-            .remedy(format!("wait until it is through; {}", status::look_at(object)))
+            .remedy("wait until it is through")
     };
-    report.add(Area::Rollouts, finding.on(object));
+    report.add(Area::Rollouts, status::look_at(finding.on(object), report.side, object));
 }
 
 fn scales(kind: &Kind) -> bool {

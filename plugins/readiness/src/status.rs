@@ -2,7 +2,7 @@
 //!
 //! The newest contract decides as a whole: if an object reports v1beta2, the fields that it repeats for old clients are ignored.
 
-use pivot_sdk::{Kind, Object};
+use pivot_sdk::{Finding, Kind, Object, Side, context};
 use serde_json::Value;
 
 /// Where conditions are, the newest contract first.
@@ -66,8 +66,12 @@ pub(crate) fn is_control_plane(kind: &Kind) -> bool {
     kind.group == "controlplane.cluster.x-k8s.io" && kind.kind.ends_with("ControlPlane")
 }
 
-/// The command that shows the user more.
-pub(crate) fn look_at(object: &Object) -> String {
-    let namespace = object.namespace().map(|namespace| format!("-n {namespace} ")).unwrap_or_default();
-    format!("see `kubectl {namespace}describe {} {}`", object.kind(), object.name())
+/// The remedy if there is nothing better to say.
+pub(crate) const LOOK: &str = "see its conditions and events";
+
+/// Adds the command that shows the user more.
+pub(crate) fn look_at(finding: Finding, side: Side, object: &Object) -> Finding {
+    let namespace = object.namespace().map(|name| ["-n".to_owned(), context::namespace_on(side, name)]);
+    let words = ["describe".to_owned()].into_iter().chain(namespace.into_iter().flatten());
+    finding.kubectl(side, words.chain([object.kind().to_string(), object.name().to_owned()]))
 }

@@ -10,6 +10,7 @@
 
 pub mod names;
 mod paths;
+pub mod restoration;
 
 use std::fmt;
 

@@ -4,12 +4,13 @@ use std::marker::PhantomData;
 
 use super::bindings::{
     adapt::exports::pivot::provider::adapt, check::exports::pivot::provider::check,
-    describe::exports::pivot::provider::describe, describe::pivot::provider::types,
-    hold::exports::pivot::provider::hold, relate::exports::pivot::provider::relate,
-    restore::exports::pivot::provider::restore, settle::exports::pivot::provider::settle,
+    configure::exports::pivot::provider::configure, describe::exports::pivot::provider::describe,
+    describe::pivot::provider::types, hold::exports::pivot::provider::hold,
+    relate::exports::pivot::provider::relate, restore::exports::pivot::provider::restore,
+    settle::exports::pivot::provider::settle,
 };
-use super::{convert, panic};
-use crate::{Move, Object, Patch, Plugin, Point, Result, Settlement};
+use super::{convert, imports, panic};
+use crate::{Move, Object, Patch, Plugin, Point, Restoration, Result, Settlement};
 
 /// A plugin as the component's exports. [`export!`](crate::export!) names it.
 #[derive(Debug)]
@@ -31,24 +32,28 @@ fn patch(answer: Result<Patch>) -> Result<Option<String>, types::Error> {
 }
 
 impl<P: Plugin> describe::Guest for Adapter<P> {
-    fn describe() -> describe::Description {
+    fn plugin() -> describe::Description {
         panic::speak();
-        convert::about(P::about())
+        convert::description(P::about())
+    }
+}
+
+impl<P: Plugin> configure::Guest for Adapter<P> {
+    fn check() -> Result<(), types::Error> {
+        plugin::<P>().map(drop)
     }
 }
 
 impl<P: Plugin> relate::Guest for Adapter<P> {
-    fn relate(text: String) -> Result<Vec<relate::Relation>, types::Error> {
+    fn relations(text: String) -> Result<Vec<relate::Relation>, types::Error> {
         let relations = plugin::<P>()?.relate(&object(&text)?).map_err(convert::error)?;
         Ok(relations.into_iter().map(convert::relation).collect())
     }
 }
 
 impl<P: Plugin> check::Guest for Adapter<P> {
-    fn check(point: String, context: types::MoveContext) -> Result<Vec<types::Finding>, types::Error> {
-        let types::MoveContext { move_id: id, namespaces, objects } = context;
-        let namespaces = namespaces.into_iter().map(convert::namespace).collect();
-        let objects = objects.into_iter().map(convert::key).collect();
+    fn findings(point: String) -> Result<Vec<check::Finding>, types::Error> {
+        let (id, namespaces, objects) = (imports::move_id(), imports::namespaces(), imports::objects());
         let moving = Move { id, namespaces, objects };
         let findings = plugin::<P>()?.check(Point::from_word(&point), &moving).map_err(convert::error)?;
         Ok(findings.into_iter().map(convert::finding).collect())
@@ -56,25 +61,27 @@ impl<P: Plugin> check::Guest for Adapter<P> {
 }
 
 impl<P: Plugin> hold::Guest for Adapter<P> {
-    fn hold(text: String) -> Result<Option<String>, types::Error> {
+    fn patch(text: String) -> Result<Option<String>, types::Error> {
         patch(plugin::<P>()?.hold(&object(&text)?))
     }
 }
 
 impl<P: Plugin> adapt::Guest for Adapter<P> {
-    fn adapt(text: String) -> Result<Option<String>, types::Error> {
+    fn patch(text: String) -> Result<Option<String>, types::Error> {
         patch(plugin::<P>()?.adapt(&object(&text)?))
     }
 }
 
 impl<P: Plugin> restore::Guest for Adapter<P> {
-    fn restore(source: String, created: String) -> Result<Option<String>, types::Error> {
-        patch(plugin::<P>()?.restore(&object(&source)?, &object(&created)?))
+    fn status(source: String, created: String) -> Result<restore::Restoration, types::Error> {
+        let restoration = plugin::<P>()?.restore(&object(&source)?, &object(&created)?);
+        let Restoration { copy, patch } = restoration.map_err(convert::error)?;
+        Ok(restore::Restoration { copy, patch: patch.map(|patch| patch.to_string()), extra: Vec::new() })
     }
 }
 
 impl<P: Plugin> settle::Guest for Adapter<P> {
-    fn settle(text: String) -> Result<settle::Settlement, types::Error> {
+    fn next(text: String) -> Result<settle::Settlement, types::Error> {
         let settlement = plugin::<P>()?.settle(&object(&text)?).map_err(convert::error)?;
         Ok(match settlement {
             Settlement::Done => settle::Settlement::Done,
@@ -82,8 +89,8 @@ impl<P: Plugin> settle::Guest for Adapter<P> {
                 Some(value) => settle::Settlement::Patch(value.to_string()),
                 None => settle::Settlement::Done,
             },
-            Settlement::Wait(finding) => settle::Settlement::Wait(convert::finding(finding)),
-            Settlement::Stop(finding) => settle::Settlement::Stop(convert::finding(finding)),
+            Settlement::Wait(problem) => settle::Settlement::Wait(convert::problem(problem)),
+            Settlement::Stop(problem) => settle::Settlement::Stop(convert::problem(problem)),
         })
     }
 }

@@ -13,6 +13,16 @@ pub mod describe {
     wit_bindgen::generate!({ path: "../wit", world: "plugin", pub_export_macro: true, generate_all });
 }
 
+/// The check of the configuration, which every plugin has.
+pub mod configure {
+    wit_bindgen::generate!({
+        path: "../wit",
+        inline: "package pivot:sdk; world configure { export pivot:provider/configure@0.1.0; }",
+        pub_export_macro: true,
+        with: { "pivot:provider/types@0.1.0": crate::guest::bindings::describe::pivot::provider::types },
+    });
+}
+
 macro_rules! hook {
     ($hook:ident, $wit:literal) => {
         pub mod $hook {

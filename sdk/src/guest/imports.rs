@@ -1,42 +1,100 @@
 //! The host's functions, as a component imports them.
 
-use super::bindings::describe::pivot::provider::{config as wit_config, endpoints, log as wit_log, objects};
+use super::bindings::describe::pivot::provider::{
+    config as wit_config, context, endpoints, log as wit_log, objects as wit_objects,
+};
 use super::convert;
-use crate::Result;
 use crate::level::Level;
-use crate::probe::{Answer, Probe};
+use crate::probe::{Answer, Probe, Service, Target};
+use crate::provider::Provider;
 use crate::query::Query;
+use crate::{Key, Namespace, Result, Side};
+
+pub(crate) fn run() -> String {
+    context::run()
+}
+
+pub(crate) fn move_id() -> String {
+    context::move_id()
+}
+
+pub(crate) fn place(side: Side) -> String {
+    context::place(convert::side(side))
+}
+
+pub(crate) fn target_namespace(source: &str) -> String {
+    context::target_namespace(source)
+}
+
+pub(crate) fn providers(side: Side) -> Result<Vec<Provider>> {
+    let provider = |provider: context::Provider| {
+        let context::Provider { name, provider_type, version, namespace, extra: _ } = provider;
+        Provider { name, provider_type, version, namespace }
+    };
+    let answer = context::providers(convert::side(side)).map_err(convert::error_from)?;
+    Ok(answer.into_iter().map(provider).collect())
+}
+
+pub(crate) fn written_since_commit() -> bool {
+    context::written_since_commit()
+}
+
+pub(super) fn namespaces() -> Vec<Namespace> {
+    let both = |namespace: context::MovingNamespace| {
+        let context::MovingNamespace { source, target, extra: _ } = namespace;
+        Namespace { source, target }
+    };
+    context::namespaces().into_iter().map(both).collect()
+}
+
+pub(super) fn objects() -> Vec<Key> {
+    context::objects().into_iter().map(convert::key).collect()
+}
 
 pub(crate) fn config() -> String {
     wit_config::get()
 }
 
 pub(crate) fn log(level: Level, message: &str) {
-    wit_log::log(level.as_str(), message);
+    let level = match level {
+        Level::Error => wit_log::Level::Error,
+        Level::Warn => wit_log::Level::Warn,
+        Level::Info => wit_log::Level::Info,
+        Level::Debug => wit_log::Level::Debug,
+    };
+    wit_log::write(level, message);
 }
 
 pub(crate) fn read(queries: &[Query]) -> Vec<Result<Vec<String>>> {
-    let query = |query: &Query| objects::Query {
-        side: query.side.as_str().to_owned(),
+    let query = |query: &Query| wit_objects::Query {
+        side: convert::side(query.side),
         kind: convert::kind(query.kind.clone()),
-        namespace: query.namespace.clone(),
+        scope: convert::scope(query.namespace.clone()),
         name: query.name.clone(),
+        extra: Vec::new(),
     };
-    let queries: Vec<objects::Query> = queries.iter().map(query).collect();
-    objects::read(&queries).into_iter().map(|answer| answer.map_err(convert::error_from)).collect()
+    let queries: Vec<wit_objects::Query> = queries.iter().map(query).collect();
+    wit_objects::read(&queries).into_iter().map(|answer| answer.map_err(convert::error_from)).collect()
 }
 
 pub(crate) fn probe(probes: &[Probe]) -> Vec<Result<Answer>> {
+    let target = |target: Target| match target {
+        Target::Tcp(address) => endpoints::Target::Tcp(address),
+        Target::HttpGet(url) => endpoints::Target::HttpGet(url),
+        Target::Service(Service { side, namespace, name, port, path }) => {
+            let side = convert::side(side);
+            endpoints::Target::Service(endpoints::Service { side, namespace, name, port, path })
+        }
+    };
     let endpoint = |probe: &Probe| endpoints::Endpoint {
-        method: if probe.http { "http-get" } else { "tcp" }.to_owned(),
-        vantage: probe.vantage.as_str().to_owned(),
-        address: probe.address.clone(),
+        target: target(probe.target.clone()),
         timeout_ms: probe.timeout_ms,
+        extra: Vec::new(),
     };
     let asked: Vec<endpoints::Endpoint> = probes.iter().map(endpoint).collect();
     let answer = |answer: endpoints::Answer| {
-        let endpoints::Answer { status, body, took_ms } = answer;
-        Answer { status, body, took_ms }
+        let endpoints::Answer { status, body, took_ms, extra: _ } = answer;
+        Answer { status: status.unwrap_or_default(), body, took_ms }
     };
     endpoints::probe(&asked).into_iter().map(|a| a.map(answer).map_err(convert::error_from)).collect()
 }

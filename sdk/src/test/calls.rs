@@ -41,7 +41,10 @@ impl<P: Exported> Harness<P> {
                 .fake
                 .namespaces()
                 .into_iter()
-                .map(|name| Namespace { source: name.clone(), target: name })
+                .map(|source| {
+                    let target = self.fake.namespace_map.get(&source).cloned().unwrap_or(source.clone());
+                    Namespace { source, target }
+                })
                 .collect(),
             objects: self.fake.moving(),
         };
@@ -72,14 +75,20 @@ impl<P: Exported> Harness<P> {
         Ok(patch)
     }
 
-    /// The status of an object just created.
+    /// The status of an object just created, as a patch of it.
     ///
     /// # Errors
     /// The plugin's error.
     pub fn restore(&mut self, source: impl Into<Object>, created: impl Into<Object>) -> Result<Patch> {
         let (source, created) = (self.seen(Hook::Restore, source), self.seen(Hook::Restore, created));
-        let patch = self.twice(Hook::Restore, |plugin| plugin.restore(&source, &created))?;
-        self.patched(Hook::Restore, &created, &patch, |plugin, after| plugin.restore(&source, after))?;
+        let restoration = self.twice(Hook::Restore, |plugin| plugin.restore(&source, &created))?;
+        let patch = match restoration.to_patch(&source, &created) {
+            Ok(patch) => patch,
+            Err(wrong) => self.broken(Hook::Restore, Some(&created), &wrong),
+        };
+        self.patched(Hook::Restore, &created, &patch, |plugin, after| {
+            plugin.restore(&source, after)?.to_patch(&source, after).map_err(crate::Error::invalid)
+        })?;
         Ok(patch)
     }
 
@@ -122,6 +131,14 @@ impl<P: Exported> Harness<P> {
         let object = object.into();
         assert_named(&object);
         let kind = object.kind();
+        let version = object.text("/apiVersion").and_then(|version| version.rsplit('/').next());
+        let mut understood = self.fake.about.versions.iter().filter(|one| one.kind.covers(&kind)).peekable();
+        if understood.peek().is_some()
+            && !understood.any(|one| one.versions.iter().any(|known| Some(known.as_str()) == version))
+        {
+            let advice = format!("about() says .understands({kind}, …) without its version");
+            self.broken(hook, Some(&object), &advice);
+        }
         if !self.fake.about.kinds.iter().any(|seen| seen.covers(&kind)) {
             let advice = format!("the host does not ask about it: about() does not say .sees({kind})");
             self.broken(hook, Some(&object), &advice);

@@ -63,7 +63,7 @@ pub(super) fn may_need(
     relation: &Relation,
     moving: &BTreeSet<String>,
 ) -> Result<(), String> {
-    let Relation::Need(what) = relation else { return Ok(()) };
+    let (Relation::Need(what) | Relation::Share(what)) = relation else { return Ok(()) };
     let namespace = what.namespace.as_deref();
     let inside = namespace.is_some_and(|name| object.namespace() == Some(name) || moving.contains(name));
     let reached = about.reach.iter().any(|reach| {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{declared, pattern};
 use crate::level::Level;
 use crate::probe::{Answer, Probe};
+use crate::provider::Provider;
 use crate::query::Query;
 use crate::{About, Error, Hook, Key, Kind, Object, Result, Side};
 
@@ -34,6 +35,11 @@ pub(super) struct Fake {
     pub(super) endpoints: BTreeMap<String, Result<Answer>>,
     pub(super) failing: Vec<(Side, Kind, Error)>,
     pub(super) log: Vec<(Level, String)>,
+    pub(super) directories: BTreeSet<Side>,
+    /// Names in the target of namespaces of the source.
+    pub(super) namespace_map: BTreeMap<String, String>,
+    pub(super) providers: Vec<(Side, Provider)>,
+    pub(super) written_since_commit: bool,
     /// The hook that is being called.
     pub(super) hook: Option<Hook>,
     /// What the plugin did that the host would not allow.
@@ -51,6 +57,10 @@ impl Fake {
             endpoints: BTreeMap::new(),
             failing: Vec::new(),
             log: Vec::new(),
+            directories: BTreeSet::new(),
+            namespace_map: BTreeMap::new(),
+            providers: Vec::new(),
+            written_since_commit: true,
             hook: None,
             wrongs: Vec::new(),
         }
@@ -143,14 +153,12 @@ impl Fake {
     fn probe(&mut self, probe: &Probe) -> Result<Answer> {
         self.may_ask("probe endpoints")?;
         if !self.about.probes.iter().any(|allowed| pattern::matches(allowed, probe)) {
-            let advice = format!(
-                "it probes {} without saying so: about() needs .probes(\"host:port\")",
-                probe.address
-            );
+            let advice =
+                format!("it probes {} without saying so: about() needs .probes(\"host:port\")", probe.target);
             return Err(self.wrong(advice));
         }
         let unknown = || Err(Error::new("unreachable", "the test gave this endpoint no answer"));
-        self.endpoints.get(&place(probe)).cloned().unwrap_or_else(unknown)
+        self.endpoints.get(&endpoint_key(probe)).cloned().unwrap_or_else(unknown)
     }
 }
 
@@ -159,8 +167,8 @@ fn in_any(key: &Key, namespaces: &BTreeSet<String>) -> bool {
 }
 
 /// Identifies an endpoint.
-pub(super) fn place(probe: &Probe) -> String {
-    format!("{} {} {}", probe.http, probe.vantage.as_str(), probe.address)
+pub(super) fn endpoint_key(probe: &Probe) -> String {
+    format!("{:?}", probe.target)
 }
 
 fn current<T>(ask: impl FnOnce(&mut Fake) -> T) -> Option<T> {
@@ -169,6 +177,36 @@ fn current<T>(ask: impl FnOnce(&mut Fake) -> T) -> Option<T> {
 
 fn nobody<T>() -> Result<T> {
     Err(Error::new("denied", "there is no host here: call hooks through pivot_sdk::test::Harness"))
+}
+
+pub(crate) fn run() -> String {
+    "trial".to_owned()
+}
+
+pub(crate) fn move_id() -> String {
+    "test".to_owned()
+}
+
+pub(crate) fn place(side: Side) -> String {
+    let is_directory = current(|fake| fake.directories.contains(&side)).unwrap_or_default();
+    if is_directory { "directory" } else { "cluster" }.to_owned()
+}
+
+pub(crate) fn target_namespace(source: &str) -> String {
+    current(|fake| fake.namespace_map.get(source).cloned()).flatten().unwrap_or_else(|| source.to_owned())
+}
+
+pub(crate) fn providers(side: Side) -> Result<Vec<Provider>> {
+    let answer = |fake: &mut Fake| {
+        fake.may_ask("ask for providers")?;
+        let there = fake.providers.iter().filter(|(other, _)| *other == side);
+        Ok(there.map(|(_, provider)| provider.clone()).collect())
+    };
+    current(answer).unwrap_or_else(nobody)
+}
+
+pub(crate) fn written_since_commit() -> bool {
+    current(|fake| fake.hook == Some(Hook::Settle) && fake.written_since_commit).unwrap_or_default()
 }
 
 pub(crate) fn config() -> String {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Harness;
 use crate::patch::{apply, between};
-use crate::{Exported, Finding, Hook, Object, Patch, Result, Settlement, Side};
+use crate::{Exported, Hook, Object, Patch, Problem, Result, Settlement, Side};
 
 /// The host stops a plugin that keeps patching; so does a test.
 const ROUNDS: usize = 20;
@@ -22,7 +22,7 @@ pub struct Journey {
     /// time.
     pub settled: Object,
     /// What the plugin waits for, or stops at.
-    pub open: Option<Finding>,
+    pub open: Option<Problem>,
 }
 
 impl<P: Exported> Harness<P> {
@@ -77,12 +77,12 @@ impl<P: Exported> Harness<P> {
     }
 
     /// Calls `settle` until it is done, waits or stops.
-    fn settle_until(&mut self, now: &mut Object) -> Result<Option<Finding>> {
+    fn settle_until(&mut self, now: &mut Object) -> Result<Option<Problem>> {
         for _ in 0..ROUNDS {
             match self.settle(&*now)? {
                 Settlement::Done => return Ok(None),
                 Settlement::Patch(patch) => *now = patched(now, &patch),
-                Settlement::Wait(finding) | Settlement::Stop(finding) => return Ok(Some(finding)),
+                Settlement::Wait(problem) | Settlement::Stop(problem) => return Ok(Some(problem)),
             }
         }
         panic!("{}: settle on {}: {ROUNDS} patches and still not done", self.fake.about.name, now.key());

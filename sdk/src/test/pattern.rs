@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::endpoints::{Probe, Vantage};
+use crate::endpoints::{Probe, Service, Target};
 
 /// Whether a text is a valid pattern.
 pub(super) fn is_one(pattern: &str) -> bool {
@@ -33,19 +33,16 @@ pub(super) fn matches(pattern: &str, probe: &Probe) -> bool {
 
 /// The host and port of a probe.
 fn endpoint(probe: &Probe) -> Option<(String, u16)> {
-    let (address, default) = match (&probe.vantage, probe.http) {
-        (Vantage::Through(_), _) => {
-            let mut parts = probe.address.splitn(3, '/');
-            let (namespace, service) = (parts.next()?, parts.next()?);
-            let (service, port) = service.rsplit_once(':')?;
-            return Some((format!("{namespace}/{service}"), port.parse().ok()?));
+    let (address, default) = match &probe.target {
+        Target::Service(Service { namespace, name, port, .. }) => {
+            return Some((format!("{namespace}/{name}"), *port));
         }
-        (Vantage::Here, true) => {
-            let (scheme, rest) = probe.address.split_once("://")?;
+        Target::HttpGet(url) => {
+            let (scheme, rest) = url.split_once("://")?;
             let authority = rest.split(['/', '?', '#']).next()?;
             (authority.to_owned(), Some(if scheme == "https" { 443 } else { 80 }))
         }
-        (Vantage::Here, false) => (probe.address.clone(), None),
+        Target::Tcp(address) => (address.clone(), None),
     };
     let (host, port) = match address.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host.to_owned(), port.parse().ok()?),

@@ -1,6 +1,6 @@
 //! A plugin's messages to people: they must be worth reading.
 
-use crate::{Error, Finding, Relation, Settlement, Severity};
+use crate::{Error, Finding, Problem, Relation, Settlement, Severity};
 
 /// The host cuts longer sentences.
 const SENTENCE: usize = 1_000;
@@ -11,7 +11,7 @@ pub(super) fn relations(relations: &[Relation]) -> Result<(), String> {
     few(relations.len())?;
     for relation in relations {
         match relation {
-            Relation::Link(_) | Relation::Need(_) => {}
+            Relation::Link(_) | Relation::Need(_) | Relation::Share(_) => {}
             Relation::Leave(reason) | Relation::Keep(reason) => sentence("a reason", reason)?,
         }
     }
@@ -26,7 +26,7 @@ pub(super) fn findings(findings: &[Finding]) -> Result<(), String> {
 pub(super) fn settlement(settlement: &Settlement) -> Result<(), String> {
     match settlement {
         Settlement::Done | Settlement::Patch(_) => Ok(()),
-        Settlement::Wait(said) | Settlement::Stop(said) => finding(said),
+        Settlement::Wait(said) | Settlement::Stop(said) => problem(said, true),
     }
 }
 
@@ -36,12 +36,19 @@ pub(super) fn error(error: &Error) -> Result<(), String> {
 }
 
 fn finding(finding: &Finding) -> Result<(), String> {
-    code(&finding.code)?;
-    sentence("a finding's message", &finding.message)?;
-    if finding.severity == Severity::Note && finding.remedy.is_empty() {
+    problem(&finding.problem, finding.severity != Severity::Note)
+}
+
+fn problem(problem: &Problem, needs_remedy: bool) -> Result<(), String> {
+    code(&problem.code)?;
+    sentence("a finding's message", &problem.message)?;
+    if problem.command.as_ref().is_some_and(|command| command.arguments.is_empty()) {
+        return Err(format!("`{}`: a kubectl command has no arguments", problem.code));
+    }
+    if !needs_remedy && problem.remedy.is_empty() {
         return Ok(());
     }
-    sentence("a remedy", &finding.remedy).map_err(|wrong| format!("`{}`: {wrong}", finding.code))
+    sentence("a remedy", &problem.remedy).map_err(|wrong| format!("`{}`: {wrong}", problem.code))
 }
 
 fn few(count: usize) -> Result<(), String> {

@@ -42,6 +42,7 @@ impl Plugin for Odd {
             .holds(HOST)
             .settles(HOST)
             .restores(HOST)
+            .understands(HOST, ["v1"])
             .reads(Side::Source, HOST)
             .probes("10.0.0.1:80")
             .sees(Kind::core("Secret"))
@@ -59,7 +60,11 @@ impl Plugin for Odd {
         if self.way == "needs" {
             return Ok(vec![Relation::need(Kind::core("Secret").named("other", "s"))]);
         }
-        Ok(vec![Relation::leave("it stays")])
+        if self.way == "shares" {
+            return Ok(vec![Relation::share(Kind::core("Secret").named("other", "s"))]);
+        }
+        let namespace = context::target_namespace(object.namespace().unwrap_or_default());
+        Ok(vec![Relation::leave(format!("it stays, and would be in {namespace}"))])
     }
 
     fn check(&self, _: Point, moving: &Move) -> Result<Vec<Finding>> {
@@ -92,13 +97,21 @@ impl Plugin for Odd {
         })
     }
 
-    fn restore(&self, source: &Object, created: &Object) -> Result<Patch> {
-        Ok(created.patch().set("/status", source.get("/status").cloned()))
+    fn restore(&self, _: &Object, created: &Object) -> Result<Restoration> {
+        Ok(match &*self.way {
+            "copies-spec" => Restoration::copy("/spec"),
+            "patches" => created.patch().set("/status/state", "patched").into(),
+            "overrides" => Restoration::copy("/status").set("/status/state", "overridden"),
+            _ => Restoration::copy("/status"),
+        })
     }
 
     fn settle(&self, object: &Object) -> Result<Settlement> {
         Ok(match &*self.way {
-            "waits" => Settlement::Wait(Finding::wait("busy", "it is busy").on(object).remedy("wait")),
+            "waits" => Settlement::wait(Problem::new("busy", "it is busy").on(object).remedy("wait")),
+            "watches" if !context::was_written_since_commit() => {
+                Settlement::wait(Problem::new("silent", "no controller has seen it").remedy("wait"))
+            }
             "again" => Settlement::Patch(
                 object.patch().label("a", "b").edit(|o| o["metadata"]["labels"]["a"] = json!("c")),
             ),
@@ -163,8 +176,37 @@ fn only_what_is_declared_is_seen_and_changed() {
     assert_broken("", |h| h.relate(other), "about() does not say .sees(ConfigMap)");
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
     assert_broken("needs", |h| h.relate(host()), "about() needs .reaches(kind, \"other\")");
-    assert_broken("undeclared", |h| h.hold(secret), "about() needs .holds(kind)");
+    assert_broken("shares", |h| h.relate(host()), "about() needs .reaches(kind, \"other\")");
     assert_broken("", |h| h.adapt(host()), "export! does not name it");
+    assert_broken("undeclared", |h| h.hold(secret), "about() needs .holds(kind)");
+}
+
+#[test]
+fn only_declared_versions_are_passed() {
+    let mut newer = host();
+    newer["apiVersion"] = json!("example.io/v2");
+    assert_broken("", |h| h.hold(newer), ".understands(Host.example.io, …) without its version");
+}
+
+#[test]
+fn restored_fields_are_copied_and_patched() {
+    let mut created = host();
+    created["status"] = json!({});
+    let restored = |way: &str| odd(way).restore(host(), &created).unwrap().to_value();
+    assert_eq!(restored(""), Some(json!({"status": {"state": "ready"}})));
+    assert_eq!(restored("overrides"), Some(json!({"status": {"state": "overridden"}})));
+    assert_eq!(restored("patches"), Some(json!({"status": {"state": "patched"}})));
+    assert_broken("copies-spec", |h| h.restore(host(), host()), "`/spec`, which is no field of the status");
+}
+
+#[test]
+fn tests_set_what_plugins_learn_of_the_run() {
+    let mut harness = odd("watches");
+    harness.map_namespace("n", "there");
+    assert_eq!(harness.relate(host()).unwrap(), [Relation::leave("it stays, and would be in there")]);
+    assert_eq!(harness.settle(host()).unwrap(), Settlement::Done);
+    let silent = harness.written_since_commit(false).settle(host()).unwrap();
+    assert!(matches!(silent, Settlement::Wait(problem) if problem.code == "silent"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a component is, for the operator who decides about it: the worst it could do comes first, and the vendor's words are
 //! quoted as the vendor's.
 
+use pivot_core::GroupKind;
 use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_runtime::{Change, Inspection, Read};
 use serde_json::{Value, json};
@@ -40,11 +41,20 @@ pub(super) fn asked_for(inspection: &Inspection) -> [(&'static str, Vec<String>)
         true => format!("{name} (asks for nothing: each question is denied)"),
         false => name.clone(),
     };
+    let seen = |kind: &GroupKind| {
+        let understood = declaration.versions.iter().filter(|one| one.kind == *kind);
+        let versions: Vec<&str> =
+            understood.flat_map(|one| one.versions.iter().map(String::as_str)).collect();
+        match versions.is_empty() {
+            true => kind.to_string(),
+            false => format!("{kind} (only {})", versions.join(", ")),
+        }
+    };
     let change = |c: &Change| format!("{} {} ({})", c.hook, c.kind, c.side);
     let secrets = if declaration.secret_data { "with their data" } else { "without data" };
     [
         ("hooks", hooks.iter().map(ToString::to_string).collect()),
-        ("sees", declaration.kinds.iter().map(ToString::to_string).collect()),
+        ("sees", declaration.kinds.iter().map(seen).collect()),
         ("reaches", declaration.reach.iter().map(reached).collect()),
         ("changes", declaration.changes.iter().map(change).collect()),
         ("reads", declaration.reads.iter().map(read).collect()),
@@ -100,9 +110,9 @@ pub(super) fn document(inspection: &Inspection) -> Value {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use pivot_core::Side;
     use pivot_core::hooks::Hook;
-    use pivot_core::{GroupKind, Side};
-    use pivot_runtime::Declaration;
+    use pivot_runtime::{Declaration, Versions};
 
     use super::*;
 
@@ -120,6 +130,7 @@ mod tests {
                 version: "0.1.0".into(),
                 summary: "Reads nothing.\" This was audited: \"fine".into(),
                 kinds: vec![GroupKind::new("metal3.io", "BareMetalHost")],
+                versions: vec![],
                 reach: vec![],
                 changes: vec![],
                 reads: vec![
@@ -129,6 +140,7 @@ mod tests {
                 ],
                 probes: vec!["*:6385".parse().unwrap()],
                 secret_data: false,
+                codes: vec![],
                 extra: vec![],
             },
             hooks: vec![Hook::Check],
@@ -169,6 +181,10 @@ mod tests {
             text.starts_with("my-hosts 0.1.0: at worst, as plugins.toml grants it, it could\n"),
             "{text}"
         );
+        let mut picky = inspection(&[]);
+        let kind = GroupKind::new("metal3.io", "BareMetalHost");
+        picky.declaration.versions = vec![Versions { kind, versions: vec!["v1alpha1".into()] }];
+        assert!(facts(&picky).to_string().contains("sees     BareMetalHost.metal3.io (only v1alpha1)\n"));
         let whole = Inspection { denied_imports: vec!["objects".into()], ..inspection(&[]) };
         let text = facts(&whole).to_string();
         assert!(text.contains("imports  objects (asks for nothing: each question is denied)\n"), "{text}");

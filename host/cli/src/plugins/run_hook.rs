@@ -111,7 +111,6 @@ fn read(file: &Path) -> Result<Vec<Object>> {
 async fn check(plugin: &Plugin, point: Point, scene: Scene) -> Call {
     let wanted = |object: &&Object| plugin.description().wants(Hook::Check, &object.kind.group_kind);
     let context = MoveContext {
-        move_id: "a-trial".to_owned(),
         namespaces: scene.namespaces(),
         objects: scene.source.iter().filter(wanted).map(Object::key).collect(),
     };
@@ -160,7 +159,10 @@ async fn ask(
         Hook::Hold => Answer::Patch(plugin.hold(object).await?),
         Hook::Adapt => Answer::Patch(plugin.adapt(object).await?),
         Hook::Restore => Answer::Patch(plugin.restore(object, &created(object, scene)).await?),
-        Hook::Settle => Answer::Settlement(plugin.settle(object, scene.clone()).await?),
+        // Objects of the target are as its controllers left them.
+        Hook::Settle => {
+            Answer::Settlement(plugin.settle(object, !scene.target.is_empty(), scene.clone()).await?)
+        }
         Hook::Check => Answer::Findings(Vec::new()),
     })
 }
@@ -265,6 +267,7 @@ fn relation(relation: &Relation) -> String {
     match relation {
         Relation::Link(key) => format!("link: belongs to {key}"),
         Relation::Need(key) => format!("need: {key} must move too"),
+        Relation::Share(key) => format!("share: {key} must be copied too, and is kept in the source"),
         Relation::Leave(why) => format!("leave: {why}"),
         Relation::Keep(why) => format!("keep: {why}"),
     }

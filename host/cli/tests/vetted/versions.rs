@@ -36,6 +36,7 @@ fn a_new_version_is_compared_with_the_one_that_is_admitted() {
           reads    - Host.test.io (target, namespaces that move)
           reads    - Secret (source, namespace ironic)
           probes   - *:6385
+          imports  - context
           imports  - objects
           imports  - endpoints
           imports  - config

@@ -48,16 +48,23 @@ pub(crate) async fn relate(
         let name = &description.name;
         relations.reaches.insert(name.clone(), description.reach.clone());
         for object in source_objects.inventory.objects() {
-            let wants = description.wants(Hook::Relate, &object.kind.group_kind);
-            if !wants || !is_shown(object, scope, &description.reach) {
+            if !description.sees(&object.kind.group_kind) || !is_shown(object, scope, &description.reach) {
                 continue;
             }
-            let said = plugin.relate(object).await.map_err(|error| Failure::Hook {
+            let refused = |hook, error| Failure::Hook {
                 plugin: name.clone(),
-                hook: Hook::Relate,
+                hook,
                 object: Some(Box::new(object.key())),
                 error,
-            })?;
+            };
+            // Some hooks are called only after something was changed.
+            if let (Some(hook), Err(error)) = (description.hooks.first(), plugin.check_version(object)) {
+                return Err(refused(*hook, error));
+            }
+            if !description.wants(Hook::Relate, &object.kind.group_kind) {
+                continue;
+            }
+            let said = plugin.relate(object).await.map_err(|error| refused(Hook::Relate, error))?;
             let uid = || object.meta.uid.clone();
             for relation in said {
                 let reason = |reason| Said { plugin: name.clone(), reason };
@@ -66,6 +73,15 @@ pub(crate) async fn relate(
                         relations.links.push(Link { object: uid(), to, plugin: name.clone() })
                     }
                     Relation::Need(what) => {
+                        relations.needs.push(Need { object: uid(), what, plugin: name.clone() })
+                    }
+                    Relation::Share(what) => {
+                        let shared = source_objects.inventory.by_key(&what);
+                        let shared = shared.and_then(|at| source_objects.inventory.get(at));
+                        if let Some(shared) = shared {
+                            let why = format!("{} uses it, and others may", object.key());
+                            relations.keeps.entry(shared.meta.uid.clone()).or_insert_with(|| reason(why));
+                        }
                         relations.needs.push(Need { object: uid(), what, plugin: name.clone() })
                     }
                     // The first plugin that wants it counts: the operator chooses their order.

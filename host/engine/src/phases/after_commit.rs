@@ -103,7 +103,9 @@ impl ActiveMove {
         }
         job.report(Event::PhaseBegun { phase: Phase::Settled, objects: settling });
         if settles {
-            settle::all(&job, &list).await?;
+            let (KnownObjects::Copied(known) | KnownObjects::Again(known)) = &seen;
+            let commit = settle::Commit { at: self.journal.committed_at().ok(), source: Some(known) };
+            settle::all(&job, &list, &commit).await?;
         }
         if !job.options.without_source && !self.journal.source_record_is_gone() {
             release::last(&job, &list, seen.copied(), prepared).await?;

@@ -44,7 +44,8 @@ impl ActiveMove {
         let settling = settle::count(&job, &list);
         if settling > 0 {
             job.report(Event::PhaseBegun { phase: Phase::Settled, objects: settling });
-            settle::all(&job, &list).await?;
+            let commit = settle::Commit { at: self.journal.committed_at().ok(), source: None };
+            settle::all(&job, &list, &commit).await?;
             self.record_time(Phase::Settled);
         }
         self.journal.note_finished_alone().await

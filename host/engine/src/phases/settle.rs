@@ -30,6 +30,7 @@ use tokio::time::Instant;
 use crate::events::{Awaited, Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::{Failure, Held};
+use crate::phases::live::Known;
 use crate::phases::pausing;
 use crate::plugins::bounds;
 use crate::plugins::calls::Authors;
@@ -61,11 +62,12 @@ fn settles(job: &Job, entry: &Entry) -> bool {
 }
 
 /// Settles every object that a plugin settles or holds. Objects that can't be released are listed at the end.
-pub(crate) async fn all(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+pub(crate) async fn all(job: &Job, list: &ReleaseList, commit: &Commit<'_>) -> Result<(), Failure> {
     let levels = waves::levels(list, |entry| settles(job, entry));
     job.safe_point()?;
     let mut settling = Settling {
         job,
+        commit,
         services: job.services.for_move(&PluginView::of_list(list)),
         found: found(job, &levels).await?,
         patience: job.options.check_timeout,
@@ -101,9 +103,27 @@ async fn found(job: &Job, levels: &[Vec<&Entry>]) -> Result<BTreeMap<Key, Meta>,
     Ok(metas.collect())
 }
 
+/// When the move was committed, and the source's objects: a copy may have their managed fields.
+pub(crate) struct Commit<'a> {
+    /// By the target's clock; none if the target has no record of it.
+    pub(crate) at: Option<&'a str>,
+    /// Objects of the source that this run has seen.
+    pub(crate) source: Option<&'a Known>,
+}
+
+impl Commit<'_> {
+    /// Whether anyone but this program has written to a copy since then.
+    fn was_written(&self, copy: &Object) -> bool {
+        let source = self.source.and_then(|known| known.get(&copy.key()));
+        let since = self.at.or(copy.meta.creation_timestamp.as_deref()).unwrap_or_default();
+        copy.meta.written_by_others(since, source.map(|source| &source.meta))
+    }
+}
+
 /// Settling under way.
 struct Settling<'a> {
     job: &'a Job,
+    commit: &'a Commit<'a>,
     services: Arc<dyn Services>,
     found: BTreeMap<Key, Meta>,
     /// The timeout for each object.
@@ -157,8 +177,13 @@ impl Settling<'_> {
     /// Settles all of them at once; returns the size of the next wave.
     async fn wave(&mut self, wave: &[&Entry], pace: &mut Pace) -> Result<usize, Failure> {
         let waits = Waits::new();
-        let context =
-            SettleContext { job: self.job, services: &self.services, patience: self.patience, waits: &waits };
+        let context = SettleContext {
+            job: self.job,
+            commit: self.commit,
+            services: &self.services,
+            patience: self.patience,
+            waits: &waits,
+        };
         let work = wave.iter().map(|entry| one(&context, entry).boxed());
         let (mut failed, mut released, mut halted) = (false, false, None);
         for (entry, outcome) in wave.iter().zip(join_all(work).await) {
@@ -246,6 +271,7 @@ fn on_one_line(failure: &Failure) -> String {
 /// The inputs for settling the objects of a wave.
 struct SettleContext<'a> {
     job: &'a Job,
+    commit: &'a Commit<'a>,
     services: &'a Arc<dyn Services>,
     /// The timeout for each object.
     patience: Duration,
@@ -285,7 +311,7 @@ async fn with_plugin(
     plugin: &dyn Hooks,
     acted: &mut bool,
 ) -> Result<Option<Object>, Failure> {
-    let SettleContext { job, services, patience, .. } = context;
+    let SettleContext { job, commit, services, patience, .. } = context;
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let name = &plugin.describe().name;
     let refuse = |error| Failure::Hook {
@@ -298,7 +324,8 @@ async fn with_plugin(
     let mut patches: BTreeMap<String, usize> = BTreeMap::new();
     loop {
         let Some(object) = job.target.get(kind, key).await? else { return Ok(None) };
-        let answer = plugin.settle(&object, Arc::clone(services)).await.map_err(refuse)?;
+        let written = commit.was_written(&object);
+        let answer = plugin.settle(&object, written, Arc::clone(services)).await.map_err(refuse)?;
         *acted |= answer != Settlement::Done;
         match answer {
             Settlement::Done => return Ok(Some(object)),

@@ -174,11 +174,7 @@ pub(crate) async fn gate(job: &Job, view: &PluginView, point: Point) -> Result<(
             }
             let name = &description.name;
             let findings = plugin
-                .check(
-                    point,
-                    &view.for_plugin(&job.move_id, &job.options.scope.namespace_map, &**plugin),
-                    services.clone(),
-                )
+                .check(point, &view.for_plugin(&job.options.scope.namespace_map, &**plugin), services.clone())
                 .await
                 .map_err(|error| Failure::Hook {
                     plugin: name.clone(),

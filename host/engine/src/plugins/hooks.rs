@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement};
 use pivot_core::{GroupKind, Object};
 use pivot_runtime::CallError;
-pub use pivot_runtime::{MoveContext, Read, Services};
+pub use pivot_runtime::{MoveContext, Read, RunContext, RunKind, Services};
 use serde_json::Value;
 
 /// Why a hook failed to answer.
@@ -28,10 +28,15 @@ pub trait Hooks: Send + Sync + 'static {
     /// Its description.
     fn describe(&self) -> &Description;
 
-    /// The same plugin for one run, if calls use up a budget: no run spends another's. `None`: it has no budget, and can be
-    /// shared.
-    fn for_run(&self) -> Option<Arc<dyn Hooks>> {
+    /// Returns the plugin for one run, if it has to know the run, or if calls use up a budget: no run spends another's.
+    /// `None`: it can be shared.
+    fn for_run(&self, _run: &RunContext) -> Option<Arc<dyn Hooks>> {
         None
+    }
+
+    /// Fails if it doesn't understand the version in which an object was read.
+    fn check_version(&self, _object: &Object) -> Result<(), HookError> {
+        Ok(())
     }
 
     /// Whether it changes objects of a kind in a hook. A plugin may want to see more kinds than it changes.
@@ -74,8 +79,14 @@ pub trait Hooks: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// What is still to do before an object is released.
-    async fn settle(&self, _object: &Object, _services: Arc<dyn Services>) -> Result<Settlement, HookError> {
+    /// Returns the next step before an object is released; `_written`: whether anyone but this program has written to it since the
+    /// commit.
+    async fn settle(
+        &self,
+        _object: &Object,
+        _written: bool,
+        _services: Arc<dyn Services>,
+    ) -> Result<Settlement, HookError> {
         Ok(Settlement::Done)
     }
 }
@@ -94,8 +105,12 @@ impl Hooks for pivot_runtime::Plugin {
         self.description()
     }
 
-    fn for_run(&self) -> Option<Arc<dyn Hooks>> {
-        Some(Arc::new(Self::for_run(self)))
+    fn for_run(&self, run: &RunContext) -> Option<Arc<dyn Hooks>> {
+        Some(Arc::new(Self::for_run(self, run.clone())))
+    }
+
+    fn check_version(&self, object: &Object) -> Result<(), HookError> {
+        Ok(Self::check_version(self, object)?)
     }
 
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
@@ -131,7 +146,12 @@ impl Hooks for pivot_runtime::Plugin {
         Ok(Self::restore(self, source, created).await?)
     }
 
-    async fn settle(&self, object: &Object, services: Arc<dyn Services>) -> Result<Settlement, HookError> {
-        Ok(Self::settle(self, object, services).await?)
+    async fn settle(
+        &self,
+        object: &Object,
+        written: bool,
+        services: Arc<dyn Services>,
+    ) -> Result<Settlement, HookError> {
+        Ok(Self::settle(self, object, written, services).await?)
     }
 }

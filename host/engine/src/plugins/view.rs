@@ -29,11 +29,10 @@ impl PluginView {
         Self::of(list.entries.iter().rev().map(|entry| (&entry.key, entry.elsewhere)))
     }
 
-    pub(crate) fn for_plugin(&self, move_id: &str, map: &NamespaceMap, plugin: &dyn Hooks) -> MoveContext {
+    pub(crate) fn for_plugin(&self, map: &NamespaceMap, plugin: &dyn Hooks) -> MoveContext {
         let description = plugin.describe();
         let both = |name: &String| (name.clone(), map.in_target(name).to_owned());
         MoveContext {
-            move_id: move_id.to_owned(),
             namespaces: self.namespaces.iter().map(both).collect(),
             objects: self.keys.iter().filter(|key| description.sees(&key.group_kind)).cloned().collect(),
         }

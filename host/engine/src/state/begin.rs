@@ -10,11 +10,13 @@ use tokio::time::Instant;
 use crate::clock::now;
 use crate::discovery::kinds::Kinds;
 use crate::job::Job;
+use crate::options::{DryRun, Options};
 use crate::outcome::failure::Failure;
 use crate::phases::recovery;
 use crate::phases::sequence::ActiveMove;
-use crate::plugins::hooks::Hooks;
+use crate::plugins::hooks::{Hooks, RunContext, RunKind};
 use crate::plugins::services::PluginServices;
+use crate::requests::side::Handle;
 use crate::setup::Setup;
 use crate::state::journal::Journal;
 use crate::state::locks::Locks;
@@ -55,8 +57,6 @@ pub(crate) fn begin(
 ) -> Result<ActiveMove, Failure> {
     let Setup { sides: _, mut options, plugins: _, watcher, halter } = setup;
     let Opened { sides, kinds, records, identities, .. } = opened;
-    let plugins: Vec<_> =
-        plugins.iter().map(|plugin| plugin.for_run().unwrap_or_else(|| plugin.clone())).collect();
     let into_directory = !sides.target.can().keeps_state;
     let keeps_record = records.source.is_some() || records.target.is_some();
     let orphaned = found.as_ref().is_some_and(|found| found.orphaned);
@@ -112,6 +112,9 @@ pub(crate) fn begin(
     let kinds: Arc<Kinds> = Arc::new(kinds);
     let sides = Both::new(sides.source, sides.target.mapped(&record.scope.namespace_map));
     let services = Arc::new(PluginServices::new(&sides.source, &sides.target, &kinds, &record.scope));
+    let run = run_context(&sides, &options, &record);
+    let plugins =
+        plugins.iter().map(|plugin| plugin.for_run(&run).unwrap_or_else(|| plugin.clone())).collect();
     let job = Job {
         source: sides.source,
         target: sides.target,
@@ -141,6 +144,27 @@ pub(crate) fn begin(
         times: Vec::new(),
         began: Instant::now(),
     })
+}
+
+/// The facts about the run that plugins may know.
+fn run_context(sides: &Both<Handle>, options: &Options, record: &Record) -> RunContext {
+    let is_cluster = |side: Side| sides.of(side).can().has_controllers;
+    let kind = if options.dry_run != DryRun::Off {
+        RunKind::Plan
+    } else if record.handover.is_some() {
+        RunKind::Handover
+    } else if is_cluster(Side::Source) && is_cluster(Side::Target) {
+        RunKind::Move
+    } else {
+        RunKind::Copy
+    };
+    let flags = |side| is_cluster(side).then(|| options.kubectl_flags.of(side).clone());
+    RunContext {
+        kind,
+        move_id: record.move_id.clone(),
+        namespace_map: record.scope.namespace_map.clone(),
+        kubectl: Both::new(flags(Side::Source), flags(Side::Target)),
+    }
 }
 
 /// Whether the command can apply to the move that was found.

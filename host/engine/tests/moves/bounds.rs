@@ -66,7 +66,7 @@ impl Hooks for Hosts {
         Ok(self.patch(created))
     }
 
-    async fn settle(&self, object: &Object, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
+    async fn settle(&self, object: &Object, _: bool, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
         Ok(self.patch(object).map_or(Settlement::Done, Settlement::Patch))
     }
 }

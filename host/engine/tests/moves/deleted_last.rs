@@ -84,7 +84,7 @@ impl Hooks for Fails {
         &self.0
     }
 
-    async fn settle(&self, _: &Object, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
+    async fn settle(&self, _: &Object, _: bool, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
         if self.1.load(Ordering::SeqCst) {
             return Ok(Settlement::Done);
         }

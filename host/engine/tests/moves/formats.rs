@@ -26,7 +26,7 @@ impl Hooks for Settles {
         &self.0
     }
 
-    async fn settle(&self, _: &Object, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
+    async fn settle(&self, _: &Object, _: bool, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
         Ok(Settlement::Done)
     }
 }

@@ -21,6 +21,8 @@ mod clusters;
 #[cfg(test)]
 mod committed;
 #[cfg(test)]
+mod contract;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod deleted_last;

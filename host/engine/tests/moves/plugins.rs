@@ -118,7 +118,12 @@ impl Hooks for HostKeeper {
         Ok(Some(json!({"status": source["status"]})))
     }
 
-    async fn settle(&self, object: &Object, _services: Arc<dyn Services>) -> Result<Settlement, HookError> {
+    async fn settle(
+        &self,
+        object: &Object,
+        _: bool,
+        _services: Arc<dyn Services>,
+    ) -> Result<Settlement, HookError> {
         self.called(Hook::Settle, &object.meta.name)?;
         assert_eq!(object.meta.annotations[SEEN], "provisioned");
         Ok(if object.meta.annotated(PAUSE) {

@@ -61,7 +61,7 @@ impl Hooks for Slow {
         Ok(Some(json!({"metadata": {"annotations": {"hosts.example.org/paused": ""}}})))
     }
 
-    async fn settle(&self, _: &Object, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
+    async fn settle(&self, _: &Object, _: bool, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
         assert!(self.settles);
         Ok(Settlement::Wait(self.finding(None)))
     }

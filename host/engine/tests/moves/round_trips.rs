@@ -160,6 +160,7 @@ impl Hooks for Holds {
     async fn settle(
         &self,
         _object: &Object,
+        _: bool,
         _services: Arc<dyn Services>,
     ) -> std::result::Result<Settlement, HookError> {
         Ok(Settlement::Done)

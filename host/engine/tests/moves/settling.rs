@@ -106,7 +106,7 @@ impl Hooks for Keeper {
         Ok(Some(json!({"metadata": {"annotations": annotations}})))
     }
 
-    async fn settle(&self, object: &Object, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
+    async fn settle(&self, object: &Object, _: bool, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
         let name = object.meta.name.clone();
         if !object.meta.annotated(HELD) {
             // An earlier run has settled it.

@@ -85,7 +85,12 @@ impl Hooks for Unruly {
         Ok(Some(json!({"metadata": {"annotations": {"hosts.example.org/paused": ""}}})))
     }
 
-    async fn settle(&self, object: &Object, _services: Arc<dyn Services>) -> Result<Settlement, HookError> {
+    async fn settle(
+        &self,
+        object: &Object,
+        _: bool,
+        _services: Arc<dyn Services>,
+    ) -> Result<Settlement, HookError> {
         let cluster = self.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap();
         self.paused.lock().unwrap().push(cluster["spec"]["paused"].clone());
         if self.dawdles {

@@ -14,7 +14,8 @@ const WIT: &str = include_str!("../../../../wit/provider.wit");
 const RELEASED: &str = include_str!("../../../../wit/released.toml");
 
 /// What only the host implements. It may gain functions within a line; everything else is frozen.
-const IMPORTED: [&str; 4] = ["interface objects", "interface endpoints", "interface config", "interface log"];
+const IMPORTED: [&str; 5] =
+    ["interface context", "interface objects", "interface endpoints", "interface config", "interface log"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -124,12 +125,12 @@ fn only_comments_and_layout_may_change() {
     let nothing: [&str; 0] = [];
     assert_eq!(found("/// Name.", "/// What it is called."), nothing);
     assert_eq!(found("    name: string,\n", "  name:   string,\n"), nothing);
-    let field = "    remedy: string,\n";
+    let field = "    command: option<kubectl>,\n";
     assert_eq!(
         found(field, &format!("{field}    link: string,\n")),
         ["`interface types` is not what 0.1.0 released"]
     );
-    let log = "  log: func(level: string, message: string);\n";
+    let log = "  write: func(level: level, message: string);\n";
     assert_eq!(
         found(log, &format!("{log}  flush: func();\n")),
         ["`interface log` is not what 0.1.0 released"]
@@ -141,7 +142,7 @@ fn only_comments_and_layout_may_change() {
 #[test]
 fn within_a_line_only_the_hosts_side_may_grow() {
     let next = WIT.replace("@0.1.0", "@0.1.1");
-    let log = "  log: func(level: string, message: string);\n";
+    let log = "  write: func(level: level, message: string);\n";
     assert!(wrong(&next.replace(log, &format!("{log}  flush: func();\n")), &itself()).is_empty());
     assert!(
         wrong(&format!("{next}\ninterface veto {{\n  veto: func() -> bool;\n}}\n"), &itself()).is_empty()

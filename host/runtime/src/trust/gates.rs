@@ -206,11 +206,13 @@ mod tests {
             version: "1.0.0".into(),
             summary: "S.".into(),
             kinds: vec![hosts.clone()],
+            versions: vec![],
             reach: vec![Reach { kind: GroupKind::new("", "Secret"), namespace: "*".into(), delete: true }],
             changes: vec![Change { hook: Hook::Hold, kind: hosts.clone(), side: Side::Source }],
             reads: vec![Read { kind: hosts, side: Side::Target, namespace: None }],
             probes: vec!["*:6385".parse().unwrap()],
             secret_data: false,
+            codes: vec![],
             extra: vec![],
         }
     }

@@ -1,11 +1,18 @@
 //! A plugin that behaves: its inputs and outputs.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
 use pivot_core::hooks::{Hook, Point, Relation, Settlement, Severity};
-use pivot_core::{GroupKind, Key};
+use pivot_core::mapping::NamespaceMap;
+use pivot_core::{Both, GroupKind, Key, Kind, Object};
+use pivot_runtime::{Answer, Probe, Query, RunContext, RunKind, ServiceError, Services};
 use serde_json::json;
 
 use crate::log::log;
-use crate::support::{Place, asked, grants, host, moving, object};
+use crate::support::{Asked, Place, asked, granted, grants, guest, host, moving, object, run};
 
 #[tokio::test]
 async fn every_hooks_answer_is_converted_to_host_types() {
@@ -35,22 +42,30 @@ async fn every_hooks_answer_is_converted_to_host_types() {
     let ready = host(json!({"state": "ready"}));
     assert_eq!(plugin.restore(&ready, &bare).await.unwrap(), Some(json!({"status": {"state": "ready"}})));
     assert_eq!(plugin.restore(&ready, &ready).await.unwrap(), None);
-
-    assert_eq!(plugin.settle(&ready, asked()).await.unwrap(), Settlement::Done);
-    let both = host(json!({"state": "ready", "note": "test.io/held"}));
-    assert!(matches!(plugin.settle(&both, asked()).await.unwrap(), Settlement::Patch(_)));
-    assert!(
-        matches!(plugin.settle(&bare, asked()).await.unwrap(), Settlement::Wait(f) if f.severity == Severity::Wait)
+    let source = host(json!({"status": {"sizeBytes": 9_007_199_254_740_993_u64, "unset": null}}));
+    assert_eq!(
+        plugin.restore(&source, &bare).await.unwrap(),
+        Some(json!({"status": {"sizeBytes": 9_007_199_254_740_993_u64}}))
     );
+
+    assert_eq!(plugin.settle(&ready, false, asked()).await.unwrap(), Settlement::Done);
+    let both = host(json!({"state": "ready", "note": "test.io/held"}));
+    assert!(matches!(plugin.settle(&both, false, asked()).await.unwrap(), Settlement::Patch(_)));
+    assert!(
+        matches!(plugin.settle(&bare, false, asked()).await.unwrap(), Settlement::Wait(f) if f.severity == Severity::Wait)
+    );
+    let restored = host(json!({"state": "restored"}));
+    assert!(matches!(plugin.settle(&restored, false, asked()).await.unwrap(), Settlement::Wait(_)));
+    assert_eq!(plugin.settle(&restored, true, asked()).await.unwrap(), Settlement::Done);
     let broken = host(json!({"state": "broken"}));
-    assert!(matches!(plugin.settle(&broken, asked()).await.unwrap(), Settlement::Stop(_)));
+    assert!(matches!(plugin.settle(&broken, false, asked()).await.unwrap(), Settlement::Stop(_)));
 }
 
 #[tokio::test]
 async fn a_plugins_error_names_the_plugin_hook_and_object() {
     let place = Place::with(&["steady"], &grants("steady")).await;
     let plugin = place.plugin().await;
-    let error = plugin.settle(&host(json!({"state": "mute"})), asked()).await.unwrap_err();
+    let error = plugin.settle(&host(json!({"state": "mute"})), false, asked()).await.unwrap_err();
     assert_eq!((error.code.as_str(), error.message.as_str(), error.hook), ("mute", "says no word", "settle"));
     let said = error.to_string();
     assert!(said.starts_with("plugin steady 0.1.0 (steady.wasm, sha256 "), "{said}");
@@ -65,7 +80,7 @@ async fn kinds_it_did_not_declare_are_not_shown_to_it() {
     let other = object("test.io", "Rack", json!({"metadata": {"name": "r"}, "mode": "trap"}));
     assert_eq!(plugin.relate(&other).await.unwrap(), []);
     assert_eq!(plugin.hold(&other).await.unwrap(), None);
-    assert_eq!(plugin.settle(&other, asked()).await.unwrap(), Settlement::Done);
+    assert_eq!(plugin.settle(&other, false, asked()).await.unwrap(), Settlement::Done);
 }
 
 #[tokio::test]
@@ -74,9 +89,92 @@ async fn a_plugin_built_against_an_older_contract_still_runs() {
     let plugin = place.plugin().await;
     assert_eq!(plugin.description().hooks, [Hook::Relate]);
     let secret = object("", "Secret", json!({"metadata": {"name": "s"}}));
-    let relations = plugin.relate(&secret).await.unwrap();
-    assert_eq!(relations, [Relation::Leave("it always did".into())]);
-    assert_eq!(plugin.check(Point::BeforePause, &moving("m"), asked()).await.unwrap(), []);
+    let relations = plugin.for_run(run("m")).relate(&secret).await.unwrap();
+    assert_eq!(relations, [Relation::Leave("it always did, in m".into())]);
+    assert_eq!(plugin.check(Point::BeforePause, &moving(), asked()).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_function_of_a_newer_contract_is_named() {
+    let place = Place::new();
+    place.put("newer.wasm", &guest("newer"));
+    let error = place.runtime.inspect(&place.path("newer.wasm")).await.unwrap_err();
+    assert_eq!(error.code(), "mismatch");
+    let said = "it needs pivot:provider/context.phase, which this pivot-host lacks: use a newer one";
+    assert!(error.to_string().contains(said), "{error}");
+}
+
+#[tokio::test]
+async fn every_hook_knows_its_run() {
+    let place = Place::with(&["steady"], &grants("steady")).await;
+    let namespace_map = NamespaceMap::new([("n".to_owned(), "elsewhere".to_owned())]).unwrap();
+    let kubectl = Both::new(Some(Vec::new()), None);
+    let kind = RunKind::Copy;
+    let plugin =
+        place.plugin().await.for_run(RunContext { kind, move_id: "m".into(), namespace_map, kubectl });
+    let placed = host(json!({"place": "n"}));
+    assert_eq!(plugin.adapt(&placed).await.unwrap(), Some(json!({"place": "elsewhere"})));
+    assert_eq!(plugin.adapt(&host(json!({"place": "mine"}))).await.unwrap(), None);
+    // Each name has one counterpart: the target's own `n` is called by the name that became free.
+    let free = plugin.adapt(&host(json!({"place": "elsewhere"}))).await.unwrap();
+    assert_eq!(free, Some(json!({"place": "n"})));
+    let findings = plugin.check(Point::BeforePause, &moving(), asked()).await.unwrap();
+    assert_eq!(
+        (findings[0].code.as_str(), findings[0].message.as_str()),
+        ("context", "copy m cluster directory n=n")
+    );
+}
+
+/// Answers each query with a host in a version that `wide` doesn't know.
+struct Newer;
+
+#[async_trait]
+impl Services for Newer {
+    async fn read(&self, _plugin: &str, _query: Query) -> Result<Vec<Object>, ServiceError> {
+        Ok(vec![newer()])
+    }
+
+    async fn probe(&self, plugin: &str, probe: Probe) -> Result<Answer, ServiceError> {
+        Asked::default().probe(plugin, probe).await
+    }
+}
+
+fn newer() -> Object {
+    let host = host(json!({}));
+    let kind = Kind { version: "v2".into(), ..Kind::clone(&host.kind) };
+    Object::parse(Arc::new(kind), Bytes::from(r#"{"metadata": {"name": "h", "namespace": "n"}}"#)).unwrap()
+}
+
+#[tokio::test]
+async fn objects_of_an_unknown_version_are_not_passed() {
+    let place = Place::new();
+    place.put("wide.wasm", &guest("wide"));
+    place.runtime.admit(&place.path("wide.wasm"), &granted()).await.unwrap();
+    let plugin = place.plugin().await;
+    plugin.check_version(&host(json!({}))).unwrap();
+    for error in [plugin.check_version(&newer()).unwrap_err(), plugin.relate(&newer()).await.unwrap_err()] {
+        assert_eq!(error.code, "unsupported-version");
+        assert_eq!(error.message, "it understands Host.test.io in version v1, and both sides serve v2");
+    }
+    let findings = plugin.check(Point::BeforePause, &moving(), Arc::new(Newer)).await.unwrap();
+    let reads: BTreeSet<_> = findings
+        .iter()
+        .filter(|finding| !finding.message.contains(':'))
+        .map(|found| found.code.as_str())
+        .collect();
+    assert_eq!(reads, BTreeSet::from(["unsupported-version"]));
+}
+
+#[tokio::test]
+async fn invalid_configuration_refuses_the_plugin() {
+    let config = "[plugins.steady.config]\nwrong = 'it is'\n";
+    let place = Place::with(&["steady"], &format!("{}\n{config}", grants("steady"))).await;
+    let refused = place.refused().await;
+    assert_eq!(refused[0].0, "configuration");
+    let said = "does not accept [plugins.steady.config] in plugins.toml: wrong: it is";
+    assert!(refused[0].1.ends_with(said), "{}", refused[0].1);
+    place.operator(&format!("{}\nenabled = false\n{config}", grants("steady")));
+    assert_eq!(place.load().await.unwrap().len(), 0);
 }
 
 #[tokio::test]
@@ -93,7 +191,7 @@ async fn calls_run_concurrently() {
 #[tokio::test]
 async fn the_trace_of_a_check_names_its_point_and_no_other_call_has_one() {
     let plugin = Place::with(&["steady"], &grants("steady")).await.plugin().await;
-    plugin.check(Point::BeforeCommit, &moving("m"), asked()).await.unwrap();
+    plugin.check(Point::BeforeCommit, &moving(), asked()).await.unwrap();
     plugin.hold(&host(json!({}))).await.unwrap();
     let said = log().text();
     assert!(said.contains("plugin=\"steady\" hook=\"check\" point=\"before-commit\" "), "{said}");

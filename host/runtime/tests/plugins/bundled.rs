@@ -104,7 +104,6 @@ async fn ask(plugin: &Plugin, scene: &Value, call: &Value) -> Value {
     let held = Scene { source: source.clone(), target: target.clone(), here: None };
     let seen = |kind: &GroupKind| plugin.description().wants(Hook::Check, kind);
     let moving = MoveContext {
-        move_id: "test".into(),
         namespaces: held.namespaces(),
         objects: source.iter().map(Object::key).filter(|key| seen(&key.group_kind)).collect(),
     };
@@ -119,7 +118,8 @@ async fn ask(plugin: &Plugin, scene: &Value, call: &Value) -> Value {
         "hold" => said(plugin.hold(&source[at("of")]).await),
         "adapt" => said(plugin.adapt(&source[at("of")]).await),
         "restore" => said(plugin.restore(&source[at("of")], &target[at("created")]).await),
-        _ => said(plugin.settle(&target[at("of")], services).await),
+        // The default of native tests: a controller has written.
+        _ => said(plugin.settle(&target[at("of")], true, services).await),
     }
 }
 

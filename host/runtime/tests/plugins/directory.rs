@@ -35,8 +35,11 @@ async fn a_truncated_component_is_refused_wherever_it_ends() {
     for end in ends {
         place.put("it.wasm", &whole[..end]);
         let error = place.runtime.inspect(&place.path("it.wasm")).await.unwrap_err();
-        assert_eq!(error.code(), "malformed", "after {end} bytes: {error}");
-        assert!(error.to_string().contains("is not a valid component"), "after {end} bytes: {error}");
+        let said = error.to_string();
+        // Between two sections it ends as a component without the exports that were to follow.
+        let whole = error.code() == "mismatch" && said.contains("does not export `describe`");
+        let cut = error.code() == "malformed" && said.contains("is not a valid component");
+        assert!(whole || cut, "after {end} bytes: {error}");
     }
 }
 

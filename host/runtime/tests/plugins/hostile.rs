@@ -8,7 +8,7 @@ use pivot_core::hooks::{Point, Settlement, Severity};
 use pivot_runtime::{CallError, Plugin};
 
 use crate::log::log;
-use crate::support::{Place, asked, granting, grants, in_mode, moving};
+use crate::support::{Place, asked, granting, grants, in_mode, moving, run};
 
 const SMALL: &str = "limits = { time = '400ms', memory = '16MiB', output = '1MiB', host-calls = 100 }";
 
@@ -71,7 +71,7 @@ async fn calls_that_add_up_to_too_much_time_are_ended() {
     }
     assert!(begun.elapsed() < Duration::from_secs(10));
     // A check waits for others, as long as the operator allows.
-    plugin.check(Point::BeforePause, &moving(""), asked()).await.unwrap();
+    plugin.check(Point::BeforePause, &moving(), asked()).await.unwrap();
 }
 
 /// One run doesn't use up another's limits, nor take the turns that its slow calls wait for.
@@ -79,7 +79,7 @@ async fn calls_that_add_up_to_too_much_time_are_ended() {
 async fn a_run_that_exhausts_its_plugins_budget_leaves_other_runs_theirs() {
     let text = format!("{}\nlimits = {{ time = '1s', total = '2s' }}", grants("hostile"));
     let loaded = Place::with(&["hostile"], &text).await.plugin().await;
-    let (one, other) = (loaded.for_run(), loaded.for_run());
+    let (one, other) = (loaded.for_run(run("m")), loaded.for_run(run("m")));
     let (looping, fine) = (in_mode("loop"), in_mode(""));
     let using_up = futures::future::join_all((0..17).map(|_| one.hold(&looping)));
     let beside = async {
@@ -95,7 +95,7 @@ async fn a_run_that_exhausts_its_plugins_budget_leaves_other_runs_theirs() {
     // It has nothing left, not even for an instant call; the other and the next have everything.
     assert_eq!(one.hold(&fine).await.unwrap_err().message, "its calls together took longer than 2s");
     other.hold(&fine).await.unwrap();
-    loaded.for_run().hold(&fine).await.unwrap();
+    loaded.for_run(run("m")).hold(&fine).await.unwrap();
     assert_eq!((other.take_used().calls, loaded.take_used().calls), (11, 0));
 }
 
@@ -163,11 +163,11 @@ async fn a_trap_in_any_hook_is_that_hooks_error() {
     let bad = in_mode("trap");
     let errors = [
         plugin.relate(&bad).await.unwrap_err(),
-        plugin.check(Point::AfterPause, &moving("trap"), asked()).await.unwrap_err(),
+        plugin.for_run(run("trap")).check(Point::AfterPause, &moving(), asked()).await.unwrap_err(),
         plugin.hold(&bad).await.unwrap_err(),
         plugin.adapt(&bad).await.unwrap_err(),
         plugin.restore(&bad, &bad).await.unwrap_err(),
-        plugin.settle(&bad, asked()).await.unwrap_err(),
+        plugin.settle(&bad, false, asked()).await.unwrap_err(),
     ];
     let hooks: Vec<_> = errors.iter().map(|error| error.hook).collect();
     assert_eq!(hooks, ["relate", "check", "hold", "adapt", "restore", "settle"]);
@@ -211,7 +211,7 @@ async fn the_engine_judges_what_a_patch_touches() {
     }
     let again = in_mode("again");
     for _ in 0..3 {
-        assert!(matches!(plugin.settle(&again, asked()).await.unwrap(), Settlement::Patch(_)));
+        assert!(matches!(plugin.settle(&again, false, asked()).await.unwrap(), Settlement::Patch(_)));
     }
 }
 
@@ -220,7 +220,8 @@ async fn the_engine_judges_what_a_patch_touches() {
 async fn a_query_that_was_not_granted_is_denied_and_reaches_nobody() {
     let (_place, plugin) = hostile().await;
     let services = asked();
-    let findings = plugin.check(Point::BeforePause, &moving("read"), services.clone()).await.unwrap();
+    let findings =
+        plugin.for_run(run("read")).check(Point::BeforePause, &moving(), services.clone()).await.unwrap();
     let said: Vec<_> = findings.iter().map(|f| (f.code.as_str(), f.message.as_str())).collect();
     assert_eq!(
         said,
@@ -229,7 +230,8 @@ async fn a_query_that_was_not_granted_is_denied_and_reaches_nobody() {
             ("denied", "reading Secret of the target in namespace * was not declared and granted"),
         ]
     );
-    let findings = plugin.check(Point::BeforePause, &moving("probe"), services.clone()).await.unwrap();
+    let findings =
+        plugin.for_run(run("probe")).check(Point::BeforePause, &moving(), services.clone()).await.unwrap();
     let codes: Vec<_> = findings.iter().map(|f| f.code.as_str()).collect();
     assert_eq!(codes, ["denied", "denied", "invalid"]);
     assert!(services.queries.lock().unwrap().is_empty() && services.probes.lock().unwrap().is_empty());
@@ -239,7 +241,7 @@ async fn a_query_that_was_not_granted_is_denied_and_reaches_nobody() {
 #[tokio::test]
 async fn plugin_text_can_not_control_the_terminal() {
     let (_place, plugin) = hostile().await;
-    let findings = plugin.check(Point::BeforePause, &moving("escape"), asked()).await.unwrap();
+    let findings = plugin.for_run(run("escape")).check(Point::BeforePause, &moving(), asked()).await.unwrap();
     assert_eq!(findings[0].code, "invalid-code");
     assert_eq!(findings[0].message, "[2Jgone next line");
 }
@@ -248,7 +250,7 @@ async fn plugin_text_can_not_control_the_terminal() {
 async fn only_a_check_may_fail_with_a_warning() {
     let text = format!("{}\n{SMALL}\non-failure = {{ check = 'warn' }}", grants("hostile"));
     let plugin = Place::with(&["hostile"], &text).await.plugin().await;
-    let findings = plugin.check(Point::BeforePause, &moving("trap"), asked()).await.unwrap();
+    let findings = plugin.for_run(run("trap")).check(Point::BeforePause, &moving(), asked()).await.unwrap();
     assert_eq!((findings[0].severity, findings[0].code.as_str()), (Severity::Warn, "trap"));
     assert!(plugin.hold(&in_mode("trap")).await.is_err());
 }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use pivot_core::Side;
 use pivot_core::hooks::{Finding, Point};
 
-use crate::support::{Asked, Place, grants, moving};
+use crate::support::{Asked, Place, grants, moving, run};
 
 async fn ask(services: &Arc<Asked>) -> Vec<Finding> {
     let text = format!("{}\n[plugins.steady.config]\nb = 2\na = 'x'", grants("steady"));
     let plugin = Place::with(&["steady"], &text).await.plugin().await;
-    plugin.check(Point::BeforePause, &moving("m"), services.clone()).await.unwrap()
+    plugin.check(Point::BeforePause, &moving(), services.clone()).await.unwrap()
 }
 
 #[tokio::test]
@@ -23,6 +23,7 @@ async fn granted_queries_are_answered_and_each_other_one_is_denied() {
     assert_eq!(
         said,
         [
+            "context: trial a-trial cluster cluster n=n",
             r#"config: {"a":"x","b":2}"#,
             host,
             host,
@@ -53,7 +54,7 @@ async fn fifty_probes_are_one_wait() {
     let services = Arc::new(Asked { slow: Duration::from_millis(100), ..Asked::default() });
     let plugin = Place::with(&["steady"], &grants("steady")).await.plugin().await;
     let begun = Instant::now();
-    plugin.check(Point::BeforePause, &moving("m"), services.clone()).await.unwrap();
+    plugin.check(Point::BeforePause, &moving(), services.clone()).await.unwrap();
     assert_eq!(services.probes.lock().unwrap().len(), 50);
     // Sequentially they would take five seconds.
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
@@ -64,7 +65,7 @@ async fn a_host_that_is_too_slow_is_a_timeout() {
     let text = format!("{}\nlimits = {{ time = '200ms' }}", grants("steady"));
     let plugin = Place::with(&["steady"], &text).await.plugin().await;
     let services = Arc::new(Asked { slow: Duration::from_secs(60), ..Asked::default() });
-    let error = plugin.check(Point::BeforePause, &moving("m"), services).await.unwrap_err();
+    let error = plugin.check(Point::BeforePause, &moving(), services).await.unwrap_err();
     assert_eq!(error.code, "timeout");
 }
 
@@ -74,7 +75,7 @@ async fn exceeding_the_input_limit_is_an_error_the_plugin_can_handle() {
     let plugin = Place::with(&["steady"], &text).await.plugin().await;
     let large = async |bytes| {
         let services = Arc::new(Asked { fill: "x".repeat(bytes), ..Asked::default() });
-        let findings = plugin.check(Point::BeforePause, &moving("m"), services).await.unwrap();
+        let findings = plugin.check(Point::BeforePause, &moving(), services).await.unwrap();
         findings.iter().filter(|finding| finding.code == "too-large").count()
     };
     assert_eq!(large(100).await, 0);
@@ -87,7 +88,8 @@ async fn heard(mode: &str, bytes: usize) -> (Vec<String>, Arc<Asked>) {
     let text = format!("{}\nlimits = {{ input = '10KiB' }}", grants("hostile"));
     let plugin = Place::with(&["hostile"], &text).await.plugin().await;
     let services = Arc::new(Asked { fill: "x".repeat(bytes), ..Asked::default() });
-    let findings = plugin.check(Point::BeforePause, &moving(mode), services.clone()).await.unwrap();
+    let findings =
+        plugin.for_run(run(mode)).check(Point::BeforePause, &moving(), services.clone()).await.unwrap();
     (findings.into_iter().map(|finding| finding.message).collect(), services)
 }
 

@@ -62,7 +62,7 @@ async fn a_copy_of_secret_data_is_withheld_like_the_data() {
     );
     let plugin = Place::with(&["steady"], &grants("steady")).await.plugin().await;
     let scene = Arc::new(Scene { source: vec![secret], ..Scene::default() });
-    let findings = plugin.check(Point::BeforePause, &moving("m"), scene).await.unwrap();
+    let findings = plugin.check(Point::BeforePause, &moving(), scene).await.unwrap();
     let seen = findings.iter().find(|finding| finding.message.contains("\"kind\":\"Secret\"")).unwrap();
     for withheld in [r#""kapp.k14s.io/original":"""#, r#""pivot-host.io/undo":"""#, r#"{"k":null}"#] {
         assert!(seen.message.contains(withheld), "{}", seen.message);

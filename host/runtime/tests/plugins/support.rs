@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use pivot_core::{GroupKind, Kind, KindLabels, Object};
 use pivot_runtime::{
-    Admitting, Answer, Grant, LoadError, LoadOptions, MoveContext, Plugin, Probe, Query, Runtime,
+    Admitting, Answer, Grant, LoadError, LoadOptions, MoveContext, Plugin, Probe, Query, RunContext, Runtime,
     ServiceError, Services,
 };
 use serde_json::{Value, json};
@@ -129,12 +129,13 @@ pub fn in_mode(mode: &str) -> Object {
     host(json!({"mode": mode}))
 }
 
-pub fn moving(id: &str) -> MoveContext {
-    MoveContext {
-        move_id: id.into(),
-        namespaces: vec![("n".into(), "n".into())],
-        objects: vec![in_mode("").key()],
-    }
+pub fn moving() -> MoveContext {
+    MoveContext { namespaces: vec![("n".into(), "n".into())], objects: vec![in_mode("").key()] }
+}
+
+/// The run of a move with this id.
+pub fn run(id: &str) -> RunContext {
+    RunContext { move_id: id.into(), ..RunContext::default() }
 }
 
 /// Answers questions, and records them.

@@ -233,7 +233,7 @@ async fn undeclared_imports_are_answered_with_denied() {
     assert_eq!(inspection.denied_imports, ["objects", "endpoints"]);
     let services = asked();
     let plugin = place.plugin().await;
-    let findings = plugin.check(Point::BeforePause, &moving("m"), services.clone()).await.unwrap();
+    let findings = plugin.check(Point::BeforePause, &moving(), services.clone()).await.unwrap();
     let codes: Vec<_> = findings.iter().map(|finding| finding.code.as_str()).collect();
     assert_eq!(codes, ["denied", "denied"], "a grant doesn't replace a declaration");
     assert!(services.queries.lock().unwrap().is_empty() && services.probes.lock().unwrap().is_empty());
@@ -322,7 +322,7 @@ async fn a_wide_declaration_gets_only_what_was_granted() {
         "it sees all kinds of the group, and was granted one"
     );
     let services = asked();
-    let findings = plugin.check(Point::BeforePause, &moving("m"), services.clone()).await.unwrap();
+    let findings = plugin.check(Point::BeforePause, &moving(), services.clone()).await.unwrap();
     let (answered, refused): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| finding.code == "answered");
     let answered: Vec<_> = answered.iter().map(|finding| finding.message.as_str()).collect();

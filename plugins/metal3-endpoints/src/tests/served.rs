@@ -11,10 +11,11 @@ fn a_source_that_is_still_up_is_a_warning_with_the_command_that_ends_it() {
     host.deployment(Side::Source, 1, 1);
     let found = host.check(Point::BeforePause);
     assert_eq!((found[0].severity.as_str(), &*found[0].code), ("warn", "source-still-up"));
-    assert!(
-        found[0]
-            .remedy
-            .ends_with("kubectl -n baremetal-operator-system scale deployment capm3-ironic --replicas=0")
+    let command = found[0].command.as_ref().unwrap();
+    assert_eq!(command.side, Side::Source);
+    assert_eq!(
+        command.to_string(),
+        "kubectl scale -n baremetal-operator-system deployment capm3-ironic --replicas=0"
     );
     assert!(found[0].message.contains("at the target's address"));
     // Its Pods are still terminating.
@@ -42,7 +43,8 @@ fn a_target_that_is_not_up_is_waited_for_and_the_sources_answer_is_not_taken_for
     host.deployment(Side::Source, 1, 1).deployment(Side::Target, 1, 0);
     assert_eq!(host.found(), ["warn source-still-up", "wait target-not-up"]);
     let off = host.deployment(Side::Target, 0, 0).check(Point::BeforePause).remove(1);
-    assert!(off.remedy.ends_with("scale deployment capm3-ironic --replicas=1"), "{}", off.remedy);
+    let start = "kubectl scale -n baremetal-operator-system deployment capm3-ironic --replicas=1";
+    assert_eq!(off.command.as_ref().unwrap().to_string(), start);
 }
 
 #[test]

@@ -10,6 +10,7 @@ fn related(object: Value) -> Vec<String> {
     let words = relations.into_iter().map(|relation| match relation {
         Relation::Link(to) => format!("link {to}"),
         Relation::Need(what) => format!("need {what}"),
+        Relation::Share(what) => format!("share {what}"),
         Relation::Leave(why) => format!("leave: {why}"),
         Relation::Keep(why) => format!("keep: {why}"),
     });

@@ -141,10 +141,13 @@ fn a_host_that_deprovisions_is_a_stop_that_says_how_to_stop_the_operator() {
         finding.message,
         "host metal3/rack1-u01: it was provisioned in the source and is deprovisioning in the target"
     );
-    assert!(
-        finding
-            .remedy
-            .contains("kubectl -n metal3 annotate baremetalhost rack1-u01 baremetalhost.metal3.io/paused")
+    let command = finding.command.unwrap();
+    assert_eq!(
+        (command.side, command.to_string().as_str()),
+        (
+            Side::Target,
+            "kubectl annotate -n metal3 baremetalhost rack1-u01 baremetalhost.metal3.io/paused=stop"
+        )
     );
     for operation in ["inspect", "provision"] {
         let again = json!({"status": {"operationHistory": {operation: {"end": "2026-08-04T00:00:00Z"}}}});

@@ -1,7 +1,7 @@
 //! Before the pause: hosts at rest.
 
-use pivot_sdk::Point;
 use pivot_sdk::test::codes;
+use pivot_sdk::{Point, Side};
 use serde_json::{Value, json};
 
 use super::{Host, companions, consumed, free, paused, source, with};
@@ -59,7 +59,11 @@ fn a_wait_ends_when_the_host_has_come_to_rest() {
     let mut harness = source(&in_state(free(), "inspecting"));
     let waits = harness.check(Point::BeforePause).unwrap();
     assert_eq!(waits[0].message, "host metal3/rack1-u06: it is inspecting");
-    assert!(waits[0].remedy.contains("kubectl -n metal3 get baremetalhost rack1-u06"), "{}", waits[0].remedy);
+    let command = waits[0].command.as_ref().unwrap();
+    assert_eq!(
+        (command.side, command.to_string().as_str()),
+        (Side::Source, "kubectl get -n metal3 baremetalhost rack1-u06")
+    );
     harness.source(free());
     assert!(harness.check(Point::BeforePause).unwrap().is_empty());
 }

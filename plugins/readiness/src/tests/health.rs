@@ -29,7 +29,8 @@ fn each_condition_that_is_not_true_is_reported_with_its_reason() {
         found[0].message,
         "conditions are not true: Available (NotAvailable: * etcd: no quorum), RemoteConnectionProbe (ProbeFailed)"
     );
-    assert_eq!(found[0].remedy, "see `kubectl -n metal3 describe Cluster.cluster.x-k8s.io edge`");
+    let command = found[0].command.as_ref().unwrap();
+    assert_eq!(command.to_string(), "kubectl describe -n metal3 Cluster.cluster.x-k8s.io edge");
 }
 
 #[test]

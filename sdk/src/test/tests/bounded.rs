@@ -43,8 +43,8 @@ impl Plugin for Hosts {
         Ok(self.patch(object))
     }
 
-    fn restore(&self, _: &Object, created: &Object) -> Result<Patch> {
-        Ok(self.patch(created))
+    fn restore(&self, _: &Object, created: &Object) -> Result<Restoration> {
+        Ok(self.patch(created).into())
     }
 
     fn settle(&self, object: &Object) -> Result<Settlement> {

@@ -68,13 +68,13 @@ impl Bare {
         let mut store = self.store();
         let instance = self.pre.instantiate_async(&mut store).await?;
         let guest = self.hold.load(&mut store, &instance)?;
-        guest.call_hold(&mut store, object).await?.map_err(|error| anyhow!(error.message))
+        guest.call_patch(&mut store, object).await?.map_err(|error| anyhow!(error.message))
     }
 
     pub(crate) async fn adapt(&self, object: &String) -> Result<Option<String>> {
         let mut store = self.store();
         let instance = self.pre.instantiate_async(&mut store).await?;
         let guest = self.adapt.load(&mut store, &instance)?;
-        guest.call_adapt(&mut store, object).await?.map_err(|error| anyhow!(error.message))
+        guest.call_patch(&mut store, object).await?.map_err(|error| anyhow!(error.message))
     }
 }

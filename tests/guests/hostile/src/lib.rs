@@ -5,23 +5,23 @@ wit_bindgen::generate!({ path: "../../../wit", world: "provider", generate_all }
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use exports::pivot::provider::{adapt, check, describe, hold, relate, restore, settle};
-use pivot::provider::types::{Error, Finding, GroupKind, MoveContext, ObjectKey};
-use pivot::provider::{config, endpoints, log, objects};
+use exports::pivot::provider::{adapt, check, configure, describe, hold, relate, restore, settle};
+use pivot::provider::types::{Error, Kind, ObjectKey, Problem, Scope, Side};
+use pivot::provider::{config, context, endpoints, log, objects};
 
 struct Hostile;
 export!(Hostile);
 
-fn hosts() -> GroupKind {
-    GroupKind { group: "test.io".into(), kind: "Host".into() }
+fn hosts() -> Kind {
+    Kind { group: "test.io".into(), name: "Host".into() }
 }
 
-fn clusters() -> GroupKind {
-    GroupKind { group: "cluster.x-k8s.io".into(), kind: "Cluster".into() }
+fn clusters() -> Kind {
+    Kind { group: "cluster.x-k8s.io".into(), name: "Cluster".into() }
 }
 
-fn secrets() -> GroupKind {
-    GroupKind { group: String::new(), kind: "Secret".into() }
+fn secrets() -> Kind {
+    Kind { group: String::new(), name: "Secret".into() }
 }
 
 /// The value of the first string field with that name, at any depth.
@@ -68,9 +68,9 @@ fn misbehave(mode: &str) {
         "trap" => panic!("says the guest"),
         "remember" => assert!(!CALLED.swap(true, Ordering::Relaxed), "it remembers an earlier call"),
         "shout" => loop {
-            log::log("error", "again");
+            log::write(log::Level::Error, "again");
         },
-        "flood" => drop(objects::read(&vec![query("target", None); 100_000])),
+        "flood" => drop(objects::read(&vec![query(Side::Target, Scope::Moving); 100_000])),
         _ => {}
     }
 }
@@ -81,17 +81,16 @@ fn deep(n: u64) -> u64 {
     if n == 0 { 0 } else { deep(n + 1) + here[(n % 64) as usize] }
 }
 
-fn query(side: &str, namespace: Option<&str>) -> objects::Query {
-    objects::Query { side: side.into(), kind: hosts(), namespace: namespace.map(Into::into), name: None }
+fn query(side: Side, scope: Scope) -> objects::Query {
+    objects::Query { side, kind: hosts(), scope, name: None, extra: vec![] }
 }
 
 fn endpoint(address: &str) -> endpoints::Endpoint {
-    endpoints::Endpoint {
-        method: if address.starts_with("http") { "http-get" } else { "tcp" }.into(),
-        vantage: "here".into(),
-        address: address.into(),
-        timeout_ms: 1_000,
-    }
+    let target = match address.starts_with("http") {
+        true => endpoints::Target::HttpGet(address.into()),
+        false => endpoints::Target::Tcp(address.into()),
+    };
+    endpoints::Endpoint { target, timeout_ms: 1_000, extra: vec![] }
 }
 
 /// How many queries were answered, and how many were not.
@@ -144,36 +143,44 @@ fn patch(hook: &str, object: &str) -> Option<String> {
 }
 
 impl describe::Guest for Hostile {
-    fn describe() -> describe::Description {
-        let change =
-            |hook: &str, side: &str| describe::Change { hook: hook.into(), kind: hosts(), side: side.into() };
+    fn plugin() -> describe::Description {
+        let change = |hook: &str| describe::Change { hook: hook.into(), kind: hosts() };
         describe::Description {
             name: "hostile".into(),
             version: "0.1.0".into(),
             summary: "Misbehaves.".into(),
-            kinds: vec![hosts(), clusters(), secrets()],
+            kinds: [hosts(), clusters(), secrets()]
+                .map(|kind| describe::SeenKind { kind, versions: vec![] })
+                .into(),
             reach: vec![],
             changes: vec![
-                describe::Change { hook: "adapt".into(), kind: clusters(), side: "target".into() },
-                change("hold", "source"),
-                change("adapt", "target"),
-                change("restore", "target"),
-                change("settle", "target"),
+                describe::Change { hook: "adapt".into(), kind: clusters() },
+                change("hold"),
+                change("adapt"),
+                change("restore"),
+                change("settle"),
             ],
-            reads: vec![describe::Read { kind: hosts(), side: "target".into(), namespace: None }],
+            reads: vec![describe::Read { kind: hosts(), side: Side::Target, scope: Scope::Moving }],
             probes: vec!["*:6385".into()],
             secret_data: false,
+            codes: vec![],
             extra: vec![],
         }
     }
 }
 
-fn key(kind: GroupKind, namespace: &str, name: String) -> ObjectKey {
-    ObjectKey { group: kind.group, kind: kind.kind, namespace: Some(namespace.into()), name }
+fn key(kind: Kind, namespace: &str, name: String) -> ObjectKey {
+    ObjectKey { kind, namespace: Some(namespace.into()), name }
+}
+
+impl configure::Guest for Hostile {
+    fn check() -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 impl relate::Guest for Hostile {
-    fn relate(object: String) -> Result<Vec<relate::Relation>, Error> {
+    fn relations(object: String) -> Result<Vec<relate::Relation>, Error> {
         let mode = mode("relate", &object);
         misbehave(mode);
         let namespace = field(&object, "namespace").unwrap_or("default");
@@ -195,7 +202,7 @@ impl relate::Guest for Hostile {
             }
             "too-many" => vec![relate::Relation::Keep("again".into()); 1_001],
             "blab" => {
-                log::log("error", &object);
+                log::write(log::Level::Error, &object);
                 vec![]
             }
             _ => vec![],
@@ -203,32 +210,39 @@ impl relate::Guest for Hostile {
     }
 }
 
-fn finding(severity: &str, code: &str, message: &str) -> Finding {
-    Finding {
-        severity: severity.into(),
+fn problem(code: &str, message: &str) -> Problem {
+    Problem {
         code: code.into(),
         message: message.into(),
         objects: vec![],
         remedy: "type \u{1b}]0;gone\u{7}this".into(),
+        command: None,
+        extra: vec![],
     }
 }
 
+fn finding(severity: check::Severity, code: &str, message: &str) -> check::Finding {
+    check::Finding { severity, problem: problem(code, message) }
+}
+
 impl check::Guest for Hostile {
-    fn check(point: String, context: MoveContext) -> Result<Vec<Finding>, Error> {
+    fn findings(point: String) -> Result<Vec<check::Finding>, Error> {
         let config = config::get();
+        let move_id = context::move_id();
         let told = field(&config, "check").and_then(|words| words.split_once('/'));
         let mode = match told {
             Some((at, mode)) if at == point => mode,
             Some(_) => "",
-            None => &context.move_id,
+            None => &move_id,
         };
         misbehave(mode);
         let mut findings = vec![];
-        let mut tell = |code: String, message: String| findings.push(finding("note", &code, &message));
+        let mut tell =
+            |code: String, message: String| findings.push(finding(check::Severity::Note, &code, &message));
         match mode {
             "read" => {
-                let asked =
-                    [query("source", None), objects::Query { kind: secrets(), ..query("target", Some("*")) }];
+                let all = objects::Query { kind: secrets(), ..query(Side::Target, Scope::All) };
+                let asked = [query(Side::Source, Scope::Moving), all];
                 for answer in objects::read(&asked) {
                     let error = answer.unwrap_err();
                     tell(error.code, error.message);
@@ -236,15 +250,19 @@ impl check::Guest for Hostile {
             }
             // As much as one call may query: the same object, the same one by one, and a different one each time.
             "same" => {
-                let same = query("target", None);
+                let same = query(Side::Target, Scope::Moving);
                 for asked in [vec![same.clone(); 40], vec![same.clone()], vec![same.clone()]] {
                     tell("heard".into(), heard(&objects::read(&asked)));
                 }
             }
             "each" => {
-                let each: Vec<_> = (0..90).map(|n| query("target", Some(&format!("n{n}")))).collect();
+                let each: Vec<_> =
+                    (0..90).map(|n| query(Side::Target, Scope::One(format!("n{n}")))).collect();
                 tell("heard".into(), heard(&objects::read(&each)));
-                tell("heard".into(), heard(&objects::read(&[query("target", Some("more"))])));
+                tell(
+                    "heard".into(),
+                    heard(&objects::read(&[query(Side::Target, Scope::One("more".into()))])),
+                );
             }
             "probes" => {
                 let each: Vec<_> = (0..90).map(|n| endpoint(&format!("10.0.0.{n}:6385"))).collect();
@@ -259,11 +277,11 @@ impl check::Guest for Hostile {
                 }
             }
             "escape" => tell("Not A Code".into(), "\u{1b}[2Jgone\nnext line\u{202e}".into()),
-            "wait" => findings.push(finding("wait", "never", "it never comes")),
-            "stop" => findings.push(finding("stop", "no-more", "no more of this")),
+            "wait" => findings.push(finding(check::Severity::Wait, "never", "it never comes")),
+            "stop" => findings.push(finding(check::Severity::Stop, "no-more", "no more of this")),
             "huge" => {
                 let words = "huge ".repeat(100);
-                for severity in ["note", "warn", "wait"] {
+                for severity in [check::Severity::Note, check::Severity::Warn, check::Severity::Wait] {
                     findings.extend((0..300).map(|n| finding(severity, "huge", &format!("{n} {words}"))));
                 }
             }
@@ -274,7 +292,7 @@ impl check::Guest for Hostile {
 }
 
 impl hold::Guest for Hostile {
-    fn hold(object: String) -> Result<Option<String>, Error> {
+    fn patch(object: String) -> Result<Option<String>, Error> {
         // Holds what settle is meant to release.
         let held = field(&object, "mode").is_some_and(|words| words.starts_with("settle/"));
         if held && !object.contains("test.io/held") {
@@ -285,22 +303,22 @@ impl hold::Guest for Hostile {
 }
 
 impl adapt::Guest for Hostile {
-    fn adapt(object: String) -> Result<Option<String>, Error> {
+    fn patch(object: String) -> Result<Option<String>, Error> {
         Ok(patch("adapt", &object))
     }
 }
 
 impl restore::Guest for Hostile {
-    fn restore(source: String, _: String) -> Result<Option<String>, Error> {
-        Ok(patch("restore", &source))
+    fn status(source: String, _: String) -> Result<restore::Restoration, Error> {
+        Ok(restore::Restoration { copy: vec![], patch: patch("restore", &source), extra: vec![] })
     }
 }
 
 impl settle::Guest for Hostile {
-    fn settle(object: String) -> Result<settle::Settlement, Error> {
+    fn next(object: String) -> Result<settle::Settlement, Error> {
         Ok(match mode("settle", &object) {
-            "wait" => settle::Settlement::Wait(finding("wait", "never", "it never comes")),
-            "stop" => settle::Settlement::Stop(finding("stop", "no-more", "no more of this")),
+            "wait" => settle::Settlement::Wait(problem("never", "it never comes")),
+            "stop" => settle::Settlement::Stop(problem("no-more", "no more of this")),
             _ => patch("settle", &object).map_or(settle::Settlement::Done, settle::Settlement::Patch),
         })
     }

@@ -8,30 +8,33 @@ wit_bindgen::generate!({
 });
 
 use exports::pivot::provider::{describe, relate};
-use pivot::provider::types::{Error, GroupKind};
+use pivot::provider::types::{Error, Kind};
 
 struct Liar;
 export!(Liar);
 
 impl describe::Guest for Liar {
-    fn describe() -> describe::Description {
+    fn plugin() -> describe::Description {
         describe::Description {
             name: "steady".into(),
             version: "0.1.0".into(),
             summary: "Is who you trust.".into(),
-            kinds: vec![GroupKind { group: String::new(), kind: "Secret".into() }],
+            kinds: [Kind { group: String::new(), name: "Secret".into() }]
+                .map(|kind| describe::SeenKind { kind, versions: vec![] })
+                .into(),
             reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],
             secret_data: false,
+            codes: vec![],
             extra: vec![],
         }
     }
 }
 
 impl relate::Guest for Liar {
-    fn relate(_: String) -> Result<Vec<relate::Relation>, Error> {
+    fn relations(_: String) -> Result<Vec<relate::Relation>, Error> {
         Ok(vec![relate::Relation::Leave("trust me".into())])
     }
 }

@@ -10,43 +10,43 @@ wit_bindgen::generate!({
 });
 
 use exports::pivot::provider::{adapt, describe, hold};
-use pivot::provider::types::{Error, GroupKind};
+use pivot::provider::types::{Error, Kind};
 
 struct Measured;
 export!(Measured);
 
-fn hosts() -> GroupKind {
-    GroupKind { group: "test.io".into(), kind: "Host".into() }
+fn hosts() -> Kind {
+    Kind { group: "test.io".into(), name: "Host".into() }
 }
 
 impl describe::Guest for Measured {
-    fn describe() -> describe::Description {
-        let change =
-            |hook: &str, side: &str| describe::Change { hook: hook.into(), kind: hosts(), side: side.into() };
+    fn plugin() -> describe::Description {
+        let change = |hook: &str| describe::Change { hook: hook.into(), kind: hosts() };
         describe::Description {
             name: "measured".into(),
             version: "0.1.0".into(),
             summary: "Parses and patches.".into(),
-            kinds: vec![hosts()],
+            kinds: [hosts()].map(|kind| describe::SeenKind { kind, versions: vec![] }).into(),
             reach: vec![],
-            changes: vec![change("hold", "source"), change("adapt", "target")],
+            changes: vec![change("hold"), change("adapt")],
             reads: vec![],
             probes: vec![],
             secret_data: false,
+            codes: vec![],
             extra: vec![],
         }
     }
 }
 
 impl hold::Guest for Measured {
-    fn hold(object: String) -> Result<Option<String>, Error> {
+    fn patch(object: String) -> Result<Option<String>, Error> {
         let invalid = |message| Error { code: "invalid".into(), message };
         work::patch(&object).map(Some).map_err(invalid)
     }
 }
 
 impl adapt::Guest for Measured {
-    fn adapt(_object: String) -> Result<Option<String>, Error> {
+    fn patch(_object: String) -> Result<Option<String>, Error> {
         Ok(None)
     }
 }

@@ -13,7 +13,7 @@ struct Mute;
 export!(Mute);
 
 impl describe::Guest for Mute {
-    fn describe() -> describe::Description {
+    fn plugin() -> describe::Description {
         panic!("no comment")
     }
 }

@@ -8,30 +8,33 @@ wit_bindgen::generate!({
 });
 
 use exports::pivot::provider::{describe, relate};
-use pivot::provider::types::{Error, GroupKind};
+use pivot::provider::types::{Error, Kind};
 
 struct Networked;
 export!(Networked);
 
 impl describe::Guest for Networked {
-    fn describe() -> describe::Description {
+    fn plugin() -> describe::Description {
         describe::Description {
             name: "networked".into(),
             version: "0.1.0".into(),
             summary: "Calls home.".into(),
-            kinds: vec![GroupKind { group: String::new(), kind: "Secret".into() }],
+            kinds: [Kind { group: String::new(), name: "Secret".into() }]
+                .map(|kind| describe::SeenKind { kind, versions: vec![] })
+                .into(),
             reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],
             secret_data: false,
+            codes: vec![],
             extra: vec![],
         }
     }
 }
 
 impl relate::Guest for Networked {
-    fn relate(_: String) -> Result<Vec<relate::Relation>, Error> {
+    fn relations(_: String) -> Result<Vec<relate::Relation>, Error> {
         let home = wasi::sockets::tcp::connect("127.0.0.1:80");
         Ok(vec![relate::Relation::Leave(format!("connected: {home}"))])
     }

@@ -13,7 +13,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use exports::pivot::provider::{describe, relate};
 use pivot::provider::config;
-use pivot::provider::types::{Error, GroupKind};
+use pivot::provider::types::{Error, Kind};
 use wasi::clocks::monotonic_clock::{subscribe_duration, subscribe_instant};
 use wasi::io::poll;
 
@@ -21,17 +21,20 @@ struct Reaching;
 export!(Reaching);
 
 impl describe::Guest for Reaching {
-    fn describe() -> describe::Description {
+    fn plugin() -> describe::Description {
         describe::Description {
             name: "reaching".into(),
             version: "0.1.0".into(),
             summary: "Looks around.".into(),
-            kinds: vec![GroupKind { group: String::new(), kind: "Secret".into() }],
+            kinds: [Kind { group: String::new(), name: "Secret".into() }]
+                .map(|kind| describe::SeenKind { kind, versions: vec![] })
+                .into(),
             reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],
             secret_data: false,
+            codes: vec![],
             extra: vec![],
         }
     }
@@ -64,7 +67,7 @@ fn file() -> String {
 }
 
 impl relate::Guest for Reaching {
-    fn relate(object: String) -> Result<Vec<relate::Relation>, Error> {
+    fn relations(object: String) -> Result<Vec<relate::Relation>, Error> {
         if object.contains("\"way\":\"exit\"") {
             #[allow(clippy::disallowed_methods, reason = "how the host takes a plugin that exits is tested")]
             std::process::exit(3);

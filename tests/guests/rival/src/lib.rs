@@ -8,34 +8,35 @@ wit_bindgen::generate!({
 });
 
 use exports::pivot::provider::{adapt, describe};
-use pivot::provider::types::{Error, GroupKind};
+use pivot::provider::types::{Error, Kind};
 
 struct Rival;
 export!(Rival);
 
-fn hosts() -> GroupKind {
-    GroupKind { group: "test.io".into(), kind: "Host".into() }
+fn hosts() -> Kind {
+    Kind { group: "test.io".into(), name: "Host".into() }
 }
 
 impl describe::Guest for Rival {
-    fn describe() -> describe::Description {
+    fn plugin() -> describe::Description {
         describe::Description {
             name: "rival".into(),
             version: "0.1.0".into(),
             summary: "Wants the last word.".into(),
-            kinds: vec![hosts()],
+            kinds: [hosts()].map(|kind| describe::SeenKind { kind, versions: vec![] }).into(),
             reach: vec![],
-            changes: vec![describe::Change { hook: "adapt".into(), kind: hosts(), side: "target".into() }],
+            changes: vec![describe::Change { hook: "adapt".into(), kind: hosts() }],
             reads: vec![],
             probes: vec![],
             secret_data: false,
+            codes: vec![],
             extra: vec![],
         }
     }
 }
 
 impl adapt::Guest for Rival {
-    fn adapt(_: String) -> Result<Option<String>, Error> {
+    fn patch(_: String) -> Result<Option<String>, Error> {
         Ok(Some(r#"{"spec":{"note":"from rival"}}"#.into()))
     }
 }

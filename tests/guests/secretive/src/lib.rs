@@ -9,35 +9,37 @@ wit_bindgen::generate!({
 
 use exports::pivot::provider::{describe, relate};
 use pivot::provider::log;
-use pivot::provider::types::{Error, GroupKind, ObjectKey};
+use pivot::provider::types::{Error, Kind, ObjectKey};
 
 struct Secretive;
 export!(Secretive);
 
 impl describe::Guest for Secretive {
-    fn describe() -> describe::Description {
+    fn plugin() -> describe::Description {
         describe::Description {
             name: "secretive".into(),
             version: "0.1.0".into(),
             summary: "Passes on what it sees.".into(),
-            kinds: vec![GroupKind { group: String::new(), kind: "Secret".into() }],
+            kinds: [Kind { group: String::new(), name: "Secret".into() }]
+                .map(|kind| describe::SeenKind { kind, versions: vec![] })
+                .into(),
             reach: vec![],
             changes: vec![],
             reads: vec![],
             probes: vec![],
             secret_data: true,
+            codes: vec![],
             extra: vec![],
         }
     }
 }
 
 impl relate::Guest for Secretive {
-    fn relate(object: String) -> Result<Vec<relate::Relation>, Error> {
-        log::log("error", &object);
+    fn relations(object: String) -> Result<Vec<relate::Relation>, Error> {
+        log::write(log::Level::Error, &object);
         if object.contains("\"way\":\"name\"") {
             let key = ObjectKey {
-                group: String::new(),
-                kind: "Secret".into(),
+                kind: Kind { group: String::new(), name: "Secret".into() },
                 namespace: None,
                 name: "hunter2".into(),
             };

@@ -9,80 +9,75 @@ wit_bindgen::generate!({
 });
 
 use exports::pivot::provider::{check, describe, relate};
-use pivot::provider::types::{Error, Finding, GroupKind, MoveContext};
+use pivot::provider::types::{Error, Kind, Problem, Scope, Side};
 use pivot::provider::{endpoints, objects};
 
 struct Wide;
 export!(Wide);
 
-fn kind(kind: &str) -> GroupKind {
-    GroupKind { group: "test.io".into(), kind: kind.into() }
+fn kind(kind: &str) -> Kind {
+    Kind { group: "test.io".into(), name: kind.into() }
 }
 
 impl describe::Guest for Wide {
-    fn describe() -> describe::Description {
-        let read =
-            |side: &str| describe::Read { kind: kind("*"), side: side.into(), namespace: Some("*".into()) };
+    fn plugin() -> describe::Description {
+        let read = |side| describe::Read { kind: kind("*"), side, scope: Scope::All };
         describe::Description {
             name: "wide".into(),
             version: "0.1.0".into(),
             summary: "Looks wherever it may.".into(),
-            kinds: vec![kind("*")],
+            kinds: [kind("*")].map(|kind| describe::SeenKind { kind, versions: vec!["v1".into()] }).into(),
             reach: vec![],
             changes: vec![],
-            reads: vec![read("source"), read("target")],
+            reads: vec![read(Side::Source), read(Side::Target)],
             probes: vec!["*:*".into(), "*/*:*".into()],
             secret_data: false,
+            codes: vec![],
             extra: vec![],
         }
     }
 }
 
 impl relate::Guest for Wide {
-    fn relate(_: String) -> Result<Vec<relate::Relation>, Error> {
+    fn relations(_: String) -> Result<Vec<relate::Relation>, Error> {
         Ok(vec![relate::Relation::Keep("it was shown".into())])
     }
 }
 
-fn note<T>(what: &str, answer: &Result<T, Error>) -> Finding {
+fn note<T>(what: &str, answer: &Result<T, Error>) -> check::Finding {
     let code = answer.as_ref().err().map_or("answered", |error| &error.code);
-    Finding {
-        severity: "note".into(),
+    let problem = Problem {
         code: code.into(),
         message: what.into(),
         objects: vec![],
         remedy: String::new(),
-    }
+        command: None,
+        extra: vec![],
+    };
+    check::Finding { severity: check::Severity::Note, problem }
 }
 
 impl check::Guest for Wide {
-    fn check(_: String, _: MoveContext) -> Result<Vec<Finding>, Error> {
+    fn findings(_: String) -> Result<Vec<check::Finding>, Error> {
         let mut findings = vec![];
-        let mut queries = vec![];
-        for side in ["source", "target"] {
+        for (side, word) in [(Side::Source, "source"), (Side::Target, "target")] {
             for name in ["Host", "Rack"] {
-                for namespace in [None, Some("metal3"), Some("other"), Some("*")] {
-                    let namespace = namespace.map(str::to_owned);
-                    queries.push(objects::Query {
-                        side: side.into(),
-                        kind: kind(name),
-                        namespace,
-                        name: None,
-                    });
+                let scopes = [
+                    (Scope::Moving, "moving"),
+                    (Scope::One("metal3".into()), "metal3"),
+                    (Scope::One("other".into()), "other"),
+                    (Scope::All, "*"),
+                ];
+                for (scope, place) in scopes {
+                    let query = objects::Query { side, kind: kind(name), scope, name: None, extra: vec![] };
+                    let answer = objects::read(&[query]).remove(0);
+                    findings.push(note(&format!("{word} {name} {place}"), &answer));
                 }
             }
         }
-        for (query, answer) in queries.iter().zip(objects::read(&queries)) {
-            let place = query.namespace.as_deref().unwrap_or("moving");
-            findings.push(note(&format!("{} {} {place}", query.side, query.kind.kind), &answer));
-        }
         for address in ["10.0.0.1:6385", "10.0.0.1:22", "192.168.0.1:6385"] {
-            let endpoint = endpoints::Endpoint {
-                method: "tcp".into(),
-                vantage: "here".into(),
-                address: address.into(),
-                timeout_ms: 1_000,
-            };
+            let target = endpoints::Target::Tcp(address.into());
+            let endpoint = endpoints::Endpoint { target, timeout_ms: 1_000, extra: vec![] };
             findings.push(note(address, &endpoints::probe(&[endpoint])[0]));
         }
         Ok(findings)

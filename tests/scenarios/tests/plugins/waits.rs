@@ -108,13 +108,7 @@ async fn a_provider_that_becomes_available() {
     stage.pair.target.apply_values(vec![deployment(false)]).await.unwrap();
     let words = ["move", "-n", "provider"];
     let told = "provider infrastructure-metal3 of the target is not available";
-    timed_out(
-        &stage,
-        &host,
-        &words,
-        &["readiness", told, "kubectl -n capm3-system describe deployment capm3"],
-    )
-    .await;
+    timed_out(&stage, &host, &words, &["readiness", told, "describe -n capm3-system deployment capm3"]).await;
     let run = opened(&stage, &host, &words, told, async || say_available(&stage.pair.target).await).await;
     done(&stage, run, "provider").await;
 }

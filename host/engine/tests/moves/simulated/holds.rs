@@ -48,7 +48,12 @@ impl Hooks for Holds {
         Ok(Some(json!({"metadata": {"annotations": {HELD: ""}}})))
     }
 
-    async fn settle(&self, _object: &Object, _services: Arc<dyn Services>) -> Result<Settlement, HookError> {
+    async fn settle(
+        &self,
+        _object: &Object,
+        _: bool,
+        _services: Arc<dyn Services>,
+    ) -> Result<Settlement, HookError> {
         Ok(Settlement::Done)
     }
 }

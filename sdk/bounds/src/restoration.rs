@@ -1,0 +1,98 @@
+//! The status that a copy gets: fields of the source's status by their JSON pointers, and a merge patch on top.
+
+use serde_json::{Map, Value};
+
+use crate::paths::unescaped;
+
+/// A pointer that is not to a field of the status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotStatus;
+
+/// Copies a field of the source's status into a copy; a missing field copies nothing.
+///
+/// Generations in it are the source's, and the copy counts its own from 1: an `observedGeneration` that is the source's generation
+/// becomes the copy's, and others are left out. A controller waits forever for a condition about a generation that the copy never
+/// has. Null fields are left out, since a merge patch can't write them.
+///
+/// # Errors
+/// If the pointer is not to a field of the status.
+pub fn copy_field(source: &Value, copy: &mut Value, pointer: &str) -> Result<(), NotStatus> {
+    let rest = pointer.strip_prefix("/status").ok_or(NotStatus)?;
+    if !(rest.is_empty() || rest.starts_with('/')) {
+        return Err(NotStatus);
+    }
+    let Some(value) = source.pointer(pointer).filter(|value| !value.is_null()) else { return Ok(()) };
+    let mut value = value.clone();
+    drop_nulls(&mut value);
+    let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
+    if let (Some(before), Some(now)) = (generation(source), generation(copy)) {
+        renumber(&mut value, &before, &now);
+    }
+    let mut at = copy;
+    for part in pointer.split('/').skip(1) {
+        if !at.is_object() {
+            *at = Value::Object(Map::new());
+        }
+        let Value::Object(map) = at else { return Err(NotStatus) };
+        at = map.entry(unescaped(part)).or_insert(Value::Null);
+    }
+    *at = value;
+    Ok(())
+}
+
+fn drop_nulls(value: &mut Value) {
+    if let Value::Object(map) = value {
+        map.retain(|_, value| !value.is_null());
+        map.values_mut().for_each(drop_nulls);
+    }
+}
+
+/// Replaces the generations that a status was observed for.
+fn renumber(value: &mut Value, before: &Value, now: &Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|name, value| name != "observedGeneration" || value == before);
+            for (name, value) in map {
+                match name.as_str() {
+                    "observedGeneration" => value.clone_from(now),
+                    _ => renumber(value, before, now),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| renumber(item, before, now)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn copied_fields_keep_digits_and_get_new_generations() {
+        let source = json!({"metadata": {"generation": 7}, "status": {
+            "sizeBytes": 9_007_199_254_740_993_u64, "observedGeneration": 7, "gone": null,
+            "conditions": [{"type": "Ready", "observedGeneration": 7}, {"type": "Old", "observedGeneration": 3}],
+        }});
+        let created = json!({"metadata": {"generation": 1}, "status": {"left": true}});
+        let copied = |pointer: &str| {
+            let mut copy = created.clone();
+            copy_field(&source, &mut copy, pointer).map(|()| copy["status"].clone())
+        };
+        assert_eq!(
+            copied("/status"),
+            Ok(json!({
+                "sizeBytes": 9_007_199_254_740_993_u64, "observedGeneration": 1,
+                "conditions": [{"type": "Ready", "observedGeneration": 1}, {"type": "Old"}],
+            }))
+        );
+        let one = json!({"left": true, "sizeBytes": 9_007_199_254_740_993_u64});
+        assert_eq!(copied("/status/sizeBytes"), Ok(one));
+        assert_eq!(copied("/status/missing"), Ok(json!({"left": true})));
+        for bad in ["/spec", "/statuses", "status", ""] {
+            assert_eq!(copied(bad), Err(NotStatus), "{bad}");
+        }
+    }
+}
