@@ -47,6 +47,9 @@ fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
     if plain == ["apply"] && file {
         return None;
     }
+    if let ["create", "namespace", _] = plain.as_slice() {
+        return None;
+    }
     let waits = plain.first() == Some(&"wait");
     if let (true, Some(what)) = (waits, plain.get_mut(1)) {
         *what = what.split('/').next().unwrap_or_default();
@@ -83,6 +86,7 @@ fn a_line_for_kubectl_with_something_wrong_is_found() {
         "kubectl --kubeconfig a.kubeconfig -n ns patch machines.cluster.x-k8s.io m --type merge -p '{}'",
         "kubectl --kubeconfig a.kubeconfig label crd machines.cluster.x-k8s.io a=",
         "kubectl --kubeconfig a.kubeconfig apply -f a.yaml",
+        "kubectl --kubeconfig a.kubeconfig create namespace a",
         "kubectl --kubeconfig a.kubeconfig annotate --overwrite -n ns machines.cluster.x-k8s.io m a=b",
         "kubectl --kubeconfig a.kubeconfig wait -n ns machines.cluster.x-k8s.io/m --for=condition=Ready --timeout=1m",
     ] {
@@ -99,6 +103,7 @@ fn a_line_for_kubectl_with_something_wrong_is_found() {
         "kubectl --kubeconfig a.kubeconfig label crd machine a=",
         "kubectl apply -f a.yaml",
         "kubectl --kubeconfig a.kubeconfig apply a.yaml",
+        "kubectl --kubeconfig a.kubeconfig create configmap a",
         "kubectl --kubeconfig a.kubeconfig wait -n ns machine/m --for=condition=Ready",
     ] {
         assert!(wrong(bad).is_some(), "{bad}");
