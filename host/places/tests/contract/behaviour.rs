@@ -260,9 +260,9 @@ pub(crate) async fn expired_watches_must_start_over(Server { place, expired }: &
 
 pub(crate) async fn lists_have_what_was_asked_for(Server { place, .. }: &Server) {
     for (name, namespace, labels) in [
-        ("listed-m", "a", json!({"l": "1"})),
+        ("listed-m", "a", json!({"listed": "1"})),
         ("listed-n", "a", json!({})),
-        ("listed-m", "b", json!({"l": ""})),
+        ("listed-m", "b", json!({"listed": ""})),
     ] {
         let mut body = machine(name);
         body["metadata"]["namespace"] = namespace.into();
@@ -291,7 +291,7 @@ pub(crate) async fn lists_have_what_was_asked_for(Server { place, .. }: &Server)
         assert_eq!(named(&reduced), expected);
         assert!(reduced[0].finalizers.is_empty() && reduced[0].uid == metas[0].uid);
     }
-    let labelled = place.list_labelled(&machines(), "a", "l").await.unwrap();
+    let labelled = place.list_labelled(&machines(), "a", "listed").await.unwrap();
     assert_eq!(labelled.objects.iter().map(|object| &*object.meta.name).collect::<Vec<_>>(), ["listed-m"]);
     assert!(place.list(&machines(), Some("nowhere")).await.unwrap().objects.is_empty());
 }
