@@ -19,6 +19,8 @@ mod midway;
 #[cfg(test)]
 mod restore;
 #[cfg(test)]
+mod went_back;
+#[cfg(test)]
 mod witness;
 #[cfg(test)]
 mod world;

@@ -10,7 +10,9 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use pivot_lab::assets::KUBERNETES;
 use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::observer::Side;
-use pivot_lab::{Crds, Dump, Manager, ManagerOptions, Managers, Pair, Server, pki, process, say};
+use pivot_lab::{
+    Backup, Crds, Dump, Manager, ManagerOptions, Managers, Pair, Revision, Server, pki, process, say,
+};
 use pivot_scenarios::secrets::mark_secret;
 use pivot_scenarios::state::ensure_no_secret_in_records;
 use serde_json::{Value, json};
@@ -197,6 +199,27 @@ impl World {
         self.pair.source.start_controllers().await?;
         self.managers[0] = Managers::start(&self.pair.source, &options(self.version)).await?;
         self.providers[0] = Provider::start(&self.pair.source, &self.pair.target).await?;
+        Ok(())
+    }
+
+    /// Puts a backup of one side back. Its managers stop before that, and act on what is restored at once.
+    pub(crate) async fn restore(&mut self, side: Side, backup: &Backup) -> Result<()> {
+        ensure!(self.torn_down()?.is_empty(), "something was torn down");
+        let index = usize::from(side == Side::Target);
+        Manager::ALL.into_iter().for_each(|manager| self.managers[index].stop(manager));
+        // The target is the workload cluster of both providers.
+        self.providers.iter_mut().for_each(Provider::stop);
+        let server = match side {
+            Side::Source => &mut self.pair.source,
+            Side::Target => &mut self.pair.target,
+        };
+        server.restore(backup, Revision::Ahead).await?;
+        self.providers = [
+            Provider::start(&self.pair.source, &self.pair.target).await?,
+            Provider::start(&self.pair.target, &self.pair.target).await?,
+        ];
+        let server = self.server(side);
+        self.managers[index] = Managers::start(server, &options(self.version)).await?;
         Ok(())
     }
 

@@ -1,12 +1,15 @@
 //! A management cluster that is restored from a backup of before its move had ended, with its records.
 //!
 //! Many moves share a pair of servers. Each is somewhere when the backup is made, goes on, and is judged after the restore: by what
-//! `status` says, by commands that must refuse and write nothing, and by the command that makes sense then.
+//! `status` says, by commands that must refuse and write nothing, and by the command that makes sense then. What people read of that
+//! is in `source.txt` and `target.txt`.
 
+mod advice;
 mod source;
 mod target;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Instant;
 
 use futures::{StreamExt, stream};
@@ -20,6 +23,7 @@ use pivot_scenarios::{sampling, shape};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, all, same};
+use advice::Advice;
 
 /// Moves that run at the same time. They wait most of the time: for leases of the dead.
 const AT_ONCE: usize = 10;
@@ -38,6 +42,8 @@ const COMMITTED: Point = Point::of_source("PATCH", "/configmaps/", 2, Moment::Af
 const BEFORE_UNPAUSE: Point = Point::of_target("PATCH", "/clusters/c", 1, Moment::Instead);
 /// Some objects are deleted from the source.
 const PART_DELETED: Point = Point::of_source("DELETE", "/machinesets/", 1, Moment::After);
+
+const ACCEPT: &[&str] = &["--accept", "world-changed"];
 
 const PART_TAKEN_OVER: &str = "the target runs part of what moved, and the source may be the last copy of the rest: keep both as they are";
 const HALF_COPIED: &str =
@@ -60,6 +66,31 @@ enum Step {
     EndWithoutSource,
     /// Deletes from a source that went back.
     DeleteFromSource,
+    /// Copies again after the target lost the move, and unpauses each Cluster by its name.
+    CopyAgain,
+    /// Keeps the source after the target lost the move, and unpauses each Cluster by its name.
+    KeepSource,
+    /// Pauses the Clusters of a source that went back, and nothing else.
+    PauseSource,
+    /// Accepts that the world changed, and is refused.
+    AcceptInVain,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Die(point) => write!(f, "a run that dies at {point}"),
+            Self::StopBeforeRelease => f.write_str("a run that stops before it deletes from the source"),
+            Self::End => f.write_str("a run to the end"),
+            Self::RollBack => f.write_str("a rollback"),
+            Self::EndWithoutSource => f.write_str("a run to the end without the source"),
+            Self::DeleteFromSource
+            | Self::CopyAgain
+            | Self::KeepSource
+            | Self::PauseSource
+            | Self::AcceptInVain => f.write_str("a recovery"),
+        }
+    }
 }
 
 /// A move, and how it is judged after the restore.
@@ -98,6 +129,7 @@ struct Moves<'a> {
     stage: Stage,
     ids: BTreeMap<String, String>,
     before: BTreeMap<&'static str, Dump>,
+    advice: Advice,
 }
 
 impl<'a> Moves<'a> {
@@ -109,7 +141,7 @@ impl<'a> Moves<'a> {
         for Scene { namespace, .. } in scenes {
             before.insert(*namespace, all(&stage.pair.source, &[namespace]).await);
         }
-        Self { scenes, stage, ids: BTreeMap::new(), before }
+        Self { scenes, stage, ids: BTreeMap::new(), before, advice: Advice::default() }
     }
 
     /// Takes a step of each scene that has one.
@@ -141,9 +173,28 @@ impl<'a> Moves<'a> {
                 let words = ["rollback", &self.ids[namespace], "--break-lease"];
                 self.stage.host.run(&words).await.unwrap().ends_with(0).unwrap();
             }
-            Step::DeleteFromSource => {
-                let words = [&go_on[..], &["--accept", "world-changed"]].concat();
-                self.stage.host.run(&words).await.unwrap().ends_with(0).unwrap();
+            Step::DeleteFromSource => self.recover(namespace, "resume", &[ACCEPT], 0).await,
+            Step::CopyAgain => {
+                self.recover(namespace, "resume", &[ACCEPT], 5).await;
+                self.ensure_paused(namespace, Side::Target).await;
+                self.recover(namespace, "resume", &[&["--unpause", &format!("{namespace}/c")]], 0).await;
+            }
+            Step::KeepSource => {
+                self.recover(namespace, "rollback", &[ACCEPT], 4).await;
+                self.ensure_paused(namespace, Side::Source).await;
+                self.recover(namespace, "rollback", &[&["--unpause", &format!("{namespace}/c")]], 0).await;
+            }
+            Step::PauseSource => {
+                let [_, target] = self.contents(namespace).await;
+                self.recover(namespace, "resume", &[ACCEPT], 5).await;
+                self.ensure_paused(namespace, Side::Source).await;
+                assert!(target == self.contents(namespace).await[1], "{namespace}");
+            }
+            Step::AcceptInVain => {
+                let before = self.contents(namespace).await;
+                self.recover(namespace, "resume", &[ACCEPT], 3).await;
+                self.recover(namespace, "rollback", &[ACCEPT], 3).await;
+                assert!(before == self.contents(namespace).await, "{namespace}");
             }
             Step::EndWithoutSource => {
                 let words = ["resume", "--without-source", &self.ids[namespace], "--break-lease"];
@@ -151,6 +202,20 @@ impl<'a> Moves<'a> {
                 host.run(&words).await.unwrap().ends_with(0).unwrap();
             }
         }
+    }
+
+    /// Runs a command with these flags, which ends with this code.
+    async fn recover(&self, namespace: &str, command: &str, flags: &[&[&str]], code: i32) {
+        let words = [&[command, &self.ids[namespace]], &flags.concat()[..], &["--break-lease"]].concat();
+        let ended = self.stage.host.run(&words).await.unwrap().ends_with(code).unwrap();
+        self.advice.add(namespace, &ended);
+    }
+
+    async fn ensure_paused(&self, namespace: &str, side: Side) {
+        let [source, target] = self.contents(namespace).await;
+        let dump = if side == Side::Source { source } else { target };
+        let mut clusters = dump.values().filter(|object| object["kind"] == "Cluster");
+        assert!(clusters.all(|cluster| cluster["spec"]["paused"] == true), "{namespace} in the {side}");
     }
 
     /// Compares what each scene expects with what `status` and the commands say, then takes its last step.
@@ -161,6 +226,9 @@ impl<'a> Moves<'a> {
         for Scene { namespace, state, .. } in self.scenes {
             let shown = self.ids.get(*namespace).and_then(|id| find_state(&status, id));
             assert_eq!(shown.unwrap_or_default(), *state, "{namespace}: {status}");
+            if let Some(id) = self.ids.get(*namespace) {
+                self.advice.add_status(namespace, id, &status);
+            }
         }
         self.ensure_refusals(&self.stage.host).await;
         self.take(|scene| scene.then).await;
@@ -168,11 +236,11 @@ impl<'a> Moves<'a> {
             let before = self.before[namespace].clone();
             let [source, target] = self.contents(namespace).await;
             match then {
-                Some(Step::RollBack) => {
+                Some(Step::RollBack | Step::KeepSource) => {
                     same(before, source);
                     assert!(target.is_empty(), "{namespace}: {:?}", target.keys());
                 }
-                Some(Step::End | Step::EndWithoutSource | Step::DeleteFromSource) => {
+                Some(Step::End | Step::EndWithoutSource | Step::DeleteFromSource | Step::CopyAgain) => {
                     same(before, target);
                     assert!(source.is_empty(), "{namespace}: {:?}", source.keys());
                 }
@@ -202,6 +270,7 @@ impl<'a> Moves<'a> {
             for words in commands {
                 let ended = host.run(&words).await.unwrap();
                 ensure_refusal(namespace, &ended, expected);
+                self.advice.add(namespace, &ended);
             }
         });
         stream::iter(work).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
@@ -254,7 +323,7 @@ fn revisions(landing: Revision) -> Vec<Revision> {
 }
 
 /// Plays scenes of which one side goes back.
-async fn play(scenes: &[Scene], side: Side, revision: Revision) -> Stage {
+async fn play(scenes: &[Scene], side: Side, revision: Revision) -> Moves<'_> {
     let start = Instant::now();
     let mut moves = Moves::start(scenes).await;
     moves.take(|scene| scene.before).await;
@@ -265,7 +334,7 @@ async fn play(scenes: &[Scene], side: Side, revision: Revision) -> Stage {
     say(format_args!("restored after {:.1} s", start.elapsed().as_secs_f64()));
     moves.judge().await;
     say(format_args!("judged after {:.1} s", start.elapsed().as_secs_f64()));
-    moves.stage
+    moves
 }
 
 fn side_of(stage: &mut Stage, side: Side) -> &mut Server {

@@ -22,7 +22,7 @@ const SCENES: [Scene; 10] = [
         // No controller writes to the copies.
         state: PART_TAKEN_OVER,
         refusal: Some("no complete copy that runs"),
-        then: None,
+        then: Some(Step::AcceptInVain),
     },
     Scene {
         namespace: "row-4a",
@@ -54,7 +54,7 @@ const SCENES: [Scene; 10] = [
         lost: Some(Step::StopBeforeRelease),
         state: RUNS_ON_BOTH,
         refusal: Some("may be managed twice"),
-        then: None,
+        then: Some(Step::AcceptInVain),
     },
     Scene {
         namespace: "row-6-paused",
@@ -62,7 +62,7 @@ const SCENES: [Scene; 10] = [
         lost: Some(Step::StopBeforeRelease),
         state: TAKEN_OVER,
         refusal: Some("what the source has is out of date"),
-        then: None,
+        then: Some(Step::DeleteFromSource),
     },
     Scene {
         namespace: "row-6-copied",
@@ -78,7 +78,7 @@ const SCENES: [Scene; 10] = [
         lost: Some(Step::End),
         state: TAKEN_OVER,
         refusal: Some("what the source has is out of date"),
-        then: None,
+        then: Some(Step::AcceptInVain),
     },
     Scene {
         namespace: "row-6-forgotten",
@@ -86,7 +86,7 @@ const SCENES: [Scene; 10] = [
         lost: Some(Step::End),
         state: CLAIMED,
         refusal: Some("may be managed twice"),
-        then: None,
+        then: Some(Step::PauseSource),
     },
     Scene {
         namespace: "whole-again",
@@ -102,6 +102,7 @@ const SCENES: [Scene; 10] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn restored_source_costs_no_running_copy() {
     for revision in revisions(Revision::Ahead) {
-        play(&SCENES, Side::Source, revision).await;
+        let moves = play(&SCENES, Side::Source, revision).await;
+        moves.advice.ensure_recorded("source", &SCENES);
     }
 }

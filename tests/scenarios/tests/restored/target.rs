@@ -12,14 +12,22 @@ use super::*;
 const LAST_IN_SOURCE: &str = "the source may be the last copy: keep it, paused as it is";
 const LAST_IN_TARGET: &str = "the target's copies may be the last: keep them as they are";
 
-const SCENES: [Scene; 10] = [
+const SCENES: [Scene; 12] = [
     Scene {
         namespace: "row-1",
         before: None,
         lost: Some(Step::StopBeforeRelease),
         state: LAST_IN_SOURCE,
         refusal: Some("the source may be the last copy: keep it"),
-        then: None,
+        then: Some(Step::CopyAgain),
+    },
+    Scene {
+        namespace: "row-1-back",
+        before: None,
+        lost: Some(Step::StopBeforeRelease),
+        state: LAST_IN_SOURCE,
+        refusal: Some("the source may be the last copy: keep it"),
+        then: Some(Step::KeepSource),
     },
     Scene {
         namespace: "row-2",
@@ -27,7 +35,7 @@ const SCENES: [Scene; 10] = [
         lost: Some(Step::StopBeforeRelease),
         state: LAST_IN_SOURCE,
         refusal: Some("the source may be the last copy: keep it"),
-        then: None,
+        then: Some(Step::CopyAgain),
     },
     Scene {
         namespace: "row-2-partly",
@@ -35,7 +43,7 @@ const SCENES: [Scene; 10] = [
         lost: Some(Step::StopBeforeRelease),
         state: LAST_IN_SOURCE,
         refusal: Some("the source may be the last copy: keep it"),
-        then: None,
+        then: Some(Step::KeepSource),
     },
     Scene {
         namespace: "row-4-paused",
@@ -83,7 +91,7 @@ const SCENES: [Scene; 10] = [
         lost: Some(Step::Die(PART_DELETED)),
         state: LAST_IN_SOURCE,
         refusal: Some("the source may be the last copy: keep it"),
-        then: None,
+        then: Some(Step::AcceptInVain),
     },
     Scene {
         namespace: "row-7-listed",
@@ -91,6 +99,14 @@ const SCENES: [Scene; 10] = [
         lost: None,
         state: COMPLETE,
         refusal: None,
+        then: None,
+    },
+    Scene {
+        namespace: "row-8",
+        before: None,
+        lost: Some(Step::StopBeforeRelease),
+        state: LAST_IN_SOURCE,
+        refusal: Some("the source may be the last copy: keep it"),
         then: None,
     },
 ];
@@ -101,17 +117,17 @@ async fn restored_target_costs_no_last_copy() {
     for revision in revisions(Revision::Behind) {
         // Row 8: a cluster in the target's place that has never heard of it.
         let crds = Crds::parse(&shape::crds().unwrap()).unwrap();
-        let (stage, replaced) =
+        let (moves, replaced) =
             tokio::join!(play(&SCENES, Side::Target, revision), Server::start_with("replaced", &crds));
-        ensure_missing_objects_are_named(&stage).await;
-        let replaced = replaced.unwrap();
-        let host = Host::between(stage.pair.source.kubeconfig(), replaced.kubeconfig());
-        ensure_replaced_target_is_left_alone(&stage, &replaced, &host).await;
+        ensure_missing_objects_are_named(&moves).await;
+        ensure_replaced_target_is_left_alone(&moves, &replaced.unwrap()).await;
+        moves.advice.ensure_recorded("target", &SCENES);
     }
 }
 
 /// As long as nothing was deleted from the source, what is on neither side is lost.
-async fn ensure_missing_objects_are_named(stage: &Stage) {
+async fn ensure_missing_objects_are_named(moves: &Moves<'_>) {
+    let stage = &moves.stage;
     for server in [&stage.pair.source, &stage.pair.target] {
         let secrets: Api<Secret> = Api::namespaced(server.client(), "row-7-listed");
         secrets.delete("c-proxy", &DeleteParams::default()).await.unwrap();
@@ -119,24 +135,29 @@ async fn ensure_missing_objects_are_named(stage: &Stage) {
     let id = &find_moves(&stage.host).await["row-7-listed"];
     let ended = stage.host.run(&["resume", id, "--break-lease"]).await.unwrap().ends_with(0).unwrap();
     assert!(ended.stderr.contains("Secret row-7-listed/c-proxy are on neither side"), "{}", ended.stderr);
+    moves.advice.add("row-7-listed", &ended);
 }
 
-async fn ensure_replaced_target_is_left_alone(stage: &Stage, replaced: &Server, host: &Host) {
-    let servers = [&stage.pair.source, replaced];
+async fn ensure_replaced_target_is_left_alone(moves: &Moves<'_>, replaced: &Server) {
+    let source = &moves.stage.pair.source;
+    let host = &Host::between(source.kubeconfig(), replaced.kubeconfig());
+    let servers = [source, replaced];
     let mut marks = Vec::new();
     for server in servers {
         marks.push(server.audit_mark().await.unwrap());
     }
     let status = host.run_as_text(&["status"]).await.unwrap().ends_with(0).unwrap().stdout;
     say(format_args!("{status}"));
-    let id = &find_moves(host).await["row-1"];
+    let id = &find_moves(host).await["row-8"];
+    moves.advice.add_status("row-8", id, &status);
     for words in [
-        [&moving("row-1")[..], &["--break-lease"]].concat(),
+        [&moving("row-8")[..], &["--break-lease"]].concat(),
         vec!["resume", id, "--break-lease"],
         vec!["rollback", id, "--break-lease"],
     ] {
         let ended = host.run(&words).await.unwrap();
         ensure_refusal("row-8", &ended, "the source may be the last copy: keep it");
+        moves.advice.add("row-8", &ended);
     }
     for (server, mark) in servers.into_iter().zip(marks) {
         ensure_no_writes(server, mark).await;
