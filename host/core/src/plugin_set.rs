@@ -1,4 +1,4 @@
-//! Sets of plugins: those that a move was begun with, and those that a run or an agent has.
+//! Sets of plugins: of a move, of a run, and of an agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::words;
 
 /// Bytes of each text that another party says about a plugin.
 const TEXT: usize = 200;
-/// How many differences are listed.
+/// Largest number of differences that are listed.
 const MAX_LISTED_DIFFERENCES: usize = 8;
 
 /// A plugin as two parties compare it.
@@ -121,7 +121,7 @@ mod tests {
             (expected.describe(), set(&[]).describe()),
             ("a 1, b 1, c 1, d 1".into(), "no plugins".into())
         );
-        // What a version says counts for nothing.
+        // Versions count for nothing.
         let renamed = set(&[("a", "9", "x"), ("b", "1", "y"), ("c", "1", "z"), ("d", "1", "w")]);
         assert!(renamed.matches(&expected));
         assert_eq!(renamed.describe_differences(&expected), "");

@@ -127,8 +127,8 @@ impl Agent {
         Self { address, shows, far, away: watch::Sender::new(Some(Instant::now())), alone: None }
     }
 
-    /// The same agent, that does this, with these plugins, once it was without a link for that long. Meanwhile, nothing that is asked over
-    /// a link is carried out.
+    /// Returns the agent with a task for the time without a link: after that long, it finishes moves with these plugins. Meanwhile, it
+    /// refuses every request over a link.
     #[must_use]
     pub fn finishing(self, after: Duration, plugins: PluginSet, finish: Finish) -> Self {
         Self { far: self.far.with_plugins(plugins), alone: Some(Alone { after, finish }), ..self }

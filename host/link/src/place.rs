@@ -35,7 +35,7 @@ use crate::work::Work;
 
 /// Bytes of an agent's name for its place that are shown and kept.
 const LABEL: usize = 200;
-/// The largest answer about itself: several times that of an agent with as many plugins as a move can have.
+/// Largest description of an agent: several times the size for as many plugins as a move can have.
 const MOST_HELLO: u64 = 256 << 10;
 /// How long to wait for the next part of an answer. A watch has none to wait for.
 const DEADLINE: Duration = Duration::from_secs(30);

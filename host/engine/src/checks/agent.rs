@@ -1,6 +1,6 @@
 //! Whether the target's agent can finish the move alone, if the move asks for that.
 //!
-//! The agent says so itself, and nothing else follows from it. An agent that lies only fails to finish its own move.
+//! The agent says so itself, and nothing else follows from that. An agent that lies only fails to finish its own move.
 
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;

@@ -134,7 +134,7 @@ pub(crate) async fn copies_missing(
     let held: BTreeSet<&GroupKind> = held.map(|entry| &entry.key.group_kind).collect();
     let is_host = |kind: &GroupKind| is_dangerous(kind) || held.contains(kind) || pausing::holds(job, kind);
     // A Cluster that isn't there was not imported, or not yet: nothing of it may be deleted.
-    // What still runs may need a credential or a host.
+    // Machines that still run may need a credential or a host.
     let acceptable =
         |kind: &GroupKind| !is_cluster(kind) && (job.handover || !(kind.is_secret() || is_host(kind)));
     let mark = marks.first().unwrap_or(&job.move_id);

@@ -19,7 +19,7 @@ use crate::outcome::failure::Failure;
 use crate::requests::listing;
 use crate::requests::side_by_side::LISTS;
 
-/// What becomes of copies that are gone.
+/// Copies that are gone, by the reason.
 #[derive(Default)]
 pub(crate) struct Gone<'a> {
     /// Copies that may be gone.
@@ -29,8 +29,8 @@ pub(crate) struct Gone<'a> {
 }
 
 /// Finds the copies that may be gone: what the source released before, what a controller may delete at any time, and what a user
-/// accepts. Controllers delete Machines and MachineSets whose controller is still there, and what belongs to them. A Machine of its own,
-/// which belongs to its Cluster alone, is nobody's to replace.
+/// accepts. Controllers delete Machines and MachineSets whose controller is still there, and what belongs to them. No controller
+/// replaces a Machine that belongs to its Cluster alone.
 ///
 /// Copies that were deleted on purpose in a target that has taken over are accepted by kind, with what belongs to them. An object whose
 /// controller is a Cluster is never accepted, because its Cluster needs it; nor is a kind that `is_acceptable` leaves out. Clusters and
@@ -82,7 +82,7 @@ pub(crate) async fn among<'a>(
         job.report(Event::note("retired", text));
     }
     let left: BTreeSet<&'a Key> = gone.difference(&retired).copied().collect();
-    // With an owner goes what belongs to it.
+    // An owner takes its dependents with it.
     let is_first = |key: &&Key| controller_of(key).is_none_or(|controller| !left.contains(controller));
     let first: Vec<&'a Key> = left.iter().copied().filter(is_first).collect();
     let acceptable = match first.iter().all(|key| can_accept(key)) {

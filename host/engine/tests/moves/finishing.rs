@@ -44,7 +44,7 @@ fn answer_with(stage: &Stage, plugins: Option<&[Arc<dyn Hooks>]>) {
     stage.target.set_agent(AgentDescription { finishes_with: plugins.map(set) });
 }
 
-/// The agent is asked without anything between.
+/// Reaches the agent directly.
 fn setup(stage: &Stage) -> Setup {
     Setup { sides: Sides { target: Arc::new(stage.target.clone()), ..stage.setup().sides }, ..stage.setup() }
 }

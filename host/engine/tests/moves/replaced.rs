@@ -107,7 +107,7 @@ async fn find_offered_kinds(stage: &Stage) -> Vec<GroupKind> {
 async fn copies_deleted_on_purpose_are_accepted_by_kind() {
     let mut stage = Stage::new();
     let all = deleted_in_target(&stage).await;
-    // What belongs to the set goes with it.
+    // Dependents of the set go with it.
     assert_eq!(find_offered_kinds(&stage).await, [all[0].group_kind.clone()]);
     stage.options.accept.insert_kind(Risk::CopyChanged, GroupKind::new(INFRA, "Pool"));
     assert_eq!(find_offered_kinds(&stage).await, [all[0].group_kind.clone()]);
@@ -120,13 +120,13 @@ async fn copies_deleted_on_purpose_are_accepted_by_kind() {
     assert!(stage.source.body(&cluster).is_none() && stage.target.body(&cluster).is_some());
 }
 
-/// What still runs may need them.
+/// Machines that still run may need them.
 // proves: I1
 #[tokio::test(start_paused = true)]
 async fn precious_copies_that_are_gone_are_never_accepted() {
     for gone in [
         key(CLUSTERS, "Cluster", "c"),
-        // What belongs to a Cluster directly.
+        // An object that belongs to a Cluster directly.
         key(INFRA, "InfraCluster", "c"),
         key(CLUSTERS, "Machine", "m0"),
         key("", "Secret", "c-kubeconfig"),

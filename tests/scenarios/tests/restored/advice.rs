@@ -1,4 +1,4 @@
-//! What people read after a restore: the state and the remedies of each scene, as text that is the same in each run.
+//! Advice after a restore: the state and the remedies of each scene, as text that is the same in each run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
