@@ -168,10 +168,10 @@ pub enum Remedy {
     },
     /// Declare that the files of a handover were imported nowhere, or that what came of them is gone.
     NotImported,
-    /// Accept that copies of a kind have changed, or gone, since the files of a handover were imported.
+    /// Accept that copies of these kinds, all of them, have changed or are gone.
     AcceptChanged {
-        /// The kind.
-        kind: GroupKind,
+        /// The kinds.
+        kinds: BTreeSet<GroupKind>,
     },
     /// Resume, and accept that nothing shows target controllers taking over the kinds that were named.
     ResumeUnverified,
@@ -251,6 +251,12 @@ impl Remedy {
         Self::Kubectl { before: before.to_owned(), command, after: after.to_owned() }
     }
 
+    /// Returns the remedy that accepts changes of all these kinds, if there are any.
+    pub fn accept_changes<'a>(kinds: impl IntoIterator<Item = &'a GroupKind>) -> Option<Self> {
+        let kinds: BTreeSet<GroupKind> = kinds.into_iter().cloned().collect();
+        (!kinds.is_empty()).then_some(Self::AcceptChanged { kinds })
+    }
+
     /// The risks that the remedy accepts.
     pub(crate) fn accepted_risks(&self) -> AcceptedRisks {
         let of_kind = |risk: Risk, kind: &GroupKind| {
@@ -258,18 +264,19 @@ impl Remedy {
             accepted.insert_kind(risk, kind.clone());
             accepted
         };
+        let of_kinds = |risk: Risk, kinds: &BTreeSet<GroupKind>| {
+            let mut accepted = AcceptedRisks::default();
+            accepted.insert_kinds(risk, kinds.iter().cloned());
+            accepted
+        };
         match self {
-            Self::DropOwners { kinds } | Self::DropOneOwner { kinds } => {
-                let mut accepted = AcceptedRisks::default();
-                accepted.insert_kinds(Risk::OwnerDropped, kinds.iter().cloned());
-                accepted
-            }
+            Self::DropOwners { kinds } | Self::DropOneOwner { kinds } => of_kinds(Risk::OwnerDropped, kinds),
             Self::AcceptLoss { kind } => of_kind(Risk::DependentsLost, kind),
             Self::AcceptUnverified { kind } => of_kind(Risk::Unverified, kind),
             Self::MoveWithoutPlugin { kind } => of_kind(Risk::NoPlugin, kind),
             Self::AcceptShared { kind } => of_kind(Risk::Shared, kind),
             Self::AcceptOldNamespace { kind } => of_kind(Risk::OldNamespace, kind),
-            Self::AcceptChanged { kind } => of_kind(Risk::CopyChanged, kind),
+            Self::AcceptChanged { kinds } => of_kinds(Risk::CopyChanged, kinds),
             Self::MovePaused => Risk::AlreadyPaused.into(),
             Self::MoveUnprovisioned => Risk::Unprovisioned.into(),
             Self::SourceIsOff => Risk::SourceMayRun.into(),

@@ -171,9 +171,9 @@ pub(super) fn text(remedy: &Remedy) -> String {
             "if no controller ever writes to a listed kind, resume with {} for that kind",
             to_accept(Risk::Unverified)
         ),
-        Remedy::AcceptChanged { kind } => format!(
+        Remedy::AcceptChanged { kinds } => format!(
             "if the target's state is correct, including deleted objects, resume with {}",
-            flags(Risk::CopyChanged, [kind]).concat()
+            flags(Risk::CopyChanged, kinds).join(" ")
         ),
         Remedy::AcceptUnverified { kind } => {
             format!("accept that: {}", flags(Risk::Unverified, [kind]).concat())
@@ -466,7 +466,7 @@ mod tests {
             Remedy::NameOtherClusters,
             Remedy::MapNamespace { namespace: "ns".into() },
             Remedy::NotImported,
-            Remedy::AcceptChanged { kind: kind() },
+            Remedy::AcceptChanged { kinds: [kind(), GroupKind::new("", "B")].into() },
             Remedy::LeaveOutCarry { parts: parts.clone() },
             Remedy::ExcludeInstead { parts },
             Remedy::AddPlugin { kind: GroupKind::new("metal3.io", "BareMetalHost") },

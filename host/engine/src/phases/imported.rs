@@ -135,7 +135,7 @@ fn differing(differ: &[(Key, Vec<String>)]) -> Option<Refusal> {
         differ.iter().map(|(key, fields)| format!("{key} ({})", some_of(fields, 3))).collect();
     let kinds: BTreeSet<&GroupKind> = differ.iter().map(|(key, _)| &key.group_kind).collect();
     let compare = "compare each with the source's, which is still there, paused; restore here what is missing, and resume";
-    let accept = kinds.into_iter().map(|kind| Remedy::AcceptChanged { kind: kind.clone() });
+    let accept = Remedy::accept_changes(kinds);
     Some(Refusal {
         code: "copy-differs",
         side: Side::Target,

@@ -178,7 +178,7 @@ pub(crate) async fn copies_missing(
         // What has been in service for a while is replaced now and then, by a rollout for one.
         let replaced = keys.iter().map(|key| &key.group_kind).filter(|kind| job.handover && acceptable(kind));
         let kinds: BTreeSet<&GroupKind> = replaced.chain(deleted).collect();
-        let accept = kinds.into_iter().map(|kind| Remedy::AcceptChanged { kind: kind.clone() });
+        let accept = Remedy::accept_changes(kinds);
         Some(Refusal {
             code,
             side: Side::Target,

@@ -95,11 +95,11 @@ async fn find_offered_kinds(stage: &Stage) -> Vec<GroupKind> {
     assert_eq!((stop.exit, code(&stop)), (Exit::PastCommit, "copy-gone"), "{stop}");
     assert_eq!(picture(&stage.source), before);
     let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
-    let kinds = refusals[0].remedies.iter().filter_map(|remedy| match remedy {
-        Remedy::AcceptChanged { kind } => Some(kind.clone()),
+    let kinds = refusals[0].remedies.iter().find_map(|remedy| match remedy {
+        Remedy::AcceptChanged { kinds } => Some(kinds.iter().cloned().collect()),
         _ => None,
     });
-    kinds.collect()
+    kinds.unwrap_or_default()
 }
 
 // proves: I1, I11

@@ -274,12 +274,13 @@ async fn a_copy_that_differs_releases_nothing_until_that_is_accepted() {
         assert!(refusals[0].message.contains(&described), "{described} is not in {}", refusals[0].message);
     }
     assert!(!stop.to_string().contains("bmV3"), "no value is quoted");
+    let all: BTreeSet<GroupKind> = changes.iter().map(|(changed, ..)| changed.group_kind.clone()).collect();
+    assert!(remedies(&stop).ends_with(&[Remedy::AcceptChanged { kinds: all.into_iter().collect() }]));
     // Each kind is accepted by name.
     let mut accepting = imported(&stage);
     let kinds: BTreeSet<GroupKind> = changes.iter().map(|(changed, ..)| changed.group_kind.clone()).collect();
     accepting.options.accept.insert_kinds(Risk::CopyChanged, kinds.iter().skip(1).cloned());
-    let accepted: Vec<Remedy> =
-        kinds.iter().take(1).map(|kind| Remedy::AcceptChanged { kind: kind.clone() }).collect();
+    let accepted = [Remedy::AcceptChanged { kinds: kinds.iter().take(1).cloned().collect() }];
     let stop = run::resume(accepting.clone()).await.unwrap_err();
     assert_eq!(code(&stop), "copy-differs");
     assert!(remedies(&stop).ends_with(&accepted), "{:?}", remedies(&stop));
@@ -318,7 +319,7 @@ async fn copies_that_are_gone_are_accepted_by_kind_and_a_death_does_not_forget_i
         stage.target.remove(&gone).unwrap();
         let stop = run::resume(imported(&stage)).await.unwrap_err();
         assert_eq!(code(&stop), "copy-gone");
-        assert!(remedies(&stop).contains(&Remedy::AcceptChanged { kind: gone.group_kind.clone() }));
+        assert!(remedies(&stop).contains(&Remedy::AcceptChanged { kinds: [gone.group_kind.clone()].into() }));
         let mut accepting = imported(&stage);
         accepting.options.accept.insert_kind(Risk::CopyChanged, gone.group_kind.clone());
         let calls = die_at(&stage, n, true);

@@ -415,7 +415,9 @@ fn remedies() -> String {
             Remedy::ExplainMissingCopies => Some(Remedy::NameComparedCluster { cluster: cluster() }),
             Remedy::NameComparedCluster { .. } => Some(Remedy::NameClusterToUnpause { cluster: cluster() }),
             Remedy::NameClusterToUnpause { .. } => Some(Remedy::NotImported),
-            Remedy::NotImported => Some(Remedy::AcceptChanged { kind: kind() }),
+            Remedy::NotImported => {
+                Some(Remedy::AcceptChanged { kinds: [kind(), GroupKind::new("", "Secret")].into() })
+            }
             Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnverified),
             Remedy::ResumeUnverified => Some(Remedy::ResumeAgain),
             Remedy::ResumeAgain => Some(Remedy::AcceptPluginChange),
