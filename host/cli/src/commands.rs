@@ -166,12 +166,19 @@ impl<'a> Command<'a> {
             let plan = &Plan { notes, ..plan.clone() };
             let all = self.output.settings().verbose > 0;
             let tree = all || self.choices.tree;
+            let outlook = Outlook {
+                has_failed: !failed.is_empty(),
+                has_target,
+                has_dry_run,
+                command: carry_out.as_deref(),
+            };
+            let verdict = output::judge(plan, &reported, outlook);
             let page = PlanPage {
                 plan,
                 sides: (source, target),
                 scope: &scope,
                 files: self.choices.ends.of_files(),
-                target_given: has_target,
+                verdict: &verdict,
                 moves: &moves,
                 next: &next,
                 reported: &reported,
@@ -195,8 +202,7 @@ impl<'a> Command<'a> {
                 );
                 text.append(output::under_way(&moves, &next));
                 if is_complete {
-                    let outlook = Outlook { has_target, has_dry_run, command: carry_out.as_deref() };
-                    text.append(output::verdict(plan, &reported, outlook));
+                    text.append(verdict.lines());
                 }
                 text
             };

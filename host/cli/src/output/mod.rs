@@ -55,7 +55,7 @@ pub(crate) use saved::{differences, saved_plan};
 pub(crate) use status::{status, under_way};
 pub(crate) use stop::{Advice, AlreadyShown, explained, failure_lines, refusals};
 pub(crate) use text::Text;
-pub(crate) use verdict::{Outlook, verdict};
+pub(crate) use verdict::{Outlook, judge};
 pub(crate) use verification::{altered, exposed, verified};
 
 use self::events::Level;

@@ -16,10 +16,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::happened::{Found, ReportedRisk};
-use super::lines::count;
 use super::move_report::MoveReport;
 use super::reported::{Reported, ReportedWarning};
 use super::saved::foreseen;
+use super::verdict::Verdict;
 use super::{remedies, status, text};
 
 const PAGE: &str = include_str!("page/page.html");
@@ -32,8 +32,8 @@ pub(crate) struct PlanPage<'a> {
     pub(crate) scope: &'a Scope,
     /// Whether a side is a directory: what is copied stays where it was.
     pub(crate) files: bool,
-    /// Whether there is a target that was asked.
-    pub(crate) target_given: bool,
+    /// The judgement, which the terminal shows too.
+    pub(crate) verdict: &'a Verdict,
     /// The moves under way, and the commands that can be typed next about each.
     pub(crate) moves: &'a [MoveStatus],
     pub(crate) next: &'a [Vec<String>],
@@ -48,33 +48,14 @@ pub(crate) struct PlanPage<'a> {
 impl PlanPage<'_> {
     /// The file.
     pub(crate) fn html(&self) -> String {
-        let problems = Refusal::grouped(&self.plan.refusals).len();
-        let verdict = if self.plan.is_empty() {
-            Verdict { sign: "none", text: "Nothing to move".into() }
-        } else if problems > 0 {
-            Verdict {
-                sign: "bad",
-                text: format!("{} in the way: a move would be refused", count(problems, "problem")),
-            }
-        } else if !self.failed.is_empty() {
-            Verdict { sign: "bad", text: "Planning stopped before everything was checked".into() }
-        } else if self.reported.has_stop() {
-            Verdict { sign: "bad", text: "A plugin's check says stop: a move would be refused".into() }
-        } else {
-            let (sign, text) = match self.target_given {
-                true => ("good", "No problem found"),
-                false => ("warn", "No problem found in the source; no target was given, so none was checked"),
-            };
-            match self.reported.in_short() {
-                Some(also) => Verdict { sign: "warn", text: format!("{text}; {also}") },
-                None => Verdict { sign, text: text.into() },
-            }
-        };
-        let facts = vec![
+        let Verdict { sign, text, command } = self.verdict;
+        let mut facts = vec![
             ("What", self.scope.to_string()),
             ("Planned", self.now.clone()),
             ("By", concat!("pivot-host ", env!("CARGO_PKG_VERSION")).to_owned()),
         ];
+        facts.extend(command.iter().map(|command| ("To move", command.clone())));
+        let verdict = Judged { sign, text: text.clone() };
         let (source, target) = self.sides;
         let head = Head { title: "Plan of a move", verdict, source, target, facts };
         let moves = self.moves.iter().zip(self.next);
@@ -99,7 +80,7 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
         ("Written by", format!("pivot-host {}", report.version)),
     ];
     let (source, target) = (report.source, report.target);
-    let head = Head { title: report.title(), verdict: Verdict { sign, text }, source, target, facts };
+    let head = Head { title: report.title(), verdict: Judged { sign, text }, source, target, facts };
     filled(&Shown {
         head,
         files: report.files,
@@ -169,15 +150,15 @@ struct Shown<'a> {
 #[derive(Serialize)]
 struct Head<'a> {
     title: &'static str,
-    verdict: Verdict,
+    verdict: Judged,
     source: &'a str,
     target: &'a str,
     facts: Vec<(&'static str, String)>,
 }
 
-/// One sentence for who has a minute.
+/// Judgement of a plan or a move.
 #[derive(Serialize)]
-struct Verdict {
+struct Judged {
     /// `good`, `bad`, `warn` or `none`.
     sign: &'static str,
     text: String,

@@ -58,11 +58,6 @@ impl Reported {
         self.events.iter().filter_map(|event| Found::from_event(None, event)).collect()
     }
 
-    /// Returns true if a plugin's check says stop.
-    pub(super) fn has_stop(&self) -> bool {
-        self.stops().next().is_some()
-    }
-
     /// The objects for which a plugin's check says stop; `None` for a finding about none.
     pub(super) fn stopped_objects(&self) -> impl Iterator<Item = Option<&Key>> {
         self.stops().filter_map(|event| match event {

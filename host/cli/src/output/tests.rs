@@ -57,7 +57,7 @@ fn with_edge(step: Step) -> Step {
 }
 
 /// A class that others use, a cluster of it with a machine and its secret, and a bystander.
-fn small_plan() -> Plan {
+pub(super) fn small_plan() -> Plan {
     let class = capi("ClusterClass", "standard");
     let keep = KeepReason::SharedClass { class: class.clone(), used_by: Some(capi("Cluster", "other")) };
     let lost = OwnerReference {

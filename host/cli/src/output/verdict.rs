@@ -10,6 +10,8 @@ use super::text::Text;
 /// Facts that a plan and its events don't have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlook<'a> {
+    /// Whether planning ended early.
+    pub(crate) has_failed: bool,
     /// Whether a target is named.
     pub(crate) has_target: bool,
     /// Whether the target's server answered a dry run of each create.
@@ -18,36 +20,64 @@ pub(crate) struct Outlook<'a> {
     pub(crate) command: Option<&'a str>,
 }
 
+/// The judgement of a plan, for a terminal and for a page.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict {
+    /// `good`, `bad`, `warn` or `none`.
+    pub(super) sign: &'static str,
+    /// Sentences that judge the plan.
+    pub(super) text: String,
+    /// The command that carries the plan out.
+    pub(super) command: Option<String>,
+}
+
 /// Returns the number of problems, each of which refuses a move.
 pub(super) fn count_problems(plan: &Plan, stops: &[String]) -> usize {
     Refusal::grouped(&plan.refusals).len() + stops.len()
 }
 
-/// Returns the last lines of a complete plan.
-pub(crate) fn verdict(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> Text {
-    let mut text = Text::default();
-    text.gap();
+/// Judges a plan.
+pub(crate) fn judge(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> Verdict {
+    let without_command = |sign, text: String| Verdict { sign, text, command: None };
     let problems = count_problems(plan, &reported.stop_lines(false));
     if problems > 0 {
         let problems = count(problems, "problem");
-        text.line(format!(
-            "{problems}: a move would be refused. Solve what is listed above, then plan again."
-        ));
-        return text;
+        return without_command(
+            "bad",
+            format!("{problems}: a move would be refused. Solve what is listed, then plan again."),
+        );
     }
-    let more = reported.in_short().map(|more| format!("; {more}")).unwrap_or_default();
-    match outlook.has_target {
-        true => text.line(format!("No problems{more}.")),
-        false => text.line(format!("No problems in the source{more}. To check the target too, name it.")),
+    if plan.is_empty() {
+        return without_command("none", "Nothing to move".to_owned());
     }
+    if outlook.has_failed {
+        return without_command("bad", "Planning stopped before everything was checked".to_owned());
+    }
+    let more = reported.in_short();
+    let sign = if more.is_none() && outlook.has_target { "good" } else { "warn" };
+    let more = more.map(|more| format!("; {more}")).unwrap_or_default();
+    let mut text = match outlook.has_target {
+        true => format!("No problems{more}."),
+        false => format!("No problems in the source{more}. To check the target too, name it."),
+    };
     if outlook.has_dry_run {
-        text.line("The target's server accepted each create as a dry run.");
+        text.push_str(" The target's server accepted each create as a dry run.");
     }
-    if let Some(command) = outlook.command {
-        text.line("To move:");
-        text.line(format!("  {command}"));
+    Verdict { sign, text, command: outlook.command.map(str::to_owned) }
+}
+
+impl Verdict {
+    /// Returns the last lines of a complete plan.
+    pub(crate) fn lines(&self) -> Text {
+        let mut text = Text::default();
+        text.gap();
+        text.line(self.text.clone());
+        if let Some(command) = &self.command {
+            text.line("To move:");
+            text.line(format!("  {command}"));
+        }
+        text
     }
-    text
 }
 
 #[cfg(test)]
@@ -55,12 +85,14 @@ mod tests {
     use pivot_core::risk::Risk;
     use pivot_engine::Event;
 
+    use super::super::tests::small_plan;
     use super::*;
 
-    const OUTLOOK: Outlook<'_> = Outlook { has_target: true, has_dry_run: false, command: None };
+    const OUTLOOK: Outlook<'_> =
+        Outlook { has_failed: false, has_target: true, has_dry_run: false, command: None };
 
     fn shown(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> String {
-        verdict(plan, reported, outlook).message()
+        judge(plan, reported, outlook).lines().message()
     }
 
     #[test]
@@ -70,24 +102,24 @@ mod tests {
         reported.add(&Event::Warning { code: "w".into(), object: None, text: "a warning".into() });
         let command = Some("pivot-host move --to-kubeconfig b");
         let outlook = Outlook { has_dry_run: true, command, ..OUTLOOK };
-        let expected = "\nNo problems; 1 risk accepted, 1 warning.\nThe target's server accepted each create as a dry run.\nTo move:\n  \
+        let expected = "\nNo problems; 1 risk accepted, 1 warning. The target's server accepted each create as a dry run.\nTo move:\n  \
                         pivot-host move --to-kubeconfig b";
-        assert_eq!(shown(&Plan::default(), &reported, outlook), expected);
+        assert_eq!(shown(&small_plan(), &reported, outlook), expected);
     }
 
     #[test]
     fn a_plan_without_a_target_asks_for_one() {
         let outlook = Outlook { has_target: false, ..OUTLOOK };
         let expected = "\nNo problems in the source. To check the target too, name it.";
-        assert_eq!(shown(&Plan::default(), &Reported::default(), outlook), expected);
+        assert_eq!(shown(&small_plan(), &Reported::default(), outlook), expected);
     }
 
     #[test]
     fn a_plan_with_problems_has_no_command() {
         let refusals = vec![Refusal::target("crd-missing", "kind A is not served", "install it")];
-        let plan = Plan { refusals, ..Plan::default() };
+        let plan = Plan { refusals, ..small_plan() };
         let outlook = Outlook { command: Some("pivot-host move"), ..OUTLOOK };
-        let expected = "\n1 problem: a move would be refused. Solve what is listed above, then plan again.";
+        let expected = "\n1 problem: a move would be refused. Solve what is listed, then plan again.";
         assert_eq!(shown(&plan, &Reported::default(), outlook), expected);
     }
 }

@@ -79,7 +79,8 @@ fn a_plan_that_a_plugin_stops_is_drawn_with_what_it_said() {
         (data(&dir.path().join("plan.html")), err(&page))
     };
     let (stops, said) = page("stop");
-    assert_eq!(stops["head"]["verdict"]["text"], "A plugin's check says stop: a move would be refused");
+    let judged = "1 problem: a move would be refused. Solve what is listed, then plan again.";
+    assert_eq!(stops["head"]["verdict"]["text"], judged);
     let found = &stops["findings"][0];
     assert_eq!((&found["plugin"], &found["text"]), (&"hostile".into(), &"no more of this".into()));
     assert!(said.contains("hostile: no more of this") && stops.get("message").is_none(), "{said}");

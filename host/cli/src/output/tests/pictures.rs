@@ -23,8 +23,11 @@ fn ended(
 ) -> String {
     let scope = &Scope::new(Namespaces::All);
     let now = "2026-08-21T03:00:00Z".to_owned();
-    let (files, target_given, moves, next) = (false, true, &[], &[]);
-    let page = PlanPage { plan, sides, scope, files, target_given, moves, next, reported, failed, now };
+    let (files, moves, next) = (false, &[], &[]);
+    let command = Some("pivot-host move --to-kubeconfig b");
+    let outlook = Outlook { has_failed: !failed.is_empty(), has_target: true, has_dry_run: false, command };
+    let verdict = &judge(plan, reported, outlook);
+    let page = PlanPage { plan, sides, scope, files, verdict, moves, next, reported, failed, now };
     drawn(picture, &page)
 }
 
@@ -198,7 +201,7 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
             "title": "Plan of a move",
             "verdict": {
               "sign": "bad",
-              "text": "2 problems in the way: a move would be refused"
+              "text": "2 problems: a move would be refused. Solve what is listed, then plan again."
             }
           },
           "plan": {
@@ -371,7 +374,7 @@ fn a_page_has_what_plugins_found_and_why_planning_stopped() {
     let verdict = |page: &Value| page["head"]["verdict"]["text"].as_str().unwrap().to_owned();
 
     let warned = page(&[found("warn")], &[]);
-    assert_eq!(verdict(&warned), "No problem found; 1 warning");
+    assert_eq!(verdict(&warned), "No problems; 1 warning.");
     let said = json!({
         "plugin": "my-hosts", "code": "full", "severity": "warn", "object": "Host ns/h", "text": "no room",
         "remedy": "make some",
@@ -386,12 +389,14 @@ fn a_page_has_what_plugins_found_and_why_planning_stopped() {
         ],
         &[],
     );
-    assert_eq!(verdict(&risky), "No problem found; 1 risk accepted, 1 warning");
+    assert_eq!(verdict(&risky), "No problems; 1 risk accepted, 1 warning.");
     assert_eq!(risky["head"]["verdict"]["sign"], "warn");
+    let to_move = json!(["To move", "pivot-host move --to-kubeconfig b"]);
+    assert_eq!(risky["head"]["facts"].as_array().unwrap().last(), Some(&to_move));
     assert_eq!(risky["warnings"], json!([{"code": "no-ready-node", "message": no_node, "objects": []}]));
     assert!(risky["accepted"][0]["text"].as_str().unwrap().ends_with("(takeover-unchecked)"), "{risky}");
     let stops = page(&[found("warn"), found("stop")], &[]);
-    assert_eq!(verdict(&stops), "A plugin's check says stop: a move would be refused");
+    assert_eq!(verdict(&stops), "1 problem: a move would be refused. Solve what is listed, then plan again.");
     let stopped = page(&[], &["the source does not answer".to_owned()]);
     assert_eq!(verdict(&stopped), "Planning stopped before everything was checked");
     assert_eq!(stopped["message"], json!(["the source does not answer"]));
