@@ -1,22 +1,20 @@
 //! Plans that others approve: `plan sign`, and the site's rule that nothing moves without.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pivot_core::plan::Note;
 use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::shell::quoted;
 use pivot_engine::Exit;
-use pivot_places::read_regular_file;
 use pivot_signatures::digest::sha256;
 use pivot_signatures::judge::Subject;
-use pivot_signatures::lines::{ENDING, SignatureFile};
-use pivot_signatures::statement::Claim;
+use pivot_signatures::statement::{Claim, Topic};
 
 use crate::args::Signing;
 use crate::exit::Result;
 use crate::output::{Output, Text};
 use crate::plugins::sign::{self, Subject as Signed};
-use crate::plugins::trust::TrustFile;
+use crate::plugins::trust::{TrustFile, signers};
 use crate::saved;
 
 /// `plan sign`: approves a saved plan.
@@ -40,8 +38,7 @@ pub(crate) struct Approved {
 
 /// The trust file, if it requires that plans are approved.
 pub(crate) fn required(named: Option<&Path>) -> Result<Option<TrustFile>, Text> {
-    let of_plans = |trust: &TrustFile| trust.policy.rules().iter().any(|rule| rule.claim.of_plans());
-    Ok(TrustFile::read(named)?.filter(of_plans))
+    TrustFile::with_rules(named, Topic::Plan)
 }
 
 /// Reads the plan to carry out, if one is named, and holds it against the trust file. A move without a plan is refused where
@@ -87,27 +84,14 @@ pub(crate) fn read(
 }
 
 fn approved_by(file: &Path, bytes: &[u8], trust: TrustFile, begins: bool) -> Result<Vec<String>, Text> {
-    let beside = PathBuf::from(format!("{}{ENDING}", file.display()));
-    let lines = match read_regular_file(&beside) {
-        Ok(lines) => lines,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(format!("{} can't be read: {error}", beside.display()).into()),
-    };
-    let signed = SignatureFile::read(&lines)
-        .map_err(|why| Text::from(format!("{} can't be read: {why}", beside.display())))?;
     let digest = sha256(bytes);
     // A source stays paused until its move is finished or rolled back: no day that passes may prevent that.
     let trust = if begins { trust.for_admitting() } else { trust.for_loading() };
-    let trusted = trust.policy.judge(&Subject::Plan { sha256: &digest }, &signed, trust.purpose);
-    let trusted = trusted.map_err(|why| {
+    signers(file, &Subject::Plan { sha256: &digest }, &trust).map_err(|why| {
         let (shown, typed) = (file.display(), quoted(&file.display().to_string()));
         Text::from(format!(
             "the plan {shown} is not approved: {why}; have it signed with `pivot-host plan sign {typed} --key PEM`; a move \
              under way can be rolled back"
         ))
-    })?;
-    let mut by: Vec<String> = trusted.said.into_iter().map(|said| said.signer).collect();
-    by.sort();
-    by.dedup();
-    Ok(by)
+    })
 }

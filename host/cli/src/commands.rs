@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::approval::{self, Approved};
 use crate::args::{Choices, FromCluster, OutputFormat, Picture, TargetEnd, Within};
+use crate::authorship::Authors;
 use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::{About, Commands};
@@ -125,7 +126,9 @@ impl<'a> Command<'a> {
         };
         let plugins = Loading::begin(&self.choices.with);
         let read = async {
-            Ok((ends::additions(&self.choices.add).await?, ends::to_read(&self.choices.ends).await?))
+            let authors = self.authors(MoveOrResume::Move);
+            let opened = ends::to_read(&self.choices.ends, Some(&authors));
+            Ok((ends::additions(&self.choices.add).await?, opened.await?))
         };
         let (added, opened) = match read.await {
             Ok(read) => read,
@@ -162,7 +165,7 @@ impl<'a> Command<'a> {
         let begun = moves.iter().find(|one| one.record.scope == scope);
         let carry_out = self.commands.carry_out(saved_in).filter(|_| has_target && begun.is_none());
         let show = |plan: &Plan, failed: &[String], is_complete: bool| {
-            let notes = of_plugins.iter().chain(&plan.notes).cloned().collect();
+            let notes = opened.signed.iter().chain(&of_plugins).chain(&plan.notes).cloned().collect();
             let plan = &Plan { notes, ..plan.clone() };
             let all = self.output.settings().verbose > 0;
             let tree = all || self.choices.tree;
@@ -326,7 +329,7 @@ impl<'a> Command<'a> {
         let opening = async {
             let approved = self.approved(command)?;
             let within = approved.plan.as_ref().map(|plan| &plan.decisions.scope.namespaces);
-            Ok((self.added(&plugins).await?, self.opened(&plugins, within).await?, approved))
+            Ok((self.added(&plugins).await?, self.opened(Some(command), &plugins, within).await?, approved))
         };
         let (added, opened, approved) = match self.unless_halted(opening).await {
             Ok(opened) => opened,
@@ -334,6 +337,7 @@ impl<'a> Command<'a> {
         };
         let options = self.options(&opened).adding(added);
         let Approved { plan, notes } = approved;
+        let notes = opened.signed.iter().cloned().chain(notes);
         let options = match plan {
             Some(plan) => options.approved(plan),
             None => options,
@@ -389,7 +393,7 @@ impl<'a> Command<'a> {
     pub(crate) async fn roll_back(&self) -> u8 {
         let options = self.choices.options(None);
         let plugins = Loading::begin(&self.choices.with);
-        let opened = match self.unless_halted(self.opened(&plugins, None)).await {
+        let opened = match self.unless_halted(self.opened(None, &plugins, None)).await {
             Ok(opened) => opened,
             Err(code) => return code,
         };
@@ -422,7 +426,7 @@ impl<'a> Command<'a> {
             Ok(Asked::Both(opened)) => (opened, None),
             Ok(Asked::One(side, place)) => {
                 let (source, target) = (place.clone(), place);
-                (Opened { source, target, namespace: None, workload: None }, Some(side))
+                (Opened { source, target, namespace: None, workload: None, signed: None }, Some(side))
             }
             Err(error) => return self.not_opened(&error, &plugins).await,
         };
@@ -499,8 +503,18 @@ impl<'a> Command<'a> {
         }
     }
 
+    /// The rule for the files of the source. A rollback creates nothing from them, and has none.
+    fn authors(&self, command: MoveOrResume) -> Authors {
+        Authors { trust: self.choices.with.trust.clone(), begins: matches!(command, MoveOrResume::Move) }
+    }
+
     /// Opens both sides to work on; otherwise returns the exit code. `within` is what moves, according to a saved plan.
-    async fn opened(&self, plugins: &Loading, within: Option<&Namespaces>) -> Result<Opened, u8> {
+    async fn opened(
+        &self,
+        command: Option<MoveOrResume>,
+        plugins: &Loading,
+        within: Option<&Namespaces>,
+    ) -> Result<Opened, u8> {
         // Don't create a directory for a move that is refused because of its plugins.
         if matches!(self.choices.ends.target, TargetEnd::Directory(_))
             && let Some(errors) = plugins.refused().await
@@ -514,7 +528,8 @@ impl<'a> Command<'a> {
         {
             workload.within = Within::Namespace(name.clone());
         }
-        match ends::to_write(&ends).await {
+        let authors = command.map(|command| self.authors(command));
+        match ends::to_write(&ends, authors.as_ref()).await {
             Ok(opened) => Ok(opened),
             Err(error) => Err(self.not_opened(&error, plugins).await),
         }

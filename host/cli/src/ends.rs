@@ -1,6 +1,7 @@
 //! From flags to opened places.
 
 use pivot_core::addition::Addition;
+use pivot_core::plan::Note;
 use pivot_core::{Both, Key, Side};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use pivot_places::{
 };
 
 use crate::args::{Connection, DirectoryEnd, Ends, FromCluster, SourceEnd, TargetEnd, ToCluster};
+use crate::authorship::Authors;
 use crate::missing_side::MissingSide;
+use crate::output::Text;
 use crate::workload::{self, WorkloadError};
 
 const PANICKED: &str = "the task that reads it panicked; this is a bug in pivot-host, please report it";
@@ -25,6 +28,8 @@ pub(crate) struct Opened {
     pub(crate) namespace: Option<String>,
     /// The target's Cluster, if the source has its kubeconfig.
     pub(crate) workload: Option<Key>,
+    /// Who signed the source's files, if that is required.
+    pub(crate) signed: Option<Note>,
 }
 
 impl Opened {
@@ -63,6 +68,7 @@ pub(crate) enum OpenError {
     Directory(Side, DirectoryError),
     Added(DirectoryError),
     Workload(WorkloadError),
+    Unsigned(Text),
 }
 
 impl OpenError {
@@ -89,6 +95,7 @@ impl std::fmt::Display for OpenError {
             Self::Directory(side, error) => write!(f, "{side}: {error}{}", flag_for(error)),
             Self::Added(error) => write!(f, "--with-manifest: {error}"),
             Self::Workload(error) => error.fmt(f),
+            Self::Unsigned(why) => why.fmt(f),
         }
     }
 }
@@ -113,31 +120,31 @@ impl std::error::Error for OpenError {
             Self::Connect(_, error) => error.source(),
             Self::Directory(_, error) | Self::Added(error) => error.source(),
             Self::Workload(error) => error.source(),
+            Self::Unsigned(_) => None,
         }
     }
 }
 
-/// Opens both sides read-only; creates no directory.
-pub(crate) async fn to_read(ends: &Ends) -> Result<Opened, OpenError> {
-    let (source, namespace) = source(&ends.source).await?;
+/// Opens both sides read-only; creates no directory. `authors` is the rule for the source's files; without one, anyone may have
+/// written them.
+pub(crate) async fn to_read(ends: &Ends, authors: Option<&Authors>) -> Result<Opened, OpenError> {
+    let source = source(&ends.source, authors).await?;
     if let TargetEnd::Directory(DirectoryEnd { keys: Some(keys), .. }) = &ends.target {
         // A plan ends where the move would.
         off_thread(Side::Target, keys, Recipients::read).await?;
     }
-    with_target(ends, source, namespace).await
+    with_target(ends, source).await
 }
 
 /// Opens the only end of a command that has one, read-only; with its context's namespace, if it has a context.
 pub(crate) async fn alone(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), OpenError> {
-    source(end).await
+    let OpenedSource { place, namespace, .. } = source(end, None).await?;
+    Ok((place, namespace))
 }
 
 /// Opens the target read-only.
-async fn with_target(
-    ends: &Ends,
-    source: Arc<dyn Place>,
-    namespace: Option<String>,
-) -> Result<Opened, OpenError> {
+async fn with_target(ends: &Ends, source: OpenedSource) -> Result<Opened, OpenError> {
+    let OpenedSource { place: source, namespace, signed } = source;
     let mut cluster = None;
     let target: Arc<dyn Place> = match &ends.target {
         TargetEnd::Workload(workload) => {
@@ -154,7 +161,7 @@ async fn with_target(
         TargetEnd::None => Arc::new(MissingSide::target()),
         TargetEnd::Gone => Arc::new(MissingSide::gone(Side::Target)),
     };
-    Ok(Opened { source, target, namespace, workload: cluster })
+    Ok(Opened { source, target, namespace, workload: cluster, signed })
 }
 
 /// Both sides, or the only one given, to query for moves.
@@ -166,24 +173,24 @@ pub(crate) enum Asked {
 /// Opens the sides that were given: a cluster on its own is queried for moves out of it and into it. `source_given` says whether
 /// flags name the source; if none does, and no kubeconfig is found for it, only the target is opened.
 pub(crate) async fn to_ask(ends: &Ends, source_given: bool) -> Result<Asked, OpenError> {
-    match (source(&ends.source).await, &ends.target) {
-        (Ok((place, _)), TargetEnd::None) => Ok(Asked::One(Side::Source, place)),
+    match (source(&ends.source, None).await, &ends.target) {
+        (Ok(source), TargetEnd::None) => Ok(Asked::One(Side::Source, source.place)),
         (Err(OpenError::Connect(Side::Source, ConnectError::Missing { .. })), TargetEnd::Kube(options))
             if !source_given && options.kubeconfig.is_some() =>
         {
             Ok(Asked::One(Side::Target, Arc::new(connect(Side::Target, options).await?)))
         }
         (Err(error), _) => Err(error),
-        (Ok((place, namespace)), _) => Ok(Asked::Both(with_target(ends, place, namespace).await?)),
+        (Ok(source), _) => Ok(Asked::Both(with_target(ends, source).await?)),
     }
 }
 
 /// Opens both sides for writing.
-pub(crate) async fn to_write(ends: &Ends) -> Result<Opened, OpenError> {
+pub(crate) async fn to_write(ends: &Ends, authors: Option<&Authors>) -> Result<Opened, OpenError> {
     let TargetEnd::Directory(DirectoryEnd { path, keys }) = &ends.target else {
-        return to_read(ends).await;
+        return to_read(ends, authors).await;
     };
-    let (source, namespace) = source(&ends.source).await?;
+    let OpenedSource { place: source, namespace, signed } = source(&ends.source, authors).await?;
     let target = match keys {
         None => off_thread(Side::Target, path, DirectoryPlace::to_write).await?,
         Some(keys) => {
@@ -191,25 +198,52 @@ pub(crate) async fn to_write(ends: &Ends) -> Result<Opened, OpenError> {
             off_thread(Side::Target, path, |path| DirectoryPlace::to_encrypt(path, recipients)).await?
         }
     };
-    Ok(Opened { source, target: Arc::new(target), namespace, workload: None })
+    Ok(Opened { source, target: Arc::new(target), namespace, workload: None, signed })
 }
 
-async fn source(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), OpenError> {
+/// The source, opened.
+struct OpenedSource {
+    place: Arc<dyn Place>,
+    namespace: Option<String>,
+    signed: Option<Note>,
+}
+
+impl OpenedSource {
+    fn new(place: impl Place + 'static, namespace: Option<String>) -> Self {
+        Self { place: Arc::new(place), namespace, signed: None }
+    }
+
+    /// A directory, if it is signed as the rule requires. Nothing is done with its contents before.
+    fn check_signed(
+        place: DirectoryPlace,
+        path: &Path,
+        authors: Option<&Authors>,
+    ) -> Result<Self, OpenError> {
+        let signed = authors.map(|authors| authors.check(path, place.digest())).transpose();
+        let signed = signed.map_err(OpenError::Unsigned)?.flatten();
+        Ok(Self { signed, ..Self::new(place, None) })
+    }
+}
+
+/// Opens the source; a directory only if it is signed as its reader's trust file requires.
+async fn source(end: &SourceEnd, authors: Option<&Authors>) -> Result<OpenedSource, OpenError> {
     match end {
         SourceEnd::Kube(options) => {
             let place = connect(Side::Source, options).await?;
             let namespace = place.default_namespace().to_owned();
-            Ok((Arc::new(place), Some(namespace)))
+            Ok(OpenedSource::new(place, Some(namespace)))
         }
         SourceEnd::Directory(DirectoryEnd { path, keys: None }) => {
-            Ok((Arc::new(off_thread(Side::Source, path, DirectoryPlace::to_read).await?), None))
+            let place = off_thread(Side::Source, path, DirectoryPlace::to_read).await?;
+            OpenedSource::check_signed(place, path, authors)
         }
         SourceEnd::Directory(DirectoryEnd { path, keys: Some(keys) }) => {
             let identities = off_thread(Side::Source, keys, Identities::read).await?;
             let decrypt = |path: &Path| DirectoryPlace::to_decrypt(path, identities);
-            Ok((Arc::new(off_thread(Side::Source, path, decrypt).await?), None))
+            let place = off_thread(Side::Source, path, decrypt).await?;
+            OpenedSource::check_signed(place, path, authors)
         }
-        SourceEnd::Gone => Ok((Arc::new(MissingSide::gone(Side::Source)), None)),
+        SourceEnd::Gone => Ok(OpenedSource::new(MissingSide::gone(Side::Source), None)),
     }
 }
 
@@ -270,6 +304,7 @@ mod tests {
             target: Arc::new(MissingSide::target()),
             namespace: None,
             workload: Some(cluster),
+            signed: None,
         };
         let from = FromCluster { as_user: Some("jane".into()), ..FromCluster::default() };
         let to = ToCluster { to_as_group: vec!["ops".into()], ..ToCluster::default() };

@@ -4,6 +4,7 @@ mod agent;
 mod alone;
 mod approval;
 mod args;
+mod authorship;
 mod commands;
 mod controller;
 mod describe;

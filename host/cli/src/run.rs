@@ -18,7 +18,9 @@ use crate::commands::{Command, MoveOrResume};
 use crate::next::Commands;
 use crate::output::{Document, Output, OutputSettings, Widths};
 use crate::signals::{self, Interrupted};
-use crate::{agent, controller, describe, exit, explain, logging, plugins, protection, saved, verify};
+use crate::{
+    agent, authorship, controller, describe, exit, explain, logging, plugins, protection, saved, verify,
+};
 
 /// Runs the program.
 pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
@@ -125,10 +127,11 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
             return runtime.block_on(describe::run(description, output));
         }
-        Task::Verify(directory) => {
+        Task::Verify(directory, trust) => {
             let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
-            return runtime.block_on(verify::run(directory, output));
+            return runtime.block_on(verify::run(directory, trust, output));
         }
+        Task::Sign(signing) => return authorship::run(signing, output),
         Task::SavedPlan(verb) => return saved::run(verb, output),
         Task::Explain(risk) => return explain::run(*risk, output),
         Task::Controller(ControllerVerb::Run(typed)) => {
@@ -243,7 +246,8 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             Task::SavedPlan(_)
             | Task::Describe(_)
             | Task::Explain(_)
-            | Task::Verify(_)
+            | Task::Verify(..)
+            | Task::Sign(_)
             | Task::Plugin(_)
             | Task::Controller(_)
             | Task::ControllerManifests(_)

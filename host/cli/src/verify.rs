@@ -1,20 +1,24 @@
-//! `pivot-host verify DIR`: is a directory still what the move that wrote it left? Run before carrying it elsewhere, and there.
+//! `pivot-host verify DIR`: is a directory still what the move that wrote it left, and who signed it? Run before carrying it elsewhere,
+//! and there.
+
+use std::path::PathBuf;
 
 use pivot_engine::Exit;
 use pivot_places::{DirectoryError, Examined, Identities};
 use serde_json::json;
 
 use crate::args::DirectoryEnd;
+use crate::authorship::Authors;
 use crate::ends::flag_for;
 use crate::exit;
 use crate::output::{self, Document, ErrorDocument, Output, Text};
 
-const NO_MANIFEST: &str = "it has no manifest, so it is not known whether all of it is there";
 const UNTOUCHED: &str = "nothing in the directory is changed";
 
 /// Examines a directory, and reports what it is and what is wrong with it.
-pub(crate) async fn run(directory: &DirectoryEnd, output: &Output) -> u8 {
+pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, output: &Output) -> u8 {
     let directory = directory.clone();
+    let (path, authors) = (directory.path.clone(), Authors { trust: trust.clone(), begins: true });
     // Examining a large directory takes time, which must not delay the handling of signals.
     let examined = tokio::task::spawn_blocking(move || examine(&directory)).await;
     let examined = match examined {
@@ -25,9 +29,21 @@ pub(crate) async fn run(directory: &DirectoryEnd, output: &Output) -> u8 {
             return refused(Text::from(bug), output);
         }
     };
-    let Examined { path, manifest, encrypted, count, objects, missing, unreadable, changed, added, exposed } =
-        &examined;
-    let whole = [missing, unreadable, changed, added].into_iter().all(Vec::is_empty);
+    let signed = authors.check(&path, examined.digest());
+    let Examined {
+        path,
+        manifest,
+        encrypted,
+        count,
+        objects,
+        missing,
+        unreadable,
+        changed,
+        added,
+        exposed,
+        ..
+    } = &examined;
+    let whole = examined.is_whole();
     let of_kind = |(kind, count)| json!({"kind": kind, "objects": count});
     let kinds = objects.as_ref().map(|objects| objects.iter().map(of_kind).collect::<Vec<_>>());
     let content = json!({
@@ -43,16 +59,22 @@ pub(crate) async fn run(directory: &DirectoryEnd, output: &Output) -> u8 {
         "changed": changed,
         "added": added,
         "exposed": exposed,
+        "signed": signed.as_ref().ok().and_then(Option::as_ref).map(|note| &note.message),
     });
     let all = output.settings().verbose > 0;
     output.result(|| output::verified(&examined, all), &Document::new("Verification", content));
     if !exposed.is_empty() {
         output.warn(output::exposed(exposed));
     }
-    if whole && manifest.is_some() {
-        return exit::DONE;
-    }
-    output.fail(if whole { Text::from(NO_MANIFEST) } else { output::altered(&examined) });
+    let why = match signed {
+        _ if examined.digest().is_none() => output::altered(&examined),
+        Err(why) => why,
+        Ok(note) => {
+            note.into_iter().for_each(|note| output.note(note.message));
+            return exit::DONE;
+        }
+    };
+    output.fail(why);
     exit::code(Exit::Refused)
 }
 

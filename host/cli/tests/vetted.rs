@@ -26,3 +26,7 @@ mod signatures;
 #[cfg(test)]
 #[path = "vetted/approvals.rs"]
 mod approvals;
+
+#[cfg(test)]
+#[path = "vetted/directories.rs"]
+mod directories;

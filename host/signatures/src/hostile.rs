@@ -205,7 +205,11 @@ fn hostile_trust_files_are_refused_each_for_its_reason() {
         ("2027-06-30", "2027", "`signers.b.admits-until` is not a string"),
         ("\"vetted\"", "\"veted\"", "`require[0].claim`: it is none of"),
         ("claim = \"vetted\"\n", "", "`require[0].claim` is missing"),
-        ("claim = \"vetted\"", "claim = \"approved\"", "`require[0].plugins`: `approved` is about plans"),
+        (
+            "claim = \"vetted\"",
+            "claim = \"approved\"",
+            "`require[0].plugins`: `approved` is not about plugins",
+        ),
         ("[\"a\", \"b\"]", "[\"a\", \"c\"]", "`require[0].from`: there is no [signers.c]"),
         ("[\"a\", \"b\"]", "[\"a\", \"a\"]", "`require[0].from`: it has `a` twice"),
         ("[\"a\", \"b\"]", "[]", "`require[0].from`: it is empty"),

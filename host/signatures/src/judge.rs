@@ -1,4 +1,4 @@
-//! Whether a plugin or a plan meets the operator's rules.
+//! Whether a plugin, a plan or a directory meets the operator's rules.
 //!
 //! Names of signers are counted, not signatures and not keys: one person with two keys is one person. Every rule that applies
 //! has to be met. A revoked key counts nowhere, whatever date a claim bears: whoever has the key writes the date.
@@ -14,7 +14,7 @@ use crate::envelope::{Envelope, IN_TOTO};
 use crate::key::PublicKey;
 use crate::lines::SignatureFile;
 use crate::policy::{Policy, Rule};
-use crate::statement::{Claim, Predicate, SIZE, Statement, StatementError};
+use crate::statement::{Claim, Predicate, SIZE, Statement, StatementError, Topic};
 use crate::untrusted::{Ignorance, Ignored, Unmet, Untrusted};
 
 /// How many signatures are verified at most: one on each of 64 lines, with each of 32 keys. That takes half a second, of the largest
@@ -37,6 +37,21 @@ pub enum Subject<'s> {
         /// The SHA-256 of its file, as 64 digits.
         sha256: &'s str,
     },
+    /// A directory.
+    Directory {
+        /// The SHA-256 of its manifest, as 64 digits.
+        sha256: &'s str,
+    },
+}
+
+impl Subject<'_> {
+    fn topic(&self) -> Topic {
+        match self {
+            Self::Plugin { .. } => Topic::Plugin,
+            Self::Plan { .. } => Topic::Plan,
+            Self::Directory { .. } => Topic::Directory,
+        }
+    }
 }
 
 /// What it is judged for.
@@ -44,7 +59,7 @@ pub enum Subject<'s> {
 pub enum Purpose {
     /// Loading a plugin that was admitted, at any later time.
     Load,
-    /// Admitting a plugin, or accepting an approved plan, on this day.
+    /// Admitting a plugin, or accepting an approved plan or a signed directory, on this day.
     Admit(Date),
 }
 
@@ -59,7 +74,7 @@ pub struct Said {
     pub key: String,
     /// The claim.
     pub claim: Claim,
-    /// What the plugin is, by this claim. **To be compared** with the computed card; none for plans.
+    /// What the plugin is, by this claim. **To be compared** with the computed card; only claims about plugins have one.
     pub card: Option<Card>,
     /// Who reviewed, in the signer's words.
     pub reviewer: Option<String>,
@@ -77,7 +92,7 @@ pub struct Trusted {
 }
 
 impl Policy {
-    /// Judges a plugin or a plan by what is signed about it.
+    /// Judges a plugin, a plan or a directory by what is signed about it.
     pub fn judge(
         &self,
         subject: &Subject<'_>,
@@ -85,7 +100,9 @@ impl Policy {
         purpose: Purpose,
     ) -> Result<Trusted, Untrusted> {
         let sha256 = match subject {
-            Subject::Plugin { sha256, .. } | Subject::Plan { sha256 } => *sha256,
+            Subject::Plugin { sha256, .. } | Subject::Plan { sha256 } | Subject::Directory { sha256 } => {
+                *sha256
+            }
         };
         if !is_sha256(sha256) {
             return Err(Untrusted::Digest);
@@ -135,13 +152,15 @@ impl Policy {
     }
 
     fn met(&self, subject: &Subject<'_>, found: Trusted) -> Result<Trusted, Untrusted> {
-        let applies = |rule: &&Rule| match subject {
-            Subject::Plan { .. } => rule.claim.of_plans(),
-            Subject::Plugin { name, .. } => {
-                let cards = found.said.iter().filter_map(|said| said.card.as_ref()).map(Card::name);
-                !rule.claim.of_plans()
-                    && (rule.plugins.is_empty() || cards.chain(*name).any(|name| rule.plugins.contains(name)))
-            }
+        let applies = |rule: &&Rule| {
+            let is_named = || match subject {
+                Subject::Plan { .. } | Subject::Directory { .. } => true,
+                Subject::Plugin { name, .. } => {
+                    let cards = found.said.iter().filter_map(|said| said.card.as_ref()).map(Card::name);
+                    rule.plugins.is_empty() || cards.chain(*name).any(|name| rule.plugins.contains(name))
+                }
+            };
+            rule.claim.topic() == subject.topic() && is_named()
         };
         let rules: Vec<&Rule> = self.rules.iter().filter(applies).collect();
         let unruled = self.strict.iter().any(|own| !own.iter().any(|rule| applies(&rule)));
@@ -187,11 +206,12 @@ fn claim<'k>(
     }
     let verified = envelope.verified_by(keys.iter().copied()).ok_or(Ignorance::NoKey)?;
     let statement = Statement::read(verified.payload()).map_err(Ignorance::Statement)?;
-    let (plan, what) = match subject {
-        Subject::Plugin { .. } => (false, "component"),
-        Subject::Plan { .. } => (true, "plan"),
+    let what = match subject {
+        Subject::Plugin { .. } => "component",
+        Subject::Plan { .. } => "plan",
+        Subject::Directory { .. } => "directory",
     };
-    if statement.predicate().claim.of_plans() != plan {
+    if statement.predicate().claim.topic() != subject.topic() {
         return Err(Ignorance::OtherKind);
     }
     if !statement.is_about(sha256) {

@@ -11,7 +11,7 @@ use crate::envelope::Envelope;
 use crate::key::{Algorithm, PrivateKey};
 use crate::lines::SignatureFile;
 use crate::policy::Policy;
-use crate::statement::{About, Claim, Predicate, Statement};
+use crate::statement::{About, Claim, Predicate, Statement, Topic};
 use crate::trust_file::{self, TrustError};
 
 /// The digest of the component that is judged.
@@ -29,10 +29,9 @@ pub(crate) fn key(algorithm: Algorithm) -> PrivateKey {
 
 /// A statement about a component with this digest.
 pub(crate) fn statement(claim: Claim, name: &str, sha256: &str) -> Statement {
-    let plan = claim.of_plans();
     let predicate = Predicate {
         claim,
-        card: (!plan).then(|| card::sample(name)),
+        card: (claim.topic() == Topic::Plugin).then(|| card::sample(name)),
         reviewer: Some("Alice".into()),
         date: "2026-11-23T13:00:00Z".parse().unwrap(),
         note: None,

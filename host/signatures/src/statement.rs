@@ -1,4 +1,4 @@
-//! What is signed: an in-toto statement (v1) with a claim about a plugin or about a saved plan.
+//! What is signed: an in-toto statement (v1) with a claim about a plugin, a saved plan or a directory.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -19,6 +19,8 @@ pub const TYPE: &str = "https://in-toto.io/Statement/v1";
 pub const PLUGIN: &str = "https://pivot-host.io/plugin/v1";
 /// The type of claims about saved plans.
 pub const PLAN: &str = "https://pivot-host.io/plan/v1";
+/// The type of claims about directories.
+pub const DIRECTORY: &str = "https://pivot-host.io/directory/v1";
 /// The most bytes of a statement. All of it is hashed once for each signature and key.
 pub const SIZE: usize = 1 << 16;
 /// The most subjects of a statement.
@@ -57,7 +59,40 @@ impl StatementError {
     }
 }
 
-/// What someone says about a plugin or a plan.
+/// A kind of thing that claims are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// The component of a plugin.
+    Plugin,
+    /// A saved plan.
+    Plan,
+    /// A directory that a move wrote, by its manifest.
+    Directory,
+}
+
+impl Topic {
+    const ALL: [Self; 3] = [Self::Plugin, Self::Plan, Self::Directory];
+
+    /// The type of claims about it.
+    pub fn predicate_type(self) -> &'static str {
+        match self {
+            Self::Plugin => PLUGIN,
+            Self::Plan => PLAN,
+            Self::Directory => DIRECTORY,
+        }
+    }
+
+    /// Says that a claim is not about it.
+    fn refusal(self) -> &'static str {
+        match self {
+            Self::Plugin => "it is neither `released` nor `vetted`",
+            Self::Plan => "it is not `approved`",
+            Self::Directory => "it is not `written`",
+        }
+    }
+}
+
+/// What someone says about a plugin, a plan or a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Claim {
     /// Its author released it.
@@ -66,11 +101,13 @@ pub enum Claim {
     Vetted,
     /// Someone approved this plan.
     Approved,
+    /// Someone wrote this directory.
+    Written,
 }
 
 impl Claim {
     /// All claims.
-    pub const ALL: [Self; 3] = [Self::Released, Self::Vetted, Self::Approved];
+    pub const ALL: [Self; 4] = [Self::Released, Self::Vetted, Self::Approved, Self::Written];
 
     /// The claim of that name.
     pub fn named(name: &str) -> Option<Self> {
@@ -83,12 +120,17 @@ impl Claim {
             Self::Released => "released",
             Self::Vetted => "vetted",
             Self::Approved => "approved",
+            Self::Written => "written",
         }
     }
 
-    /// Whether it is about plans; the others are about plugins.
-    pub fn of_plans(self) -> bool {
-        self == Self::Approved
+    /// The kind of thing that it is about.
+    pub fn topic(self) -> Topic {
+        match self {
+            Self::Released | Self::Vetted => Topic::Plugin,
+            Self::Approved => Topic::Plan,
+            Self::Written => Topic::Directory,
+        }
     }
 }
 
@@ -112,9 +154,9 @@ pub struct About {
 pub struct Predicate {
     /// The claim.
     pub claim: Claim,
-    /// Of a claim about a plugin: what the plugin is. Of one about a plan: none.
+    /// Card of the plugin, in a claim about a plugin.
     pub card: Option<Card>,
-    /// Who reviewed or approved, in their own words.
+    /// Who reviewed, approved or wrote, in their own words.
     pub reviewer: Option<String>,
     /// When, by the signer's clock.
     pub date: Timestamp,
@@ -149,11 +191,11 @@ impl Statement {
             return Err(StatementError::Foreign(shown(&of, 80)));
         }
         let kind = fields.text("predicateType")?;
-        if kind != PLUGIN && kind != PLAN {
+        let Some(topic) = Topic::ALL.into_iter().find(|topic| topic.predicate_type() == kind) else {
             return Err(StatementError::Foreign(shown(&kind, 80)));
-        }
+        };
         let subjects = subjects(&mut fields)?;
-        let predicate = predicate(fields.object("predicate")?, kind == PLAN)?;
+        let predicate = predicate(fields.object("predicate")?, topic)?;
         fields.end()?;
         Ok(Self { subjects, predicate })
     }
@@ -172,7 +214,7 @@ impl Statement {
         }
         let about = |About { name, sha256 }: &About| json!({"name": name, "digest": {"sha256": sha256}});
         let subjects: Vec<Value> = subjects.iter().map(about).collect();
-        let kind = if claim.of_plans() { PLAN } else { PLUGIN };
+        let kind = claim.topic().predicate_type();
         sorted(&json!({"_type": TYPE, "subject": subjects, "predicateType": kind, "predicate": said}))
             .to_string()
     }
@@ -219,13 +261,13 @@ fn subjects(fields: &mut Fields) -> Result<Vec<About>, JsonError> {
     Ok(subjects)
 }
 
-fn predicate(mut fields: Fields, plan: bool) -> Result<Predicate, JsonError> {
-    let claim = Claim::named(&fields.text("claim")?).filter(|claim| claim.of_plans() == plan);
-    let claims = if plan { "it is not `approved`" } else { "it is neither `released` nor `vetted`" };
-    let claim = claim.ok_or_else(|| fields.wrong("claim", claims))?;
-    let card = match plan {
-        true => None,
-        false => match fields.take("card")? {
+fn predicate(mut fields: Fields, topic: Topic) -> Result<Predicate, JsonError> {
+    let claim = Claim::named(&fields.text("claim")?).filter(|claim| claim.topic() == topic);
+    let claim = claim.ok_or_else(|| fields.wrong("claim", topic.refusal()))?;
+    let is_plugin = topic == Topic::Plugin;
+    let card = match is_plugin {
+        false => None,
+        true => match fields.take("card")? {
             Value::Object(map) => Some(Card::new(map).map_err(|why| fields.wrong("card", why))?),
             _ => return Err(JsonError::Type(fields.path("card"), "an object")),
         },
@@ -237,7 +279,7 @@ fn predicate(mut fields: Fields, plan: bool) -> Result<Predicate, JsonError> {
         false => Ok(None),
     };
     let (reviewer, note) = (optional("reviewer", REVIEWER)?, optional("note", NOTE)?);
-    let checked = match !plan && fields.has("checked") {
+    let checked = match is_plugin && fields.has("checked") {
         true => Some(sha256(&mut fields, "checked")?),
         false => None,
     };

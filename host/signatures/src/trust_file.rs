@@ -13,7 +13,7 @@ use crate::json::JsonError;
 use crate::key::{KeyError, PublicKey};
 use crate::plain::{day, sentence, word};
 use crate::policy::{Policy, Rule, Signer};
-use crate::statement::Claim;
+use crate::statement::{Claim, Topic};
 
 /// The most bytes of a file.
 pub const SIZE: usize = 1 << 20;
@@ -238,7 +238,7 @@ fn words(fields: &mut Fields, name: &str) -> Result<BTreeSet<String>, JsonError>
 
 fn require(mut fields: Fields, policy: &Policy) -> Result<Rule, JsonError> {
     let claim = Claim::named(&fields.text("claim")?)
-        .ok_or_else(|| fields.wrong("claim", "it is none of `released`, `vetted`, `approved`"))?;
+        .ok_or_else(|| fields.wrong("claim", "it is none of `released`, `vetted`, `approved`, `written`"))?;
     let from = words(&mut fields, "from")?;
     if let Some(stranger) = from.iter().find(|name| !policy.signers.contains_key(*name)) {
         return Err(fields.wrong("from", format!("there is no [signers.{stranger}]")));
@@ -257,8 +257,8 @@ fn require(mut fields: Fields, policy: &Policy) -> Result<Rule, JsonError> {
             })?,
     };
     let plugins = if fields.has("plugins") { words(&mut fields, "plugins")? } else { BTreeSet::new() };
-    if claim.of_plans() && !plugins.is_empty() {
-        return Err(fields.wrong("plugins", "`approved` is about plans"));
+    if claim.topic() != Topic::Plugin && !plugins.is_empty() {
+        return Err(fields.wrong("plugins", format!("`{claim}` is not about plugins")));
     }
     fields.end()?;
     Ok(Rule { claim, from, at_least, plugins })

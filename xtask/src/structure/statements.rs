@@ -49,7 +49,7 @@ fn violations(root: &Path) -> Result<Vec<String>> {
         }
     }
     let one_release = page("docs/versions.md")?.contains("Both sides run the same release of Cluster API.");
-    let guide = unwrapped(&page("docs/guides/cluster-to-cluster.md")?);
+    let guide = unwrap_lines(&page("docs/guides/cluster-to-cluster.md")?);
     if guide.contains("mixed releases of Cluster API are not in the [tested matrix](../versions.md)")
         != one_release
     {
@@ -63,7 +63,7 @@ fn violations(root: &Path) -> Result<Vec<String>> {
 /// Returns sentences that advise to delete, unpause or edit something by hand.
 fn unsafe_advice(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for sentence in unwrapped(text).split(['.', '\n', ';']) {
+    for sentence in unwrap_lines(text).split(['.', '\n', ';']) {
         let words = sentence.to_lowercase();
         let has = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
         let by_hand = has(&["by hand"]) && has(&["delete", "unpause ", "remove a", "finalizer"]);
@@ -90,7 +90,7 @@ fn unnamed_ports(flags: &str, threat_model: &str) -> Vec<String> {
 
 /// Returns the packages that open connections of which SECURITY.md says nothing.
 fn unnamed_connections(root: &Path, security: &str) -> Result<Vec<String>> {
-    let security = unwrapped(security);
+    let security = unwrap_lines(security);
     let mut violations = Vec::new();
     for entry in fs::read_dir(root.join("host"))? {
         let path = entry?.path().join("Cargo.toml");
@@ -126,7 +126,7 @@ fn plugin_sizes(benchmark: &str) -> Result<String> {
 }
 
 /// Returns a page with each paragraph on one line.
-fn unwrapped(page: &str) -> String {
+fn unwrap_lines(page: &str) -> String {
     page.split("\n\n")
         .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect::<Vec<_>>()

@@ -22,7 +22,7 @@ use super::flags::{
     Which,
 };
 use super::parts::parts;
-use super::plugins::{PluginVerb, With};
+use super::plugins::{PluginVerb, Signing, With};
 use super::protection::Protection;
 use super::risks::{self, accepted_risks, read_risks};
 use super::service::{AgentManifests, AgentVerb, ControllerManifests, ControllerVerb};
@@ -46,7 +46,8 @@ pub(crate) enum Task {
     Rbac(Choices, Roles),
     /// The risk to explain; none: all.
     Explain(Option<Risk>),
-    Verify(DirectoryEnd),
+    Verify(DirectoryEnd, Option<PathBuf>),
+    Sign(Signing),
     Plugin(PluginVerb),
     Controller(ControllerVerb),
     ControllerManifests(ControllerManifests),
@@ -271,9 +272,10 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Generate(Generate::Controller(typed)) => Task::ControllerManifests(typed),
         Verb::Generate(Generate::Agent(typed)) => Task::AgentManifests(typed),
         Verb::Explain { code } => Task::Explain(code.as_deref().map(risks::risk).transpose()?),
-        Verb::Verify { directory, identity } => {
-            Task::Verify(DirectoryEnd { path: directory, keys: identity })
+        Verb::Verify { directory, identity, trust } => {
+            Task::Verify(DirectoryEnd { path: directory, keys: identity }, trust)
         }
+        Verb::Sign(signing) => Task::Sign(signing),
         Verb::Plugin(verb) => Task::Plugin(verb),
         Verb::Controller(verb) => Task::Controller(verb),
         Verb::Agent(verb) => Task::Agent(verb),

@@ -54,8 +54,8 @@ const USUAL: [&str; 23] = [
     "finish-alone-after",
 ];
 /// Flags of every command that `-h` hides.
-const RARE: [&str; 5] =
-    ["log-format", "color", "hide-api-warnings", "lease-identity", "allow-special-network"];
+const RARE: [&str; 6] =
+    ["log-format", "color", "hide-api-warnings", "lease-identity", "allow-special-network", "longest-wait"];
 /// The longest line of an example.
 const WIDTH: usize = 76;
 /// More than any log level that users mean.

@@ -190,6 +190,15 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
         Some("verify") => &[
             ("Before it is carried to another site, and there", "pivot-host verify backup"),
             ("An encrypted one, with a look into its files", "pivot-host verify backup --identity key.txt"),
+            ("Also who signed it", "pivot-host verify backup --trust trust.toml"),
+        ],
+        Some("sign") => &[
+            ("With a key in a file", "pivot-host sign backup --key me.pem"),
+            (
+                "With a tool that holds the key: print the statement",
+                "pivot-host sign backup --statement-only",
+            ),
+            ("Then add the signature", "pivot-host sign backup --attach signed.json"),
         ],
         Some("plugin") => &[
             ("Begin a plugin of your own", "pivot-host plugin new my-hosts"),

@@ -61,7 +61,13 @@ pub(crate) enum Verb {
         /// Look into an encrypted directory too, with the age identities (secret keys) in this file
         #[arg(long, value_name = "FILE")]
         identity: Option<PathBuf>,
+        /// Check the signatures as this trust file requires; adds to the site's own file, /etc/pivot-host/trust.toml
+        #[arg(long, value_name = "FILE")]
+        trust: Option<PathBuf>,
     },
+    /// Sign a directory that a move wrote. Writes the signature to DIR.intoto.jsonl; trust files decide which signers are accepted
+    #[command(mut_arg("file", |directory| directory.value_name("DIR").help("The directory")))]
+    Sign(Signing),
     /// Write, inspect and add plugins
     #[command(subcommand)]
     Plugin(PluginVerb),

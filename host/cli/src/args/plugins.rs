@@ -17,7 +17,7 @@ pub(crate) struct With {
     /// Refuse disabled plugins, and a directory that other users can write
     #[arg(long, requires = "plugins")]
     pub(crate) strict: bool,
-    /// Trust file for signatures of plugins and plans, in addition to /etc/pivot-host/trust.toml
+    /// Trust file for signatures of plugins, plans and directories, in addition to /etc/pivot-host/trust.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) trust: Option<PathBuf>,
 }
@@ -204,7 +204,7 @@ pub(crate) struct Import {
     /// The bundle
     pub(crate) bundle: PathBuf,
     /// The directory of plugins; it is created if it doesn't exist
-        #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     /// Write nothing, and show what the bundle would change
     #[arg(long)]

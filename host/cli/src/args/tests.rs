@@ -508,7 +508,7 @@ fn what_makes_no_sense_is_said() {
         ),
         (
             "owner-dropped=A.g/b",
-            r#"--accept "owner-dropped=A.g/b": "g/b" can't be an API group; write one kind, like Machine.cluster.x-k8s.io"#,
+            r#"--accept "owner-dropped=A.g/b": "g/b" isn't a valid API group; write one kind, like Machine.cluster.x-k8s.io"#,
         ),
         ("unprovisioned=A.g", r#"--accept "unprovisioned=A.g": unprovisioned takes no kind"#),
         ("all", r#""all" is not the code of a risk; `explain` lists all of them"#),

@@ -22,7 +22,7 @@ impl Command<'_> {
 
     /// The risks that a plan names in its refusals; none if no plan can be made.
     async fn find_risks(&self) -> Option<AcceptedRisks> {
-        let opened = ends::to_read(&self.choices.ends).await.ok()?;
+        let opened = ends::to_read(&self.choices.ends, None).await.ok()?;
         let added = ends::additions(&self.choices.add).await.ok()?;
         let plugins = Loading::begin(&self.choices.with);
         let setup = Setup {

@@ -14,7 +14,7 @@ impl Command<'_> {
     pub(crate) async fn rbac(&self, Roles { side, bind_to, finish_alone }: &Roles) -> u8 {
         let plugins = Loading::begin(&self.choices.with);
         let read = async {
-            Ok((ends::additions(&self.choices.add).await?, ends::to_read(&self.choices.ends).await?))
+            Ok((ends::additions(&self.choices.add).await?, ends::to_read(&self.choices.ends, None).await?))
         };
         let (added, opened) = match read.await {
             Ok(read) => read,

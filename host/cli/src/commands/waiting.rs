@@ -48,7 +48,7 @@ impl Command<'_> {
 
     /// What is still being built, if that is why the move can't begin.
     async fn unbuilt(&self, plugins: &Loading) -> Option<String> {
-        let opened = match ends::to_read(&self.choices.ends).await {
+        let opened = match ends::to_read(&self.choices.ends, None).await {
             Ok(opened) => opened,
             Err(error @ OpenError::Workload(WorkloadError::NoSecret { .. })) => {
                 return Some(error.to_string());

@@ -13,19 +13,8 @@ const NAMES: usize = 8;
 
 /// Returns the result of a verification.
 pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
-    let Examined {
-        path,
-        manifest,
-        encrypted,
-        count: number,
-        objects,
-        missing,
-        unreadable,
-        changed,
-        added,
-        ..
-    } = examined;
-    let whole = [missing, unreadable, changed, added].into_iter().all(Vec::is_empty);
+    let Examined { path, manifest, encrypted, count: number, objects, unreadable, .. } = examined;
+    let whole = examined.is_whole();
     let number = count(*number, if *encrypted { "encrypted object" } else { "object" });
     let mut text = Text::default();
     match manifest {
@@ -56,8 +45,11 @@ pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
     text
 }
 
-/// Returns the changes of a directory since it was written.
+/// Returns the changes of a directory since it was written, or the reason why they are unknown.
 pub(crate) fn altered(examined: &Examined) -> Text {
+    if examined.is_whole() {
+        return Text::from("it has no manifest, so it is not known whether all of it is there");
+    }
     let wrong = if examined.manifest.is_some() { "is not as it was written" } else { "can't be read" };
     let mut text = Text::from(format!("{} {wrong}", examined.path));
     examined.unreadable.iter().for_each(|why| text.line(format!("  unreadable: {why}")));

@@ -57,7 +57,7 @@ fn is_command(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn wrapped(line: &str, width: usize, used: usize, column: Option<usize>) -> Vec<String> {
+    fn wrap_line(line: &str, width: usize, used: usize, column: Option<usize>) -> Vec<String> {
         let (rows, indent) = rows(line, width, used, column);
         let text = |row: Range<usize>| line.chars().skip(row.start).take(row.len()).collect::<String>();
         let mut lines: Vec<String> = rows.into_iter().map(text).collect();
@@ -69,32 +69,32 @@ mod tests {
     fn lines_are_wrapped_at_words() {
         let line = "  - one two three four five six seven eight nine ten";
         assert_eq!(
-            wrapped(line, 40, 0, None),
+            wrap_line(line, 40, 0, None),
             ["  - one two three four five six seven", "    eight nine ten"]
         );
-        assert_eq!(wrapped(line, 40, 9, None).first().unwrap(), "  - one two three four five six");
-        assert_eq!(wrapped(line, 52, 0, None), [line], "exactly as wide");
-        assert_eq!(wrapped(line, 39, 0, None), [line], "too narrow");
+        assert_eq!(wrap_line(line, 40, 9, None).first().unwrap(), "  - one two three four five six");
+        assert_eq!(wrap_line(line, 52, 0, None), [line], "exactly as wide");
+        assert_eq!(wrap_line(line, 39, 0, None), [line], "too narrow");
         let long = "x".repeat(50);
-        assert_eq!(wrapped(&format!("a {long} b"), 40, 0, None), [format!("a {long}"), "  b".to_owned()]);
+        assert_eq!(wrap_line(&format!("a {long} b"), 40, 0, None), [format!("a {long}"), "  b".to_owned()]);
     }
 
     #[test]
     fn a_column_is_wrapped_in_place() {
         let row = "  shop/c  1,033  344 Secrets, 113 Machines and 13 more kinds";
         let expected = ["  shop/c  1,033  344 Secrets, 113 Machines", "                 and 13 more kinds"];
-        assert_eq!(wrapped(row, 42, 0, Some(17)), expected);
+        assert_eq!(wrap_line(row, 42, 0, Some(17)), expected);
         let narrow = ["  shop/c  1,033  344 Secrets, 113", "    Machines and 13 more kinds"];
-        assert_eq!(wrapped(row, 40, 0, Some(17)), narrow);
+        assert_eq!(wrap_line(row, 40, 0, Some(17)), narrow);
     }
 
     #[test]
     fn what_can_be_pasted_stays_whole() {
         let command = "next:  pivot-host resume --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig";
-        assert_eq!(wrapped(command, 40, 0, None), [command]);
+        assert_eq!(wrap_line(command, 40, 0, None), [command]);
         let code = "fix:   look at the deployments: `kubectl get deployments -A -o wide` or resume";
         assert_eq!(
-            wrapped(code, 50, 0, None),
+            wrap_line(code, 50, 0, None),
             ["fix:   look at the deployments:", "  `kubectl get deployments -A -o wide` or resume"]
         );
     }

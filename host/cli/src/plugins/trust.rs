@@ -10,8 +10,10 @@ use std::sync::Arc;
 use jiff::Zoned;
 use pivot_places::read_regular_file;
 use pivot_runtime::Trust;
-use pivot_signatures::judge::Purpose;
+use pivot_signatures::judge::{Purpose, Subject};
+use pivot_signatures::lines::{ENDING, SignatureFile};
 use pivot_signatures::policy::Policy;
+use pivot_signatures::statement::Topic;
 use pivot_signatures::trust_file::{self, SIZE};
 use serde_json::{Value, json};
 
@@ -53,9 +55,15 @@ impl TrustFile {
         Ok(both.map(|policy| Self { policy: Arc::new(policy), files, open_to_others }))
     }
 
+    /// Reads what there is, if it has a rule about such things.
+    pub(crate) fn with_rules(named: Option<&Path>, topic: Topic) -> Result<Option<Self>, Text> {
+        let has_rule = |trust: &Self| trust.policy.rules().iter().any(|rule| rule.claim.topic() == topic);
+        Ok(Self::read(named)?.filter(has_rule))
+    }
+
     /// How many rules are about plugins.
     fn rules(&self) -> usize {
-        self.policy.rules().iter().filter(|rule| !rule.claim.of_plans()).count()
+        self.policy.rules().iter().filter(|rule| rule.claim.topic() == Topic::Plugin).count()
     }
 
     /// What decides who has to vouch for a plugin, in a line.
@@ -97,6 +105,22 @@ impl TrustFile {
         let Self { policy, files: _, open_to_others } = self;
         Trust { policy, purpose, open_to_others }
     }
+}
+
+/// Returns who signed a file or a directory, by the signatures beside it, if that meets all rules; otherwise the reason.
+pub(crate) fn signers(file: &Path, subject: &Subject<'_>, trust: &Trust) -> Result<Vec<String>, String> {
+    let beside = format!("{}{ENDING}", file.display());
+    let lines = match read_regular_file(Path::new(&beside)) {
+        Ok(lines) => lines,
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(format!("{beside} can't be read: {error}")),
+    };
+    let signed = SignatureFile::read(&lines).map_err(|why| format!("{beside} can't be read: {why}"))?;
+    let trusted = trust.policy.judge(subject, &signed, trust.purpose).map_err(|why| why.to_string())?;
+    let mut signers: Vec<String> = trusted.said.into_iter().map(|said| said.signer).collect();
+    signers.sort();
+    signers.dedup();
+    Ok(signers)
 }
 
 fn policy(file: &Path, open: &mut Vec<String>) -> Result<Policy, Text> {

@@ -17,6 +17,8 @@ pub struct Examined {
     pub path: String,
     /// What the move that wrote it says; none where no move did, and nobody can say whether all is there.
     pub manifest: Option<Manifest>,
+    /// SHA-256 of the manifest.
+    manifest_digest: Option<String>,
     /// Whether its files are encrypted.
     pub encrypted: bool,
     /// The number of its objects: as the manifest has it, if the files can't be read.
@@ -49,10 +51,21 @@ fn each_unreadable(files: &Files, all: &DirectoryError) -> Result<Vec<String>, D
 }
 
 impl Examined {
+    /// Whether nothing is wrong with its files. Without a manifest nobody knows whether all are there.
+    pub fn is_whole(&self) -> bool {
+        let Self { missing, unreadable, changed, added, .. } = self;
+        [missing, unreadable, changed, added].into_iter().all(Vec::is_empty)
+    }
+
+    /// Returns the SHA-256 of the manifest, if the directory is as the move wrote it.
+    pub fn digest(&self) -> Option<&str> {
+        self.manifest_digest.as_deref().filter(|_| self.is_whole())
+    }
+
     /// Looks at a directory; into encrypted files with identities. Nothing in it is changed.
     pub fn of(path: &Path, identities: Option<Identities>) -> Result<Self, DirectoryError> {
         let files = Files::open(path)?.opened_by(identities);
-        let manifest = manifest::read(&files)?;
+        let (manifest, manifest_digest) = manifest::read_with_digest(&files)?.unzip();
         manifest::complete(&files, manifest.as_ref())?;
         let encrypted = manifest::encrypted(&files, &files.list()?, manifest.as_ref())?;
         let (contents, unreadable) = match &manifest {
@@ -93,6 +106,7 @@ impl Examined {
         Ok(Self {
             path: files.path().to_owned(),
             manifest,
+            manifest_digest,
             encrypted,
             count,
             objects,

@@ -1,13 +1,16 @@
 //! Files below one directory handle: listed in order, written atomically.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 #[cfg(unix)]
 use cap_std::fs::{MetadataExt as _, OpenOptionsExt as _};
 use pivot_core::Key;
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::DirectoryError;
@@ -30,6 +33,8 @@ pub(super) struct Files {
     path: String,
     /// What opens the encrypted ones.
     identities: Option<Identities>,
+    /// SHA-256 of each file whose objects were read.
+    digests: Mutex<BTreeMap<String, String>>,
 }
 
 impl Files {
@@ -39,7 +44,7 @@ impl Files {
         let canonical = std::fs::canonicalize(path).map_err(|error| failed(&shown, error))?;
         let dir =
             Dir::open_ambient_dir(&canonical, ambient_authority()).map_err(|error| failed(&shown, error))?;
-        Ok(Self { dir, path: canonical.display().to_string(), identities: None })
+        Ok(Self { dir, path: canonical.display().to_string(), identities: None, digests: Mutex::default() })
     }
 
     /// The same, with keys for files that are encrypted.
@@ -149,6 +154,7 @@ impl Files {
     /// What was written in a file before it was encrypted; the content of one that is not.
     pub(super) fn read_decrypted(&self, name: &str) -> Result<Option<Vec<u8>>, DirectoryError> {
         let Some(content) = self.read(name)? else { return Ok(None) };
+        self.digests().insert(name.to_owned(), sha256(&content));
         if !name.ends_with(ENDING) {
             return Ok(Some(content));
         }
@@ -157,6 +163,18 @@ impl Files {
         };
         let unusable = |reason| DirectoryError::Unusable { path: name.to_owned(), reason };
         identities.decrypt(&content).map(Some).map_err(unusable)
+    }
+
+    /// Returns the SHA-256 of a file: of the bytes that its objects were read from, if they were: another content of the file doesn't count.
+    pub(super) fn digest(&self, name: &str) -> Result<Option<String>, DirectoryError> {
+        if let Some(digest) = self.digests().get(name) {
+            return Ok(Some(digest.clone()));
+        }
+        Ok(self.read(name)?.map(|content| sha256(&content)))
+    }
+
+    fn digests(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.digests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether others than its owner can read a file, or write it. Where a system has no such rights, nobody can say.
@@ -238,6 +256,16 @@ impl Files {
 
 fn failed(path: &str, error: std::io::Error) -> DirectoryError {
     DirectoryError::Io { path: path.to_owned(), source: error }
+}
+
+/// Returns the SHA-256 of a file's bytes, as 64 digits.
+pub(super) fn sha256(content: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(content).iter().fold(String::with_capacity(64), |mut text, byte| {
+        // Writing to a String does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Whether this could be the name of an object's file, encrypted.

@@ -10,11 +10,10 @@ use pivot_core::usable::odd_definition;
 use pivot_core::{Kind, words};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::DirectoryError;
 use super::encryption::{ENDING, Encryption};
-use super::files::Files;
+use super::files::{Files, sha256};
 
 const API_VERSION: &str = "pivot-host.io/v1alpha1";
 const KIND: &str = "Manifest";
@@ -100,9 +99,9 @@ impl Manifest {
     pub(super) fn compare(&self, files: &Files) -> Result<Compared, DirectoryError> {
         let mut compared = Compared::default();
         for (name, digest) in &self.files {
-            match files.read(name)? {
+            match files.digest(name)? {
                 None => compared.missing.push(name.clone()),
-                Some(content) if sha256(&content) != *digest => compared.changed.push(name.clone()),
+                Some(found) if found != *digest => compared.changed.push(name.clone()),
                 Some(_) => {}
             }
         }
@@ -147,7 +146,13 @@ pub(super) fn is(body: &Value) -> bool {
 
 /// The manifest, if the directory has one.
 pub(super) fn read(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
-    let Some(manifest) = parse::<Manifest>(files, FILE)? else { return Ok(None) };
+    read_with_digest(files).map(|found| found.map(|(manifest, _)| manifest))
+}
+
+/// The manifest with its SHA-256, if the directory has one.
+pub(super) fn read_with_digest(files: &Files) -> Result<Option<(Manifest, String)>, DirectoryError> {
+    let Some(content) = files.read(FILE)? else { return Ok(None) };
+    let manifest: Manifest = parse(files, FILE, &content)?;
     if manifest.api_version != API_VERSION || manifest.kind != KIND {
         let version = words::line(&format!("{} {}", manifest.api_version, manifest.kind), SHOWN);
         return Err(unreadable(files, FILE, format!("{version} is not known here")));
@@ -164,7 +169,7 @@ pub(super) fn read(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
     known_move(files, FILE, &manifest.move_id)?;
     match manifest.kinds.iter().find_map(odd_definition) {
         Some(odd) => Err(unreadable(files, FILE, odd)),
-        None => Ok(Some(manifest)),
+        None => Ok(Some((manifest, sha256(&content)))),
     }
 }
 
@@ -178,7 +183,8 @@ fn known_move(files: &Files, name: &str, move_id: &str) -> Result<(), DirectoryE
 
 /// The move that has started and not finished, if there is one.
 pub(super) fn unfinished(files: &Files) -> Result<Option<Writer>, DirectoryError> {
-    let Some(writer) = parse::<Writer>(files, UNFINISHED)? else { return Ok(None) };
+    let Some(content) = files.read(UNFINISHED)? else { return Ok(None) };
+    let writer: Writer = parse(files, UNFINISHED, &content)?;
     known_move(files, UNFINISHED, &writer.move_id)?;
     Ok(Some(writer))
 }
@@ -250,9 +256,12 @@ fn write(files: &Files, name: &str, content: &impl Serialize) -> Result<(), Dire
     files.write(name, &text)
 }
 
-fn parse<T: for<'de> Deserialize<'de>>(files: &Files, name: &str) -> Result<Option<T>, DirectoryError> {
-    let Some(content) = files.read(name)? else { return Ok(None) };
-    serde_json::from_slice(&content).map(Some).map_err(|error| {
+fn parse<T: for<'de> Deserialize<'de>>(
+    files: &Files,
+    name: &str,
+    content: &[u8],
+) -> Result<T, DirectoryError> {
+    serde_json::from_slice(content).map_err(|error| {
         let at = format!("not readable as JSON (line {}, column {})", error.line(), error.column());
         unreadable(files, name, at)
     })
@@ -260,13 +269,4 @@ fn parse<T: for<'de> Deserialize<'de>>(files: &Files, name: &str) -> Result<Opti
 
 fn unreadable(files: &Files, name: &str, reason: String) -> DirectoryError {
     DirectoryError::Unusable { path: format!("{}/{name}", files.path()), reason }
-}
-
-pub(super) fn sha256(content: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(content).iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a String does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -57,8 +57,8 @@ struct Shared {
     /// Those who can read what is written; everybody if there are none.
     recipients: Option<Recipients>,
     manifest: Option<Manifest>,
-    /// Whether its manifest says that the source waits, paused, and all files are those that it lists.
-    handed_over: bool,
+    /// SHA-256 of the manifest, if all files are those that it lists, as it lists them.
+    digest: Option<String>,
     mode: Mutex<Mode>,
     contents: Mutex<Contents>,
 }
@@ -85,21 +85,22 @@ impl DirectoryPlace {
     }
 
     fn reading(files: Files) -> Result<Self, DirectoryError> {
-        let manifest = manifest::read(&files)?;
+        let (manifest, digest) = manifest::read_with_digest(&files)?.unzip();
         manifest::complete(&files, manifest.as_ref())?;
         let mut contents = complete::contents(&files, manifest.as_ref())?;
         contents.unpause(manifest.as_ref().map(|manifest| manifest.move_id.as_str()))?;
-        let mut handed_over = false;
+        let mut is_as_written = false;
         if let Some(manifest) = &manifest {
             let Compared { missing, changed, added } = manifest.compare(&files)?;
             if !missing.is_empty() {
                 return Err(DirectoryError::Missing { path: files.path().to_owned(), files: missing });
             }
-            handed_over = manifest.handover && changed.is_empty() && added.is_empty();
+            is_as_written = changed.is_empty() && added.is_empty();
             changed.iter().for_each(|file| tracing::warn!(file, "changed since the move wrote it"));
             added.iter().for_each(|file| tracing::warn!(file, "not of the move that wrote the others"));
         }
-        Ok(Self::new(files, None, (manifest, handed_over), Mode::Read, contents))
+        let digest = digest.filter(|_| is_as_written);
+        Ok(Self::new(files, None, (manifest, digest), Mode::Read, contents))
     }
 
     /// A directory to write to, once a move opens it. It is created if it doesn't exist.
@@ -114,7 +115,7 @@ impl DirectoryPlace {
 
     fn writing(path: &Path, recipients: Option<Recipients>) -> Result<Self, DirectoryError> {
         let place =
-            Self::new(Files::create(path)?, recipients, (None, false), Mode::Unopened, Contents::default());
+            Self::new(Files::create(path)?, recipients, (None, None), Mode::Unopened, Contents::default());
         let Shared { files, .. } = &*place.shared;
         // Found out here, it is found out before anything is paused. A mark alone counts for nothing: any move may begin there.
         if let (Some(writer), Some(_)) = (manifest::unfinished(files)?, files.first(manifest::UNFINISHED)?) {
@@ -126,19 +127,25 @@ impl DirectoryPlace {
     fn new(
         files: Files,
         recipients: Option<Recipients>,
-        (manifest, handed_over): (Option<Manifest>, bool),
+        (manifest, digest): (Option<Manifest>, Option<String>),
         mode: Mode,
         contents: Contents,
     ) -> Self {
         let label = format!("directory {}", files.path());
         let (mode, contents) = (Mutex::new(mode), Mutex::new(contents));
-        let shared = Shared { label, files, recipients, manifest, handed_over, mode, contents };
+        let shared = Shared { label, files, recipients, manifest, digest, mode, contents };
         Self { shared: Arc::new(shared) }
     }
 
     /// The manifest of the move that wrote the directory, if that finished.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.shared.manifest.as_ref()
+    }
+
+    /// Returns the SHA-256 of the manifest, if the directory is as the move wrote it: nothing is missing, changed or added. The
+    /// digest stands for all that was read.
+    pub fn digest(&self) -> Option<&str> {
+        self.shared.digest.as_deref()
     }
 }
 
@@ -149,6 +156,11 @@ impl Shared {
 
     fn mode(&self) -> MutexGuard<'_, Mode> {
         self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether its manifest says that the source waits, paused, and all files are those that it lists.
+    fn is_handed_over(&self) -> bool {
+        self.digest.is_some() && self.manifest.as_ref().is_some_and(|manifest| manifest.handover)
     }
 
     /// How files are written.
@@ -313,7 +325,7 @@ impl Shared {
         // Writes are fast: they go to the page cache, and to disk when the move closes the directory.
         self.files.write(&file, &content).map_err(unwritten)?;
         contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
-        let written = Some(manifest::sha256(&content));
+        let written = Some(files::sha256(&content));
         contents.entries.insert(key.clone(), Entry { file, written, object: object.clone() });
         Ok(object)
     }

@@ -32,7 +32,7 @@ impl Place for DirectoryPlace {
     }
 
     fn can(&self) -> Capabilities {
-        let may_live_on = matches!(&*self.shared.mode(), Mode::Read) && !self.shared.handed_over;
+        let may_live_on = matches!(&*self.shared.mode(), Mode::Read) && !self.shared.is_handed_over();
         Capabilities { may_live_on, encrypts: self.shared.recipients.is_some(), ..Capabilities::FILES }
     }
 
