@@ -13,9 +13,11 @@ use super::risks::RISKY_FLAGS;
 use super::{environment, examples, risks};
 
 const MORE: &str = "Use --help for every flag and examples.";
+/// The same for a command without examples.
+const MORE_FLAGS: &str = "Use --help for every flag.";
 pub(super) const ENVIRONMENT: &str = "Flags can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG. Flags that accept a risk can't.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.
-const LONG: [&str; 11] = [
+const LONG: [&str; 14] = [
     "plan",
     "move",
     "status",
@@ -27,9 +29,17 @@ const LONG: [&str; 11] = [
     "generate rbac",
     "generate agent",
     "agent run",
+    "agent invite",
+    "describe cluster",
+    "controller run",
 ];
-const USUAL: [&str; 23] = [
+const USUAL: [&str; 27] = [
     "image",
+    "show-conditions",
+    "agents",
+    "agents-host",
+    "listen",
+    "grouping",
     "secret",
     "kubeconfig",
     "kubeconfig-context",
@@ -51,7 +61,6 @@ const USUAL: [&str; 23] = [
     "tls",
     "allow-namespace",
     "role",
-    "finish-alone-after",
 ];
 /// Flags of every command that `-h` hides.
 const RARE: [&str; 6] =
@@ -137,7 +146,7 @@ pub(super) fn examples_of(of: Option<&str>, name: &str) -> String {
         let line = line.replacen("pivot-host", name, 1);
         // A line that the terminal wraps could not be pasted.
         let line = if line.len() > WIDTH {
-            [" --to-kubeconfig ", " --call ", " --accept "]
+            [" --to-kubeconfig ", " --call ", " --accept ", " --encrypt-to "]
                 .iter()
                 .fold(line, |line, flag| line.replacen(flag, &format!(" \\\n   {flag}"), 1))
         } else {
@@ -167,7 +176,8 @@ fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
         let usual = arg.get_long().is_none_or(usual);
         arg.hide_short_help(!usual)
     });
-    let command = command.after_help(MORE).after_long_help(more);
+    let command =
+        command.after_help(if examples.is_empty() { MORE_FLAGS } else { MORE }).after_long_help(more);
     command.mut_subcommands(|verb| {
         let of = name_subcommand(of, verb.get_name());
         with_help(verb, Some(&of), name)

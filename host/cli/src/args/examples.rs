@@ -68,6 +68,14 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host agent run --kubeconfig prod.kubeconfig --call localhost:8443 --tls DIR --allow-namespace shop",
             ),
         ],
+        Some("agent invite") => &[(
+            "Let a cluster's agent enrol with the controller of another, once",
+            "pivot-host agent invite edge -n shop --image example.com/pivot-host:v1 --call pivot.example.com:8443 --allow-namespace shop",
+        )],
+        Some("agent remove") => &[(
+            "End the link of an agent, so that it can't call again",
+            "pivot-host agent remove edge -n shop --kubeconfig boot.kubeconfig",
+        )],
         Some("agent run") => &[(
             "From outside, for the cluster of a kubeconfig",
             "pivot-host agent run --kubeconfig prod.kubeconfig --call localhost:8443 --tls DIR --allow-namespace shop",
@@ -171,6 +179,30 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             (
                 "Unpause the source instead, if no cluster imported the directory",
                 "pivot-host handover cancel --accept maybe-imported",
+            ),
+        ],
+        Some("handover start") => &[
+            (
+                "Copy into a directory; the source waits, paused",
+                "pivot-host handover start out --kubeconfig boot.kubeconfig -A",
+            ),
+            (
+                "The same, encrypted",
+                "pivot-host handover start out --kubeconfig boot.kubeconfig -A --encrypt-to recipients.txt",
+            ),
+        ],
+        Some("handover finish") => &[(
+            "Delete the moved objects from the source, once both can be reached",
+            "pivot-host handover finish --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig",
+        )],
+        Some("handover cancel") => &[
+            (
+                "Unpause the source, if no cluster imported the directory",
+                "pivot-host handover cancel --kubeconfig boot.kubeconfig --accept maybe-imported",
+            ),
+            (
+                "Ask the cluster that may have imported it",
+                "pivot-host handover cancel --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig --accept maybe-imported",
             ),
         ],
         Some("describe" | "describe cluster") => &[

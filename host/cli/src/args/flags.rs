@@ -313,13 +313,13 @@ pub(crate) struct Rbac {
     #[command(flatten)]
     pub(crate) selection: Selection,
     /// The side
-    #[arg(long, value_enum, value_name = "SIDE", help_heading = "Output")]
+    #[arg(long, value_enum, value_name = "SIDE", help_heading = "Roles")]
     pub(crate) side: OneSide,
     /// Bind the roles to this user too; a service account is system:serviceaccount:NAMESPACE:NAME
-    #[arg(long, value_name = "USER", help_heading = "Output")]
+    #[arg(long, value_name = "USER", help_heading = "Roles")]
     pub(crate) bind_to: Option<String>,
     /// Include permissions for an agent that finishes the move alone (agent run --finish-alone-after)
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = "Roles")]
     pub(crate) finish_alone: bool,
 }
 
@@ -435,7 +435,7 @@ pub(crate) enum StopStep {
 }
 
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Another run, other plugins")]
+#[command(next_help_heading = "Risks")]
 pub(crate) struct Taking {
     /// Break the lease of a run that you know to be dead, without waiting for it to expire
     #[arg(long)]
@@ -637,7 +637,7 @@ pub(crate) struct Resume {
     #[command(flatten)]
     pub(crate) with: With,
     /// After the point of no return: finish without a source that is lost for good
-    #[arg(long, help_heading = "Another run, other plugins")]
+    #[arg(long, help_heading = "Risks")]
     pub(crate) without_source: bool,
     /// Unpause this Cluster: after --accept world-changed, once you have compared its machines, or if its annotation
     /// pivot-host.io/undo is gone; can be repeated
@@ -664,13 +664,13 @@ pub(crate) struct Rollback {
     #[command(flatten)]
     pub(crate) taking: Taking,
     /// Unpause the source without a target that is lost for good
-    #[arg(long, help_heading = "Another run, other plugins")]
+    #[arg(long, help_heading = "Risks")]
     pub(crate) without_target: bool,
     /// Accept a risk by the code that a stop prints; `explain CODE` describes it
     #[arg(long, value_name = "CODE", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Rollback)), hide_possible_values = true, conflicts_with = "without_target", help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     /// Delete the objects that were created from a directory that is lost
-    #[arg(long, conflicts_with_all = ["without_target", "accept"], help_heading = "Another run, other plugins")]
+    #[arg(long, conflicts_with_all = ["without_target", "accept"], help_heading = "Risks")]
     pub(crate) without_source: bool,
     /// Unpause this Cluster: after --accept world-changed, once you have compared its machines, or if its annotation
     /// pivot-host.io/undo is gone; can be repeated

@@ -65,10 +65,10 @@ pub(crate) enum PluginVerb {
     /// Sign a component. Writes the signature to FILE.intoto.jsonl; trust files decide which signers are accepted
     Sign {
         /// The claim
-        #[arg(long, value_enum, value_name = "CLAIM")]
+        #[arg(long, value_enum, value_name = "CLAIM", help_heading = "Claim")]
         claim: PluginClaim,
         /// Report of checks that support the claim; its digest is signed too
-        #[arg(long, value_name = "FILE", conflicts_with = "attach")]
+        #[arg(long, value_name = "FILE", conflicts_with = "attach", help_heading = "Claim")]
         checked: Option<PathBuf>,
         #[command(flatten)]
         signing: Signing,
@@ -159,19 +159,19 @@ pub(crate) struct Signing {
     /// The file
     pub(crate) file: PathBuf,
     /// Sign with this private key: PKCS#8 in PEM, ECDSA P-256 or Ed25519
-    #[arg(long, value_name = "PEM")]
+    #[arg(long, value_name = "PEM", help_heading = "Signature")]
     pub(crate) key: Option<PathBuf>,
     /// Print the statement to sign, for a tool that holds the key
-    #[arg(long)]
+    #[arg(long, help_heading = "Signature")]
     pub(crate) statement_only: bool,
     /// Add a statement that such a tool signed: a Sigstore bundle, or a DSSE envelope
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["reviewer", "note"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reviewer", "note"], help_heading = "Signature")]
     pub(crate) attach: Option<PathBuf>,
     /// Name of the reviewer
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Claim")]
     pub(crate) reviewer: Option<String>,
     /// A remark
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = "Claim")]
     pub(crate) note: Option<String>,
 }
 
@@ -181,20 +181,20 @@ pub(crate) struct Trial {
     /// The component
     pub(crate) file: PathBuf,
     /// Hook: relate, check, hold, adapt, restore or settle
-    #[arg(long, value_name = "HOOK")]
+    #[arg(long, value_name = "HOOK", help_heading = "Hook")]
     pub(crate) hook: String,
     /// Objects of the source, in YAML or JSON, any number of documents; for settle, their state before the move
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Objects")]
     pub(crate) objects: PathBuf,
     /// Objects of the target: for restore and settle, and for reads
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Objects")]
     pub(crate) target_objects: Option<PathBuf>,
     /// Point of the check: before-pause, after-pause, before-commit or after-resume
-    #[arg(long, value_name = "POINT", default_value = "before-pause")]
+    #[arg(long, value_name = "POINT", default_value = "before-pause", help_heading = "Hook")]
     pub(crate) point: String,
     /// A plugins.toml whose section for this plugin applies: its grants, limits and configuration. Without one it is
     /// granted what it asks for, and has no configuration
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Hook")]
     pub(crate) config: Option<PathBuf>,
 }
 
@@ -210,7 +210,7 @@ pub(crate) struct Import {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Expected digest of the bundle, from its author over another channel; on a mismatch the bundle is not opened
-    #[arg(long, value_name = "DIGEST")]
+    #[arg(long, value_name = "DIGEST", help_heading = "Trust")]
     pub(crate) digest: Option<String>,
     /// Use the bundle's plugins.toml if the directory has none; it grants permissions to plugins
     #[arg(long)]
@@ -219,9 +219,9 @@ pub(crate) struct Import {
     #[arg(long)]
     pub(crate) downgrade: bool,
     /// Refuse disabled plugins, and a directory that other users can write
-    #[arg(long)]
+    #[arg(long, help_heading = "Trust")]
     pub(crate) strict: bool,
     /// Trust file for signatures, in addition to /etc/pivot-host/trust.toml
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Trust")]
     pub(crate) trust: Option<PathBuf>,
 }

@@ -17,6 +17,7 @@ use super::values;
 
 /// A controller of Pivots.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Cluster")]
 pub(crate) struct Controlled {
     /// Kubeconfig of the cluster with the Pivots; by default KUBECONFIG, ~/.kube/config or the pod's service account
     #[arg(long, value_name = "FILE")]
@@ -34,7 +35,7 @@ pub(crate) struct Controlled {
     #[arg(long, value_name = "NAME", default_value = RECORD_NAMESPACE)]
     pub(crate) record_namespace: String,
     /// The most moves at once
-    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000), help_heading = "Moves")]
     pub(crate) at_once: u16,
     /// The longest wait that a Pivot may ask for
     ///
@@ -44,28 +45,28 @@ pub(crate) struct Controlled {
     /// Also copy these objects with every move out of the cluster, and keep them
     ///
     /// KIND.group, KIND.group/NS/NAME, KIND.group:LABEL=VALUE or KIND.group/NS/*:LABEL=VALUE; can be repeated. A Pivot can do this for
-    /// objects of its own namespace. Use this flag for others that each cluster needs: credentials, classes and policies.
-    #[arg(long, value_name = "PART", value_parser = typed::part)]
+    /// objects in its namespace. Use this flag for others that each cluster needs: credentials, classes and policies.
+    #[arg(long, value_name = "PART", value_parser = typed::part, help_heading = "Moves")]
     pub(crate) also_copy: Vec<Part>,
     /// Allow kubeconfigs in Secrets to use this network of special addresses (127.0.0.0/8); can be repeated
     ///
     /// By default, they can't use loopback and link-local addresses or a cloud's metadata service.
-    #[arg(long, value_name = "NETWORK")]
+    #[arg(long, value_name = "NETWORK", help_heading = "Moves")]
     pub(crate) allow_special_network: Vec<Network>,
     /// Serve /metrics, /healthz and /readyz here (127.0.0.1:8080)
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Endpoints")]
     pub(crate) listen: Option<SocketAddr>,
     /// Serve the same here, for probes alone (127.0.0.1:8081)
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Endpoints")]
     pub(crate) health: Option<SocketAddr>,
     /// Accept agents at this address (0.0.0.0:8443)
-    #[arg(long, value_name = "ADDRESS", requires = "agents_known")]
+    #[arg(long, value_name = "ADDRESS", requires = "agents_known", help_heading = "Agents")]
     pub(crate) agents: Option<SocketAddr>,
     /// Host name under which invited agents reach this controller; can be repeated
-    #[arg(long, value_name = "HOST", requires = "agents", group = "agents_known")]
+    #[arg(long, value_name = "HOST", requires = "agents", group = "agents_known", help_heading = "Agents")]
     pub(crate) agents_host: Vec<String>,
     /// Accept agents with certificates of another authority: a directory with tls.crt, tls.key and ca.crt
-    #[arg(long, value_name = "DIR", requires = "agents", group = "agents_known")]
+    #[arg(long, value_name = "DIR", requires = "agents", group = "agents_known", help_heading = "Agents")]
     pub(crate) agents_tls: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) with: With,
@@ -83,6 +84,7 @@ pub(crate) enum ControllerVerb {
 
 /// A controller to install.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Installation")]
 pub(crate) struct ControllerManifests {
     /// The image of the controller
     #[arg(long, value_name = "IMAGE")]
@@ -94,18 +96,19 @@ pub(crate) struct ControllerManifests {
     #[arg(long, value_name = "NUMBER", default_value_t = 2)]
     pub(crate) replicas: u32,
     /// Host name under which invited agents reach the controller; can be repeated
-    #[arg(long, value_name = "HOST", conflicts_with = "agents_secret")]
+    #[arg(long, value_name = "HOST", conflicts_with = "agents_secret", help_heading = "Agents")]
     pub(crate) agents_host: Vec<String>,
     /// Accept agents, with the certificate in this Secret of the controller's namespace
-    #[arg(long, value_name = "SECRET")]
+    #[arg(long, value_name = "SECRET", help_heading = "Agents")]
     pub(crate) agents_secret: Option<String>,
     /// Also copy these objects with every move out of the cluster; can be repeated
-    #[arg(long, value_name = "PART", value_parser = typed::part)]
+    #[arg(long, value_name = "PART", value_parser = typed::part, help_heading = "Moves")]
     pub(crate) also_copy: Vec<Part>,
 }
 
 /// An agent.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Cluster")]
 pub(crate) struct Answering {
     /// Kubeconfig of the cluster that the agent is for; by default KUBECONFIG, ~/.kube/config or the pod's service account
     #[arg(long, value_name = "FILE")]
@@ -119,11 +122,12 @@ pub(crate) struct Answering {
         value_name = "NAMESPACE/NAME",
         value_parser = secret,
         required_unless_present = "tls",
-        conflicts_with = "tls"
+        conflicts_with = "tls",
+        help_heading = "Controller"
     )]
     pub(crate) credentials: Option<SecretName>,
     /// Certificate of the agent by another authority: a directory with tls.crt, tls.key and ca.crt
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Controller")]
     pub(crate) tls: Option<PathBuf>,
     /// Namespace in which leases and records of moves are kept, on both sides
     #[arg(long, value_name = "NAME", default_value = RECORD_NAMESPACE)]
@@ -150,6 +154,7 @@ fn secret(text: &str) -> Result<SecretName, String> {
 
 /// Whom an agent calls, and what it may be asked there.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Controller")]
 pub(crate) struct Called {
     /// The controller's address for agents
     #[arg(long, value_name = "HOST:PORT", required = true, value_parser = parse_address)]
@@ -159,21 +164,22 @@ pub(crate) struct Called {
         long,
         value_name = "NAME",
         required_unless_present = "allow_all_namespaces",
-        conflicts_with = "allow_all_namespaces"
+        conflicts_with = "allow_all_namespaces",
+        help_heading = "Permissions"
     )]
     pub(crate) allow_namespace: Vec<String>,
     /// Allow all namespaces
-    #[arg(long)]
+    #[arg(long, help_heading = "Permissions")]
     pub(crate) allow_all_namespaces: bool,
     /// target: objects move into this cluster, and only those are changed. source: objects move out of it
-    #[arg(long, value_enum, value_name = "ROLE", default_value = "target")]
+    #[arg(long, value_enum, value_name = "ROLE", default_value = "target", help_heading = "Permissions")]
     pub(crate) role: OneSide,
     /// Keep answering after a move into this cluster has ended. A source always does
-    #[arg(long)]
+    #[arg(long, help_heading = "Moves")]
     pub(crate) keep_answering: bool,
     /// If the controller is unreachable for this long, finish a committed move without it. The Pivot must set whenAway: Finish, and the
     /// agent must have the same plugins
-    #[arg(long, value_name = "DURATION", value_parser = without_link)]
+    #[arg(long, value_name = "DURATION", value_parser = without_link, help_heading = "Moves")]
     pub(crate) finish_alone_after: Option<Duration>,
     #[command(flatten)]
     pub(crate) with: With,
@@ -197,6 +203,7 @@ fn without_link(text: &str) -> Result<Duration, String> {
 
 /// The cluster of the controller that an agent calls.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Controller")]
 pub(crate) struct OfController {
     /// Kubeconfig of the controller's cluster; by default KUBECONFIG, ~/.kube/config or the pod's service account
     #[arg(long, value_name = "FILE")]
@@ -236,10 +243,10 @@ pub(crate) struct AgentInvitation {
     #[command(flatten)]
     pub(crate) of: OfController,
     /// The image of the agent
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", help_heading = "Installation")]
     pub(crate) image: String,
     /// The namespace to install it in, in its own cluster
-    #[arg(long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE)]
+    #[arg(long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE, help_heading = "Installation")]
     pub(crate) install_namespace: String,
     #[command(flatten)]
     pub(crate) called: Called,
@@ -247,6 +254,7 @@ pub(crate) struct AgentInvitation {
 
 /// An agent to install, with a certificate of another authority.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Installation")]
 pub(crate) struct AgentManifests {
     /// The image of the agent
     #[arg(long, value_name = "IMAGE")]
