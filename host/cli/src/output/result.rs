@@ -25,12 +25,12 @@ pub(crate) fn moved(report: &Report, (source, target): (&str, &str), all: bool) 
     text.gap();
     text.append(kinds(&done.moved, &done.kept, all));
     text.append(phases(report));
-    text.append(unverified(report));
+    text.append(list_unverified(report));
     text
 }
 
 /// The kinds whose takeover wasn't checked.
-fn unverified(report: &Report) -> Text {
+fn list_unverified(report: &Report) -> Text {
     let mut text = Text::default();
     let kinds: Vec<String> = report.done.unverified.iter().map(ToString::to_string).collect();
     if !kinds.is_empty() {
@@ -59,7 +59,7 @@ pub(crate) fn copied(report: &Report, (source, target): (&str, &str), all: bool)
     let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
     text.append(phases(report));
-    text.append(unverified(report));
+    text.append(list_unverified(report));
     text
 }
 
