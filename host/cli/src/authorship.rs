@@ -35,7 +35,7 @@ fn sign(signing: &Signing, output: &Output) -> Result<()> {
         return Err(refused(output::altered(&examined)));
     };
     let called = format!("directory {}", examined.path);
-    // Where the directory is, whatever was typed.
+    // The canonical path: what was typed may end in a slash.
     let signing = Signing { file: PathBuf::from(&examined.path), ..signing.clone() };
     let signed =
         Signed { called, sha256: digest, checksum: None, claim: Claim::Written, card: None, checked: None };

@@ -363,11 +363,8 @@ async fn a_plan_is_for_its_two_sides_its_plugins_and_its_files() {
     refused(more, "the files of what is added have other objects").await;
     let mut with_plugin = approved(&stage, &plan);
     with_plugin.plugins = vec![adapter("a")].into();
-    refused(
-        with_plugin,
-        "the plugins or their configuration differ from the plan: now adapter, in the plan none",
-    )
-    .await;
+    refused(with_plugin, "the plugins or their configuration differ from the plan: adapter  is additional")
+        .await;
 }
 
 /// A plan for files is no plan for a cluster, which would delete the source; nor for files that others can read.

@@ -133,7 +133,7 @@ async fn a_cluster_is_found_by_its_name_and_namespace() {
     assert_eq!((missing.exit, missing.state.as_str()), (Exit::Empty, "this command changes nothing"));
     assert_eq!(
         missing.to_string(),
-        "there is no Cluster other/d, but:\n  - Cluster ns/c\n  - Cluster ns/d\n  - Cluster other/c"
+        "there is no Cluster other/d (did you mean ns/d?), but:\n  - Cluster ns/c\n  - Cluster ns/d\n  - Cluster other/c"
     );
     // Who may not list all is told of those that may be listed.
     place

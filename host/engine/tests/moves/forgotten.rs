@@ -224,9 +224,11 @@ async fn sources_that_went_back_between_moves_are_named() {
     run::start(stage.setup()).await.unwrap();
     returned.restore(&stage.source);
     let found = under_way(stage.setup()).await.unwrap();
-    let Some(OneSidedMove::SourceWentBack { awake, .. }) = found.one_sided else { panic!("{found:?}") };
-    assert_eq!(awake, [cluster()]);
-    let stop = run::resume(accepting(&stage)).await.unwrap_err();
+    let Some(OneSidedMove::ClaimedByTarget { clusters, .. }) = found.one_sided else { panic!("{found:?}") };
+    assert_eq!(clusters, [cluster()]);
+    let mut naming = accepting(&stage);
+    naming.options.pause.insert(ClusterName::new("ns", "c"));
+    let stop = run::resume(naming).await.unwrap_err();
     assert!(
         matches!(&stop.failure, Failure::SourcePaused { clusters, .. } if *clusters == [cluster()]),
         "{stop}"

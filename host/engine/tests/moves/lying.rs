@@ -258,7 +258,7 @@ async fn an_agent_stands_before_an_api_server() {
         truth,
         lie: |_| {},
         can: Capabilities { keeps_state: true, ..Capabilities::FILES },
-        label: "x".repeat(1 << 20),
+        label: "x".repeat(1 << 17),
         identity: Some(directory),
     };
     let place = behind_link(place, Role::Source).await;

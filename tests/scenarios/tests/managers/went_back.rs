@@ -20,6 +20,10 @@ const EACH: [&str; 4] = ["--unpause", "shop/plain", "--unpause", "shop/classy"];
 
 const LAST_IN_SOURCE: &str = "the source may be the last copy: keep it, paused as it is";
 const OUT_OF_DATE: &str = "the target has taken over, the source is out of date";
+/// Of a move that has ended, only the target has anything.
+const CLAIMED: &str =
+    "only the target says that it has taken over; if it has, the source is out of date, and runs";
+const PAUSE_EACH: [&str; 4] = ["--pause", "shop/plain", "--pause", "shop/classy"];
 
 /// A way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,10 +108,11 @@ impl Recovery {
                 let backup = world.server(from).back_up().await.unwrap();
                 show(host.run(&MOVE).await.unwrap(), 0);
                 world.restore(from, &backup).await.unwrap();
-                ensure_state(&host, &format!("{OUT_OF_DATE}, and runs")).await;
+                ensure_state(&host, CLAIMED).await;
                 let id = find_move(&host).await;
                 show(host.run(&["resume", &id]).await.unwrap(), 3);
-                show(host.run(&[&["resume", &id], &ACCEPT[..]].concat()).await.unwrap(), 5);
+                let words = [&["resume", &id], &ACCEPT[..], &PAUSE_EACH].concat();
+                show(host.run(&words).await.unwrap(), 5);
                 to
             }
         }

@@ -186,7 +186,8 @@ impl<'a> Moves<'a> {
             }
             Step::PauseSource => {
                 let [_, target] = self.contents(namespace).await;
-                self.recover(namespace, "resume", &[ACCEPT], 5).await;
+                let named = format!("{namespace}/c");
+                self.recover(namespace, "resume", &[&[ACCEPT, &["--pause", &named]].concat()], 5).await;
                 self.ensure_paused(namespace, Side::Source).await;
                 assert!(target == self.contents(namespace).await[1], "{namespace}");
             }
