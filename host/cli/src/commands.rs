@@ -423,7 +423,7 @@ impl<'a> Command<'a> {
         let source_given = kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some();
         let plugins = Loading::none();
         let (opened, one) = match ends::to_ask(&self.choices.ends, source_given).await {
-            Ok(Asked::Both(opened)) => (opened, None),
+            Ok(Asked::Both(opened)) => (*opened, None),
             Ok(Asked::One(side, place)) => {
                 let (source, target) = (place.clone(), place);
                 (Opened { source, target, namespace: None, workload: None, signed: None }, Some(side))

@@ -166,7 +166,7 @@ async fn with_target(ends: &Ends, source: OpenedSource) -> Result<Opened, OpenEr
 
 /// Both sides, or the only one given, to query for moves.
 pub(crate) enum Asked {
-    Both(Opened),
+    Both(Box<Opened>),
     One(Side, Arc<dyn Place>),
 }
 
@@ -181,7 +181,7 @@ pub(crate) async fn to_ask(ends: &Ends, source_given: bool) -> Result<Asked, Ope
             Ok(Asked::One(Side::Target, Arc::new(connect(Side::Target, options).await?)))
         }
         (Err(error), _) => Err(error),
-        (Ok(source), _) => Ok(Asked::Both(with_target(ends, source).await?)),
+        (Ok(source), _) => Ok(Asked::Both(Box::new(with_target(ends, source).await?))),
     }
 }
 
