@@ -131,7 +131,7 @@ impl About {
     }
 
     /// `relate` reaches objects of this kind in another namespace, `*` for all and for cluster-scoped objects: it is shown those
-    /// of the kinds it sees, and may link or need them. They are copied, and kept in the source.
+    /// of the kinds it sees, and may link, need or share them. They are copied, and kept in the source.
     pub fn reaches(self, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
         self.reach(kind.into(), namespace.into(), false)
     }

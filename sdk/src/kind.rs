@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 
 /// A group and kind. `*` as kind means every kind of the group.
 ///
-/// Versions don't matter: the host picks one that both sides serve.
+/// It has no version: declare the versions that you understand with [`About::understands`](crate::About::understands).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind {
     /// API group; empty for the core group.

@@ -46,7 +46,7 @@ pub trait Plugin: Default {
     }
 
     /// The provider-specific pause of a source object: labels and annotations. The host undoes it in the source if the move is
-    /// rolled back, and in the target when the move is done. Pure.
+    /// rolled back, and in the target once `settle` returned `Done`. Pure.
     ///
     /// # Errors
     /// Stop the move; everything is undone.

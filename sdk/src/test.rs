@@ -155,7 +155,7 @@ impl<P: Exported> Harness<P> {
         self
     }
 
-    /// Whether a controller of the target has written to the objects since the commit; default: it has.
+    /// Whether anything but pivot-host has written to the objects since the commit; default: it has.
     pub fn written_since_commit(&mut self, written: bool) -> &mut Self {
         self.fake.written_since_commit = written;
         self

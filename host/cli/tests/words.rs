@@ -139,9 +139,7 @@ mod foreign {
             typed(&["move", "--from-directory", ".", "--to-directory", "c", "--takeover-timeout"], words)
         }),
         ("a risk that was typed", |_, words| typed(&["plan", "--accept"], words)),
-        ("a kind that was typed", |_, words| {
-            typed(&["plan", "--accept"], &format!("dependents-lost={words}"))
-        }),
+        ("a kind that was typed", |_, words| typed(&["plan", "--exclude"], words)),
         ("a hook that was typed", |_, words| {
             typed(&["plugin", "run", "a", "--objects", "b", "--hook"], words)
         }),

@@ -44,7 +44,7 @@ pub(crate) fn is_passive(kind: &GroupKind) -> bool {
 }
 
 /// Whether objects of the kind give out addresses.
-pub(crate) fn is_pool(kind: &GroupKind) -> bool {
+pub fn is_pool(kind: &GroupKind) -> bool {
     kind.group.starts_with("ipam.") && kind.kind.ends_with("Pool")
 }
 

@@ -101,9 +101,11 @@ impl Reader<'_> {
         if arguments.is_empty() || arguments.iter().map(String::len).sum::<usize>() > SENTENCE {
             return Err("its kubectl command is empty, or too long".into());
         }
-        let chooses = |word: &&String| word.starts_with("--kubeconfig") || word.starts_with("--context");
-        if let Some(flag) = arguments.iter().find(chooses) {
-            return Err(format!("its kubectl command chooses the cluster: {}", text::line(flag, 100)));
+        if let Some(word) = refused_word(&arguments) {
+            let word = text::line(word, 100);
+            return Err(format!(
+                "its kubectl command has {word}, and the contract lists the verbs and flags that it may have"
+            ));
         }
         let side = side_from(side);
         let Some(flags) = self.run.kubectl.of(side).clone() else { return Ok(()) };
@@ -215,6 +217,38 @@ fn key(said: types::ObjectKey) -> Result<Key, String> {
     } else {
         Err("it names an object by what can't be an object's name".into())
     }
+}
+
+/// Verbs of kubectl that a plugin may propose. None deletes or creates anything.
+const VERBS: [&str; 8] = ["annotate", "describe", "events", "get", "label", "logs", "scale", "wait"];
+/// Flags that a plugin may propose. Others could lead to another server, or send the user's credentials there.
+const FLAGS: [&str; 13] = [
+    "-A",
+    "-l",
+    "-n",
+    "-o",
+    "--all-namespaces",
+    "--container",
+    "--for",
+    "--namespace",
+    "--output",
+    "--overwrite",
+    "--replicas",
+    "--selector",
+    "--timeout",
+];
+
+/// Returns the first word of a kubectl command that is in neither list.
+fn refused_word(arguments: &[String]) -> Option<&String> {
+    let (verb, rest) = arguments.split_first()?;
+    if !VERBS.contains(&verb.as_str()) {
+        return Some(verb);
+    }
+    let is_refused = |word: &&String| {
+        let flag = word.split('=').next().unwrap_or_default();
+        word.starts_with('-') && !FLAGS.contains(&flag)
+    };
+    rest.iter().find(is_refused)
 }
 
 #[cfg(test)]
@@ -414,5 +448,30 @@ mod tests {
         assert_eq!(restored(&["/status/missing"], None), Ok(None));
         assert_eq!(restored(&[], Some("{}")), Ok(None));
         assert!(restored(&["/spec"], None).unwrap_err().contains("no field of the status"));
+    }
+
+    #[test]
+    fn kubectl_commands_stay_with_their_server() {
+        let refused = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            refused_word(&words).cloned()
+        };
+        for good in [
+            &["get", "-n", "a", "pods", "-o", "yaml"][..],
+            &["annotate", "-n", "a", "host", "h", "inspect-"],
+            &["scale", "-n", "a", "deployment", "d", "--replicas=1"],
+        ] {
+            assert_eq!(refused(good), None, "{good:?}");
+        }
+        for (bad, word) in [
+            (&["delete", "cluster", "c"][..], "delete"),
+            (&["get", "pods", "-shttps://evil"], "-shttps://evil"),
+            (&["get", "pods", "-Ashttps://evil"], "-Ashttps://evil"),
+            (&["get", "pods", "--server=https://evil"], "--server=https://evil"),
+            (&["get", "--kubeconfig", "k"], "--kubeconfig"),
+            (&["--context=c", "get"], "--context=c"),
+        ] {
+            assert_eq!(refused(bad).as_deref(), Some(word), "{bad:?}");
+        }
     }
 }

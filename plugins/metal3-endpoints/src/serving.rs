@@ -80,12 +80,12 @@ fn not_up(ironic: &Ironic) -> Finding {
         .kubectl(Side::Target, command)
 }
 
-/// The arguments of the kubectl command that starts or stops it.
+/// The arguments of the kubectl command that scales it, or that shows it: what an operator manages is not deleted by a command.
 fn command(ironic: &Ironic, side: Side, replicas: u8) -> Vec<String> {
     let (namespace, count) = (namespace(ironic, side), format!("--replicas={replicas}"));
     let (namespace, name) = (&*namespace, &*ironic.key.name);
     let words = match (ironic.key.kind == IRONIC, replicas) {
-        (true, 0) => vec!["delete", "-n", namespace, "ironics.ironic.metal3.io", name],
+        (true, 0) => vec!["get", "-n", namespace, "ironics.ironic.metal3.io", name],
         _ => vec!["scale", "-n", namespace, "deployment", name, &count],
     };
     words.into_iter().map(str::to_owned).collect()

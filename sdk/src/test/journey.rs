@@ -117,9 +117,10 @@ fn copied(object: &Object) -> Object {
         fields.remove("status");
     }
     if let Some(Value::Object(meta)) = value.get_mut("metadata") {
-        for field in ["resourceVersion", "generation", "creationTimestamp", "managedFields"] {
+        for field in ["resourceVersion", "creationTimestamp", "managedFields"] {
             meta.remove(field);
         }
+        meta.insert("generation".to_owned(), 1.into());
         meta.insert("uid".to_owned(), Value::String("00000000-0000-4000-8000-000000000000".to_owned()));
     }
     Object::from(value)

@@ -6,7 +6,7 @@ use pivot_core::refusal::risks_to_accept;
 use pivot_core::risk::AcceptedRisks;
 use pivot_engine::{Exit, Failure, NoWatcher, Setup, run};
 
-use super::{Command, UNTOUCHED};
+use super::{Command, MoveOrResume, UNTOUCHED};
 use crate::args::needs_kinds;
 use crate::ends;
 use crate::plugins::Loading;
@@ -22,7 +22,7 @@ impl Command<'_> {
 
     /// The risks that a plan names in its refusals; none if no plan can be made.
     async fn find_risks(&self) -> Option<AcceptedRisks> {
-        let opened = ends::to_read(&self.choices.ends, None).await.ok()?;
+        let opened = ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Move))).await.ok()?;
         let added = ends::additions(&self.choices.add).await.ok()?;
         let plugins = Loading::begin(&self.choices.with);
         let setup = Setup {

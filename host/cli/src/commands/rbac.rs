@@ -3,7 +3,7 @@
 use pivot_core::Side;
 use pivot_engine::{Options, run};
 
-use super::Command;
+use super::{Command, MoveOrResume};
 use crate::args::Roles;
 use crate::ends;
 use crate::exit;
@@ -14,7 +14,10 @@ impl Command<'_> {
     pub(crate) async fn rbac(&self, Roles { side, bind_to, finish_alone }: &Roles) -> u8 {
         let plugins = Loading::begin(&self.choices.with);
         let read = async {
-            Ok((ends::additions(&self.choices.add).await?, ends::to_read(&self.choices.ends, None).await?))
+            Ok((
+                ends::additions(&self.choices.add).await?,
+                ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Move))).await?,
+            ))
         };
         let (added, opened) = match read.await {
             Ok(read) => read,

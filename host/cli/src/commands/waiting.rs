@@ -11,7 +11,7 @@ use pivot_core::refusal::Refusal;
 use pivot_engine::{Exit, Failure, NoWatcher, Setup, Stop, run};
 use tokio::time::{Instant, sleep};
 
-use super::{Command, UNTOUCHED};
+use super::{Command, MoveOrResume, UNTOUCHED};
 use crate::ends::{self, OpenError};
 use crate::plugins::Loading;
 use crate::workload::WorkloadError;
@@ -48,7 +48,7 @@ impl Command<'_> {
 
     /// What is still being built, if that is why the move can't begin.
     async fn unbuilt(&self, plugins: &Loading) -> Option<String> {
-        let opened = match ends::to_read(&self.choices.ends, None).await {
+        let opened = match ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Move))).await {
             Ok(opened) => opened,
             Err(error @ OpenError::Workload(WorkloadError::NoSecret { .. })) => {
                 return Some(error.to_string());

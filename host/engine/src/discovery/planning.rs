@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::GroupKind;
+use pivot_core::danger::{is_dangerous, is_pool};
 use pivot_core::hooks::{Hook, Relation};
 use pivot_core::plan::{Plan, plan};
 use pivot_core::reach::{Wishes, is_shown};
@@ -14,7 +15,7 @@ use pivot_core::scope::Scope;
 
 use crate::discovery::objects::SourceObjects;
 use crate::outcome::failure::Failure;
-use crate::plugins::hooks::Hooks;
+use crate::plugins::hooks::{HookError, Hooks};
 
 /// The lists that plugins want.
 pub(crate) fn wishes(plugins: &[Arc<dyn Hooks>]) -> Wishes {
@@ -34,6 +35,11 @@ pub(crate) fn handled(
         [Hook::Hold, Hook::Restore, Hook::Settle].iter().any(|hook| plugin.changes(*hook, kind))
     };
     kinds.into_iter().filter(|kind| plugins.iter().any(|plugin| knows(plugin, kind))).collect()
+}
+
+/// Whether objects of the kind do harm if controllers of both sides have them: hosts, and pools, which give out addresses.
+fn acts_on_both_sides(kind: &GroupKind) -> bool {
+    is_dangerous(kind) || is_pool(kind)
 }
 
 /// Calls every plugin for every object that it wants to see and is allowed to see.
@@ -74,6 +80,11 @@ pub(crate) async fn relate(
                     }
                     Relation::Need(what) => {
                         relations.needs.push(Need { object: uid(), what, plugin: name.clone() })
+                    }
+                    Relation::Share(what) if acts_on_both_sides(&what.group_kind) => {
+                        let message = format!("both sides would act on {what} if it were shared");
+                        let error = HookError { code: "not-shareable".to_owned(), message };
+                        return Err(refused(Hook::Relate, error));
                     }
                     Relation::Share(what) => {
                         let shared = source_objects.inventory.by_key(&what);

@@ -90,7 +90,7 @@ impl OneSidedMove {
                  both sides as they are"
             ),
             Self::PartTakenOver { proof, without } => format!(
-                "{proof}, but the target has no record of move {move_id}, and no complete copy that runs of {}: of that the source may be the \
+                "{proof}, but the target has no record of move {move_id}, and no complete copy that runs of {}: of those the source may be the \
                  last copy; keep both sides as they are",
                 some_of(without, NAMES)
             ),

@@ -245,7 +245,7 @@ pub(crate) async fn report_missing_on_both(job: &Job, list: &ReleaseList) -> Res
     let missing: Vec<Key> = missing.map(|entry| job.target.own_name(&entry.key)).collect();
     if !missing.is_empty() {
         let text = format!(
-            "of what was copied, {} are on neither side, although nothing was deleted yet: only a backup has them",
+            "of what was copied, these are on neither side, although nothing was deleted yet: {}; only a backup has them",
             some_of(&missing, 5)
         );
         job.report(Event::warning("gone-on-both-sides", text));

@@ -130,6 +130,19 @@ async fn shared_objects_are_copied_and_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn objects_that_both_sides_drive_are_not_shared() {
+    for (group, kind) in [("metal3.io", "BareMetalHost"), ("ipam.metal3.io", "IPPool")] {
+        let mut stage = Stage::new();
+        let informed = Informed { shares: Some(key(group, kind, "one")), ..Informed::new(&stage) };
+        stage.plugins = vec![Arc::new(informed)];
+        let before = picture(&stage.source);
+        let stop = run::start(stage.setup()).await.unwrap_err();
+        assert!(stop.to_string().contains("would act on"), "{stop}");
+        assert_eq!(picture(&stage.source), before);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn unknown_versions_are_refused_before_the_pause() {
     let mut stage = Stage::new();
     let informed = Informed { understands: "v1beta1", ..Informed::new(&stage) };

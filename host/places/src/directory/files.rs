@@ -173,6 +173,11 @@ impl Files {
         Ok(self.read(name)?.map(|content| sha256(&content)))
     }
 
+    /// Whether the objects of a file were read.
+    pub(super) fn was_read(&self, name: &str) -> bool {
+        self.digests().contains_key(name)
+    }
+
     fn digests(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
         self.digests.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -95,6 +95,15 @@ impl Manifest {
         Writer { move_id: self.move_id.clone(), encryption: self.encryption }
     }
 
+    /// Returns the differences of what was read. A file whose objects were not read is missing, even if it is back.
+    pub(super) fn compare_read(&self, files: &Files) -> Result<Compared, DirectoryError> {
+        let mut compared = self.compare(files)?;
+        let unread = self.files.keys().filter(|name| !files.was_read(name));
+        let unread: Vec<String> = unread.filter(|name| !compared.missing.contains(name)).cloned().collect();
+        compared.missing.extend(unread);
+        Ok(compared)
+    }
+
     /// Fails where files are missing. That others were added or changed a site may have done on purpose.
     pub(super) fn compare(&self, files: &Files) -> Result<Compared, DirectoryError> {
         let mut compared = Compared::default();

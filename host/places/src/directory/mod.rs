@@ -91,7 +91,7 @@ impl DirectoryPlace {
         contents.unpause(manifest.as_ref().map(|manifest| manifest.move_id.as_str()))?;
         let mut is_as_written = false;
         if let Some(manifest) = &manifest {
-            let Compared { missing, changed, added } = manifest.compare(&files)?;
+            let Compared { missing, changed, added } = manifest.compare_read(&files)?;
             if !missing.is_empty() {
                 return Err(DirectoryError::Missing { path: files.path().to_owned(), files: missing });
             }

@@ -447,3 +447,34 @@ async fn the_metal3_example_is_whole() {
     }
     assert!(contents.entries.keys().any(|key| key.group_kind.is("metal3.io", "BareMetalHost")));
 }
+
+/// Someone who can write the directory may exchange files while it is read.
+// proves: T175
+#[tokio::test]
+async fn digests_stand_for_what_was_read() {
+    let dir = TempDir::new().unwrap();
+    let place = written(dir.path(), "move-1").await.unwrap();
+    place.learn(&[machines()]).await.unwrap();
+    for name in ["a", "b"] {
+        place.create(&machines(), &machine(name), Change::Real).await.unwrap();
+    }
+    complete(&place, false).await;
+    assert!(DirectoryPlace::to_read(dir.path()).unwrap().digest().is_some());
+
+    let files = Files::open(dir.path()).unwrap();
+    let manifest = manifest::read(&files).unwrap().unwrap();
+    // Objects of this file are not read while it is away. It is back before it is compared.
+    let hidden = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let hidden = hidden.min_by_key(|path| path.ends_with("manifest.json")).unwrap();
+    let content = fs::read(&hidden).unwrap();
+    fs::remove_file(&hidden).unwrap();
+    // Meanwhile the manifest has its object.
+    let listed = fs::read(dir.path().join(manifest::FILE)).unwrap();
+    fs::write(dir.path().join(manifest::FILE), &content).unwrap();
+    let documents = documents::all(&files, Some(&manifest)).unwrap();
+    assert_eq!(documents.len(), 1);
+    fs::write(&hidden, content).unwrap();
+    fs::write(dir.path().join(manifest::FILE), listed).unwrap();
+    assert!(manifest.compare(&files).unwrap().missing.is_empty());
+    assert_eq!(manifest.compare_read(&files).unwrap().missing.len(), 1);
+}

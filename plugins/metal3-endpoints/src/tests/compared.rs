@@ -165,7 +165,7 @@ fn the_ironic_object_of_the_standalone_operator_counts_before_all_else() {
     let warning = host.check(Point::BeforePause).remove(0);
     assert_eq!(
         warning.command.as_ref().unwrap().to_string(),
-        "kubectl delete -n baremetal-operator-system ironics.ironic.metal3.io ironic"
+        "kubectl get -n baremetal-operator-system ironics.ironic.metal3.io ironic"
     );
     let gone = pivot_sdk::Error::new("no-such-kind", "the source has no Ironic");
     host.0.fails(Side::Source, &IRONIC, gone);
