@@ -98,9 +98,7 @@ impl Manifest {
     /// Returns the differences of what was read. A file whose objects were not read is missing, even if it is back.
     pub(super) fn compare_read(&self, files: &Files) -> Result<Compared, DirectoryError> {
         let mut compared = self.compare(files)?;
-        let unread = self.files.keys().filter(|name| !files.was_read(name));
-        let unread: Vec<String> = unread.filter(|name| !compared.missing.contains(name)).cloned().collect();
-        compared.missing.extend(unread);
+        compared.missing = self.files.keys().filter(|name| !files.was_read(name)).cloned().collect();
         Ok(compared)
     }
 
