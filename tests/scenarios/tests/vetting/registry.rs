@@ -108,10 +108,10 @@ async fn a_wrong_password_and_an_unknown_authority_are_refused_and_no_password_i
     let (_, err) = folder.host(3, &line).unwrap();
     assert!(err.contains("log in with `docker login"), "{err}");
     let folder = folder.with("SSL_CERT_FILE", registry.authority().with_file_name("server.key"));
-    let (_, err) = folder.host(3, &line).unwrap();
+    let (_, err) = folder.host(9, &line).unwrap();
     assert!(err.contains("TLS"), "{err}");
     // To a port that speaks TLS, nothing is sent without it.
-    let (_, err) = folder.host(3, &[&line[..], &["--plain-http"]].concat()).unwrap();
+    let (_, err) = folder.host(9, &[&line[..], &["--plain-http"]].concat()).unwrap();
     assert!(err.contains("HTTP 400") || err.contains("can't be reached"), "{err}");
 }
 
