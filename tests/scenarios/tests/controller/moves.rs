@@ -189,7 +189,7 @@ async fn what_is_refused_says_why_and_changes_nothing() {
     assert!(shown["message"].as_str().unwrap().contains("unknown field `cluster`"), "{shown:#}");
     // The server knows what can't be right.
     for (spec, why) in [
-        (json!({"to": {"cluster": null}}), "from and to are both this cluster"),
+        (json!({"to": {"cluster": null}}), "spec.from and spec.to are both this cluster"),
         (json!({"to": {"kubeconfig": {"name": "other"}}}), "exclude each other"),
         (json!({"from": {"namespace": "other"}}), "a Pivot moves its own namespace"),
         (
