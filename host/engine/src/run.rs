@@ -247,11 +247,6 @@ impl Command {
                 format!("move {id} has not finished writing the files: continue that first")
             }
             (None, _) if options.imported && !begun => format!("move {id} hands nothing over in files"),
-            (None, Self::Resume)
-                if options.accept.contains(Risk::CopyChanged) && !begun && !record.phase.committed() =>
-            {
-                format!("move {id} is not committed: nothing in the target may be gone or changed yet")
-            }
             (None, Self::Start) if options.handover && !begun => {
                 format!(
                     "move {id} was begun as a copy that leaves its source in service: continue it as that, or roll it back"
@@ -263,6 +258,21 @@ impl Command {
             _ => return Ok(()),
         };
         Err(Failure::Declined(why))
+    }
+
+    /// Refuses the acceptance of copies that are gone before any can be. Accepted beforehand, it would excuse whatever others delete
+    /// in the target later.
+    fn check_copies_can_be_gone(self, active: &ActiveMove) -> Result<(), Failure> {
+        let (record, options) = (&active.journal.record, &active.job.options);
+        let applies = matches!(self, Self::Start | Self::Resume) && !options.imported;
+        if applies && options.accept.contains(Risk::CopyChanged) && !record.phase.committed() {
+            return Err(Failure::Declined(format!(
+                "move {} is not committed, so that no copy can be gone or changed yet: accept `{}` once a run has named the copies",
+                record.move_id,
+                Risk::CopyChanged.code()
+            )));
+        }
+        Ok(())
     }
 
     async fn work(self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
@@ -321,6 +331,7 @@ impl Command {
             self.check_handover(active)?;
             check_may_continue(active)?;
         }
+        self.check_copies_can_be_gone(active)?;
         active.forward().boxed().await.map(Outcome::Moved)
     }
 }

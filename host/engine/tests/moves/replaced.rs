@@ -120,6 +120,19 @@ async fn copies_deleted_on_purpose_are_accepted_by_kind() {
     assert!(stage.source.body(&cluster).is_none() && stage.target.body(&cluster).is_some());
 }
 
+/// Otherwise, anyone with permission to delete in the target would decide what is deleted from the source.
+// proves: I1
+#[tokio::test(start_paused = true)]
+async fn missing_copies_are_not_accepted_beforehand() {
+    let mut stage = Stage::new();
+    stage.options.accept.insert_kind(Risk::CopyChanged, GroupKind::new(INFRA, "Pool"));
+    let before = (picture(&stage.source), picture(&stage.target));
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::Declined(_)), "{stop}");
+    assert!(stop.to_string().contains("is not committed, so that no copy can be gone"), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+}
+
 /// Machines that still run may need them.
 // proves: I1
 #[tokio::test(start_paused = true)]
