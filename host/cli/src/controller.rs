@@ -130,6 +130,7 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
                 .unwrap_or_else(|| format!("{}_{}", operator::name(), uuid::Uuid::new_v4())),
             at_once: typed.at_once.into(),
             longest_wait: typed.longest_wait,
+            kubectl_flags: output::placeholder_flags(),
             explain,
         },
         metrics: metrics.clone(),

@@ -187,6 +187,7 @@ impl Attempt<'_> {
             operator: pivot.operator(),
             asked_by: Some(pivot.meta.uid.clone()),
             record_namespace: shared.settings.record_namespace.clone(),
+            kubectl_flags: shared.settings.kubectl_flags.clone(),
             ..options
         };
         if !pivot.deleted() && !shared.home.hold(pivot).await? {

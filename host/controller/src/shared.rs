@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pivot_core::Both;
 use pivot_core::part::Part;
 use pivot_engine::{Plugins, Stop};
 
@@ -27,6 +28,8 @@ pub struct Settings {
     pub at_once: usize,
     /// The longest wait that a Pivot may ask for: a move that waits has a turn.
     pub longest_wait: Duration,
+    /// Flags of kubectl for the two sides of a move, in commands that readers of a Pivot can paste.
+    pub kubectl_flags: Both<Vec<String>>,
     /// Why a move stopped, for people.
     pub explain: fn(&Stop) -> String,
 }

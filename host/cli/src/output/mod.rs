@@ -53,7 +53,7 @@ pub(crate) use result::{copied, handed_over, moved, rolled_back};
 pub(crate) use roles::{manifests, role_list, role_manifests, roles};
 pub(crate) use saved::{differences, saved_plan};
 pub(crate) use status::{status, under_way};
-pub(crate) use stop::{Advice, AlreadyShown, explained, failure_lines, refusals};
+pub(crate) use stop::{Advice, AlreadyShown, explained, failure_lines, placeholder_flags, refusals};
 pub(crate) use text::Text;
 pub(crate) use verdict::{Outlook, judge};
 pub(crate) use verification::{altered, exposed, verified};

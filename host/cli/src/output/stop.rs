@@ -52,13 +52,17 @@ pub(crate) fn refusals(failure: &Failure) -> &[Refusal] {
 /// kubectl uses.
 const PLACEHOLDERS: Both<&str> = Both { source: "SOURCE.kubeconfig", target: "TARGET.kubeconfig" };
 
+/// Returns flags of kubectl for readers who replace the names of the files.
+pub(crate) fn placeholder_flags() -> Both<Vec<String>> {
+    let flags = |file: &str| vec!["--kubeconfig".to_owned(), file.to_owned()];
+    Both::new(flags(PLACEHOLDERS.source), flags(PLACEHOLDERS.target))
+}
+
 /// Returns the reason of a stop and its remedies, for readers of a status.
 pub(crate) fn explained(stop: &Stop) -> Text {
     let mut text = failure_text(stop, false, "");
     text.append(refusal_lines(refusals(&stop.failure), false));
-    let flags = |file: &str| vec!["--kubeconfig".to_owned(), file.to_owned()];
-    let flags = Both::new(flags(PLACEHOLDERS.source), flags(PLACEHOLDERS.target));
-    let remedies = remedies::of_stop(stop, &flags);
+    let remedies = remedies::of_stop(stop, &placeholder_flags());
     let remedies: Vec<String> = remedies.iter().map(remedies::text).collect();
     if !remedies.is_empty() {
         text.line(format!("fix: {}", remedies.join("; or ")));

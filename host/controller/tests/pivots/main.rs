@@ -11,6 +11,8 @@ mod lies;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
+mod plugins;
+#[cfg(test)]
 mod restored;
 #[cfg(test)]
 mod stage;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pivot_controller::{Controller, GROUP, Metrics, Opener, Settings, VERSION};
 use pivot_core::part::Part;
-use pivot_core::{GroupKind, Key, Kind, KindLabels, Object};
+use pivot_core::{Both, GroupKind, Key, Kind, KindLabels, Object};
 use pivot_engine::{Halt, Halter, Plugins};
 use pivot_link::AgentName;
 use pivot_places::{Budget, MemoryPlace, Place, PlaceError, Preconditions};
@@ -32,6 +32,8 @@ pub(crate) struct Stage {
     /// Bytes of what home answers that a move may hold.
     pub(crate) budget: Option<usize>,
     pub(crate) longest_wait: Duration,
+    pub(crate) plugins: Plugins,
+    pub(crate) kubectl_flags: Both<Vec<String>>,
     started: AtomicUsize,
 }
 
@@ -158,6 +160,8 @@ impl Stage {
             carry,
             budget: None,
             longest_wait: Duration::from_secs(24 * 60 * 60),
+            plugins: Plugins::default(),
+            kubectl_flags: Both::default(),
             started,
         }
     }
@@ -171,13 +175,14 @@ impl Stage {
     /// A controller begins, which has this name among the others.
     pub(crate) fn start_as(&self, identity: String) -> Running {
         let halter = Halter::default();
+        let plugins = self.plugins.clone();
         let controller = Controller {
             home: Arc::new(Distant(self.home.clone())),
             opener: Arc::new(ByName(
                 vec![("home", self.home.clone()), ("target", self.target.clone())],
                 self.budget,
             )),
-            plugins: Arc::new(Plugins::default),
+            plugins: Arc::new(move || plugins.clone()),
             settings: Settings {
                 namespace: OWN.into(),
                 record_namespace: "pivot-host-records".into(),
@@ -185,6 +190,7 @@ impl Stage {
                 identity,
                 at_once: 10,
                 longest_wait: self.longest_wait,
+                kubectl_flags: self.kubectl_flags.clone(),
                 explain: |stop| format!("{stop}; {}", stop.state),
             },
             metrics: self.metrics.clone(),
