@@ -126,8 +126,8 @@ pub(super) fn text(remedy: &Remedy) -> String {
             flag = to_accept(Risk::WorldChanged)
         ),
         Remedy::PauseSource => format!(
-            "pause those whose copies run in the target: resume with {}, which does nothing else then, and nothing at all if the move has \
-             not ended and the source has no record of it. Hosts and pools still run then: scale the source's providers to 0, too",
+            "pause those whose copies run in the target: resume with {}, which only pauses them. Hosts and pools still run then: scale the \
+             source's providers to 0, too",
             to_accept(Risk::WorldChanged)
         ),
         Remedy::NameClusterToPause { cluster } => {

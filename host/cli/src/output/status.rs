@@ -379,9 +379,13 @@ fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
         OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) | OneSidedMove::PartTakenOver { .. } => {
             shown
         }
-        OneSidedMove::SourceWentBack { .. } => {
+        OneSidedMove::SourceWentBack { is_recorded: true, .. } => {
             format!("{shown}: {}", remedies::text(&Remedy::PauseSource))
         }
+        // Which Clusters moved only the target says.
+        OneSidedMove::SourceWentBack { .. } => format!(
+            "{shown}: compare each with its copy in the target, and pause in the source those that run there; `resume` prints the command"
+        ),
         OneSidedMove::ClaimedByTarget { clusters, .. } => match clusters.first() {
             Some(cluster) => {
                 let remedy = Remedy::NameClusterToPause { cluster: cluster.clone() };

@@ -21,6 +21,8 @@ pub enum OneSidedMove {
         proof: String,
         /// The source's Clusters that nothing pauses.
         awake: Vec<Key>,
+        /// Whether the source has a record of the move. Without one, nothing but the target says which Clusters moved.
+        is_recorded: bool,
     },
     /// As [`SourceWentBack`](Self::SourceWentBack), but only the target says that it took these Clusters: anyone who controls it can name
     /// any.
@@ -71,7 +73,7 @@ impl OneSidedMove {
             Self::PausedAgain(what) => format!(
                 "{what}: in the first case the target has taken over, and what the source has is out of date; keep both sides as they are"
             ),
-            Self::SourceWentBack { proof, awake } => format!(
+            Self::SourceWentBack { proof, awake, .. } => format!(
                 "{proof}, and the source is in a state of before that, as after a restore from a backup: {} may be managed twice; \
                  pause what the source has of them at once",
                 some_of(awake, NAMES)

@@ -22,9 +22,12 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
         (Failure::OneSidedMove { one_sided: OneSidedMove::LastCopyInSource, .. }, _) => {
             vec![Remedy::RestoreTarget, Remedy::RecoverSource]
         }
-        (Failure::OneSidedMove { one_sided: OneSidedMove::SourceWentBack { .. }, .. }, _) => {
-            vec![Remedy::PauseSource]
-        }
+        (
+            Failure::OneSidedMove {
+                one_sided: OneSidedMove::SourceWentBack { is_recorded: true, .. }, ..
+            },
+            _,
+        ) => vec![Remedy::PauseSource],
         (Failure::OneSidedMove { one_sided: OneSidedMove::ClaimedByTarget { clusters, .. }, .. }, _) => {
             clusters
                 .first()

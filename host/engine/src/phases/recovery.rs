@@ -67,7 +67,10 @@ pub(crate) fn applies(found: &FoundMove, options: &Options) -> bool {
 pub(crate) fn next_attempt(lost: &Record) -> Result<Record, Failure> {
     let refused = |why: &str| Failure::Declined(format!("move {} can't be recovered: {why}", lost.move_id));
     if lost.phase >= Phase::Released {
-        return Err(refused("its source's record says that deleting from the source has begun"));
+        return Err(refused(
+            "its source's record says that deleting from the source has begun: what is left there is the last copy. Keep it, paused, and restore \
+             the target from a backup of after the commit",
+        ));
     }
     if lost.handover.is_some() {
         return Err(refused("its source was handed over in files, which can be imported again"));

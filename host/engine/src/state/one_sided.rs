@@ -57,7 +57,7 @@ pub(crate) async fn judge(
             );
             is_left_behind(
                 clusters,
-                &source.record,
+                (&source.record, true),
                 Some(proof),
                 Moved { records: target, stored: Some(stored), summary: None },
             )
@@ -79,7 +79,7 @@ pub(crate) async fn judge(
                 None => summary.as_ref().map(describe_ended),
             };
             let moved = Moved { records: target, stored: at_target.as_ref(), summary: summary.as_ref() };
-            let verdict = is_left_behind(clusters, &source.record, proof, moved).await?;
+            let verdict = is_left_behind(clusters, (&source.record, true), proof, moved).await?;
             let (Some(OneSidedMove::TakenOver(proof)), Some(stored)) = (&verdict, at_target) else {
                 return Ok(verdict);
             };
@@ -143,10 +143,11 @@ impl Moved<'_> {
     }
 }
 
-/// Whether the target went on without this state of the source: `proof` says so, or a copy runs.
+/// Whether the target went on without this state of the source: `proof` says so, or a copy runs. The record is the source's, if it is
+/// recorded there.
 async fn is_left_behind(
     clusters: ClusterSides<'_>,
-    record: &Record,
+    (record, is_recorded): (&Record, bool),
     proof: Option<String>,
     moved: Moved<'_>,
 ) -> Result<Option<OneSidedMove>, Failure> {
@@ -159,7 +160,7 @@ async fn is_left_behind(
     let awake = clusters.find_awake(record, &moved.read().await?).await?;
     Ok(Some(match awake.is_empty() {
         true => OneSidedMove::TakenOver(proof),
-        false => OneSidedMove::SourceWentBack { proof, awake },
+        false => OneSidedMove::SourceWentBack { proof, awake, is_recorded },
     }))
 }
 
@@ -185,7 +186,7 @@ async fn without_source_record(
         return Ok(None);
     }
     let moved = Moved { records, stored: Some(stored), summary: None };
-    is_left_behind(clusters, record, moved_on(record), moved).await
+    is_left_behind(clusters, (record, false), moved_on(record), moved).await
 }
 
 /// The objects in the source under the names that a move deletes there.

@@ -163,6 +163,7 @@ fn lost() -> [OneSidedMove; 9] {
     let went_back = OneSidedMove::SourceWentBack {
         proof: "the target says that move 1234 ended at noon".into(),
         awake: vec![capi("Cluster", "edge")],
+        is_recorded: true,
     };
     let claimed = OneSidedMove::ClaimedByTarget {
         claim: "the target says that move 1234 ended at noon".into(),

@@ -513,10 +513,10 @@ fn each_one_sided_move_says_which_copies_to_keep() {
     expect![[r#"
         error: the target says that move 1234 ended at noon, and the source is in a state of before that, as after a restore from a backup: Cluster ns/c may be managed twice; pause what the source has of them at once
         fix:   if the target runs it, too, pause it in the source: `kubectl patch -n ns cluster.cluster.x-k8s.io c --type merge -p '{"spec":{"paused":true}}'`
-           or  pause those whose copies run in the target: resume with --accept world-changed, which does nothing else then, and nothing at all if the move has not ended and the source has no record of it. Hosts and pools still run then: scale the source's providers to 0, too
+           or  pause those whose copies run in the target: resume with --accept world-changed, which only pauses them. Hosts and pools still run then: scale the source's providers to 0, too
         state: the source is the truth
         next:  pivot-host status
-    "#]].assert_eq(&said(OneSidedMove::SourceWentBack { proof, awake }));
+    "#]].assert_eq(&said(OneSidedMove::SourceWentBack { proof, awake, is_recorded: true }));
     expect![[r#"
         error: the target says that move 1234 ended at noon: the target has taken over, and what the source has is out of date; keep its Clusters paused
         fix:   no command deletes what the source has: without the move's list of what was copied, nothing shows that the target has it in the same state. Keep the source, paused; only if each of its Clusters runs in the target, switch off what the source's management cluster runs on
