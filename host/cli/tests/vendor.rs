@@ -211,8 +211,7 @@ mod vendor {
         )
         .unwrap();
         let failed = err(&run(folder, 6, &["--hook", "relate", "--config", with.to_str().unwrap()]));
-        let why =
-            "does not accept [plugins.my-hosts.config] in plugins.toml: configuration: lable: unknown field";
+        let why = "the check of its [plugins.my-hosts.config] in plugins.toml failed: configuration: lable: unknown field";
         assert!(failed.contains(why), "{failed}");
     }
 

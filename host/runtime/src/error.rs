@@ -119,12 +119,12 @@ pub enum Refused {
     /// It could not describe itself.
     #[error("failed to describe itself: {} ({})", .0.message, .0.code)]
     Describe(Box<CallError>),
-    /// The plugin does not accept its configuration.
-    #[error("does not accept [plugins.{name}.config] in plugins.toml: {why}")]
+    /// The plugin's check of its configuration failed.
+    #[error("the check of its [plugins.{name}.config] in plugins.toml failed: {why}")]
     Configuration {
         /// The plugin.
         name: String,
-        /// The plugin's words.
+        /// The plugin's words, or the reason why it gave no answer.
         why: String,
     },
     /// It asks for more than the operator grants.

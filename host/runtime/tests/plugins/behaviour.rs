@@ -171,7 +171,7 @@ async fn invalid_configuration_refuses_the_plugin() {
     let place = Place::with(&["steady"], &format!("{}\n{config}", grants("steady"))).await;
     let refused = place.refused().await;
     assert_eq!(refused[0].0, "configuration");
-    let said = "does not accept [plugins.steady.config] in plugins.toml: wrong: it is";
+    let said = "the check of its [plugins.steady.config] in plugins.toml failed: wrong: it is";
     assert!(refused[0].1.ends_with(said), "{}", refused[0].1);
     place.operator(&format!("{}\nenabled = false\n{config}", grants("steady")));
     assert_eq!(place.load().await.unwrap().len(), 0);
