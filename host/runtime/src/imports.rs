@@ -280,7 +280,7 @@ fn error(error: ServiceError) -> types::Error {
 }
 
 /// Fails if a question carries an extension, which only a later contract has: without it, the answer would be to another question.
-fn known(extra: &[(String, String)]) -> Result<(), ServiceError> {
+fn refuse_extra(extra: &[(String, String)]) -> Result<(), ServiceError> {
     let unknown = |(name, _): &(String, String)| {
         ServiceError::new("unsupported", format!("this host doesn't know `{}`", text::line(name, 64)))
     };
@@ -294,7 +294,7 @@ fn pure() -> ServiceError {
 /// A question for objects, if it was declared and granted.
 fn query(card: &Card, said: objects::Query) -> Result<Query, ServiceError> {
     let objects::Query { side, kind, scope, name, extra } = said;
-    known(&extra)?;
+    refuse_extra(&extra)?;
     let (side, namespace) = (side_from(side), describe::namespace(scope));
     let kind = GroupKind::new(kind.group, kind.name);
     let words = [Some(kind.kind.as_str()), namespace.as_deref().filter(|n| *n != "*"), name.as_deref()];
@@ -330,7 +330,7 @@ fn is_list(query: &Query) -> bool {
 fn probe(card: &Card, said: endpoints::Endpoint) -> Result<Probe, ServiceError> {
     let invalid = |why: String| ServiceError::new("invalid", why);
     let endpoints::Endpoint { target, timeout_ms, extra } = said;
-    known(&extra)?;
+    refuse_extra(&extra)?;
     let (http, vantage, address) = match target {
         endpoints::Target::Tcp(address) => (false, Vantage::Here, address),
         endpoints::Target::HttpGet(url) => (true, Vantage::Here, url),

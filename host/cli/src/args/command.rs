@@ -13,7 +13,7 @@ use super::risks::RISKY_FLAGS;
 use super::{environment, examples, risks};
 
 const MORE: &str = "Use --help for every flag and examples.";
-/// The same for a command without examples.
+/// Last line of a short help whose command has no examples.
 const MORE_FLAGS: &str = "Use --help for every flag.";
 pub(super) const ENVIRONMENT: &str = "Flags can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG. Flags that accept a risk can't.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.

@@ -91,7 +91,7 @@ mod tests {
     const OUTLOOK: Outlook<'_> =
         Outlook { has_failed: false, has_target: true, has_dry_run: false, command: None };
 
-    fn shown(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> String {
+    fn print_verdict(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> String {
         judge(plan, reported, outlook).lines().message()
     }
 
@@ -104,14 +104,14 @@ mod tests {
         let outlook = Outlook { has_dry_run: true, command, ..OUTLOOK };
         let expected = "\nNo problems; 1 risk accepted, 1 warning. The target's server accepted each create as a dry run.\nTo move:\n  \
                         pivot-host move --to-kubeconfig b";
-        assert_eq!(shown(&small_plan(), &reported, outlook), expected);
+        assert_eq!(print_verdict(&small_plan(), &reported, outlook), expected);
     }
 
     #[test]
     fn a_plan_without_a_target_asks_for_one() {
         let outlook = Outlook { has_target: false, ..OUTLOOK };
         let expected = "\nNo problems in the source. To check the target too, name it.";
-        assert_eq!(shown(&small_plan(), &Reported::default(), outlook), expected);
+        assert_eq!(print_verdict(&small_plan(), &Reported::default(), outlook), expected);
     }
 
     #[test]
@@ -120,6 +120,6 @@ mod tests {
         let plan = Plan { refusals, ..small_plan() };
         let outlook = Outlook { command: Some("pivot-host move"), ..OUTLOOK };
         let expected = "\n1 problem: a move would be refused. Solve what is listed, then plan again.";
-        assert_eq!(shown(&plan, &Reported::default(), outlook), expected);
+        assert_eq!(print_verdict(&plan, &Reported::default(), outlook), expected);
     }
 }
