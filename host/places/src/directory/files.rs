@@ -178,6 +178,11 @@ impl Files {
         self.digests().contains_key(name)
     }
 
+    /// The files whose objects were read.
+    pub(super) fn names_read(&self) -> Vec<String> {
+        self.digests().keys().cloned().collect()
+    }
+
     fn digests(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
         self.digests.lock().unwrap_or_else(PoisonError::into_inner)
     }

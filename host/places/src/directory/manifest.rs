@@ -3,7 +3,7 @@
 //! Until then a hidden file beside the objects names the move that is writing, so that this move can continue and nobody mistakes
 //! a part for the whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::record::is_move_id;
 use pivot_core::usable::odd_definition;
@@ -95,10 +95,13 @@ impl Manifest {
         Writer { move_id: self.move_id.clone(), encryption: self.encryption }
     }
 
-    /// Returns the differences of what was read. A file whose objects were not read is missing, even if it is back.
+    /// Returns the differences of what was read. A file whose objects were not read is missing, even if it is back, and one whose objects
+    /// were read is added, even if it is gone.
     pub(super) fn compare_read(&self, files: &Files) -> Result<Compared, DirectoryError> {
         let mut compared = self.compare(files)?;
         compared.missing = self.files.keys().filter(|name| !files.was_read(name)).cloned().collect();
+        let added: BTreeSet<String> = compared.added.into_iter().chain(files.names_read()).collect();
+        compared.added = added.into_iter().filter(|name| self.is_added(name)).collect();
         Ok(compared)
     }
 
@@ -112,9 +115,12 @@ impl Manifest {
                 Some(_) => {}
             }
         }
-        let added = |name: &String| *name != FILE && !self.files.contains_key(name);
-        compared.added = files.list()?.into_iter().filter(added).collect();
+        compared.added = files.list()?.into_iter().filter(|name| self.is_added(name)).collect();
         Ok(compared)
+    }
+
+    fn is_added(&self, name: &str) -> bool {
+        name != FILE && !self.files.contains_key(name)
     }
 }
 

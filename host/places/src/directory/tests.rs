@@ -478,3 +478,22 @@ async fn digests_stand_for_what_was_read() {
     assert!(manifest.compare(&files).unwrap().missing.is_empty());
     assert_eq!(manifest.compare_read(&files).unwrap().missing.len(), 1);
 }
+
+/// A file may be away again once its objects were read.
+// proves: T175
+#[tokio::test]
+async fn files_that_were_read_are_added_though_gone() {
+    let dir = TempDir::new().unwrap();
+    let place = written(dir.path(), "move-1").await.unwrap();
+    place.learn(&[machines()]).await.unwrap();
+    place.create(&machines(), &machine("a"), Change::Real).await.unwrap();
+    complete(&place, false).await;
+    let files = Files::open(dir.path()).unwrap();
+    let manifest = manifest::read(&files).unwrap().unwrap();
+    let added = dir.path().join("added.json");
+    fs::write(&added, machine("b").to_string()).unwrap();
+    assert_eq!(documents::all(&files, Some(&manifest)).unwrap().len(), 2);
+    fs::remove_file(&added).unwrap();
+    assert!(manifest.compare(&files).unwrap().added.is_empty());
+    assert_eq!(manifest.compare_read(&files).unwrap().added, ["added.json"]);
+}
