@@ -320,7 +320,7 @@ fn clusterctl(provider: &Installation) -> String {
         "AddonProvider" => "--addon",
         _ => "--infrastructure",
     };
-    format!("{flag} {}:{}", provider.name, provider.version)
+    format!("{flag} {}", quoted(&format!("{}:{}", provider.name, provider.version)))
 }
 
 #[cfg(test)]
@@ -599,10 +599,6 @@ mod tests {
 
     #[test]
     fn clusterctl_has_a_flag_for_each_type_of_provider() {
-        let install = |kind_of: &str| {
-            let (name, version) = ("p".to_owned(), "v1.0.0".to_owned());
-            text(&Remedy::InstallProvider(Installation { kind_of: kind_of.to_owned(), name, version }))
-        };
         for (kind_of, flag) in [
             ("CoreProvider", "--core"),
             ("BootstrapProvider", "--bootstrap"),
@@ -613,7 +609,20 @@ mod tests {
             ("AddonProvider", "--addon"),
         ] {
             let expected = format!("install it in the target: `clusterctl init {flag} p:v1.0.0`");
-            assert_eq!(install(kind_of), expected);
+            assert_eq!(install(kind_of, "p"), expected);
         }
+    }
+
+    /// A user of the source may write any name into its inventory.
+    // proves: T94
+    #[test]
+    fn names_of_providers_are_quoted_in_commands() {
+        let expected = "install it in the target: `clusterctl init --addon 'p; touch x #:v1.0.0'`";
+        assert_eq!(install("AddonProvider", "p; touch x #"), expected);
+    }
+
+    fn install(kind_of: &str, name: &str) -> String {
+        let (name, version) = (name.to_owned(), "v1.0.0".to_owned());
+        text(&Remedy::InstallProvider(Installation { kind_of: kind_of.to_owned(), name, version }))
     }
 }
