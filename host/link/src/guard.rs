@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use pivot_core::Kind;
 use pivot_core::kind::is_kubernetes_group;
+use pivot_core::names::SECRETS_OF_ONE_CLUSTER;
 use pivot_core::record::record_namespace_manifest;
 use pivot_core::usable::{odd_kind, odd_name, odd_version};
 use pivot_places::{Access, Place, PlaceError, Result};
@@ -16,9 +17,6 @@ use serde_json::Value;
 use crate::ask::Ask;
 use crate::deed::{OURS, deed, reads};
 use crate::role::Role;
-
-/// Types of Secrets by which a cluster gives out, or takes, credentials of its own accounts. They can't be changed later.
-const CREDENTIALS: [&str; 2] = ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"];
 
 /// What may be asked of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +54,7 @@ impl Guard {
         let deed = deed(ask)?;
         if let Ask::Create { body, .. } = ask
             && (&*deed.access.group, &*deed.access.resource) == ("", "secrets")
-            && body.get("type").and_then(Value::as_str).is_some_and(|of| CREDENTIALS.contains(&of))
+            && body.get("type").and_then(Value::as_str).is_some_and(|of| SECRETS_OF_ONE_CLUSTER.contains(&of))
         {
             let why = "the agent makes no credentials of its cluster: they would bypass its rules";
             return Some(PlaceError::Forbidden(why.to_owned()));
@@ -339,7 +337,7 @@ mod tests {
             change: Change::Real,
         };
         assert_eq!(guard().refuses(&create("cluster.x-k8s.io/secret")), None);
-        for of in CREDENTIALS {
+        for of in SECRETS_OF_ONE_CLUSTER {
             assert!(matches!(guard().refuses(&create(of)), Some(PlaceError::Forbidden(_))), "{of}");
         }
     }
