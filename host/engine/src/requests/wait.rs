@@ -18,6 +18,8 @@ use crate::requests::side::Handle;
 
 /// How often to check for something to report.
 const REPORT_CHECK: Duration = Duration::from_secs(1);
+/// Time between the end of a watch, or one that the server refused as expired, and the next list.
+const LIST_AGAIN: Duration = Duration::from_millis(200);
 
 /// The objects of one kind to wait for.
 #[derive(Clone, Debug)]
@@ -121,7 +123,10 @@ async fn one_kind(
         let watch = handle.retry(|| handle.place.watch(kind, namespace, &listing.resource_version)).await;
         let mut events = match watch {
             Ok(events) => events,
-            Err(PlaceError::Expired(_)) => continue,
+            Err(PlaceError::Expired(_)) => {
+                tokio::time::sleep(LIST_AGAIN).await;
+                continue;
+            }
             Err(error) => return Err(handle.failed(format!("watching {}", kind.plural), None, error)),
         };
         // A watch that ends or fails is restarted with a list, so no event is missed in between.
@@ -152,7 +157,7 @@ async fn one_kind(
                 return Ok(());
             }
         }
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        tokio::time::sleep(LIST_AGAIN).await;
     }
 }
 
