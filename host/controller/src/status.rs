@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pivot_core::Side;
 use pivot_core::record::Phase;
+use pivot_core::words::line;
 use pivot_engine::{Event, Verb};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -348,10 +349,12 @@ fn count(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
+/// A foreign server may have said it: in one line, without characters that control what shows it.
 fn shortened(message: &str) -> String {
+    let message = line(message, message.len());
     match message.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()),
-        None => message.to_owned(),
+        None => message,
     }
 }
 
@@ -395,6 +398,20 @@ mod tests {
             status.fold(&Event::PhaseBegun { phase: Phase::Settled, objects: 1 });
             assert_eq!(status.phase.as_deref(), Some("Settled"));
         }
+    }
+
+    /// A foreign server's words are shown by kubectl and dashboards.
+    // proves: T94
+    #[test]
+    fn status_has_no_hidden_characters() {
+        let mut status = Status::default();
+        status.stop_attempt(true, "Refused", "no\n  Type: Ready\u{1b}[2K");
+        let shown = "no   Type: Ready [2K";
+        assert_eq!(status.message.as_deref(), Some(shown));
+        assert!(status.says(About::Stalled, shown));
+        let long = "ä".repeat(3_000);
+        status.say(&long);
+        assert!(status.message.unwrap().chars().count() <= LONGEST_MESSAGE);
     }
 
     fn condition(status: &Status, about: About) -> (String, String) {
