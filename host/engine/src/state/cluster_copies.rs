@@ -89,15 +89,19 @@ impl ClusterSides<'_> {
     /// unpaused: one that is paused without it was paused again, or lost it.
     pub(crate) async fn find_running(self, record: &Record) -> Result<Option<Running>, Failure> {
         let (target, id) = (&self.sides.target, &record.move_id);
-        let mut paused = Vec::new();
+        let (mut paused, mut strangers) = (Vec::new(), Vec::new());
         for cluster in list(target, &self.kinds.target, record).await? {
-            if !is_copy(record, &cluster) {
-                continue;
+            match (is_copy(record, &cluster), is_paused(target, &cluster)?) {
+                (true, false) => {
+                    return Ok(Some(Running::Now(describe_running(&target.own_name(&cluster.key()), id))));
+                }
+                (true, true) => paused.push(cluster),
+                (false, false) if !cluster.meta.deleting() => strangers.push(cluster),
+                (false, _) => {}
             }
-            if !is_paused(target, &cluster)? {
-                return Ok(Some(Running::Now(describe_running(&target.own_name(&cluster.key()), id))));
-            }
-            paused.push(cluster);
+        }
+        if let Some(proof) = self.find_unmarked(record, &strangers).await? {
+            return Ok(Some(Running::Now(proof)));
         }
         paused
             .retain(|copy| copy.meta.marked(&record.move_id) && !pause::is_ours(&copy.meta, &record.move_id));
@@ -112,6 +116,30 @@ impl ClusterSides<'_> {
                 "{copy}, a copy of move {id}, was unpaused in the target and paused again, or lost the annotation that unpauses it"
             ))
         }))
+    }
+
+    /// Finds a running Cluster of the target that has no mark of the move, and is certainly of the same workload cluster as the source's of
+    /// that name: a copy that lost its mark, or one that another program made.
+    async fn find_unmarked(self, record: &Record, running: &[Object]) -> Result<Option<String>, Failure> {
+        if running.is_empty() {
+            return Ok(None);
+        }
+        let Both { source, target } = self.sides;
+        for original in self.originals(record).await? {
+            let Some(there) = running.iter().find(|one| one.key() == original.key()) else { continue };
+            let (ours, theirs) = tokio::try_join!(
+                read_identity(source, &self.kinds.source, &original),
+                read_identity(target, &self.kinds.target, there)
+            )?;
+            if ours.is_same(&theirs) {
+                return Ok(Some(format!(
+                    "{}, of the same workload cluster and without the mark of move {}, runs in the target",
+                    target.own_name(&there.key()),
+                    record.move_id
+                )));
+            }
+        }
+        Ok(None)
     }
 
     /// The source's Clusters that were paused before the move, whose copies are paused without an annotation of it. A move that takes
