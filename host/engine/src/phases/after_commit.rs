@@ -32,7 +32,9 @@ impl ActiveMove {
         let count = list.entries.len();
         // If deleting has begun, the target has already shown that it reconciles; checking again could only delay the end. An import
         // has resumed, and settled, its copies itself, and shown it before the commit.
-        if self.journal.record.phase <= Phase::Live && !job.handover {
+        // The target's record alone may have been changed by a user of the target.
+        let has_begun = self.journal.record.phase > Phase::Live && !self.journal.has_deleted_nothing();
+        if !has_begun && !job.handover {
             job.report(Event::PhaseBegun { phase: Phase::Live, objects: count });
             let (known, copied) = match &seen {
                 KnownObjects::Copied(known) => (known, Some(known)),

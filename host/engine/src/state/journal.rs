@@ -298,7 +298,10 @@ impl Journal {
         };
         let Record { move_id, phase, .. } = &self.record;
         let list = match target.read_list(stored).await? {
-            None if *phase < Phase::Settled => return Err(target.list_missing(move_id)),
+            // By the target's word alone no move is over whose source is whole.
+            None if *phase < Phase::Settled || self.has_deleted_nothing() => {
+                return Err(target.list_missing(move_id));
+            }
             list => list,
         };
         if let Some(list) = &list {

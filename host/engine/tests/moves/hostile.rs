@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_core::{Key, Side, names};
-use pivot_engine::{Exit, Stop, run};
+use pivot_engine::{Exit, Failure, Stop, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
+use crate::committed::commit;
 use crate::crash::{die_at, revive};
-use crate::stage::{CLUSTERS, Stage, body, is_record, key, under_way};
+use crate::recovered::two_clusters;
+use crate::stage::{CLUSTERS, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::{half_committed, live};
 
 /// The target's record of a committed move, which decides, and where it is.
@@ -238,6 +240,33 @@ async fn a_list_that_is_not_the_one_that_was_committed_deletes_nothing() {
     assert!(stop.to_string().contains("in none of the namespaces"), "{stop}");
     stage.target.edit(&key, |body| body["data"]["list"] = json!(good)).unwrap();
     run::resume(stage.setup()).await.unwrap();
+}
+
+/// Deleting begins when both records say so.
+// proves: I11, T102
+#[tokio::test(start_paused = true)]
+async fn released_by_the_targets_word_waits_for_evidence() {
+    let mut stage = commit(two_clusters()).await;
+    stage.options.accept.remove(Risk::TakeoverUnchecked);
+    stage.options.takeover_timeout = Duration::from_secs(60);
+    changed(&stage.target, "target", &[("phase", json!("Released"))]);
+    let before = picture(&stage.source);
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::NotTakenOver(_)), "{stop}");
+    assert_eq!(picture(&stage.source), before);
+}
+
+/// A move without a list is one that was about to be closed, if its source's record has come that far.
+// proves: T103
+#[tokio::test(start_paused = true)]
+async fn settled_without_a_list_forgets_no_source_record() {
+    let stage = committed().await;
+    let (key, _) = record(&stage);
+    changed(&stage.target, "target", &[("phase", json!("Settled")), ("releaseChunks", json!(0))]);
+    let unlist = |body: &mut Value| drop(body["data"].as_object_mut().unwrap().remove("list"));
+    stage.target.edit(&key, unlist).unwrap();
+    let stop = refused(&stage, "no list").await;
+    assert!(stop.to_string().contains("its release list is missing"), "{stop}");
 }
 
 /// It says how many pieces its list has; none of them is there.
