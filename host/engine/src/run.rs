@@ -34,7 +34,7 @@ use crate::setup::Setup;
 use crate::snapshot::Snapshot;
 use crate::state::begin::{begin, new_id};
 use crate::state::locks::{Lock, LockRequest, Locks, MoveLeft};
-use crate::state::moves::{FoundMove, Moves, in_the_way};
+use crate::state::moves::{FoundMove, Moves, begun_by_others, in_the_way};
 use crate::state::open::{Opened, open, open_for_writing};
 use crate::status;
 
@@ -181,7 +181,16 @@ impl Command {
     /// The move that the command is about, if there is one.
     fn choose(self, setup: &Setup, moves: &Moves) -> Result<Option<FoundMove>, Failure> {
         let found = match self {
-            Self::Start => moves.of_scope(&setup.options.scope).cloned(),
+            Self::Start => {
+                let found = moves.of_scope(&setup.options.scope);
+                let of_others = found.and_then(FoundMove::record).filter(|record| {
+                    setup.options.asked_by.is_some() && record.started_by != setup.options.operator
+                });
+                if let Some(record) = of_others {
+                    return Err(begun_by_others(record));
+                }
+                found.cloned()
+            }
             Self::Resume | Self::Rollback | Self::FinishAlone => {
                 let selected = moves.selected(setup.options.which.as_deref())?;
                 // Without this, a rollback could undo a move that the user didn't think of.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pivot_core::names;
 use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{KindLabels, Side};
+use pivot_core::{KindLabels, Side, Uid};
 use pivot_engine::{Exit, Failure, Next, Options, run};
 use pivot_places::memory::Fault;
 use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
@@ -221,6 +221,21 @@ async fn confined_moves_keep_no_other_namespace_waiting() {
         let waits = told.contains("is under way, with another scope");
         assert_eq!(waits, confined.is_none(), "{confined:?}: {told}");
     }
+}
+
+/// The author of a Pivot chooses its cluster, which may claim to be the target of another move.
+// proves: T176
+#[tokio::test(start_paused = true)]
+async fn pivots_continue_no_move_of_others() {
+    let mut stage = half_committed(Stage::new()).await;
+    let before = (picture(&stage.source), picture(&stage.target));
+    let operator = std::mem::replace(&mut stage.options.operator, "Pivot desk/p".to_owned());
+    stage.options.asked_by = Some(Uid("0-1-2".to_owned()));
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(stop.to_string().contains("began: it is resumed or rolled back by them"), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+    (stage.options.operator, stage.options.asked_by) = (operator, None);
+    run::start(stage.setup()).await.unwrap();
 }
 
 /// Identities of the whole cluster, with the credentials below them: what the namespace doesn't use is not its tenants' to move.
