@@ -103,9 +103,7 @@ impl Reader<'_> {
         }
         if let Some(word) = refused_word(&arguments) {
             let word = text::line(word, 100);
-            return Err(format!(
-                "its kubectl command has {word}, and the contract lists the verbs and flags that it may have"
-            ));
+            return Err(format!("its kubectl command has {word}, which no plugin may propose"));
         }
         let side = side_from(side);
         let Some(flags) = self.run.kubectl.of(side).clone() else { return Ok(()) };
@@ -238,17 +236,62 @@ const FLAGS: [&str; 13] = [
     "--timeout",
 ];
 
-/// Returns the first word of a kubectl command that is in neither list.
+/// Flags without a value.
+const SWITCHES: [&str; 3] = ["-A", "--all-namespaces", "--overwrite"];
+/// Resources that a plugin may scale: what else has a scale are machines.
+const SCALED: [&str; 6] = ["deploy", "deployment", "deployments", "sts", "statefulset", "statefulsets"];
+/// Resources that a plugin may label: labels of others give rights, or choose what moves.
+const LABELLED: [&str; 3] = ["crd", "crds", "customresourcedefinitions"];
+/// Beginnings of annotations that are a move's own.
+const OURS: &str = "pivot-host.io/";
+/// Ends of words that end a pause.
+const ENDS_PAUSE: [&str; 2] = ["paused-", "detached-"];
+
+/// Returns the first word of a kubectl command that no plugin may propose.
 fn refused_word(arguments: &[String]) -> Option<&String> {
     let (verb, rest) = arguments.split_first()?;
     if !VERBS.contains(&verb.as_str()) {
         return Some(verb);
     }
-    let is_refused = |word: &&String| {
-        let flag = word.split('=').next().unwrap_or_default();
-        word.starts_with('-') && !FLAGS.contains(&flag)
+    let mut words = rest.iter();
+    let mut positional = Vec::new();
+    while let Some(word) = words.next() {
+        if !word.starts_with('-') {
+            positional.push(word);
+            continue;
+        }
+        let (flag, has_value) = word.split_once('=').map_or((&**word, false), |(flag, _)| (flag, true));
+        if !FLAGS.contains(&flag) {
+            return Some(word);
+        }
+        if !has_value && !SWITCHES.contains(&flag) {
+            words.next();
+        }
+    }
+    let resources = positional.iter().enumerate().filter(|(at, word)| *at == 0 || word.contains('/'));
+    let refuses_resource = |word: &&String| refuses_resource(verb, word);
+    let refuses_change = |word: &&String| {
+        verb == "annotate" && (word.starts_with(OURS) || ENDS_PAUSE.iter().any(|end| word.ends_with(end)))
     };
-    rest.iter().find(is_refused)
+    let annotations = positional.iter().skip(1).copied().find(refuses_change);
+    match verb.as_str() {
+        // Words with a slash are annotations or labels behind the first one.
+        "annotate" | "label" => positional.first().copied().filter(refuses_resource).or(annotations),
+        _ => resources.map(|(_, word)| *word).find(refuses_resource),
+    }
+}
+
+/// Whether a verb is refused for one of the resources in `TYPE[.GROUP][,TYPE…][/NAME]`.
+fn refuses_resource(verb: &str, word: &str) -> bool {
+    let types = word.split('/').next().unwrap_or_default().to_lowercase();
+    types.split(',').any(|of| {
+        let (of, group) = of.split_once('.').unwrap_or((of, ""));
+        match verb {
+            "scale" => !SCALED.contains(&of) || !["", "apps", "v1.apps"].contains(&group),
+            "label" => !LABELLED.contains(&of),
+            _ => of.starts_with("secret"),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -460,6 +503,9 @@ mod tests {
             &["get", "-n", "a", "pods", "-o", "yaml"][..],
             &["annotate", "-n", "a", "host", "h", "inspect-"],
             &["scale", "-n", "a", "deployment", "d", "--replicas=1"],
+            &["scale", "deployment.apps/d", "--replicas", "0"],
+            &["label", "crd", "hosts.metal3.io", "cluster.x-k8s.io/v1beta1="],
+            &["annotate", "host", "h", "metal3.io/paused=stop"],
         ] {
             assert_eq!(refused(good), None, "{good:?}");
         }
@@ -470,6 +516,15 @@ mod tests {
             (&["get", "pods", "--server=https://evil"], "--server=https://evil"),
             (&["get", "--kubeconfig", "k"], "--kubeconfig"),
             (&["--context=c", "get"], "--context=c"),
+            (&["get", "-A", "secrets", "-o", "yaml"], "secrets"),
+            (&["get", "pods,Secret", "-o", "yaml"], "pods,Secret"),
+            (&["get", "pods/p", "secrets/s"], "secrets/s"),
+            (&["scale", "-n", "deployment", "machinedeployment", "m", "--replicas=0"], "machinedeployment"),
+            (&["scale", "deployments.x.io/d", "--replicas=0"], "deployments.x.io/d"),
+            (&["scale", "deployment/d", "machinedeployment/m"], "machinedeployment/m"),
+            (&["label", "clusterrole", "r", "aggregate-to-admin=true"], "clusterrole"),
+            (&["annotate", "host", "h", "metal3.io/paused-"], "metal3.io/paused-"),
+            (&["annotate", "cluster", "c", "pivot-host.io/undo-"], "pivot-host.io/undo-"),
         ] {
             assert_eq!(refused(bad).as_deref(), Some(word), "{bad:?}");
         }
