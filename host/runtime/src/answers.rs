@@ -493,6 +493,7 @@ mod tests {
         assert!(restored(&["/spec"], None).unwrap_err().contains("no field of the status"));
     }
 
+    // proves: T177
     #[test]
     fn kubectl_commands_stay_with_their_server() {
         let refused = |words: &[&str]| {
