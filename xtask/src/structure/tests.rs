@@ -87,11 +87,11 @@ fn a_cycle_is_reported_file_by_file_with_what_is_imported() {
 
 #[test]
 fn a_parent_that_calls_a_child_which_imports_from_it_is_a_cycle() {
-    let parent = ("host/cli/src/main.rs", "mod child; struct Shared; fn main() { child::go() }");
-    let child = ("host/cli/src/child.rs", "use super::Shared; pub(super) fn go() {}");
+    let parent = ("host/cli/src/main.rs", "mod child; struct Table; fn main() { child::go() }");
+    let child = ("host/cli/src/child.rs", "use super::Table; pub(super) fn go() {}");
     assert!(report(&[parent, child]).contains("main.rs -> host/cli/src/child.rs: go"));
     // Declaring it is no import.
-    assert_eq!(report(&[("host/cli/src/main.rs", "mod child; struct Shared;"), child]), "");
+    assert_eq!(report(&[("host/cli/src/main.rs", "mod child; struct Table;"), child]), "");
 }
 
 #[test]
@@ -168,20 +168,20 @@ fn a_module_without_a_file_is_an_error() {
 
 #[test]
 fn public_items_that_no_other_crate_uses_are_reported() {
-    let core = "pub struct Used { pub seen: Part, pub unseen: u8, private: u8 }
+    let core = "pub struct Table { pub seen: Part, pub unseen: u8, private: u8 }
 pub struct Part;
-pub struct Unused;
+pub struct Idle;
 pub(crate) struct Inner;
 pub enum Answer { Yes(Deep) }
 pub struct Deep;
 pub const LIMIT: usize = 1;
 pub use std::mem as memory;
-impl Used { pub const fn make() -> Answer { todo() } pub fn never(&self, unused: Unused) {} }
+impl Table { pub const fn make() -> Answer { todo() } pub fn never(&self, idle: Idle) {} }
 #[cfg(test)] mod tests { pub fn helper() {} }";
-    let user = "fn main() { let made = pivot_core::Used::make(); let it = made.seen; }";
+    let user = "fn main() { let made = pivot_core::Table::make(); let it = made.seen; }";
     let files = [("host/core/src/lib.rs", core), ("host/cli/src/main.rs", user)];
     let expected = "no other crate uses field unseen (host/core/src/lib.rs:1)
-no other crate uses struct Unused (host/core/src/lib.rs:3)
+no other crate uses struct Idle (host/core/src/lib.rs:3)
 no other crate uses const LIMIT (host/core/src/lib.rs:7)
 no other crate uses use memory (host/core/src/lib.rs:8)
 no other crate uses fn never (host/core/src/lib.rs:9)";

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 
 use super::rules::Part;
 use crate::structure::flags::literals;
@@ -15,20 +15,20 @@ pub(super) struct Words {
     pub(super) part: Part,
     /// Line on which the part begins.
     pub(super) line: usize,
-    /// Lower-case words; `.` ends a sentence.
+    /// Lower-case words, or one name; `.` ends a sentence, and `:` a part of one.
     pub(super) words: Vec<String>,
 }
 
-/// Returns comments, and those function names and literals that aren't test code.
+/// Returns comments, and those names and literals that aren't test code.
 pub(super) fn of_rust(path: &Path, is_test: bool) -> Result<Vec<Words>> {
     let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
     let mut parts = comments(&text);
     if !is_test {
         let code = tokens(path)?;
         literals(code.clone(), &mut |line, text| {
-            parts.push(Words { part: Part::Literal, line, words: words(text) });
+            parts.push(Words { part: Part::Literal, line, words: words(&message(text)) });
         });
-        function_names(code, &mut parts);
+        names(code, &mut parts);
     }
     Ok(parts)
 }
@@ -56,7 +56,10 @@ fn comments(text: &str) -> Vec<Words> {
     blocks
 }
 
-fn function_names(code: TokenStream, parts: &mut Vec<Words>) {
+/// Words in front of the name of an item.
+const ITEMS: [&str; 8] = ["struct", "enum", "union", "trait", "type", "mod", "const", "static"];
+
+fn names(code: TokenStream, parts: &mut Vec<Words>) {
     let code: Vec<TokenTree> = code.into_iter().collect();
     let mut rest = code.as_slice();
     while let [token, after @ ..] = rest {
@@ -71,15 +74,47 @@ fn function_names(code: TokenStream, parts: &mut Vec<Words>) {
             (TokenTree::Ident(word), _) if word == "impl" && implements_a_trait(rest) => {
                 rest = after_item(rest)
             }
-            (TokenTree::Ident(word), [TokenTree::Ident(name), ..]) if word == "fn" => parts.push(Words {
-                part: Part::Function,
-                line: name.span().start().line,
-                words: vec![name.to_string()],
-            }),
-            (TokenTree::Group(group), _) => function_names(group.stream(), parts),
+            (TokenTree::Ident(word), [TokenTree::Ident(mutable), TokenTree::Ident(name), after @ ..])
+                if word == "let" && mutable == "mut" && is_closure(after) =>
+            {
+                parts.push(name_of(Part::Closure, name));
+            }
+            (TokenTree::Ident(word), [TokenTree::Ident(name), after @ ..]) => {
+                match word.to_string().as_str() {
+                    "fn" => parts.push(name_of(Part::Function, name)),
+                    "let" if is_closure(after) => parts.push(name_of(Part::Closure, name)),
+                    // `ALL` is what Rust calls the values of an enum.
+                    word if ITEMS.contains(&word) && name != "fn" && name != "ALL" => {
+                        parts.push(name_of(Part::Item, name))
+                    }
+                    _ => {}
+                }
+            }
+            (TokenTree::Group(group), _) => names(group.stream(), parts),
             _ => {}
         }
     }
+}
+
+/// Returns a name with underscores between its words: `PausedCopies` is `paused_copies`.
+fn name_of(part: Part, name: &Ident) -> Words {
+    let (mut snake, mut after_lower) = (String::new(), false);
+    for character in name.to_string().chars() {
+        if character.is_uppercase() && after_lower {
+            snake.push('_');
+        }
+        after_lower = character.is_lowercase();
+        snake.extend(character.to_lowercase());
+    }
+    Words { part, line: name.span().start().line, words: vec![snake] }
+}
+
+/// Returns true if a closure follows.
+fn is_closure(after_name: &[TokenTree]) -> bool {
+    let [equals, value @ ..] = after_name else { return false };
+    let is_modifier =
+        |token: &&TokenTree| matches!(token, TokenTree::Ident(word) if word == "move" || word == "async");
+    is(equals, '=') && value.iter().find(|token| !is_modifier(token)).is_some_and(|token| is(token, '|'))
 }
 
 fn implements_a_trait(after_impl: &[TokenTree]) -> bool {
@@ -115,13 +150,32 @@ pub(super) fn of_page(page: &str) -> Vec<Words> {
     parts
 }
 
-/// Returns the words of a text in lower case. Text between backticks is one word; a full stop, a colon, a semicolon and the border of a
-/// table's cell end a sentence.
+/// Returns the text of a string literal: without its quotes, with a full stop for each new line and a word for each inserted value.
+fn message(literal: &str) -> String {
+    let text = literal.split_once('"').map_or(literal, |(_, text)| text).replace("\\n", " . ");
+    let mut message = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once('{') {
+        message.push_str(before);
+        rest = match (after.strip_prefix('{'), after.split_once('}')) {
+            (Some(after), _) => after,
+            (None, Some((_, after))) => {
+                message.push_str(" value ");
+                after
+            }
+            (None, None) => after,
+        };
+    }
+    message + rest
+}
+
+/// Returns the words of a text in lower case. Text between backticks is one word, which tells flags from other code. A full stop ends a
+/// sentence. A colon stands for each sign and each border of a table's cell after which a sentence goes on.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (at, part) in text.split('`').enumerate() {
         if at % 2 == 1 {
-            words.push("`".to_owned());
+            words.push(if part.starts_with("--") { "`--" } else { "`" }.to_owned());
             continue;
         }
         let mut word = String::new();
@@ -133,8 +187,10 @@ fn words(text: &str) -> Vec<String> {
             if !word.is_empty() {
                 words.push(std::mem::take(&mut word));
             }
-            if ['.', ':', ';', '|', '!', '?'].contains(&character) {
-                words.push(".".to_owned());
+            match character {
+                '.' | '!' | '?' => words.push(".".to_owned()),
+                ':' | ';' | '|' => words.push(":".to_owned()),
+                _ => {}
             }
         }
     }
