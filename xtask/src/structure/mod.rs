@@ -1,7 +1,10 @@
-//! Checks the structure of the code: no import cycles between files, no unused public items in pivot-core, no flags in texts of
-//! core, engine and places, no names on the pages about the code that don't exist, no weakness of clusterctl without a test, no mutation
-//! of a line that is gone, no table of tests that is not what the tests say of themselves, no test that `test = false` hides, no README that is
-//! too long, and no more findings of a rule of language than are accepted. It looks at tracked files only.
+//! Checks the structure of the code, in tracked files only:
+//!
+//! - no import cycles between files, no unused public items in pivot-core, no flags in texts of core, engine and places;
+//! - no names on the pages about the code that don't exist, no test that a page names by hand, no table of tests that is not what the
+//!   tests say of themselves;
+//! - no weakness of clusterctl without a test, no mutation of a line that is gone, no test that `test = false` hides;
+//! - no README that is too long, and no more findings of a rule of language than are accepted.
 //!
 //! It reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, so this stage takes
 //! about a second. `imports` and `public` document what they can't see.
@@ -97,7 +100,7 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     let (long, unclear) = (long.len(), unclear.len());
     bail!(
         "{cycles} import cycles, {unused} unused public items in {CORE}, {named} texts that name a flag, \
-         {stale} names on pages that lead nowhere, {open} weaknesses without a row and a test, \
+         {stale} names on pages that lead nowhere or to a test, {open} weaknesses without a row and a test, \
          {lost} mutations of lines that are gone, {unproven} pages or tags that don't say what tests prove, \
          {hidden} libraries with tests that never run, {long} limits that the README exceeds, \
          {unclear} crates or pages with other findings of a rule of language than are accepted"

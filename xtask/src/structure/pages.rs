@@ -7,6 +7,9 @@
 //! - `engine: w1_the_same_cluster_twice`: a test, in a file below a folder called `engine`.
 //!
 //! Anything else in a code span (commands, annotations, types) is ignored, and so are fenced blocks.
+//!
+//! Only `cargo xtask pages` writes the names of tests. A test that a page names elsewhere is a violation, so that
+//! renaming a test edits no page by hand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,6 +19,7 @@ use anyhow::{Context, Result};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use super::crates::files;
+use super::proofs::clear_places;
 use super::source::tokens;
 
 /// The keywords before the name of an item that a file defines.
@@ -48,6 +52,14 @@ pub(super) fn violations(root: &Path, pages: &[&str]) -> Result<Vec<String>> {
                 found.extend(wrong.map(|why| format!("{page} names `{span}`: {why}")));
             }
         }
+    }
+    for page in files(root)?.iter().filter(|file| file.extension().is_some_and(|end| end == "md")) {
+        let page = page.display().to_string();
+        let text = fs::read_to_string(root.join(&page)).with_context(|| format!("read {page}"))?;
+        let by_hand = spans(&clear_places(&text)).into_iter().filter(|span| tree.is_test(span));
+        found.extend(by_hand.map(|span| {
+            format!("{page} names the test `{span}`: name its file, or tag it with the number that it proves")
+        }));
     }
     Ok(found)
 }
@@ -121,6 +133,18 @@ impl<'a> Tree<'a> {
         Ok(tree)
     }
 
+    /// Returns true for the name of a test, alone or with its folder or file.
+    fn is_test(&self, span: &str) -> bool {
+        let has_test = |name: &str, is_there: &dyn Fn(&str) -> bool| {
+            self.tests.get(name).is_some_and(|files| files.iter().any(|file| is_there(file)))
+        };
+        match named(span) {
+            Some(Named::Below(folder, name)) => has_test(name, &|file| is_below(file, folder)),
+            Some(Named::Item(end, name)) => has_test(name, &|file| file.ends_with(end)),
+            _ => span.contains('_') && self.tests.contains_key(span),
+        }
+    }
+
     /// What is wrong with a name; none if it exists.
     fn wrong(&self, named: &Named<'_>) -> Result<Option<String>> {
         Ok(match named {
@@ -135,8 +159,8 @@ impl<'a> Tree<'a> {
             },
             Named::Below(folder, name) => {
                 let files = self.tests.get(*name).map(Vec::as_slice).unwrap_or_default();
-                let below = |file: &String| file.split('/').any(|part| part == *folder);
-                (!files.iter().any(below)).then(|| format!("no test of that name below a folder {folder}"))
+                (!files.iter().any(|file| is_below(file, folder)))
+                    .then(|| format!("no test of that name below a folder {folder}"))
             }
         })
     }
@@ -154,6 +178,10 @@ impl<'a> Tree<'a> {
             (None, _) => Err("no such file or folder".to_owned()),
         }
     }
+}
+
+fn is_below(file: &str, folder: &str) -> bool {
+    file.split('/').any(|part| part == folder)
 }
 
 /// The names that come after one of these keywords, tests included.

@@ -150,6 +150,11 @@ fn fill(page: &str, tests: &BTreeMap<String, BTreeSet<String>>) -> (String, Vec<
     (filled, numbers)
 }
 
+/// Returns a page that names no tests in the places for them.
+pub(super) fn clear_places(page: &str) -> String {
+    fill(page, &BTreeMap::new()).0
+}
+
 /// Whether it is a letter and a number.
 fn is_number(text: &str) -> bool {
     let mut chars = text.chars();

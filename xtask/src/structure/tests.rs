@@ -212,7 +212,7 @@ host/core/src/lib.rs:6 names a flag or a command: "name one\n--move""#;
 
 #[test]
 fn what_a_page_names_and_is_not_there_is_reported() {
-    let page = "`a.rs` `cli/src/a.rs:go` `a.rs:Thing` `a.rs:LIMIT` `host/cli/` `cli: checked` `cli: awaited`, and in a block
+    let page = "`a.rs` `cli/src/a.rs:go` `a.rs:Thing` `a.rs:LIMIT` `host/cli/`, and in a block
 ```
 `gone_from_a_block.rs`
 ```
@@ -220,7 +220,7 @@ fn what_a_page_names_and_is_not_there_is_reported() {
 checked_too` `cli: go` `gone.rs:go`";
     let a = "pub(crate) struct Thing; impl Thing { const LIMIT: u8 = 1; }
         pub(crate) fn go() { let lost = 1; }
-        #[cfg(test)] mod tests { #[test] fn checked() {} #[tokio::test(start_paused = true)] async fn awaited() {} }";
+        #[cfg(test)] mod tests { #[test] fn checked() {} }";
     let files = [
         ("docs/maintainers.md", page),
         ("host/cli/src/main.rs", "mod a; fn main() {}"),
@@ -239,6 +239,22 @@ docs/maintainers.md names `gone.rs:go`: no such file or folder";
 }
 
 #[test]
+fn tests_that_a_page_names_by_hand_are_reported() {
+    let page =
+        "`cli: one_two` `src/main.rs:one_two` `one_two` `two`, but not <!--I1-->`cli: one_two`<!--/I1-->";
+    let code = "fn main() {}\n#[cfg(test)] mod tests {\n    #[tokio::test(start_paused = true)] async fn two() {}\n    // proves: I1\n    #[test]\n    fn one_two() {}\n}\n";
+    let files = [("ARCHITECTURE.md", page), ("docs/page.md", "`cli: two`"), ("host/cli/src/main.rs", code)];
+    let instead = "name its file, or tag it with the number that it proves";
+    let expected = [
+        format!("ARCHITECTURE.md names the test `cli: one_two`: {instead}"),
+        format!("ARCHITECTURE.md names the test `src/main.rs:one_two`: {instead}"),
+        format!("ARCHITECTURE.md names the test `one_two`: {instead}"),
+        format!("docs/page.md names the test `cli: two`: {instead}"),
+    ];
+    assert_eq!(report(&files), expected.join("\n"));
+}
+
+#[test]
 fn what_only_looks_like_a_name_is_left_alone() {
     let page = "`pivot-host.io/move` `../shared/metal3` `.pivot-sdk` `xtask test unit` `cargo xtask test` `a | b` `Place`
         `~/.cache/pivot-host` `http://host/a` `w3_…` `phase: Paused, or later` `/status/state` `keeps_state`";
@@ -252,19 +268,23 @@ fn what_only_looks_like_a_name_is_left_alone() {
 #[test]
 fn each_weakness_has_one_row_with_a_test_of_its_number() {
     let row = |number: usize| match number {
-        1 => "| W1 | a | b | `core: w1_a`, `core: w1_b` |".to_owned(),
-        2 => "| W2 | a | b | `core: w1_a` |".to_owned(),
+        1 => "| W1 | a | b | <!--W1-->`core: w1_a`, `core: w1_b`<!--/W1--> |".to_owned(),
+        2 => "| W2 | a | b | <!--W2-->`core: w1_a`<!--/W2--> |".to_owned(),
         3 => "| W3 | a | b | c |".to_owned(),
-        4 => "| W4 | a | b | `core: w4_a` |\n| W4 | again | b | `core: w4_a` |".to_owned(),
+        4 => "| W4 | a | b | no test: c |\n| W4 | again | b | no test: c |".to_owned(),
         5 => String::new(),
         _ => format!("| W{number} | a | b | no test: c |"),
     };
-    let code = "#[cfg(test)] mod tests { #[test] fn w1_a() {} #[test] fn w1_b() {} #[test] fn w4_a() {} }";
     let expected = format!(
         "{WEAKNESSES}: W2 names `core: w1_a`, which doesn't begin with w2_\n{WEAKNESSES}: W3 names no test\n\
          {WEAKNESSES}: W4 has 2 rows\n{WEAKNESSES}: W5 has 0 rows"
     );
-    assert_eq!(report(&[(WEAKNESSES, &rows(row)), ("host/core/src/lib.rs", code)]), expected);
+    let files = [
+        (WEAKNESSES, &rows(row)),
+        ("host/core/src/lib.rs", &tagged("W1, W2", "w1_a")),
+        ("host/core/tests/b.rs", &tagged("W1", "w1_b")),
+    ];
+    assert_eq!(report(&files.map(|(file, text)| (file, text.as_str()))), expected);
 }
 
 #[test]
