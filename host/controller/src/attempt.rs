@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use crate::decide::{Act, act, foreign_id, found};
 use crate::ends::{self, Ends, EndsError, OPENING};
+use crate::reason::Reason;
 use crate::resource::{OF_RECORDS, Pivot, Spec};
 use crate::shared::Shared;
 use crate::status::{About, Status, time_after};
@@ -244,20 +245,20 @@ impl Attempt<'_> {
         match act(pivot.deleted(), found(&status, &pivot.operator())) {
             Act::Move { recorded } => {
                 if pivot.deleted() && self.is_first_since_the_deletion() {
-                    self.view.tell(true, "Finishing", FINISHES.to_owned());
+                    self.view.tell(true, Reason::Finishing, FINISHES.to_owned());
                 }
                 self.go_on(setup, recorded).await
             }
             Act::RollBack { move_id } => {
                 if self.is_first_since_the_deletion() {
-                    self.view.tell(true, "RollingBack", UNDOES.to_owned());
+                    self.view.tell(true, Reason::RollingBack, UNDOES.to_owned());
                 }
                 self.view.change(Status::rolling_back);
                 let options = Options { which: Some(move_id), ..setup.options.clone() };
                 run::rollback(Setup { options, ..setup }).await?;
                 self.view.tell(
                     true,
-                    "RolledBack",
+                    Reason::RolledBack,
                     "the move is rolled back; the source is unpaused".to_owned(),
                 );
                 self.let_go().await
@@ -284,7 +285,7 @@ impl Attempt<'_> {
 
     async fn ended(&self, move_id: &str, moved: usize, kept: usize) -> Result<Verdict, Trouble> {
         self.view.change(|status| status.succeeded(move_id, moved, kept));
-        self.view.tell(true, "Succeeded", format!("move {move_id}: {moved} objects moved"));
+        self.view.tell(true, Reason::Succeeded, format!("move {move_id}: {moved} objects moved"));
         // What has ended is in the target's records alone: until the Pivot says so, the way there is needed.
         self.shared.home.show(self.pivot, &self.view.status()).await?;
         self.shared.home.forget_way(self.pivot).await?;
@@ -343,13 +344,13 @@ fn judged(
 ) -> Verdict {
     let (verdict, connected, reason, message) = match result {
         Ok(verdict) => return verdict,
-        Err(Trouble::Spec(why)) => (Verdict::Stalled, None, "Spec", why),
-        Err(Trouble::Home(error)) => (Verdict::Retry, None, "NoAnswer", error.to_string()),
-        Err(Trouble::Ends(EndsError::NoAnswer(why))) => (Verdict::Retry, Some(false), "NoAnswer", why),
-        Err(Trouble::Foreign(why)) => (Verdict::Stalled, Some(true), "Refused", why),
-        Err(Trouble::Unbuilt(why)) => (Verdict::Waits, Some(false), "Waiting", why),
+        Err(Trouble::Spec(why)) => (Verdict::Stalled, None, Reason::Spec, why),
+        Err(Trouble::Home(error)) => (Verdict::Retry, None, Reason::NoAnswer, error.to_string()),
+        Err(Trouble::Ends(EndsError::NoAnswer(why))) => (Verdict::Retry, Some(false), Reason::NoAnswer, why),
+        Err(Trouble::Foreign(why)) => (Verdict::Stalled, Some(true), Reason::Refused, why),
+        Err(Trouble::Unbuilt(why)) => (Verdict::Waits, Some(false), Reason::Waiting, why),
         Err(Trouble::Ends(EndsError::Wrong(why) | EndsError::NoWay { why, .. })) => {
-            (Verdict::Stalled, Some(false), "NoCluster", why)
+            (Verdict::Stalled, Some(false), Reason::NoCluster, why)
         }
         Err(Trouble::Stop(stop)) => {
             view.change(|status| {
@@ -386,7 +387,7 @@ fn judged(
 }
 
 /// What a stop of the engine means: whether to try again, and in which words of one.
-fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
+fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, Reason) {
     let silent = matches!(&stop.failure, Failure::Unreachable { .. })
         || matches!(&stop.failure, Failure::Place { error, .. } if error.transient());
     // The server or the user is not trusted.
@@ -398,20 +399,21 @@ fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, &'static str) {
         if !refusals.is_empty() && refusals.iter().all(|refusal| refusal.code == "run-active"));
     let lost = matches!(&stop.failure, Failure::Halted(Halt::LeaseLost(_)));
     match stop.exit {
-        Exit::Interrupted | Exit::Terminated => (Verdict::Halted, None, "Halted"),
-        _ if silent => (Verdict::Retry, Some(false), "NoAnswer"),
-        _ if busy => (Verdict::Retry, None, "OtherRun"),
-        _ if lost => (Verdict::Retry, None, "LeaseLost"),
-        Exit::Plugin => (Verdict::Stalled, Some(true), "Plugins"),
+        // The next controller shows the attempt as running.
+        Exit::Interrupted | Exit::Terminated => (Verdict::Halted, None, Reason::Running),
+        _ if silent => (Verdict::Retry, Some(false), Reason::NoAnswer),
+        _ if busy => (Verdict::Retry, None, Reason::OtherRun),
+        _ if lost => (Verdict::Retry, None, Reason::LeaseLost),
+        Exit::Plugin => (Verdict::Stalled, Some(true), Reason::Plugins),
         // A target that doesn't answer passes, too; that it doesn't is said above.
-        Exit::Refused | Exit::Unreachable if stop.passes() => (Verdict::Waits, Some(true), "Waiting"),
-        Exit::Refused if distrusted => (Verdict::Stalled, Some(false), "NoCluster"),
-        Exit::Refused | Exit::Unreachable | Exit::Differs => (Verdict::Stalled, Some(true), "Refused"),
-        Exit::Empty => (Verdict::Stalled, Some(true), "NothingToMove"),
-        Exit::PartWay => (Verdict::Retry, None, "PartWay"),
-        Exit::PastCommit => (Verdict::Retry, None, "PastCommit"),
-        Exit::Timeout => (Verdict::Retry, None, "Timeout"),
-        Exit::Unexpected | Exit::Usage => (Verdict::Retry, None, "Unexpected"),
+        Exit::Refused | Exit::Unreachable if stop.passes() => (Verdict::Waits, Some(true), Reason::Waiting),
+        Exit::Refused if distrusted => (Verdict::Stalled, Some(false), Reason::NoCluster),
+        Exit::Refused | Exit::Unreachable | Exit::Differs => (Verdict::Stalled, Some(true), Reason::Refused),
+        Exit::Empty => (Verdict::Stalled, Some(true), Reason::NothingToMove),
+        Exit::PartWay => (Verdict::Retry, None, Reason::PartWay),
+        Exit::PastCommit => (Verdict::Retry, None, Reason::PastCommit),
+        Exit::Timeout => (Verdict::Retry, None, Reason::Timeout),
+        Exit::Unexpected | Exit::Usage => (Verdict::Retry, None, Reason::Unexpected),
     }
 }
 
@@ -444,7 +446,7 @@ mod tests {
             error,
         };
         let of = of_stop(&stop(failure, Exit::Refused, None));
-        assert_eq!(of, (Verdict::Stalled, Some(false), "NoCluster"));
+        assert_eq!(of, (Verdict::Stalled, Some(false), Reason::NoCluster));
     }
 
     /// A server that is too busy renews no lease for a while: nobody has to change anything.

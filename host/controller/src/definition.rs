@@ -388,6 +388,7 @@ mod tests {
     use pivot_core::record::move_id_for;
     use pivot_core::{Object, Uid};
 
+    use crate::reason::Reason;
     use crate::resource::{From, KubeconfigSecret, MoveOptions, Pivot, PivotRisk, Spec, To, WhenAway};
     use crate::status::{About, Status};
 
@@ -497,7 +498,7 @@ mod tests {
         let long = "ä".repeat(100_000);
         let mut shown = Status::default();
         shown.say(&long);
-        shown.set(About::Connected, true, "Answered", &long);
+        shown.set(About::Connected, true, Reason::Answered, &long);
         let most = |schema: &Value| usize::try_from(schema["maxLength"].as_u64().unwrap()).unwrap();
         let message = &status()["properties"]["message"];
         assert_eq!(shown.message.unwrap().chars().count(), most(message));
@@ -554,7 +555,7 @@ mod tests {
     #[test]
     fn the_definition_has_the_fields_that_the_controller_shows() {
         let mut shown = Status::default();
-        shown.set(About::Connected, true, "Answered", "");
+        shown.set(About::Connected, true, Reason::Answered, "");
         same_fields(&serde_json::to_value(shown).unwrap(), &status());
     }
 }

@@ -13,7 +13,7 @@
 //! | `turns` | how many attempts are at work, and who is next |
 //! | `attempt` | one attempt at one Pivot |
 //! | `decide` | what the records call for: pure |
-//! | `resource`, `status` | what a Pivot asks for, and what it shows |
+//! | `resource`, `status`, `reason` | what a Pivot asks for, and what it shows |
 //! | `ends` | the way to the two clusters |
 //! | `home`, `follow` | the cluster that Pivots live in: writing and reading |
 //! | `leader` | which of several controllers works |
@@ -31,6 +31,7 @@ mod home;
 mod leader;
 mod manifests;
 mod metrics;
+mod reason;
 mod resource;
 mod serve;
 mod shared;

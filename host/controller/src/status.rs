@@ -10,6 +10,8 @@ use pivot_engine::{Event, Verb};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::reason::Reason;
+
 /// What a Pivot shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -142,7 +144,7 @@ impl Status {
     }
 
     /// Shows that an attempt is at work, and nothing of the attempt before.
-    fn show_running(&mut self, reason: &str, message: &str) {
+    fn show_running(&mut self, reason: Reason, message: &str) {
         self.set_to(About::Succeeded, "Unknown", reason, message);
         self.set(About::Ready, false, reason, message);
         self.set(About::Reconciling, true, reason, message);
@@ -150,7 +152,7 @@ impl Status {
     }
 
     /// Shows that an attempt ended before the move did.
-    pub(crate) fn stop_attempt(&mut self, stalled: bool, reason: &str, message: &str) {
+    pub(crate) fn stop_attempt(&mut self, stalled: bool, reason: Reason, message: &str) {
         self.interrupted = None;
         self.say(message);
         self.set(About::Succeeded, false, reason, message);
@@ -161,15 +163,15 @@ impl Status {
 
     /// Both clusters answered.
     pub(crate) fn connected(&mut self) {
-        self.set(About::Connected, true, "Answered", "");
+        self.set(About::Connected, true, Reason::Answered, "");
     }
 
     /// Sets a condition.
-    pub(crate) fn set(&mut self, about: About, holds: bool, reason: &str, message: &str) {
+    pub(crate) fn set(&mut self, about: About, holds: bool, reason: Reason, message: &str) {
         self.set_to(about, if holds { "True" } else { "False" }, reason, message);
     }
 
-    fn set_to(&mut self, about: About, status: &str, reason: &str, message: &str) {
+    fn set_to(&mut self, about: About, status: &str, reason: Reason, message: &str) {
         let generation = self.observed_generation;
         let old = self.conditions.iter().position(|condition| condition.of == about.name());
         let since = old.and_then(|at| self.conditions.get(at)).filter(|old| old.status == status);
@@ -177,7 +179,7 @@ impl Status {
         let new = Condition {
             of: about.name().to_owned(),
             status: status.to_owned(),
-            reason: reason.to_owned(),
+            reason: reason.as_str().to_owned(),
             message: shortened(message),
             observed_generation: generation,
             last_transition_time,
@@ -200,7 +202,7 @@ impl Status {
         self.last_handled_request = request.map(str::to_owned);
         self.next_attempt = None;
         if asked && !self.is(About::Succeeded) {
-            self.show_running(PENDING, "an attempt begins");
+            self.show_running(Reason::Pending, "an attempt begins");
         }
     }
 
@@ -208,7 +210,7 @@ impl Status {
     pub(crate) fn pending(&mut self, why: &str) {
         if self.phase.is_none() {
             self.phase = Some(PENDING.to_owned());
-            self.show_running(PENDING, why);
+            self.show_running(Reason::Pending, why);
         }
         self.say(why);
     }
@@ -259,11 +261,11 @@ impl Status {
         self.failures = 0;
         self.say(&message);
         self.connected();
-        self.set(About::Committed, true, SUCCEEDED, "");
-        self.set(About::Succeeded, true, SUCCEEDED, &message);
-        self.set(About::Ready, true, SUCCEEDED, &message);
-        self.set(About::Reconciling, false, SUCCEEDED, "");
-        self.set(About::Stalled, false, SUCCEEDED, "");
+        self.set(About::Committed, true, Reason::Succeeded, "");
+        self.set(About::Succeeded, true, Reason::Succeeded, &message);
+        self.set(About::Ready, true, Reason::Succeeded, &message);
+        self.set(About::Reconciling, false, Reason::Succeeded, "");
+        self.set(About::Stalled, false, Reason::Succeeded, "");
     }
 
     /// Shows that a side doesn't answer. Once it does, the message is again what it was.
@@ -298,10 +300,10 @@ impl Status {
                 // What is said of a check depends on whether the move is under way, which the event doesn't have.
                 if *phase > Phase::Checked {
                     self.say(doing(*phase));
-                    self.show_running("Running", &format!("phase {phase}"));
+                    self.show_running(Reason::Running, &format!("phase {phase}"));
                 }
                 if *phase > Phase::Committed {
-                    self.set(About::Committed, true, "Committed", "the move can only go forward");
+                    self.set(About::Committed, true, Reason::Committed, "the move can only go forward");
                 }
             }
             Event::Object { verb: Verb::Created | Verb::Updated | Verb::Used, .. } => {
@@ -405,7 +407,7 @@ mod tests {
     #[test]
     fn status_has_no_hidden_characters() {
         let mut status = Status::default();
-        status.stop_attempt(true, "Refused", "no\n  Type: Ready\u{1b}[2K");
+        status.stop_attempt(true, Reason::Refused, "no\n  Type: Ready\u{1b}[2K");
         let shown = "no   Type: Ready [2K";
         assert_eq!(status.message.as_deref(), Some(shown));
         assert!(status.says(About::Stalled, shown));
@@ -433,7 +435,7 @@ mod tests {
             conditions(&status),
             ["Unknown Pending", "False Pending", "True Pending", "False Pending"]
         );
-        status.stop_attempt(true, "Refused", "a check says no");
+        status.stop_attempt(true, Reason::Refused, "a check says no");
         let refused = ["False Refused", "False Refused", "False Refused", "True Refused"];
         assert_eq!(conditions(&status), refused);
         // Looking again without a reason to expect anything else.

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 
 use crate::home::Home;
 use crate::metrics::Metrics;
+use crate::reason::Reason;
 use crate::resource::Pivot;
 use crate::status::Status;
 
@@ -85,7 +86,12 @@ impl View {
     }
 
     /// Tells people, by an Event and in the log: Events are gone after an hour.
-    pub(crate) fn tell(&self, normal: bool, reason: &str, message: String) {
+    pub(crate) fn tell(&self, normal: bool, reason: Reason, message: String) {
+        self.tell_of(normal, reason.as_str(), message);
+    }
+
+    /// Tells people about a phase or a code of the engine, whose name is the reason.
+    fn tell_of(&self, normal: bool, reason: &str, message: String) {
         let (pivot, line) = (&self.pivot, line(&message, LONGEST));
         match normal {
             true => tracing::info!(%pivot, reason, "{line}"),
@@ -102,18 +108,18 @@ impl Watcher for View {
             Event::PhaseDone { phase, milliseconds } => {
                 self.metrics.phase(*phase, *milliseconds);
                 let seconds = Duration::from_millis(*milliseconds).as_secs_f64();
-                self.tell(true, &phase.to_string(), format!("phase {phase} took {seconds:.1} s"));
+                self.tell_of(true, &phase.to_string(), format!("phase {phase} took {seconds:.1} s"));
             }
             Event::Warning { code, object, text } => {
-                self.tell(false, &reason_of(code), about(object.as_ref(), text))
+                self.tell_of(false, &reason_of(code), about(object.as_ref(), text))
             }
             // Whoever labels objects may have mistyped it, and would miss them only when they are needed.
             Event::Note { code, object, text } if code == ALSO_COPIED_NONE => {
-                self.tell(false, &reason_of(code), about(object.as_ref(), text));
+                self.tell_of(false, &reason_of(code), about(object.as_ref(), text));
             }
             Event::Finding { plugin, code, severity, object, text, .. } if *severity != Severity::Note => {
                 let text = format!("plugin {plugin}: {text}");
-                self.tell(false, &reason_of(code), about(object.as_ref(), &text));
+                self.tell_of(false, &reason_of(code), about(object.as_ref(), &text));
             }
             _ => {}
         }
