@@ -21,7 +21,7 @@ use pivot_engine::{
 use serde::Serialize;
 
 use crate::approval::{self, Approved};
-use crate::args::{Choices, FromCluster, OutputFormat, Picture, TargetEnd, Within};
+use crate::args::{Choices, Connection, FromCluster, OutputFormat, Picture, TargetEnd, Within};
 use crate::authorship::Authors;
 use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
@@ -560,7 +560,9 @@ impl<'a> Command<'a> {
 
     /// Completes the kubectl commands of a stop.
     fn name_kubeconfigs(&self, stop: Stop) -> Stop {
-        output::name_kubeconfigs(stop, self.kubectl_flags.get().unwrap_or(&Both::default()))
+        let Connection { from_directory, to_files, .. } = &self.choices.connection;
+        let is_directory = Both::new(from_directory.is_some(), to_files.to_directory.is_some());
+        output::name_kubeconfigs(stop, self.kubectl_flags.get().unwrap_or(&Both::default()), &is_directory)
     }
 
     fn setup(&self, opened: &Opened, options: Options, progress: &Arc<Progress>, plugins: &Loading) -> Setup {

@@ -18,6 +18,9 @@ use crate::args::to_accept;
 /// Most objects that are excluded one by one.
 const EXCLUDED: usize = 3;
 
+/// Remedy for an object of a directory that only a command on a server could correct.
+const NO_SERVER: &str = "correct it in the cluster that the files were copied from, and copy them again";
+
 /// All remedies in one sentence. They are separated by semicolons if one other than the last contains commas.
 pub(crate) fn sentence(remedies: &[Remedy]) -> String {
     let ways: Vec<String> = remedies.iter().map(text).collect();
@@ -25,12 +28,21 @@ pub(crate) fn sentence(remedies: &[Remedy]) -> String {
     ways.join(if commas { "; or " } else { ", or " })
 }
 
-/// Adds the kubeconfig and the context of its side to each kubectl command of a stop.
-pub(crate) fn name_kubeconfigs(mut stop: Stop, flags: &Both<Vec<String>>) -> Stop {
+/// Adds the kubeconfig and the context of its side to each kubectl command of a stop. A side that is a directory has no server: its
+/// commands are left out.
+pub(crate) fn name_kubeconfigs(mut stop: Stop, flags: &Both<Vec<String>>, is_directory: &Both<bool>) -> Stop {
     match &mut stop.failure {
         Failure::Refused(refusals) => {
-            let remedies = refusals.iter_mut().flat_map(|refusal| &mut refusal.remedies);
-            remedies.for_each(|remedy| remedy.name_kubeconfig(flags));
+            for remedies in refusals.iter_mut().map(|refusal| &mut refusal.remedies) {
+                let needs_server = |remedy: &Remedy| matches!(remedy, Remedy::Kubectl { command, .. } if *is_directory.of(command.side));
+                if remedies.iter().any(needs_server) {
+                    remedies.retain(|remedy| !needs_server(remedy));
+                    if remedies.is_empty() {
+                        remedies.push(NO_SERVER.into());
+                    }
+                }
+                remedies.iter_mut().for_each(|remedy| remedy.name_kubeconfig(flags));
+            }
         }
         Failure::Plugins { remedy, .. } => remedy.name_kubeconfig(flags),
         _ => {}

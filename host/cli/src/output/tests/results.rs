@@ -168,6 +168,24 @@ fn a_shortened_list_counts_the_rest_and_names_the_flag_that_shows_it() {
 }
 
 #[test]
+fn remedies_for_directories_have_no_kubectl_commands() {
+    let remedies = |more: &[Remedy]| {
+        let look = Kubectl::object(Side::Source, "get", &capi("Cluster", "c"), &[]);
+        let look = Remedy::kubectl("look: ", look, "");
+        let refusal = Refusal::source("a", capi("Cluster", "c"), "text".to_owned(), look);
+        let refusal = Refusal { remedies: [&refusal.remedies[..], more].concat(), ..refusal };
+        let failure = Failure::Refused(vec![refusal]);
+        match name_kubeconfigs(stop(failure), &Both::default(), &Both::new(true, false)).failure {
+            Failure::Refused(refusals) => refusals.into_iter().flat_map(|refusal| refusal.remedies).collect(),
+            _ => Vec::new(),
+        }
+    };
+    assert_eq!(remedies(&[Remedy::MovePaused]), [Remedy::MovePaused]);
+    let again = "correct it in the cluster that the files were copied from, and copy them again";
+    assert_eq!(remedies(&[]), [Remedy::from(again)]);
+}
+
+#[test]
 fn refusals_that_differ_only_in_the_object_are_grouped() {
     let paused = |n: usize| {
         let cluster = capi("Cluster", &format!("c{n:03}"));
@@ -180,7 +198,7 @@ fn refusals_that_differ_only_in_the_object_are_grouped() {
     let flags = Both::new(vec!["--kubeconfig".to_owned(), "boot".to_owned()], Vec::new());
     let failure = || {
         let refusals = (0..150).map(paused).chain(refusals().into_iter().skip(1)).collect();
-        name_kubeconfigs(stop(Failure::Refused(refusals)), &flags).failure
+        name_kubeconfigs(stop(Failure::Refused(refusals)), &flags, &Both::new(false, true)).failure
     };
     check(
         shown(&stop(failure()), AlreadyShown::Nothing),
