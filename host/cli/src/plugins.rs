@@ -319,7 +319,7 @@ async fn verify(directory: &Path, strict: bool, trust: Option<&Path>, output: &O
         ));
         lines.iter().for_each(|line| text.line(line.clone()));
         if lines.is_empty() {
-            text.line("  none: no component is there, or none is enabled");
+            text.line("  no plugin: there is no component, or none is enabled");
         }
         text.line(TrustFile::line(trust.as_ref()));
         text.append(not_called(&disabled));
@@ -332,6 +332,9 @@ async fn verify(directory: &Path, strict: bool, trust: Option<&Path>, output: &O
     });
     let document = Document::new("PluginVerification", content);
     output.result(text, &document);
+    if plugins.is_empty() && disabled.is_empty() {
+        output.warn(format!("{} has no plugins (no .wasm file)", directory.display()));
+    }
     Ok(())
 }
 

@@ -181,6 +181,13 @@ mod reading {
     }
 
     #[test]
+    fn verification_of_no_plugins_is_warned_about() {
+        let dir = place();
+        let Ended { code, err } = end(start(&dir, &["plugin", "verify", "plugins"]));
+        assert_eq!((code, err.trim_end()), (Some(0), "warning: plugins has no plugins (no .wasm file)"));
+    }
+
+    #[test]
     fn a_pipe_as_a_kubeconfig_is_refused_by_name() {
         let dir = place();
         pipe(&dir.path().join("config"));

@@ -331,7 +331,7 @@ mod vendor {
             assert_eq!(again["atWorst"].as_array().unwrap().len(), 3, "{again}");
         }
         let verified = out(&folder.host(0, &["plugin", "verify", "plugins"]));
-        let none = "  none: no component is there, or none is enabled\n";
+        let none = "  no plugin: there is no component, or none is enabled\n";
         let named = "Not called, because plugins.toml doesn't enable them:\n  my-hosts 0.1.0\n";
         let nobody = "no trust file: plugins need no signature\n";
         assert!(verified.ends_with(&[none, nobody, named].concat()), "{verified}");
