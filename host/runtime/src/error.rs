@@ -91,7 +91,7 @@ pub enum Refused {
     #[error("is {0}, not a WebAssembly component")]
     NotAComponent(&'static str),
     /// A damaged component.
-    #[error("is not a valid component: {0}")]
+    #[error("is not a valid component: {}{}", .0, without_async(.0))]
     Malformed(String),
     /// It imports interfaces that no plugin gets.
     #[error("imports interfaces that no plugin gets: {}{}", .0.join(", "), without_network(.0))]
@@ -272,6 +272,14 @@ impl Refused {
 fn without_network(imports: &[String]) -> &'static str {
     match imports.iter().any(|import| import.starts_with("wasi:sockets")) {
         true => "; Python and JavaScript: build with --stub-wasi",
+        false => "",
+    }
+}
+
+/// Advises authors whose tools build asynchronous components.
+fn without_async(why: &str) -> &'static str {
+    match why.contains("async") {
+        true => "; plugins are synchronous: build it without async (componentize-qjs: --sync)",
         false => "",
     }
 }

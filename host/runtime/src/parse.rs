@@ -148,6 +148,16 @@ mod tests {
     }
 
     #[test]
+    fn asynchronous_components_are_refused_with_advice() {
+        let why = "`task.cancel` requires the component model async feature";
+        let refused = Refused::Malformed(why.to_owned()).to_string();
+        assert!(
+            refused.ends_with("; plugins are synchronous: build it without async (componentize-qjs: --sync)")
+        );
+        assert!(!Refused::Malformed("cut".to_owned()).to_string().contains("async"));
+    }
+
+    #[test]
     fn a_file_that_is_not_a_component_is_called_what_it_is() {
         assert_eq!(refused(b""), "is empty, not a WebAssembly component");
         assert_eq!(refused(b"(component)"), "is text, not a WebAssembly component");
