@@ -93,7 +93,7 @@ fn explanation(risk: Risk) -> Explanation {
         ),
         Risk::Unprovisioned => (
             "A Cluster's infrastructure or control plane, or a Machine, is still being provisioned.",
-            "What a controller was doing may be done twice: a second machine or load balancer may be created.",
+            "A controller's work may be done twice: a second machine or load balancer may be created.",
             "Wait until it is provisioned: --wait-for-provisioning.",
         ),
         Risk::SourceMayRun => (

@@ -1,7 +1,7 @@
 //! How objects are paused, and how each pause is undone.
 //!
 //! A pause and its inverse travel together: the patch that pauses an object also writes the patch that undoes it into one
-//! annotation ([`names::UNDO`]). So un-pausing needs no other state: a run on another machine, a rollback without the plugin that
+//! annotation ([`names::UNDO`]). So unpausing needs no other state: a run on another machine, a rollback without the plugin that
 //! held the object, and the copy in the target all read it from the object itself. If it were kept in the record instead, a lost
 //! or half-written record would leave pauses that nobody can undo.
 
@@ -49,7 +49,7 @@ pub fn is_out_of_date(meta: &Meta, move_id: &str) -> bool {
     meta.annotations.get(names::OUT_OF_DATE).is_some_and(|id| id == move_id)
 }
 
-/// The change that un-pauses a Cluster or a class, whoever paused it.
+/// The change that unpauses a Cluster or a class, whoever paused it.
 pub fn unpause(object: &Object) -> Option<Value> {
     if is_cluster(object) {
         Some(json!({"spec": {"paused": null}}))

@@ -255,7 +255,7 @@ impl fmt::Display for KeepReason {
             }
             Self::SharedClass { class, used_by: None } => write!(f, "{class} is in a namespace that stays"),
             Self::Needed { by } => write!(f, "{by} stays and needs it too"),
-            Self::AlsoCopied => f.write_str("carried along"),
+            Self::AlsoCopied => f.write_str("also copied"),
             Self::Shared { by } => write!(f, "{by} stays and may use it too"),
             Self::AddedByPlugin { plugin } => write!(f, "plugin {plugin} is not granted to delete it there"),
             Self::Plugin { name, reason } => write!(f, "kept by plugin {name}: {reason}"),

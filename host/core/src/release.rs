@@ -35,7 +35,7 @@ use crate::usable::{odd_id, odd_kind, odd_name, odd_resource, odd_version};
 pub enum Fate {
     /// Deleted: its copy took over.
     Delete,
-    /// Kept and un-paused: others still need it.
+    /// Kept and unpaused: others still need it.
     Keep,
 }
 

@@ -62,7 +62,7 @@ pub struct Options {
     /// The source's object that this run found the target by. If it moves, it is deleted last of all, so that other runs find the
     /// target, too.
     pub found_by: Option<Key>,
-    /// The target is unreachable for good: a rollback un-pauses the source all the same.
+    /// The target is unreachable for good: a rollback unpauses the source all the same.
     pub without_target: bool,
     /// After that: the Clusters that may be unpaused, by their names in the source.
     pub unpause: BTreeSet<ClusterName>,

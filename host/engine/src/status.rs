@@ -43,7 +43,7 @@ pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
     let left = if moves.is_empty() && silent.is_none() {
         let left = leftover::find(&opened).await;
         // The state of moves is worth reporting without it.
-        left.inspect_err(|failure| tracing::debug!(%failure, "what is left in the source is not known"))
+        left.inspect_err(|failure| tracing::debug!(%failure, "the objects left in the source are not known"))
             .unwrap_or_default()
     } else {
         None

@@ -193,7 +193,7 @@ impl Agent {
                     () = alive => true,
                 },
                 Err(error) => {
-                    tracing::warn!(%error, "what a move left here can't be finished yet");
+                    tracing::warn!(%error, "the rest of a move can't be finished here yet");
                     true
                 }
             }

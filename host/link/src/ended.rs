@@ -101,7 +101,7 @@ impl Ended {
             Err(error) => return Some(error),
         };
         let why = format!(
-            "a move into this cluster has ended (ConfigMap {}/{name}), and with it what its agent answers; start the agent with --keep-answering for another one, or with --role source for a move out of it",
+            "a move into this cluster has ended (ConfigMap {}/{name}), so its agent accepts no more requests; start the agent with --keep-answering for another move into it, or with --role source for a move out of it",
             self.0.namespace
         );
         Some(match ask {

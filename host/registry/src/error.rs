@@ -59,7 +59,7 @@ pub enum RegistryError {
         why: String,
     },
     /// What is kept for logging in can't be used.
-    #[error("what is kept for logging in to {host} can't be used: {why}")]
+    #[error("the stored credentials for {host} can't be used: {why}")]
     Credentials {
         /// For whom.
         host: String,

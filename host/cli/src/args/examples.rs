@@ -22,11 +22,11 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
         ],
         Some("plan") => &[
             (
-                "Of one namespace, with everything that can be checked in the target",
+                "One namespace, with everything that can be checked in the target",
                 "pivot-host plan --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --plugins plugins",
             ),
-            ("Of everything, as a document", "pivot-host plan --kubeconfig boot.kubeconfig -A -o json"),
-            ("Of a directory of manifests", "pivot-host plan --from-directory backup -v"),
+            ("Everything, as a document", "pivot-host plan --kubeconfig boot.kubeconfig -A -o json"),
+            ("A directory of manifests", "pivot-host plan --from-directory backup -v"),
             (
                 "As a page, for a browser or a ticket",
                 "pivot-host plan --kubeconfig boot.kubeconfig -A -o html",
@@ -108,7 +108,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --cluster edge --cluster core",
             ),
             (
-                "With what an installer wants there beside it",
+                "With a ConfigMap that an installer expects in the target",
                 "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --with-manifest bom.yaml",
             ),
             (
@@ -135,11 +135,11 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
         ],
         Some("status") => &[
             (
-                "Of the moves between two clusters",
+                "The moves between two clusters",
                 "pivot-host status --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig",
             ),
             (
-                "Of all moves out of one cluster and into it",
+                "All moves out of one cluster and into it",
                 "pivot-host status --kubeconfig prod.kubeconfig -o yaml",
             ),
         ],

@@ -40,18 +40,17 @@ pub(crate) enum PluginVerb {
         /// The directory of plugins, with plugins.toml and plugins.lock
         #[arg(value_name = "DIR")]
         directory: PathBuf,
-        /// Accept plugins that are not in plugins.lock, or have another digest there: for development
+        /// Accept plugins that plugins.lock doesn't list with their digest (development only)
         #[arg(long)]
         allow_unlocked: bool,
-        /// Refuse plugins that are there and not enabled, and a directory that others may write
+        /// Refuse disabled plugins, and a directory that other users can write
         #[arg(long)]
         strict: bool,
-        /// Whom to trust: adds to the site's own file, /etc/pivot-host/trust.toml
+        /// Trust file for signatures, in addition to /etc/pivot-host/trust.toml
         #[arg(long, value_name = "FILE")]
         trust: Option<PathBuf>,
     },
-    /// Add a component to plugins.lock beside it, as it is now, and to plugins.toml what it asks for, not enabled. Grants nothing
-    /// without --grant
+    /// Add a component to plugins.lock, with its digest, and its requests to plugins.toml, not enabled. Without --grant, grants nothing
     Add {
         /// The component
         file: PathBuf,

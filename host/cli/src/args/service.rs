@@ -222,13 +222,13 @@ pub(crate) struct OfController {
 /// Commands about an agent.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum AgentVerb {
-    /// Answer a controller elsewhere, which is called from here, until it is stopped
+    /// Call a controller in another cluster and answer its requests, until stopped
     Run(Box<Answering>),
     /// Let an agent enrol, once, within 24 hours; prints what to install in its cluster, with a token that is shown nowhere else
     Invite(AgentInvitation),
-    /// End the link of an invited agent, and take no more calls of it
+    /// End the link of an invited agent, and refuse its calls
     Remove {
-        /// Its name
+        /// Name of the agent
         name: String,
         #[command(flatten)]
         of: OfController,

@@ -62,7 +62,7 @@ pub(crate) fn role_list(all: &[Manifests]) -> Value {
 /// Returns the manifests with comments.
 pub(crate) fn role_manifests(all: &[Manifests], (scope, side): (&str, &str)) -> Text {
     let mut out = Text::default();
-    out.line(format!("# What a move of {scope} needs of {side}, as it is now."));
+    out.line(format!("# Permissions that a move of {scope} needs in {side}, as it is now."));
     out.line("# Every authenticated user may discover the API and ask for their own permissions; that is not repeated here.");
     for Manifests { about, objects } in all {
         for (at, object) in objects.iter().enumerate() {

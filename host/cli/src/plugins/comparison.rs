@@ -196,7 +196,7 @@ fn words(older: &Subject, newer: &Subject, changes: &[Change], worst: &Change) -
     text.line(format!("  sha256   {} -> {}", short(&older.sha256), short(&newer.sha256)));
     text.line(format!("  size     {} -> {} bytes", older.size, newer.size));
     if let Err(why) = &older.inspection {
-        text.line(format!("what the admitted one asked for can't be compared: {why}"));
+        text.line(format!("requests of the admitted component can't be compared: {why}"));
         return text;
     }
     for Change { aspect, added, removed } in changes {

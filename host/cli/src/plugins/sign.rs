@@ -100,7 +100,7 @@ pub(crate) fn sign(signing: &Signing, subject: Subject, output: &Output) -> Resu
         let checksum = checksum.as_ref().map(|checksum| format!(", with checksum {checksum}"));
         Text::from_iter([
             format!("{called}: {} has {}", beside.display(), count(statements)),
-            format!("what was signed: `{claim}`, of sha256 {digest}{}", checksum.unwrap_or_default()),
+            format!("signed: `{claim}`, of sha256 {digest}{}", checksum.unwrap_or_default()),
         ])
     };
     output.result(text, &Document::new("Signature", content));

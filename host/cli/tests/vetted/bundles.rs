@@ -179,7 +179,7 @@ mod carried {
         let entry = entry.replace(&sha(entry), &format!("sha256 = \"{broken}\""));
         site.write("there/plugins.lock", &format!("format = 1\n[[plugin]]{entry}"));
         let shown = out(&site.host(0, &["plugin", "import", "site.tar", "there", "--dry-run"]));
-        assert!(shown.contains("what the admitted one asked for can't be compared: "), "{shown}");
+        assert!(shown.contains("requests of the admitted component can't be compared: "), "{shown}");
         site.host(0, &["plugin", "import", "site.tar", "there"]);
         site.host(0, &["plugin", "verify", "there"]);
     }

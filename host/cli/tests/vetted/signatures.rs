@@ -224,7 +224,7 @@ fn a_signature_is_added_to_what_is_there_and_says_what_it_is_of() {
     assert!(said.contains("if none is, remove it and sign again; nothing was written"), "{said}");
     std::fs::remove_file(site.path(&new)).unwrap();
     let said = out(&site.host(0, &sign));
-    let what = format!("what was signed: `released`, of sha256 {}\n", digest.as_str().unwrap());
+    let what = format!("signed: `released`, of sha256 {}\n", digest.as_str().unwrap());
     assert!(said.contains("has 3 statements\n") && said.ends_with(&what), "{said}");
     assert!(site.read(STATEMENTS).starts_with(&before) && !site.path(&new).exists());
     verified(&site);

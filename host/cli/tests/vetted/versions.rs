@@ -83,7 +83,7 @@ fn a_new_version_is_compared_with_the_one_that_is_admitted() {
         the version is the same, and the file is not
           sha256 …
           size …
-        what the admitted one asked for can't be compared: its file is not there any more
+        requests of the admitted component can't be compared: its file is not there any more
         plugins.toml in plugins, below [plugins.steady], lacks what it asks for; a move refuses it until you grant it:
           - to see Secret (kinds)
         plugins.toml in plugins, below [plugins.steady], grants more than it asks for. Remove this, or a later version gets it without review:

@@ -181,7 +181,7 @@ fn in_words(job: &Job, difference: Difference, begun: bool) -> Refusal {
         }
         Difference::InTarget(_) => {
             let own = job.target.own_name(&object);
-            (Side::Target, format!("what the target has as {own} is not what the plan says"))
+            (Side::Target, format!("{own} of the target is not what the plan says"))
         }
         Difference::Changes(_) => {
             (Side::Source, format!("plugins would change {object} otherwise than the plan says"))

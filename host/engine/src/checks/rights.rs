@@ -28,7 +28,7 @@ const CODE: &str = "rights-missing";
 pub(crate) const DEFINITIONS_UNREADABLE: &str = "definitions-unreadable";
 /// Largest number of verbs or resources that are named together.
 const MOST_NAMED: usize = 30;
-/// Patch and delete are for a rollback, and for un-pausing.
+/// Patch and delete are for a rollback, and for unpausing.
 const IN_TARGET: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
 
 /// The permissions that a move needs on one side, in that side's names.
@@ -132,7 +132,7 @@ fn needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Fail
         let namespace = step.key.namespace.clone();
         let here = job.kind(Side::Target, &step.key.group_kind)?;
         let access = |verb: &'static str, kind: &Kind| access(verb, kind, namespace.clone());
-        // Kept objects are paused and un-paused too, except those that are carried along.
+        // Kept objects are paused and unpaused too, except those that are carried along.
         let verbs = ["get", "list", "watch", "patch"].into_iter().take(if step.is_carried() { 2 } else { 4 });
         // Perhaps the source doesn't even serve the kind of what is added; if it does, a rollback looks there for what it has paused.
         match (job.kind(Side::Source, &step.key.group_kind), step.added_from()) {

@@ -39,7 +39,7 @@ impl ActiveMove {
             let (known, copied) = match &seen {
                 KnownObjects::Copied(known) => (known, Some(known)),
                 KnownObjects::Again(known) => {
-                    // Someone may have un-paused the source since the commit: then the target must not run as well.
+                    // Someone may have unpaused the source since the commit: then the target must not run as well.
                     if !job.options.without_source {
                         pausing::still_paused(&job, &list).await?;
                     }

@@ -142,7 +142,7 @@ fn differing(differ: &[(Key, Vec<String>)]) -> Option<Refusal> {
         object: Some(first.clone()),
         others: differ.iter().skip(1).map(|(key, _)| key.clone()).collect(),
         message: format!(
-            "of what was handed over, copies differ from the source's: {}",
+            "copies of objects that were handed over differ from the source's: {}",
             some_of(&described, 5)
         ),
         remedies: std::iter::once(compare.into()).chain(accept).collect(),

@@ -42,7 +42,7 @@ impl KnownObjects {
     }
 }
 
-/// Un-pauses the copies, classes first: a Cluster can't be reconciled without its class, and Cluster API's webhook delays each
+/// Unpauses the copies, classes first: a Cluster can't be reconciled without its class, and Cluster API's webhook delays each
 /// write to a Cluster by up to two seconds while its class is not reconciled yet. `copied` saves reading them.
 ///
 /// # Errors
@@ -195,7 +195,7 @@ pub(crate) async fn copies_missing(
         retired::among(job, &gone, &there, deletable, is_host, accepted).await?;
     let missing: Vec<Key> =
         own_names(gone.iter().copied().filter(|key| judged(key) && !excused.contains(key)).collect());
-    let message = format!("of what was copied, {} are gone or being deleted", some_of(&missing, 5));
+    let message = format!("copies are gone or being deleted: {}", some_of(&missing, 5));
     let restore = format!(
         "find out who deletes there, restore the objects from the source, which still has them, annotated with {}={mark}, and \
          resume",
@@ -245,7 +245,7 @@ pub(crate) async fn report_missing_on_both(job: &Job, list: &ReleaseList) -> Res
     let missing: Vec<Key> = missing.map(|entry| job.target.own_name(&entry.key)).collect();
     if !missing.is_empty() {
         let text = format!(
-            "of what was copied, these are on neither side, although nothing was deleted yet: {}; only a backup has them",
+            "copied objects are on neither side, although nothing was deleted yet: {}; only a backup has them",
             some_of(&missing, 5)
         );
         job.report(Event::warning("gone-on-both-sides", text));

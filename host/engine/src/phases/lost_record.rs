@@ -1,6 +1,6 @@
 //! A committed move that the source has no record of any more.
 //!
-//! The source's record is removed only when nothing is left to delete or un-pause. Without it, the target's record decides
+//! The source's record is removed only when nothing is left to delete or unpause. Without it, the target's record decides
 //! nothing in the source: its author may have no permissions there.
 
 use std::collections::BTreeMap;

@@ -194,7 +194,7 @@ pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration)
     Ok(false)
 }
 
-/// Un-pauses objects that this move paused and that have left the plan since.
+/// Unpauses objects that this move paused and that have left the plan since.
 pub(crate) async fn unpause_departed(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     let wanted: BTreeSet<&Uid> = snapshot.plan.steps.iter().map(|step| &step.uid).collect();
     for object in snapshot.inventory.objects() {
@@ -328,10 +328,10 @@ async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) 
         match handle.patch(kind, key, &patch).await {
             Ok(_) => return Ok(true),
             Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => {}
-            Err(error) => return Err(handle.failed("un-pausing", Some(key), error)),
+            Err(error) => return Err(handle.failed("unpausing", Some(key), error)),
         }
     }
-    Err(handle.failed("un-pausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
+    Err(handle.failed("unpausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
 }
 
 /// Returns true if an annotation pauses a Cluster. A move pauses a Cluster in its spec.
@@ -419,7 +419,7 @@ pub(crate) struct Undone {
 type Named = (Arc<Kind>, Key);
 
 /// Undoes everything this move did in the source: on every object with its undo annotation, of the kinds and in the namespaces
-/// that it touched. A failure does not keep the rest from being un-paused. Of a recovered source, a Cluster stays paused until it is
+/// that it touched. A failure does not keep the rest from being unpaused. Of a recovered source, a Cluster stays paused until it is
 /// named, and until all are, everything but classes does, which machines don't depend on.
 pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));

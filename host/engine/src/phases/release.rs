@@ -1,4 +1,4 @@
-//! Deleting copied objects, dependents first, and un-pausing those that stay.
+//! Deleting copied objects, dependents first, and unpausing those that stay.
 //!
 //! Two requests an object: a merge patch, bound to the state that was copied, that removes the finalizers and says why; then a
 //! delete bound to the state that the patch made. In between nothing can happen to the object unnoticed. Both go from dependents
@@ -43,7 +43,7 @@ use crate::requests::side_by_side::{OBJECTS, Work};
 const AHEAD: usize = 64;
 
 /// Releases the whole list. An object's patch waits for its dependents' patches, its delete for their deletes: requests for an
-/// owner and its dependents overlap, and still no owner is deleted before its dependents. Nothing is deleted or un-paused before
+/// owner and its dependents overlap, and still no owner is deleted before its dependents. Nothing is deleted or unpaused before
 /// `may_delete` is true. `copied` is the source as this run copied it.
 pub(crate) async fn all(
     job: &Arc<Job>,

@@ -24,11 +24,11 @@ use crate::state::journal::Journal;
 pub struct RolledBack {
     /// Objects removed from the target.
     pub removed: usize,
-    /// Objects un-paused in the source.
+    /// Objects unpaused in the source.
     pub resumed: usize,
 }
 
-/// Removes what the move created in the target, then un-pauses the source. A source without a record of the move has nothing left
+/// Removes what the move created in the target, then unpauses the source. A source without a record of the move has nothing left
 /// that it paused: the record is removed last of all. What the target's record names there may be others'.
 ///
 /// # Errors
@@ -44,7 +44,7 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<Rolle
     }
     if record.phase >= Phase::Copied && job.options.without_target {
         let text = format!(
-            "what this move made in the target was left there: copies, paused, annotated with {}={}",
+            "this move left its copies in the target, paused and annotated with {}={}",
             names::MARK,
             job.move_id
         );

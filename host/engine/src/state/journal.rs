@@ -399,7 +399,7 @@ impl Journal {
             let Some(records) = self.records.of(last) else { return };
             // A failure costs nothing: the next move that ends tries again.
             if let Err(failure) = records.forget_old(kinds.of(last), &self.record.scope).await {
-                tracing::debug!(%failure, "what old moves left behind was not removed");
+                tracing::debug!(%failure, "leftovers of old moves were not removed");
             }
         };
         let (source, list, ()) = tokio::join!(source, list, forget);
@@ -473,7 +473,7 @@ impl Journal {
         }
         // A failure costs nothing: the next rollback tries again.
         if let Err(failure) = records.forget_old_rollbacks(&summary.scope).await {
-            tracing::debug!(%failure, "what old rollbacks left behind was not removed");
+            tracing::debug!(%failure, "leftovers of old rollbacks were not removed");
         }
         records.finish_rollback(stored, summary).await
     }

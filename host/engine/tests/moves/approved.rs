@@ -523,7 +523,7 @@ async fn a_plan_says_what_plugins_change_and_what_the_target_has() {
     // Somebody makes them equal, or removes it: the plan says something else.
     stage.target.edit(&class, |body| body["spec"]["extra"] = json!({"a": 2})).unwrap();
     let stop = run::start(approved(&stage, &differs)).await.unwrap_err();
-    let name = format!("what the target has as {class} is not what the plan says");
+    let name = format!("{class} of the target is not what the plan says");
     assert_eq!(messages(&stop), [name]);
     stage.target.edit(&class, |body| body["spec"]["extra"] = json!({"a": 1})).unwrap();
     run::start(approved(&stage, &differs)).await.unwrap();

@@ -25,7 +25,7 @@ fn paused(place: &MemoryPlace) -> bool {
     place.body(&key(CLUSTERS, "Cluster", "c")).unwrap()["spec"]["paused"] == true
 }
 
-/// A move that is committed, and died before it un-paused anything in the target.
+/// A move that is committed, and died before it unpaused anything in the target.
 async fn committed() -> Stage {
     let stage = commit(Stage::new()).await;
     assert!(paused(&stage.source) && paused(&stage.target));

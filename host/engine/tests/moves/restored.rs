@@ -445,7 +445,7 @@ async fn objects_missing_on_both_sides_are_named() {
         let told = warnings.0.lock().unwrap().join("\n");
         assert_eq!(
             told.contains(
-                "these are on neither side, although nothing was deleted yet: Secret ns/m1-bootstrap"
+                "copied objects are on neither side, although nothing was deleted yet: Secret ns/m1-bootstrap"
             ),
             !deleting,
             "{told}"

@@ -43,7 +43,7 @@ pub(super) fn load(secret: &Object, entry: &str) -> Result<Loaded, ConnectError>
     let fields = forbidden(&kubeconfig);
     if !fields.is_empty() {
         return Err(refused(format!(
-            "refused: {}; if you trust it, save it to a file and pass that file",
+            "refused: {}; embed its certificates and keys. A command line accepts a kubeconfig that you trust as a file",
             fields.join("; ")
         )));
     }
@@ -135,7 +135,8 @@ mod tests {
     use super::*;
     use crate::expansion::bomb;
 
-    const TRUSTED: &str = "; if you trust it, save it to a file and pass that file";
+    const TRUSTED: &str =
+        "; embed its certificates and keys. A command line accepts a kubeconfig that you trust as a file";
 
     fn secret(data: Value) -> Object {
         let kind: Kind = crate::builtin_kinds().into_iter().find(|kind| kind.group_kind.is_secret()).unwrap();

@@ -382,7 +382,7 @@ fn unquoted(error: &(dyn StdError + 'static)) -> Option<String> {
             Some(format!("the credential plugin of the kubeconfig failed ({}){said}", out.status))
         }
         AuthError::AuthExecParse(_) | AuthError::ParseTokenKey(_) => {
-            Some("what the credential plugin of the kubeconfig printed is not readable".to_owned())
+            Some("the output of the kubeconfig's credential plugin is not readable".to_owned())
         }
         _ => None,
     }

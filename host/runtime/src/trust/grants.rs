@@ -308,7 +308,7 @@ fn group_kind(text: &str) -> Result<GroupKind, String> {
 pub(crate) fn section(declaration: &Declaration, hooks: &[Hook], enabled: bool) -> String {
     let Declaration { name, version, kinds, reach, changes, reads, probes, secret_data, .. } = declaration;
     let mut text = format!(
-        "# {}\n# What version {version} asks for. Review each line.\n[plugins.{name}]\n",
+        "# {}\n# Requests of version {version}. Review each line.\n[plugins.{name}]\n",
         declaration.vendor_says()
     );
     if !enabled {

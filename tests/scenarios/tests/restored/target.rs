@@ -134,7 +134,8 @@ async fn ensure_missing_objects_are_named(moves: &Moves<'_>) {
     }
     let id = &find_moves(&stage.host).await["row-7-listed"];
     let ended = stage.host.run(&["resume", id, "--break-lease"]).await.unwrap().ends_with(0).unwrap();
-    let lost = "these are on neither side, although nothing was deleted yet: Secret row-7-listed/c-proxy";
+    let lost =
+        "copied objects are on neither side, although nothing was deleted yet: Secret row-7-listed/c-proxy";
     assert!(ended.stderr.contains(lost), "{}", ended.stderr);
     moves.advice.add("row-7-listed", &ended);
 }

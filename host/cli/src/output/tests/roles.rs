@@ -42,7 +42,7 @@ fn roles_are_as_small_as_the_rights_and_rules_as_few_as_the_roles_allow() {
     let roles = roles(&rights(), Side::Target, None);
     let text = role_manifests(&roles, ("namespace ns", "prod")).to_string();
     expect![[r##"
-        # What a move of namespace ns needs of prod, as it is now.
+        # Permissions that a move of namespace ns needs in prod, as it is now.
         # Every authenticated user may discover the API and ask for their own permissions; that is not repeated here.
         ---
         # The move needs these namespaces. A role can be created only in a namespace that exists.

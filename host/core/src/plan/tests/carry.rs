@@ -39,10 +39,10 @@ fn what_is_carried_along_is_copied_and_kept() {
     let case = || Case::new(ONE).namespace("ns");
     // What belongs to it does not come along; and an object with its namespace is found anywhere.
     case().carry(&["Widget ns/policy", "Secret other/credentials", "Node n"]).check(expect![[r#"
-        keep Node n (no rule selects it; carried along)
-        keep Secret other/credentials (no rule selects it; carried along)
+        keep Node n (no rule selects it; also copied)
+        keep Secret other/credentials (no rule selects it; also copied)
         move Cluster ns/a (moves with everything it owns)
-        keep Widget ns/policy (no rule selects it; carried along)
+        keep Widget ns/policy (no rule selects it; also copied)
         move Secret ns/a-ca (belongs to Cluster ns/a) after Cluster ns/a
         move Machine ns/m (belongs to Cluster ns/a) after Cluster ns/a
         stay ConfigMap ns/bom: not linked with any Cluster
@@ -60,8 +60,8 @@ fn what_is_carried_along_is_copied_and_kept() {
 #[test]
 fn of_a_kind_it_is_what_people_made_in_the_namespaces_that_move() {
     Case::new(ONE).carry(&["Secret", "ConfigMap"]).check(expect![[r#"
-        keep ConfigMap ns/bom (no rule selects it; carried along)
-        keep Secret ns/pull (no rule selects it; carried along)
+        keep ConfigMap ns/bom (no rule selects it; also copied)
+        keep Secret ns/pull (no rule selects it; also copied)
         move Cluster ns/a (moves with everything it owns)
         move Secret ns/a-ca (belongs to Cluster ns/a) after Cluster ns/a
         move Machine ns/m (belongs to Cluster ns/a) after Cluster ns/a
@@ -133,16 +133,16 @@ fn what_controllers_on_both_sides_would_act_on_is_refused() {
     refused(
         &case(&["Cluster other/b"]),
         expect![[r#"
-            also-copied-active: Cluster other/b would be carried along, but controllers on both sides would act on it
+            also-copied-active: Cluster other/b would be also copied, but controllers on both sides would act on it
               -> {"remedy":"leave-out-carry","parts":[{"kind":{"group":"cluster.x-k8s.io","kind":"Cluster"},"object":{"namespace":"other","name":"b"}}]}
         "#]],
     );
     refused(
         &case(&["Foreign", "BareMetalHost ns/h"]),
         expect![[r#"
-            also-copied-active: Foreign ns/f would be carried along, but controllers on both sides would act on it
+            also-copied-active: Foreign ns/f would be also copied, but controllers on both sides would act on it
               -> {"remedy":"leave-out-carry","parts":[{"kind":{"group":"infrastructure.cluster.x-k8s.io","kind":"Foreign"}}]} | {"remedy":"accept-shared","kind":{"group":"infrastructure.cluster.x-k8s.io","kind":"Foreign"}}
-            also-copied-active: BareMetalHost ns/h would be carried along, but controllers on both sides would act on it
+            also-copied-active: BareMetalHost ns/h would be also copied, but controllers on both sides would act on it
               -> {"remedy":"leave-out-carry","parts":[{"kind":{"group":"metal3.io","kind":"BareMetalHost"},"object":{"namespace":"ns","name":"h"}}]}
         "#]],
     );
@@ -155,7 +155,7 @@ fn what_controllers_on_both_sides_would_act_on_is_refused() {
     refused(
         &case(),
         expect![[r#"
-            pool-shared: Pool other/p would be carried along, but both sides would give out its addresses, and can give the same one twice
+            pool-shared: Pool other/p would be also copied, but both sides would give out its addresses, and can give the same one twice
               -> {"remedy":"leave-out-carry","parts":[{"kind":{"group":"ipam.cluster.x-k8s.io","kind":"Pool"},"object":{"namespace":"other","name":"p"}}]} | {"remedy":"accept-shared","kind":{"group":"ipam.cluster.x-k8s.io","kind":"Pool"}}
         "#]],
     );
@@ -174,8 +174,8 @@ fn what_belongs_to_a_cluster_that_stays_is_not_carried() {
         Secret ns/plain";
     let case = || Case::new(text).clusters(&["ns/a"]);
     case().carry(&["Secret"]).check(expect![[r#"
-        keep Secret ns/creds (no rule selects it; carried along)
-        keep Secret ns/plain (no rule selects it; carried along)
+        keep Secret ns/creds (no rule selects it; also copied)
+        keep Secret ns/plain (no rule selects it; also copied)
         move Cluster ns/a (moves with everything it owns)
         stay Secret ns/b-ca: belongs to Cluster ns/b, which is not named
         stay Secret ns/b-extra: not linked with any Cluster
@@ -257,10 +257,10 @@ fn labelled(parts: &[&str]) -> Case {
 #[test]
 fn what_has_a_label_is_carried_as_if_it_were_named() {
     labelled(&["Secret:hand-on=yes", "Secret/keys/*:hand-on=yes", "Node:hand-on"]).check(expect![[r#"
-        keep Node n (no rule selects it; carried along)
-        keep Secret keys/aws (no rule selects it; carried along)
-        keep Secret ns/made (no rule selects it; carried along) without Widget maker
-        keep Secret ns/pull (no rule selects it; carried along)
+        keep Node n (no rule selects it; also copied)
+        keep Secret keys/aws (no rule selects it; also copied)
+        keep Secret ns/made (no rule selects it; also copied) without Widget maker
+        keep Secret ns/pull (no rule selects it; also copied)
         move Cluster ns/a (moves with everything it owns)
         move Cluster ns/b (moves with everything it owns)
         move Secret ns/a-ca (belongs to Cluster ns/a) after Cluster ns/a

@@ -13,7 +13,7 @@ pub(super) enum Sabotage {
     Preconditions,
     /// A create overwrites what has the name.
     Names,
-    /// Somebody un-pauses a Cluster of the source once its copy runs.
+    /// Somebody unpauses a Cluster of the source once its copy runs.
     Pauses,
     /// Somebody deletes copies once the source's objects are being deleted.
     Copies,

@@ -212,7 +212,7 @@ async fn a_credential_plugin_that_fails_is_not_quoted() {
     };
     for (script, expected) in [
         ("echo token: hunter2; exit 3", "the credential plugin of the kubeconfig failed (exit status: 3)"),
-        ("echo '{token: hunter2'", "what the credential plugin of the kubeconfig printed is not readable"),
+        ("echo '{token: hunter2'", "the output of the kubeconfig's credential plugin is not readable"),
     ] {
         let error = KubePlace::connect(options(&exec(script))).await.err().unwrap().to_string();
         assert!(error.ends_with(expected) && !error.contains("hunter2"), "{error}");

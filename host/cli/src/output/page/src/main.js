@@ -109,7 +109,7 @@ function details(model) {
     const fate = FATES[one.fate];
     const facts = [
       ["Kind", one.fullKind], ["Cluster", one.cluster], ["Why", one.why], [one.fate === "stay" ? "Stays because" : "Kept because", one.reason],
-      ["Without owner", (one.dropped ?? []).join(", ")], ["Foreseen", (one.foreseen ?? []).join("; ")], ["Created as number", one.index === undefined ? "" : thousands(one.index + 1)], ["UID in the source", one.uid],
+      ["Without owner", (one.dropped ?? []).join(", ")], ["Foreseen", (one.foreseen ?? []).join("; ")], ["Order of creation", one.index === undefined ? "" : thousands(one.index + 1)], ["UID in the source", one.uid],
     ];
     box.replaceChildren(...[
       el("h3", {}, one.kind, " ", el("span", { class: "path" }, one.path)),
