@@ -104,6 +104,7 @@ impl Alone {
             plugins: self.plugins.called(|_| {}),
             watcher: progress,
             halter: halter.clone(),
+            parking: Default::default(),
         }
     }
 }

@@ -585,6 +585,7 @@ impl<'a> Command<'a> {
             plugins: plugins.called(tell),
             watcher,
             halter: self.halter.clone(),
+            parking: Default::default(),
         }
     }
 

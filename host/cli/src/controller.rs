@@ -76,8 +76,8 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
         budget: Some(Budget::new(ANSWERS / 2)),
         ..ConnectOptions::default()
     };
-    // Two sides of each move at work.
-    let answers = ANSWERS / (2 * usize::from(typed.at_once.max(1)));
+    // Two sides of each move at work, and of as many that wait for others.
+    let answers = ANSWERS / (4 * usize::from(typed.at_once.max(1)));
     let home = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
     let home: Arc<dyn Place> = Arc::new(home);
     let agents = match &typed.agents_tls {

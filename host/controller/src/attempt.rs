@@ -1,11 +1,15 @@
 //! One attempt at what a Pivot asks for: opens both clusters, reads their records, does what they call for, and says how it ended.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use futures::poll;
 use pivot_core::Side;
 use pivot_core::record::Phase;
-use pivot_engine::{Exit, Failure, Halt, Halter, Options, Report, Setup, Sides, Stop, run};
+use pivot_engine::{
+    Exit, Failure, Halt, Halter, Options, Parking, Report, Scheduler, Setup, Sides, Stop, run,
+};
 use pivot_places::{Place, PlaceError};
 use tokio::time::timeout;
 
@@ -109,6 +113,7 @@ impl From<Stop> for Trouble {
     }
 }
 
+const WAITS_FOR_ITS_TURN: &str = "waiting for its turn";
 /// Time that an attempt may take to reach a safe point once its turn is over.
 const FAREWELL: Duration = Duration::from_secs(120);
 /// A stop that is asked for like this ends at the next safe point.
@@ -155,6 +160,30 @@ pub(crate) async fn attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, ha
         _ => view.show(&shared.home, &pivot, &mut Status::default()).await,
     }
     verdict
+}
+
+/// Gives a turn back while the attempt waits for others. The turn ends with its attempt, whatever else of a run is left.
+struct Parks {
+    turn: Weak<Turn>,
+    view: Arc<View>,
+}
+
+#[async_trait]
+impl Scheduler for Parks {
+    fn park(&self) {
+        if let Some(turn) = self.turn.upgrade() {
+            turn.park();
+        }
+    }
+
+    async fn admit(&self) {
+        let Some(turn) = self.turn.upgrade() else { return };
+        let mut admitted = std::pin::pin!(turn.unpark(self.view.status().has_changed_something()));
+        if poll!(&mut admitted).is_pending() {
+            self.view.change(|status| status.say(WAITS_FOR_ITS_TURN));
+            admitted.await;
+        }
+    }
 }
 
 struct Attempt<'a> {
@@ -206,11 +235,13 @@ impl Attempt<'_> {
         drop(door);
         let Ends { sides, found_by } = ends;
         let setup = self.setup(sides, Options { found_by, ..options });
-        self.view.change(|status| status.pending("waiting for its turn"));
+        self.view.change(|status| status.pending(WAITS_FOR_ITS_TURN));
         let turn = tokio::select! {
-            turn = shared.turns.take(pivot.namespace(), pivot.status.has_changed_something()) => turn,
+            turn = shared.turns.take(pivot.namespace(), pivot.status.has_changed_something()) => Arc::new(turn),
             _ = self.halter.wait() => return Ok(Verdict::Halted),
         };
+        let parks = Parks { turn: Arc::downgrade(&turn), view: self.view.clone() };
+        let setup = Setup { parking: Parking::new(Arc::new(parks)), ..setup };
         let mut work = std::pin::pin!(self.move_on(setup, spec));
         tokio::select! {
             result = &mut work => return result,
@@ -330,6 +361,7 @@ impl Attempt<'_> {
             plugins: (self.shared.plugins)(),
             watcher: self.view.clone(),
             halter: self.halter.clone(),
+            parking: Parking::default(),
         }
     }
 }

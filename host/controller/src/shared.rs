@@ -24,9 +24,9 @@ pub struct Settings {
     pub carry: BTreeSet<Part>,
     /// Its name among the controllers of its cluster.
     pub identity: String,
-    /// The most moves at once.
+    /// The most moves at work at once. As many again may wait for others.
     pub at_once: usize,
-    /// The longest wait that a Pivot may ask for: a move that waits has a turn.
+    /// The longest wait that a Pivot may ask for: a move that waits holds what it has read.
     pub longest_wait: Duration,
     /// Flags of kubectl for the two sides of a move, in commands that readers of a Pivot can paste.
     pub kubectl_flags: Both<Vec<String>>,

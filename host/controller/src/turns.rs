@@ -3,6 +3,10 @@
 //! Whoever may write Pivots decides how many there are, and by the clusters behind them how long each takes. So no namespace has more
 //! than its share of the turns, who has fewest is next, and a part of the turns is kept for moves that have begun: their Clusters
 //! are paused. A turn ends after a while if others wait.
+//!
+//! An attempt that waits for others is parked: it gives its turn back, and takes one again before it works. It holds what it has read,
+//! so no more attempts are parked than there are turns, and of a namespace no more than its share. One that finds no room keeps its
+//! turn.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +33,8 @@ pub(crate) struct Turns {
 struct State {
     /// How many each namespace has.
     held: BTreeMap<String, usize>,
+    /// How many of each namespace are parked.
+    parked: BTreeMap<String, usize>,
     /// Who waits, the first to come first.
     waiting: Vec<Waiting>,
 }
@@ -37,15 +43,27 @@ struct State {
 struct Waiting {
     namespace: String,
     has_begun: bool,
+    /// Counts among those that are parked until it has a turn.
+    is_parked: bool,
     ready: oneshot::Sender<Turn>,
 }
 
-/// One turn, until it is dropped.
+/// One turn, until it is dropped. In between, an attempt can be parked.
 #[derive(Debug)]
 pub(crate) struct Turn {
     turns: Arc<Turns>,
     namespace: String,
-    began: Instant,
+    place: Mutex<Place>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It has a turn, although it may wait for others.
+    Held { since: Instant, waits: bool },
+    /// It is parked.
+    Parked,
+    /// It waits for its next turn, or another has taken its place: nothing counts for it.
+    Left,
 }
 
 impl Turns {
@@ -56,31 +74,58 @@ impl Turns {
 
     /// Waits for a turn. Moves that have begun come first.
     pub(crate) async fn take(self: &Arc<Self>, namespace: &str, has_begun: bool) -> Turn {
+        self.take_for(namespace, has_begun, false).await
+    }
+
+    async fn take_for(self: &Arc<Self>, namespace: &str, has_begun: bool, mut is_parked: bool) -> Turn {
         loop {
             let (ready, turn) = oneshot::channel();
-            self.state().waiting.push(Waiting { namespace: namespace.to_owned(), has_begun, ready });
-            self.hand_out();
+            self.queue(Waiting { namespace: namespace.to_owned(), has_begun, is_parked, ready });
             // It is sent, unless something panicked.
             if let Ok(turn) = turn.await {
                 return turn;
             }
+            is_parked = false;
         }
+    }
+
+    fn queue(self: &Arc<Self>, waiting: Waiting) {
+        let mut state = self.state();
+        state.waiting.push(waiting);
+        self.hand_out(state);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_out(self: &Arc<Self>) {
-        loop {
-            let mut state = self.state();
-            let Some(next) = state.next(self.most) else { return };
-            *state.held.entry(next.namespace.clone()).or_default() += 1;
-            drop(state);
-            let turn = Turn { turns: self.clone(), namespace: next.namespace, began: Instant::now() };
-            // Who no longer waits gives it back at once.
-            drop(next.ready.send(turn));
+    fn hand_out(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        let mut next = Vec::new();
+        state.forget_gone();
+        while let Some(position) = state.next(self.most) {
+            next.push(state.take_out(position));
         }
+        drop(state);
+        for Waiting { namespace, ready, .. } in next {
+            let place = Mutex::new(Place::Held { since: Instant::now(), waits: false });
+            // Who no longer waits gives it back at once.
+            drop(ready.send(Turn { turns: self.clone(), namespace, place }));
+        }
+    }
+
+    /// Exchanges a turn of a namespace for a place among those that are parked. Returns false if there is no room.
+    fn park(self: &Arc<Self>, namespace: &str) -> bool {
+        let mut state = self.state();
+        state.forget_gone();
+        release(&mut state.held, namespace);
+        *state.parked.entry(namespace.to_owned()).or_default() += 1;
+        if state.has_room(namespace, self.most) {
+            self.hand_out(state);
+            return true;
+        }
+        *state.held.entry(namespace.to_owned()).or_default() += 1;
+        release(&mut state.parked, namespace);
+        false
     }
 
     /// Whether another namespace waits.
@@ -89,50 +134,124 @@ impl Turns {
     }
 }
 
+/// Returns the share of a namespace in so many turns.
+fn share(most: usize) -> usize {
+    (most / SHARE).max(1)
+}
+
+fn count(of: &BTreeMap<String, usize>, namespace: &str) -> usize {
+    of.get(namespace).copied().unwrap_or_default()
+}
+
+fn release(of: &mut BTreeMap<String, usize>, namespace: &str) {
+    if let Some(count) = of.get_mut(namespace) {
+        *count -= 1;
+        if *count == 0 {
+            of.remove(namespace);
+        }
+    }
+}
+
 impl State {
-    fn held_by(&self, namespace: &str) -> usize {
-        self.held.get(namespace).copied().unwrap_or_default()
+    /// Forgets who no longer waits.
+    fn forget_gone(&mut self) {
+        for gone in self.waiting.extract_if(.., |one| one.ready.is_closed()) {
+            if gone.is_parked {
+                release(&mut self.parked, &gone.namespace);
+            }
+        }
     }
 
-    /// Takes out who is next, if there is a turn for them.
-    fn next(&mut self, most: usize) -> Option<Waiting> {
-        self.waiting.retain(|one| !one.ready.is_closed());
+    /// Returns who is next, if there is a turn for them.
+    fn next(&self, most: usize) -> Option<usize> {
         let left = most.saturating_sub(self.held.values().sum());
-        let share = (most / SHARE).max(1);
-        let kept = if most < SHARE { 0 } else { share };
+        let kept = if most < SHARE { 0 } else { share(most) };
         let may = |one: &Waiting| {
             let turns = if one.has_begun { left } else { left.saturating_sub(kept) };
-            turns > 0 && self.held_by(&one.namespace) < share
+            turns > 0 && count(&self.held, &one.namespace) < share(most)
         };
         let candidates = self.waiting.iter().enumerate().filter(|(_, one)| may(one));
-        let (next, _) = candidates.min_by_key(|(_, one)| (!one.has_begun, self.held_by(&one.namespace)))?;
-        Some(self.waiting.remove(next))
+        let next = candidates.min_by_key(|(_, one)| (!one.has_begun, count(&self.held, &one.namespace)));
+        next.map(|(position, _)| position)
+    }
+
+    /// Gives a turn to one that waits.
+    fn take_out(&mut self, position: usize) -> Waiting {
+        let next = self.waiting.remove(position);
+        *self.held.entry(next.namespace.clone()).or_default() += 1;
+        if next.is_parked {
+            release(&mut self.parked, &next.namespace);
+        }
+        next
+    }
+
+    /// Returns true if those that are parked are not too many, and those of the namespace neither. Who has the next turn leaves room.
+    fn has_room(&self, namespace: &str, most: usize) -> bool {
+        let next = self.next(most).and_then(|position| self.waiting.get(position));
+        let leaves = next.filter(|next| next.is_parked);
+        let all = self.parked.values().sum::<usize>() - usize::from(leaves.is_some());
+        let own = leaves.is_some_and(|next| next.namespace == namespace);
+        all <= most && count(&self.parked, namespace) - usize::from(own) <= share(most)
     }
 }
 
 impl Turn {
-    /// Waits until it has lasted for long enough, and another namespace waits.
+    /// Gives the turn back, because the attempt waits for others. If too many are parked, it keeps the turn for now.
+    pub(crate) fn park(&self) {
+        let mut place = self.place();
+        if let Place::Held { since, .. } = *place {
+            let is_parked = self.turns.park(&self.namespace);
+            *place = if is_parked { Place::Parked } else { Place::Held { since, waits: true } };
+        }
+    }
+
+    /// Waits until the attempt has a turn again, if it gave its turn back.
+    pub(crate) async fn unpark(&self, has_begun: bool) {
+        let is_parked = {
+            let mut place = self.place();
+            if let Place::Held { since, .. } = *place {
+                *place = Place::Held { since, waits: false };
+                return;
+            }
+            std::mem::replace(&mut *place, Place::Left) == Place::Parked
+        };
+        let next = self.turns.take_for(&self.namespace, has_begun, is_parked).await;
+        *self.place() = std::mem::replace(&mut *next.place(), Place::Left);
+    }
+
+    /// Waits until it has lasted for long enough, and another namespace waits. Until then, looks for room for one that waits for others.
     pub(crate) async fn outstayed(&self) {
         loop {
             sleep(LOOK).await;
-            if self.began.elapsed() >= LONGEST && self.turns.others_wait(&self.namespace) {
+            let place = *self.place();
+            if let Place::Held { waits: true, .. } = place {
+                self.park();
+            }
+            let since = match *self.place() {
+                Place::Held { since, .. } => since,
+                Place::Parked | Place::Left => continue,
+            };
+            if since.elapsed() >= LONGEST && self.turns.others_wait(&self.namespace) {
                 return;
             }
         }
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        let place = *self.place();
         let mut state = self.turns.state();
-        if let Some(held) = state.held.get_mut(&self.namespace) {
-            *held -= 1;
-            if *held == 0 {
-                state.held.remove(&self.namespace);
-            }
+        match place {
+            Place::Held { .. } => release(&mut state.held, &self.namespace),
+            Place::Parked => release(&mut state.parked, &self.namespace),
+            Place::Left => return,
         }
-        drop(state);
-        self.turns.hand_out();
+        self.turns.hand_out(state);
     }
 }
 
@@ -200,5 +319,52 @@ mod tests {
         drop(turn);
         own.await.unwrap();
         other.await.unwrap();
+    }
+
+    /// Returns how many have a turn, and how many are parked.
+    fn count_all(turns: &Turns) -> (usize, usize) {
+        let state = turns.state();
+        (state.held.values().sum(), state.parked.values().sum())
+    }
+
+    // proves: T146
+    #[tokio::test(start_paused = true)]
+    async fn attempts_that_wait_for_others_keep_no_turn() {
+        let turns = Turns::new(10);
+        let take = |namespace: &str| now(&turns, namespace, true).unwrap();
+        let parked: Vec<Turn> = (0..10).map(|n| take(&format!("n{}", n / 2))).collect();
+        assert!(now(&turns, "late", true).is_none());
+        parked.iter().for_each(Turn::park);
+        assert!(turns.state().held.is_empty());
+        // As many as there are turns are parked; the next one keeps its turn.
+        let late = take("late");
+        late.park();
+        assert_eq!(turns.state().held["late"], 1);
+        drop(parked);
+        let look = tokio::time::timeout(LOOK * 2, late.outstayed());
+        assert!(look.await.is_err());
+        assert!(turns.state().held.is_empty());
+        late.unpark(true).await;
+        drop(late);
+        assert_eq!(count_all(&turns), (0, 0));
+    }
+
+    /// A namespace with one turn, and room for one that is parked.
+    #[tokio::test(start_paused = true)]
+    async fn turn_goes_to_a_parked_attempt_that_leaves_room() {
+        let turns = Turns::new(1);
+        let first = now(&turns, "a", true).unwrap();
+        first.park();
+        let second = now(&turns, "a", true).unwrap();
+        let mut next = Box::pin(first.unpark(true));
+        assert!(next.as_mut().now_or_never().is_none());
+        second.park();
+        next.await;
+        assert_eq!(count_all(&turns), (1, 1));
+        // One that is halted while it waits for its next turn.
+        assert!(second.unpark(true).now_or_never().is_none());
+        drop((first, second));
+        assert!(now(&turns, "b", true).is_some());
+        assert_eq!(count_all(&turns), (0, 0));
     }
 }

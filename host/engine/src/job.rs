@@ -20,6 +20,7 @@ use crate::plugins::hooks::Hooks;
 use crate::plugins::services::PluginServices;
 use crate::requests::halt::Halter;
 use crate::requests::limiter::Limiter;
+use crate::requests::parking::Parking;
 use crate::requests::side::Handle;
 use crate::state::locks::Locks;
 use crate::state::records::Records;
@@ -34,6 +35,7 @@ pub(crate) struct Job {
     pub(crate) options: Options,
     pub(crate) plugins: Vec<Arc<dyn Hooks>>,
     pub(crate) halter: Halter,
+    pub(crate) parking: Parking,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) move_id: String,
     /// Which objects of the target this move made.

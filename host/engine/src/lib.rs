@@ -55,5 +55,6 @@ pub use plugins::bounds::violation;
 pub use plugins::hooks::{self, HookError, Hooks};
 pub use plugins::loading::Plugins;
 pub use requests::halt::{Halt, Halter};
+pub use requests::parking::{Parking, Scheduler};
 pub use requests::side::Sides;
 pub use setup::Setup;

@@ -7,6 +7,7 @@ pub(crate) mod dataflow;
 pub(crate) mod halt;
 pub(crate) mod limiter;
 pub(crate) mod listing;
+pub(crate) mod parking;
 pub(crate) mod reports;
 pub(crate) mod side;
 pub(crate) mod side_by_side;

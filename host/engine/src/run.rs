@@ -558,6 +558,7 @@ async fn take_locks(
         operator: setup.options.operator.clone(),
         break_lease: setup.options.break_lease,
         halter: setup.halter.clone(),
+        parking: setup.parking.clone(),
         watcher: setup.watcher.clone(),
     };
     let read = || match command {

@@ -8,6 +8,7 @@ use crate::outcome::failure::Failure;
 use crate::plugins::hooks::Hooks;
 use crate::plugins::loading::Plugins;
 use crate::requests::halt::Halter;
+use crate::requests::parking::Parking;
 use crate::requests::side::Sides;
 
 /// The inputs of a command.
@@ -23,6 +24,8 @@ pub struct Setup {
     pub watcher: Arc<dyn Watcher>,
     /// Lets callers ask for a stop.
     pub halter: Halter,
+    /// Lets callers have other runs work while this one waits.
+    pub parking: Parking,
 }
 
 impl Setup {

@@ -35,11 +35,14 @@ pub(crate) struct Controlled {
     #[arg(long, value_name = "NAME", default_value = RECORD_NAMESPACE)]
     pub(crate) record_namespace: String,
     /// The most moves at once
+    ///
+    /// A fifth of them is kept for moves that have begun. As many moves again may wait for a pause, a check or a takeover.
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000), help_heading = "Moves")]
     pub(crate) at_once: u16,
     /// The longest wait that a Pivot may ask for
     ///
-    /// Limits pauseTimeoutSeconds, checkTimeoutSeconds and takeoverTimeoutSeconds: a move that waits is one of the moves at once.
+    /// Limits pauseTimeoutSeconds, checkTimeoutSeconds and takeoverTimeoutSeconds: a move that waits has its source paused, and holds what it
+    /// has read.
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = longest_wait)]
     pub(crate) longest_wait: Duration,
     /// Also copy these objects with every move out of the cluster, and keep them

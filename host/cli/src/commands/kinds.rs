@@ -31,6 +31,7 @@ impl Command<'_> {
             plugins: plugins.called(|_| {}),
             watcher: Arc::new(NoWatcher),
             halter: self.halter.clone(),
+            parking: Default::default(),
         };
         match run::plan(setup).await.err()?.failure {
             Failure::Refused(refusals) => Some(risks_to_accept(&refusals)),

@@ -62,6 +62,7 @@ impl Command<'_> {
             plugins: plugins.called(|_| {}),
             watcher: Arc::new(NoWatcher),
             halter: self.halter.clone(),
+            parking: Default::default(),
         };
         let stop = run::plan(setup).await.err().filter(Stop::passes)?;
         let Failure::Refused(refusals) = &stop.failure else { return Some(stop.to_string()) };

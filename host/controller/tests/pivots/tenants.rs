@@ -1,11 +1,14 @@
 //! Attacks on others by a Pivot of one tenant, or by the other side of its move.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use pivot_core::copy_mark::CopyMark;
+use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
 use pivot_core::{GroupKind, Key, Uid, names};
+use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_places::memory::Fault;
 use pivot_places::{Access, MemoryPlace, PlaceError};
 use serde_json::{Value, json};
@@ -271,7 +274,80 @@ async fn missing_record_namespaces_stall_pivots_unpaused() {
     }
 }
 
-/// An author can have a Pivot wait for a pause that never comes, and a move that waits has a turn.
+/// Has the moves of some namespaces wait while its window is closed.
+struct Window {
+    description: Description,
+    namespaces: Vec<&'static str>,
+    is_closed: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl Hooks for Window {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    async fn check(
+        &self,
+        _: Point,
+        context: &MoveContext,
+        _: Arc<dyn Services>,
+    ) -> Result<Vec<Finding>, HookError> {
+        let is_one = context.namespaces.iter().any(|(name, _)| self.namespaces.contains(&name.as_str()));
+        let waits = is_one && self.is_closed.load(Ordering::Relaxed);
+        let finding = Finding {
+            severity: Severity::Wait,
+            code: "window".into(),
+            message: "the maintenance window is closed".into(),
+            object: None,
+            remedy: String::new(),
+        };
+        Ok(Vec::from_iter(waits.then_some(finding)))
+    }
+}
+
+/// As many as may begin wait for hours: half of them for their sources' pause, and half for a check.
+// proves: T146
+#[tokio::test(start_paused = true)]
+async fn pivots_that_wait_delay_no_other() {
+    let (for_pause, for_check) = (["p0", "p1", "p2", "p3"], ["c0", "c1", "c2", "c3"]);
+    let waiting = [for_pause, for_check].concat();
+    let mut stage = Stage::new(&[&waiting[..], &["z"]].concat());
+    let is_closed = Arc::new(AtomicBool::new(true));
+    let description =
+        Description { name: "window".into(), hooks: vec![Hook::Check], ..Description::default() };
+    let window = Window { description, namespaces: for_check.to_vec(), is_closed: is_closed.clone() };
+    stage.plugins = vec![Arc::new(window) as Arc<dyn Hooks>].into();
+    let machine = |namespace| Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some(namespace), "m0");
+    let paused = |status: &'static str| {
+        move |body: &mut Value| body["status"]["conditions"] = json!([{"type": "Paused", "status": status}])
+    };
+    for namespace in for_pause {
+        stage.home.edit(&machine(namespace), paused("False")).unwrap();
+    }
+    for namespace in &waiting {
+        let options = json!({"pauseTimeoutSeconds": 86_400, "checkTimeoutSeconds": 86_400, "accept": [{"code": "takeover-unchecked"}]});
+        stage.ask_for(namespace, json!({"to": {"cluster": "c"}, "options": options}));
+    }
+    let running = stage.start();
+    let shown = |stage: &Stage, namespace| stage.pivot(namespace).unwrap()["status"]["message"].to_string();
+    let all_wait = |stage: &Stage| waiting.iter().all(|one| shown(stage, one).contains("waiting, until"));
+    stage.until("waiting", all_wait).await;
+    let begun = Instant::now();
+    stage.ask("z");
+    stage.until("done", |stage| stage.is("z", "Succeeded")).await;
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    // Hours later they go on.
+    tokio::time::sleep(Duration::from_secs(3 * 60 * 60)).await;
+    is_closed.store(false, Ordering::Relaxed);
+    for namespace in for_pause {
+        stage.home.edit(&machine(namespace), paused("True")).unwrap();
+    }
+    stage.until("all done", |stage| waiting.iter().all(|one| stage.is(one, "Succeeded"))).await;
+    running.stop().await;
+}
+
+/// An author can have a Pivot wait for a pause that never comes, and a move that waits holds what it has read.
 // proves: T146
 #[tokio::test(start_paused = true)]
 async fn waits_of_pivots_end_with_the_operators_limit() {

@@ -117,7 +117,8 @@ pub(crate) async fn wait(
         readiness::missing(expectation, object, written).map_err(|error| Failure::Object(Side::Target, error))
     };
     let timeout = job.options.takeover_timeout;
-    match wait::until(&job.target, wanted, &lacks, timeout, &job.halter, &*job.watcher).await {
+    let (waits, watcher) = ((&job.halter, &job.parking), &*job.watcher);
+    match wait::until(&job.target, wanted, &lacks, timeout, waits, watcher).await {
         Err(Failure::TimedOut(missing)) if !deletes => {
             let missing = Awaited::lines(&missing, NAMES);
             let text = format!("the target's controllers have not taken over: {}", some_of(&missing, 3));

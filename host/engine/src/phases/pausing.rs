@@ -26,6 +26,7 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::requeue;
 use crate::plugins::calls::{self, Authors};
+use crate::requests::parking::Parking;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::requests::wait::{self, Wanted};
@@ -180,14 +181,14 @@ pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration)
     if waiting.is_empty() {
         return Ok(true);
     }
-    let until = |waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>, time| {
+    let until = |waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>, time, parking| {
         let waiting = waiting.into_iter().map(|(kind, keys)| (kind, Wanted::each(keys))).collect();
-        wait::until(&job.source, waiting, &lacks, time, &job.halter, &*job.watcher)
+        wait::until(&job.source, waiting, &lacks, time, (&job.halter, parking), &*job.watcher)
     };
-    match until(waiting.clone(), left.min(requeue::PATIENCE)).await {
+    match until(waiting.clone(), left.min(requeue::PATIENCE), &Parking::default()).await {
         Err(Failure::TimedOut(_)) if left > requeue::PATIENCE && !assume => {
             requeue::all(job, waiting.clone()).await?;
-            until(waiting, left.saturating_sub(requeue::PATIENCE)).await?;
+            until(waiting, left.saturating_sub(requeue::PATIENCE), &job.parking).await?;
         }
         other => other?,
     }

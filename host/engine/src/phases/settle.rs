@@ -184,8 +184,18 @@ impl Settling<'_> {
             patience: self.patience,
             waits: &waits,
         };
-        let work = wave.iter().map(|entry| one(&context, entry).boxed());
+        let parking = &self.job.parking;
+        let work = wave.iter().map(|entry| {
+            let work = one(&context, entry);
+            async move {
+                let outcome = work.await;
+                parking.end_part();
+                outcome
+            }
+            .boxed()
+        });
         let (mut failed, mut released, mut halted) = (false, false, None);
+        parking.begin_parts(wave.len());
         for (entry, outcome) in wave.iter().zip(join_all(work).await) {
             match outcome {
                 Ok(acted) => {
@@ -322,10 +332,14 @@ async fn with_plugin(
     };
     let deadline = Instant::now() + *patience;
     let mut patches: BTreeMap<String, usize> = BTreeMap::new();
-    loop {
+    let ask = async || {
         let Some(object) = job.target.get(kind, key).await? else { return Ok(None) };
         let written = commit.was_written(&object);
         let answer = plugin.settle(&object, written, Arc::clone(services)).await.map_err(refuse)?;
+        Ok::<_, Failure>(Some((object, answer)))
+    };
+    loop {
+        let Some((object, answer)) = ask().await? else { return Ok(None) };
         *acted |= answer != Settlement::Done;
         match answer {
             Settlement::Done => return Ok(Some(object)),
@@ -335,7 +349,22 @@ async fn with_plugin(
                 let object = finding.object.clone().filter(|object| object != key);
                 return Err(Failure::Gate(vec![(name.clone(), Finding { object, ..finding })]));
             }
-            Settlement::Wait(finding) => wait(context, name, finding, key, deadline).await?,
+            Settlement::Wait(mut finding) => {
+                let wait = async {
+                    loop {
+                        wait(context, name, finding, key, deadline).await?;
+                        match ask().await? {
+                            Some((_, Settlement::Wait(again))) => finding = again,
+                            answer => return Ok(answer),
+                        }
+                    }
+                };
+                let answer = job.parking.during(&job.halter, wait).await?;
+                // Any other answer may be out of date: the run may have waited until it may work again.
+                if let ended @ (None | Some((_, Settlement::Done))) = answer {
+                    return Ok(ended.map(|(object, _)| object));
+                }
+            }
             Settlement::Patch(patch) => {
                 if let Some(message) = bounds::violation(plugin.describe(), Hook::Settle, &patch) {
                     return Err(refuse(HookError { code: "out-of-bounds".into(), message }));

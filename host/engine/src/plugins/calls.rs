@@ -17,7 +17,7 @@ use crate::job::Job;
 use crate::options::DryRun;
 use crate::outcome::failure::Failure;
 use crate::plugins::bounds;
-use crate::plugins::hooks::{HookError, Hooks};
+use crate::plugins::hooks::{HookError, Hooks, Services};
 use crate::plugins::view::PluginView;
 use crate::requests::reports::Reports;
 
@@ -162,65 +162,82 @@ pub(crate) fn join(all: &mut Value, patch: Value) {
 pub(crate) async fn gate(job: &Job, view: &PluginView, point: Point) -> Result<(), Failure> {
     let deadline = Instant::now() + job.options.check_timeout;
     let mut reported: BTreeMap<&str, Reported> = BTreeMap::new();
-    let reports = Reports::default();
     let services = job.services.for_move(view);
-    loop {
-        let mut waits: Vec<(String, Finding)> = Vec::new();
-        let mut stops = Vec::new();
-        for plugin in &job.plugins {
-            let description = plugin.describe();
-            if !description.hooks.contains(&Hook::Check) {
-                continue;
+    let waits = ask_all(job, view, &services, point, &mut reported).await?;
+    if waits.is_empty() {
+        return Ok(());
+    }
+    // A plan reports what a move would wait for, and does not wait.
+    if job.options.dry_run != DryRun::Off {
+        let mut reported: BTreeMap<&str, Reported> = BTreeMap::new();
+        for (plugin, finding) in &waits {
+            let message = format!("a move would wait: {}", finding.message);
+            let finding = Finding { severity: Severity::Warn, message, ..finding.clone() };
+            report_once(job, reported.entry(plugin).or_default(), plugin, &finding);
+        }
+        return Ok(());
+    }
+    let wait = async {
+        let reports = Reports::default();
+        let mut waits = waits;
+        while !waits.is_empty() {
+            let awaited: Vec<Awaited> =
+                waits.iter().map(|(plugin, finding)| Awaited::plugin(plugin, finding)).collect();
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Failure::TimedOut(awaited));
             }
-            let name = &description.name;
-            let findings = plugin
-                .check(point, &view.for_plugin(&job.options.scope.namespace_map, &**plugin), services.clone())
-                .await
-                .map_err(|error| Failure::Hook {
-                    plugin: name.clone(),
-                    hook: Hook::Check,
-                    object: None,
-                    error,
-                })?;
-            for finding in findings {
-                match finding.severity {
-                    Severity::Note | Severity::Warn => {
-                        report_once(job, reported.entry(name).or_default(), name, &finding)
-                    }
-                    Severity::Wait => waits.push((name.clone(), finding)),
-                    Severity::Stop => stops.push((name.clone(), finding)),
+            reports.report(&*job.watcher, awaited, deadline);
+            tokio::select! {
+                () = tokio::time::sleep(ASK_AGAIN.min(left)) => {}
+                halt = job.halter.wait() => return Err(Failure::Halted(halt)),
+            }
+            waits = ask_all(job, view, &services, point, &mut reported).await?;
+        }
+        Ok(())
+    };
+    job.parking.during(&job.halter, wait).await
+}
+
+/// Calls every plugin's checks once. Returns the findings that say "wait", with their plugins.
+async fn ask_all<'a>(
+    job: &'a Job,
+    view: &PluginView,
+    services: &Arc<dyn Services>,
+    point: Point,
+    reported: &mut BTreeMap<&'a str, Reported>,
+) -> Result<Vec<(String, Finding)>, Failure> {
+    let (mut waits, mut stops) = (Vec::new(), Vec::new());
+    for plugin in &job.plugins {
+        let description = plugin.describe();
+        if !description.hooks.contains(&Hook::Check) {
+            continue;
+        }
+        let name = &description.name;
+        let findings = plugin
+            .check(point, &view.for_plugin(&job.options.scope.namespace_map, &**plugin), services.clone())
+            .await
+            .map_err(|error| Failure::Hook {
+                plugin: name.clone(),
+                hook: Hook::Check,
+                object: None,
+                error,
+            })?;
+        for finding in findings {
+            match finding.severity {
+                Severity::Note | Severity::Warn => {
+                    report_once(job, reported.entry(name).or_default(), name, &finding)
                 }
+                Severity::Wait => waits.push((name.clone(), finding)),
+                Severity::Stop => stops.push((name.clone(), finding)),
             }
-        }
-        if !stops.is_empty() {
-            stops.iter().for_each(|(plugin, finding)| job.report(Event::finding(plugin, finding)));
-            return Err(Failure::Gate(stops));
-        }
-        if waits.is_empty() {
-            return Ok(());
-        }
-        // A plan reports what a move would wait for, and does not wait.
-        if job.options.dry_run != DryRun::Off {
-            let mut reported: BTreeMap<&str, Reported> = BTreeMap::new();
-            for (plugin, finding) in &waits {
-                let message = format!("a move would wait: {}", finding.message);
-                let finding = Finding { severity: Severity::Warn, message, ..finding.clone() };
-                report_once(job, reported.entry(plugin).or_default(), plugin, &finding);
-            }
-            return Ok(());
-        }
-        let awaited: Vec<Awaited> =
-            waits.iter().map(|(plugin, finding)| Awaited::plugin(plugin, finding)).collect();
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Failure::TimedOut(awaited));
-        }
-        reports.report(&*job.watcher, awaited, deadline);
-        tokio::select! {
-            () = tokio::time::sleep(ASK_AGAIN.min(left)) => {}
-            halt = job.halter.wait() => return Err(Failure::Halted(halt)),
         }
     }
+    if stops.is_empty() {
+        return Ok(waits);
+    }
+    stops.iter().for_each(|(plugin, finding)| job.report(Event::finding(plugin, finding)));
+    Err(Failure::Gate(stops))
 }
 
 /// Findings that were reported: their text without the object, and each with its object.

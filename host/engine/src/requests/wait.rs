@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::events::{Awaited, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
+use crate::requests::parking::Parking;
 use crate::requests::reports::Reports;
 use crate::requests::side::Handle;
 
@@ -59,7 +60,7 @@ pub(crate) async fn until(
     wanted: BTreeMap<Arc<Kind>, Wanted>,
     lacks: &Lacks<'_>,
     timeout: Duration,
-    halter: &Halter,
+    (halter, parking): (&Halter, &Parking),
     watcher: &dyn Watcher,
 ) -> Result<(), Failure> {
     let missing: Mutex<BTreeMap<Key, String>> = Mutex::default();
@@ -77,12 +78,15 @@ pub(crate) async fn until(
             reports.report(watcher, awaited(), deadline);
         }
     };
-    tokio::select! {
-        result = try_join_all(kinds) => result.map(drop),
-        halt = halter.wait() => Err(Failure::Halted(halt)),
-        () = tokio::time::sleep(timeout) => Err(Failure::TimedOut(awaited())),
-        () = tell => Ok(()),
-    }
+    let wait = async {
+        tokio::select! {
+            result = try_join_all(kinds) => result.map(drop),
+            halt = halter.wait() => Err(Failure::Halted(halt)),
+            () = tokio::time::sleep(timeout) => Err(Failure::TimedOut(awaited())),
+            () = tell => Ok(()),
+        }
+    };
+    parking.during(halter, wait).await
 }
 
 async fn one_kind(

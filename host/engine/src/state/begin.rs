@@ -55,7 +55,7 @@ pub(crate) fn begin(
     new_id: String,
     locks: Option<Arc<Locks>>,
 ) -> Result<ActiveMove, Failure> {
-    let Setup { sides: _, mut options, plugins: _, watcher, halter } = setup;
+    let Setup { sides: _, mut options, plugins: _, watcher, halter, parking } = setup;
     let Opened { sides, kinds, records, identities, .. } = opened;
     let into_directory = !sides.target.can().keeps_state;
     let keeps_record = records.source.is_some() || records.target.is_some();
@@ -123,6 +123,7 @@ pub(crate) fn begin(
         options,
         plugins,
         halter,
+        parking,
         watcher,
         move_id,
         copy_mark: CopyMark::from_record(&record),

@@ -23,6 +23,7 @@ use crate::events::{LeaseState, Watcher};
 use crate::outcome::failure::Failure;
 use crate::requests::ROUNDS;
 use crate::requests::halt::{FENCE, Halt, Halter};
+use crate::requests::parking::Parking;
 use crate::state::expiry;
 use crate::state::lease::{Leases, Seen, Taker};
 use crate::state::moves::{Moves, in_the_way};
@@ -77,6 +78,7 @@ pub(crate) struct LockRequest {
     pub(crate) operator: String,
     pub(crate) break_lease: bool,
     pub(crate) halter: Halter,
+    pub(crate) parking: Parking,
     pub(crate) watcher: Arc<dyn Watcher>,
 }
 
@@ -182,7 +184,7 @@ impl Locks {
             taken_early: AtomicBool::new(false),
             request,
         });
-        let LockRequest { leases, halter, watcher, .. } = &held.request;
+        let LockRequest { leases, halter, parking, watcher, .. } = &held.request;
         let mut dead = Dead { break_lease: held.request.break_lease, ..Dead::default() };
         let (renewal, moves, more) = loop {
             let blocked = match held.try_each(wanted, &dead).await.transpose() {
@@ -204,7 +206,8 @@ impl Locks {
                 Blocked::Held(seen) => seen,
                 Blocked::Claimed(record) => return Err(in_the_way(&record, &held.request.scope)),
             };
-            if let Some(still) = expiry::wait(leases, &seen, halter, &**watcher).await? {
+            let wait = expiry::wait(leases, &seen, halter, &**watcher);
+            if let Some(still) = parking.during(halter, wait).await? {
                 dead.unchanged.insert(still.name, still.resource_version);
             }
         };
@@ -258,7 +261,7 @@ impl Locks {
         }
         let more: BTreeSet<Lock> =
             more.iter().filter(|lock| !held.contains(&self.shared.request.lease(lock))).cloned().collect();
-        let LockRequest { leases, halter, watcher, .. } = &self.shared.request;
+        let LockRequest { leases, halter, parking, watcher, .. } = &self.shared.request;
         let mut dead = Dead { runs_of_this_move: true, ..Dead::default() };
         loop {
             let seen = match self.shared.try_each(&more, &dead).await? {
@@ -268,7 +271,8 @@ impl Locks {
                     return Err(in_the_way(&record, &self.shared.request.scope));
                 }
             };
-            if let Some(still) = expiry::wait(leases, &seen, halter, &**watcher).await? {
+            let wait = expiry::wait(leases, &seen, halter, &**watcher);
+            if let Some(still) = parking.during(halter, wait).await? {
                 dead.unchanged.insert(still.name, still.resource_version);
             }
         }

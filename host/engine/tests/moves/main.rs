@@ -75,6 +75,8 @@ mod namespaces;
 #[cfg(test)]
 mod outdated;
 #[cfg(test)]
+mod parked;
+#[cfg(test)]
 mod parts;
 #[cfg(test)]
 mod plugins;

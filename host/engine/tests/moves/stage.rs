@@ -134,6 +134,7 @@ impl Stage {
             plugins: self.plugins.clone().into(),
             watcher: self.watcher.clone(),
             halter: halter(),
+            parking: Default::default(),
         }
     }
 
