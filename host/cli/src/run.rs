@@ -59,6 +59,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
     };
     let output = output_for(look.color, settings);
     logging::start(&look, &output);
+    args::describe_mistyped_variables().into_iter().for_each(|text| output.warn(text));
     match args::check(cli) {
         Ok(task) => dispatch(&task, typed, &output),
         Err(args::UsageError(text)) => {

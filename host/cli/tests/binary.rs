@@ -610,6 +610,19 @@ mod example {
         );
     }
 
+    #[test]
+    fn mistyped_variables_are_reported() {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+        command.env_clear().args(["plan", "--from-directory"]).arg(example());
+        command.env("PIVOT_HOST_OUTPT", "yaml").env("PIVOT_HOST_BIN", "elsewhere");
+        let output = command.output().unwrap();
+        let said = err(&output);
+        let named = said.lines().filter(|line| line.contains("PIVOT_HOST_")).collect::<Vec<_>>();
+        let expected =
+            "warning: no flag is set by the variable PIVOT_HOST_OUTPT (did you mean PIVOT_HOST_OUTPUT?)";
+        assert_eq!((code(&output), named), (0, vec![expected]), "{said}");
+    }
+
     /// A variable may be left over from another command.
     #[test]
     fn no_variable_accepts_a_risk() {

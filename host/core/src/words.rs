@@ -46,11 +46,13 @@ pub fn shown(words: &str, most: usize) -> String {
 
 /// Returns ` (did you mean NAME?)` for the known name that is most like the typed one; empty if none is, or if it is typed right.
 pub fn did_you_mean(typed: &str, known: &[&str]) -> String {
+    find_similar(typed, known).map(|name| format!(" (did you mean {name}?)")).unwrap_or_default()
+}
+
+/// Returns the known name that is most like the typed one; none if none is, or if it is typed right.
+pub fn find_similar<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
     let near = known.iter().filter_map(|name| Some((difference(typed, name)?, *name)));
-    near.min()
-        .filter(|(far, _)| *far > 0)
-        .map(|(_, name)| format!(" (did you mean {name}?)"))
-        .unwrap_or_default()
+    near.min().filter(|(far, _)| *far > 0).map(|(_, name)| name)
 }
 
 /// Returns ` (did you mean NAMESPACE/NAME?)` for the known object whose name is most like the last part of the typed `NAMESPACE/NAME` or

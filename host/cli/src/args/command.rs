@@ -194,6 +194,12 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
+/// Describes variables of the environment whose names are almost those of flags' variables.
+pub(crate) fn describe_mistyped_variables() -> Vec<String> {
+    let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    environment::describe_mistyped(set, &command(None))
+}
+
 /// The usage of the command that was typed.
 fn usage_of(command: &Command, typed: &[OsString]) -> StyledStr {
     let words = typed.iter().skip(1).filter_map(|word| word.to_str());

@@ -4,11 +4,45 @@
 use std::env;
 use std::ffi::OsString;
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue};
+use pivot_core::words::find_similar;
+
+/// The beginning of all variables that stand in for flags.
+const PREFIX: &str = "PIVOT_HOST_";
 
 /// The variable that stands in for a flag.
 pub(super) fn variable_of(flag: &str) -> String {
-    format!("PIVOT_HOST_{}", flag.to_uppercase().replace('-', "_"))
+    format!("{PREFIX}{}", flag.to_uppercase().replace('-', "_"))
+}
+
+/// Describes each of these variables whose name is almost that of one that a command reads. Other programs may have variables with
+/// any other name.
+pub(super) fn describe_mistyped(set: impl Iterator<Item = String>, command: &Command) -> Vec<String> {
+    let set: Vec<String> = set.filter(|name| name.starts_with(PREFIX) && !is_of_service(name)).collect();
+    if set.is_empty() {
+        return Vec::new();
+    }
+    let mut known = Vec::new();
+    add_variables(command, &mut known);
+    let known: Vec<&str> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
+    let similar = |name: &String| {
+        let similar = find_similar(name.strip_prefix(PREFIX)?, &known)?;
+        Some(format!("no flag is set by the variable {name} (did you mean {PREFIX}{similar}?)"))
+    };
+    set.iter().filter_map(similar).collect()
+}
+
+/// Returns true for the variables that Kubernetes gives each container for a Service, which may be called as this program is.
+fn is_of_service(name: &str) -> bool {
+    name.ends_with("_PORT") || name.contains("_PORT_") || name.contains("_SERVICE_")
+}
+
+/// Adds the variables of a command and of those below it.
+fn add_variables(command: &Command, known: &mut Vec<String>) {
+    let variables = command.get_arguments().filter_map(|arg| arg.get_env()?.to_str());
+    known.extend(variables.map(str::to_owned));
+    command.get_subcommands().for_each(|verb| add_variables(verb, known));
 }
 
 /// Makes an error name the variable instead of a flag that was not typed.
@@ -45,4 +79,53 @@ fn named_by(argument: &str, value: Option<&str>, typed: &[OsString]) -> String {
         None => false,
     });
     if is_from_environment && !is_typed { variable } else { argument.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::command::command;
+
+    fn describe(names: &[&str]) -> Vec<String> {
+        describe_mistyped(names.iter().map(|name| (*name).to_owned()), &command(None))
+    }
+
+    #[test]
+    fn mistyped_variables_are_described() {
+        assert_eq!(
+            describe(&["PIVOT_HOST_TO_KUBECONFIG", "PIVOT_HOST_TO_KUBECONFG", "HOME"]),
+            [
+                "no flag is set by the variable PIVOT_HOST_TO_KUBECONFG (did you mean PIVOT_HOST_TO_KUBECONFIG?)"
+            ]
+        );
+    }
+
+    /// Variables of this project's tests, and of other programs.
+    #[test]
+    fn variables_of_others_are_not_described() {
+        let others = [
+            "BIN",
+            "CACHE",
+            "LANDING",
+            "METAL3",
+            "NIGHTLY",
+            "PROVIDERS",
+            "SAMPLE",
+            "SEED",
+            "SEEDS",
+            "UNTIL",
+            "SERVICE_HOST",
+            "AGENTS_PORT",
+            "AGENTS_PORT_8443_TCP",
+            "AGENTS_SERVICE_HOST",
+        ];
+        let others = others.map(|name| format!("{PREFIX}{name}"));
+        assert_eq!(describe(&others.each_ref().map(String::as_str)), [""; 0]);
+    }
+
+    /// A proposal would be an invitation.
+    #[test]
+    fn no_variable_is_proposed_that_accepts_a_risk() {
+        assert_eq!(describe(&["PIVOT_HOST_ACEPT", "PIVOT_HOST_BREAK_LEAS", "PIVOT_HOST_UNPAUS"]), [""; 0]);
+    }
 }
