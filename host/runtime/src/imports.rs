@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use pivot_core::providers::Provider;
-use pivot_core::{GroupKind, Key, Object, names};
+use pivot_core::{GroupKind, Key, Object};
 use tokio::sync::Semaphore;
 use tracing::Level;
 use wasmtime::component::{HasSelf, Linker};
@@ -90,19 +90,12 @@ impl context::Host for Ctx {
         side: types::Side,
     ) -> wasmtime::Result<Result<Vec<context::Provider>, types::Error>> {
         self.meter.ask(1)?;
-        let query = Query {
-            side: side_from(side),
-            kind: GroupKind::new(names::GROUP_CLUSTERCTL, "Provider"),
-            namespace: Some("*".to_owned()),
-            name: None,
-            confined: false,
-        };
         let (card, services) = (Arc::clone(&self.card), self.services.clone());
         let answer = match services {
-            Some(services) => services.read(&card.name, query).await,
+            Some(services) => services.providers(&card.name, side_from(side)).await,
             None => Err(pure()),
         };
-        Ok(answer.and_then(|objects| providers(&mut self.meter, &objects)).map_err(error))
+        Ok(answer.and_then(|all| providers(&mut self.meter, all)).map_err(error))
     }
 
     fn written_since_commit(&mut self) -> wasmtime::Result<bool> {
@@ -111,13 +104,10 @@ impl context::Host for Ctx {
     }
 }
 
-/// The fields of provider objects that any plugin may see.
-fn providers(meter: &mut Meter, objects: &[Object]) -> Result<Vec<context::Provider>, ServiceError> {
+/// The fields of providers that any plugin may see.
+fn providers(meter: &mut Meter, found: Vec<Provider>) -> Result<Vec<context::Provider>, ServiceError> {
     let mut all = Vec::new();
-    for object in objects {
-        let provider =
-            Provider::from_object(object).map_err(|why| ServiceError::new("unreadable", why.to_string()))?;
-        let Provider { name, kind_of: provider_type, version, namespace, .. } = provider;
+    for Provider { name, kind_of: provider_type, version, namespace, .. } in found {
         if !meter.hand_in(name.len() + provider_type.len() + version.len() + namespace.len()) {
             return Err(too_much());
         }

@@ -74,7 +74,7 @@ pub use load::{Disabled, Inspection, Loaded};
 pub use operator::LoadOptions;
 pub use plugin::Plugin;
 pub use scene::Scene;
-pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage};
+pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage, read_providers};
 pub use tally::Used;
 pub use trial::TrialProgram;
 pub use trial_process::{TrialLimits, try_compile};

@@ -7,7 +7,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pivot_core::{GroupKind, Object, Side};
+use pivot_core::providers::Provider;
+use pivot_core::{GroupKind, Object, Side, names};
 
 /// A question for objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +95,29 @@ pub trait Services: Send + Sync + 'static {
     /// Whole objects. None if there are none.
     async fn read(&self, plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError>;
 
+    /// The providers of a side. Every plugin may ask for them.
+    async fn providers(&self, plugin: &str, side: Side) -> Result<Vec<Provider>, ServiceError> {
+        read_providers(self, plugin, side).await
+    }
+
     /// Probes an endpoint.
     async fn probe(&self, plugin: &str, probe: Probe) -> Result<Answer, ServiceError>;
+}
+
+/// Reads the providers of a side.
+pub async fn read_providers<S: Services + ?Sized>(
+    services: &S,
+    plugin: &str,
+    side: Side,
+) -> Result<Vec<Provider>, ServiceError> {
+    let query = Query {
+        side,
+        kind: GroupKind::new(names::GROUP_CLUSTERCTL, "Provider"),
+        namespace: Some("*".to_owned()),
+        name: None,
+        confined: false,
+    };
+    let objects = services.read(plugin, query).await?;
+    let unreadable = |why: pivot_core::ObjectError| ServiceError::new("unreadable", why.to_string());
+    objects.iter().map(|object| Provider::from_object(object).map_err(unreadable)).collect()
 }

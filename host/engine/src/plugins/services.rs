@@ -5,15 +5,18 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::try_join_all;
 use pivot_core::inventory::Inventory;
+use pivot_core::providers::Provider;
 use pivot_core::scope::Scope;
-use pivot_core::{Key, Kind, Object, Side};
+use pivot_core::{Both, Key, Kind, Object, Side};
 use pivot_places::{PlaceError, ServicePath};
 use pivot_runtime::probe::Here;
-use pivot_runtime::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage};
+use pivot_runtime::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage, read_providers};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::discovery::kinds::Kinds;
@@ -25,6 +28,8 @@ use crate::requests::side::Handle;
 const ANSWER_LIMIT: usize = 256 * 1024;
 /// In how many namespaces one call lists side by side; for more than these everything is listed at once.
 const NAMESPACES: usize = 16;
+/// How long the providers of a side count as known. A plugin may ask at every object, and one may wait until a provider is updated.
+const PROVIDERS_KNOWN: Duration = Duration::from_secs(60);
 
 /// The two sides, as plugins can query them.
 pub(crate) struct PluginServices {
@@ -36,6 +41,8 @@ pub(crate) struct PluginServices {
     paused: OnceLock<Inventory>,
     /// Created on first use: it reads the machine's certificates, and most moves probe nothing from here.
     here: OnceLock<Option<Here>>,
+    /// The providers of each side, with the time when they were read.
+    providers: Both<Mutex<Option<(Instant, Vec<Provider>)>>>,
 }
 
 /// The same, confined to one plan.
@@ -56,6 +63,7 @@ impl PluginServices {
             scope: scope.clone(),
             paused: OnceLock::new(),
             here: OnceLock::new(),
+            providers: Both::default(),
         }
     }
 
@@ -170,6 +178,18 @@ impl Services for MoveServices {
         }
     }
 
+    async fn providers(&self, plugin: &str, side: Side) -> Result<Vec<Provider>, ServiceError> {
+        let mut known = self.answers.providers.of(side).lock().await;
+        if let Some((read, providers)) = &*known
+            && read.elapsed() < PROVIDERS_KNOWN
+        {
+            return Ok(providers.clone());
+        }
+        let providers = read_providers(self, plugin, side).await?;
+        *known = Some((Instant::now(), providers.clone()));
+        Ok(providers)
+    }
+
     async fn probe(&self, _plugin: &str, probe: Probe) -> Result<Answer, ServiceError> {
         self.answers.probe(probe).await
     }
@@ -231,8 +251,10 @@ fn word(error: &PlaceError) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use pivot_core::scope::Namespaces;
-    use pivot_core::{GroupKind, KindLabels};
+    use pivot_core::{GroupKind, KindLabels, names};
     use pivot_places::MemoryPlace;
     use serde_json::json;
 
@@ -270,8 +292,17 @@ mod tests {
 
     /// Answers for a plan with these namespaces and one cluster-scoped object.
     async fn within(namespaces: impl IntoIterator<Item = String>, scope: Namespaces) -> Arc<dyn Services> {
-        let handle = |side| Handle::new(side, Arc::new(place()), Halter::default(), Arc::new(NoWatcher));
-        let (source, target) = (handle(Side::Source), handle(Side::Target));
+        of_places(place(), place(), namespaces, scope).await
+    }
+
+    async fn of_places(
+        source: MemoryPlace,
+        target: MemoryPlace,
+        namespaces: impl IntoIterator<Item = String>,
+        scope: Namespaces,
+    ) -> Arc<dyn Services> {
+        let handle = |side, place| Handle::new(side, Arc::new(place), Halter::default(), Arc::new(NoWatcher));
+        let (source, target) = (handle(Side::Source, source), handle(Side::Target, target));
         let kinds = Arc::new(Kinds::ask(&source, &target, None).await.unwrap());
         let view = PluginView {
             namespaces: namespaces.into_iter().collect(),
@@ -296,6 +327,48 @@ mod tests {
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn providers_are_listed_once_a_minute() {
+        let target = place();
+        let group_kind = GroupKind::new(names::GROUP_CLUSTERCTL, "Provider");
+        target.add_kind(Kind {
+            group_kind: group_kind.clone(),
+            version: "v1alpha3".into(),
+            plural: "providers".into(),
+            namespaced: true,
+            status_subresource: false,
+            served: vec!["v1alpha3".into()],
+            labels: KindLabels::default(),
+        });
+        let provider = |version| {
+            json!({"apiVersion": "clusterctl.cluster.x-k8s.io/v1alpha3", "kind": "Provider",
+                "metadata": {"name": "infrastructure-a", "namespace": "a"}, "providerName": "a", "version": version})
+        };
+        target.insert(provider("v1.0.0")).unwrap();
+        let lists = Arc::new(AtomicUsize::new(0));
+        target.on_call({
+            let lists = lists.clone();
+            move |verb, _| {
+                lists.fetch_add(usize::from(verb == "list"), Ordering::Relaxed);
+                None
+            }
+        });
+        let services = of_places(place(), target.clone(), names(&["a"]), Namespaces::All).await;
+        let versions = async || {
+            let found = services.providers("p", Side::Target).await.unwrap();
+            found.into_iter().map(|provider| provider.version).collect::<Vec<String>>()
+        };
+        for _ in 0..100 {
+            assert_eq!(versions().await, ["v1.0.0"]);
+        }
+        assert_eq!(lists.load(Ordering::Relaxed), 1);
+        let key = Key::new(group_kind, Some("a"), "infrastructure-a");
+        target.edit(&key, |body| body["version"] = json!("v1.1.0")).unwrap();
+        tokio::time::sleep(PROVIDERS_KNOWN).await;
+        assert_eq!(versions().await, ["v1.1.0"]);
+        assert_eq!(lists.load(Ordering::Relaxed), 2);
     }
 
     /// A tenant's namespace exists, and nothing in it moves.
