@@ -308,7 +308,11 @@ pub(crate) async fn resume(
         && let Some(now) = handle.get(kind, &entry.key).await?
         && pause::is_paused(&now).map_err(|error| Failure::Object(handle.side, error))?
     {
-        report_undo_lost(job, &entry.key, handle.side);
+        let of_cluster = is_cluster(&kind.group_kind).then_some(&now.meta);
+        match of_cluster.and_then(|meta| describe_pause_of_others(job, meta)) {
+            Some(shown) => report_paused_by_others(job, &entry.key, handle.side, &shown),
+            None => report_undo_lost(job, &entry.key, handle.side),
+        }
     }
     Ok(false)
 }
@@ -321,7 +325,8 @@ async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) 
     for _ in 0..ROUNDS {
         let Some(cluster) = handle.get(kind, key).await? else { return Ok(false) };
         let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(handle.side, error))?;
-        if !paused || is_paused_by_others(&cluster.meta) || pause::has_undo(&cluster.meta) {
+        if !paused || describe_pause_of_others(job, &cluster.meta).is_some() || pause::has_undo(&cluster.meta)
+        {
             return Ok(false);
         }
         let Some(mut patch) = pause::unpause(&cluster) else { return Ok(false) };
@@ -335,9 +340,13 @@ async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) 
     Err(handle.failed("unpausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
 }
 
-/// Returns true if an annotation pauses a Cluster. A move pauses a Cluster in its spec.
-fn is_paused_by_others(meta: &Meta) -> bool {
-    [names::PAUSED, names::OUT_OF_DATE].iter().any(|name| meta.annotated(name))
+/// Describes the annotation that shows that another than this move paused a Cluster. A move pauses a Cluster in its spec.
+fn describe_pause_of_others(job: &Job, meta: &Meta) -> Option<String> {
+    if pause::has_undo(meta) && !pause::is_ours(meta, &job.move_id) {
+        return Some("another move paused it".to_owned());
+    }
+    let annotation = [names::PAUSED, names::OUT_OF_DATE].into_iter().find(|name| meta.annotated(name))?;
+    Some(format!("it has the annotation {annotation}"))
 }
 
 /// Warns that a Cluster is still paused, and that nothing shows how the pause is undone.
@@ -379,13 +388,21 @@ async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses
     for listing in side_by_side::all(LISTS, lists.collect()).await? {
         for object in listing.objects {
             let (key, meta) = (object.key(), &object.meta);
-            let of_a_move = pause::has_undo(meta) || meta.annotated(names::OUT_OF_DATE);
-            if of_a_move || !record.scope.names(&key) || !pause::is_paused(&object).map_err(unreadable)? {
+            if !record.scope.names(&key) || !pause::is_paused(&object).map_err(unreadable)? {
                 continue;
             }
-            if meta.annotated(names::PAUSED) {
-                found.by_others.push((key, format!("it has the annotation {}", names::PAUSED)));
-            } else if let Some(manager) = pause::paused_by_another(&object).map_err(unreadable)? {
+            let of_a_move = pause::has_undo(meta) || meta.annotated(names::OUT_OF_DATE);
+            match describe_pause_of_others(job, meta) {
+                // Another move takes care of it, unless the user thinks that this one does.
+                _ if of_a_move && !job.is_named_to_unpause(&key) => continue,
+                Some(shown) => {
+                    found.by_others.push((key, shown));
+                    continue;
+                }
+                None if of_a_move => continue,
+                None => {}
+            }
+            if let Some(manager) = pause::paused_by_another(&object).map_err(unreadable)? {
                 let manager = words::line(&manager, LONGEST_MANAGER);
                 found.by_others.push((key, format!("field manager {manager} set spec.paused")));
             } else {
@@ -397,12 +414,13 @@ async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses
 }
 
 /// Reports a Cluster that others paused while it moved, and that therefore stays paused.
-fn report_paused_by_others(job: &Job, key: &Key, shown: &str) {
-    job.report(Event::Warning {
-        code: "paused-by-others".into(),
-        object: Some(key.clone()),
-        text: format!("{key} in the source stays paused: another than this move paused it since ({shown})"),
-    });
+fn report_paused_by_others(job: &Job, key: &Key, side: Side, shown: &str) {
+    let named =
+        if job.is_named_to_unpause(key) { ". --unpause undoes only what this move paused" } else { "" };
+    let key = job.handle(side).own_name(key);
+    let text =
+        format!("{key} in the {side} stays paused: another than this move paused it since ({shown}){named}");
+    job.report(Event::Warning { code: "paused-by-others".into(), object: Some(key), text });
 }
 
 /// The result of undoing what a move did in the source.
@@ -485,7 +503,7 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
         None => {
             let mut undo_lost = Vec::new();
             let UnnotedPauses { forgotten, by_others } = find_unnoted_pauses(job, record).await?;
-            by_others.iter().for_each(|(key, shown)| report_paused_by_others(job, key, shown));
+            by_others.iter().for_each(|(key, shown)| report_paused_by_others(job, key, Side::Source, shown));
             for key in forgotten {
                 let kind = job.kind(Side::Source, &key.group_kind)?;
                 if unpause_named(job, &job.source, kind, &key).await? {

@@ -270,8 +270,14 @@ async fn pauses_of_others_are_not_undone_by_name() {
             change(body);
         };
         stage.target.edit(&key(CLUSTERS, "Cluster", "c"), theirs).unwrap();
-        run::resume(setup).await.unwrap();
+        let warnings = Arc::new(Warnings::default());
+        run::resume(Setup { watcher: warnings.clone(), ..setup }).await.unwrap();
         assert!(paused(&stage.target));
+        let told = warnings.0.lock().unwrap().join("\n");
+        assert!(
+            told.contains("stays paused") && told.contains("--unpause undoes only what this move paused"),
+            "{told}"
+        );
     }
 }
 
