@@ -4,11 +4,13 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use pivot_core::Side;
 use pivot_core::names::RECORD_NAMESPACE;
 use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
+use pivot_core::scope::ClusterName;
 use pivot_core::shell::quoted;
-use pivot_engine::{Next, Stop};
+use pivot_core::{Key, Side};
+use pivot_engine::{Failure, Next, Stop};
 
 use super::args::{
     self, Choices, Connection, FromCluster, SourceEnd, TargetEnd, Task, ToCluster, ToDirectory, With,
@@ -51,14 +53,32 @@ pub(crate) struct About<'a> {
     /// The move, if several may be under way.
     pub(crate) move_id: Option<&'a str>,
     pub(crate) committed: bool,
+    /// The Clusters that stay paused until a command names them.
+    pub(crate) unnamed: &'a [Key],
 }
 
 impl<'a> About<'a> {
     /// The move that stopped.
     pub(crate) fn stopped(stop: &'a Stop) -> Self {
-        Self { move_id: stop.move_id.as_deref(), committed: stop.phase.is_some_and(Phase::committed) }
+        let unnamed: &[Key] = match &stop.failure {
+            Failure::LeftPaused { clusters, .. } | Failure::UndoLost { clusters } => clusters,
+            _ => &[],
+        };
+        let committed = stop.phase.is_some_and(Phase::committed);
+        Self { move_id: stop.move_id.as_deref(), committed, unnamed }
+    }
+
+    /// The flags that name the Clusters that stay paused, for a command that takes such flags. A longer line would be cut.
+    fn unpause_flags(&self, words: &[&str]) -> Vec<String> {
+        let takes_names = words.first().is_some_and(|verb| ["resume", "rollback"].contains(verb));
+        let named = self.unnamed.iter().filter(|_| takes_names).take(MAX_NAMED_CLUSTERS);
+        let name = |key: &Key| ClusterName::new(key.namespace.as_deref().unwrap_or_default(), &key.name);
+        named.flat_map(|key| flag("--unpause", &name(key).to_string())).collect()
     }
 }
+
+/// Most Clusters that a command names.
+const MAX_NAMED_CLUSTERS: usize = 10;
 
 const RESUME: &[&str] = &["resume"];
 const FINISH: &[&str] = &["handover", "finish"];
@@ -157,7 +177,13 @@ impl Commands {
             _ if words == FINISH => files.chain(&self.finishing).collect(),
             _ => Vec::new(),
         };
-        let going_on = going_on.into_iter().map(String::as_str);
+        let mut going_on: Vec<&str> = going_on.into_iter().map(String::as_str).collect();
+        let unpause = about.unpause_flags(words);
+        if !unpause.is_empty() {
+            // The move is recovered: only the names are missing.
+            drop_risk(&mut going_on, Risk::WorldChanged);
+        }
+        let going_on = going_on.into_iter().chain(unpause.iter().map(String::as_str));
         let which = about.move_id.filter(|_| next != Next::Status);
         let workload = self.workload.as_ref().map(|workload| ["--to-workload", workload.name()]);
         let both = self.both.iter().map(String::as_str).chain(workload.into_iter().flatten());
@@ -189,6 +215,14 @@ impl Commands {
             line.push_str(&quoted(word));
         }
         line
+    }
+}
+
+/// Drops the flag that accepts a risk.
+fn drop_risk(words: &mut Vec<&str>, risk: Risk) {
+    let accepts = ["--accept", risk.code()];
+    if let Some(place) = words.windows(2).position(|pair| pair == accepts) {
+        words.drain(place..place + 2);
     }
 }
 
@@ -289,8 +323,9 @@ fn flag(name: &str, value: &str) -> Vec<String> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use pivot_core::risk::Risk;
     use std::process::Command;
+
+    use pivot_core::GroupKind;
 
     use super::*;
 
@@ -305,7 +340,7 @@ pub(crate) mod tests {
         Next::DeleteFromSource,
     ];
 
-    const OF_ONE: About<'_> = About { move_id: Some("1234"), committed: false };
+    const OF_ONE: About<'_> = About { move_id: Some("1234"), committed: false, unnamed: &[] };
 
     /// Fails to compile when a variant is added: [`ALL`] needs it, too.
     fn place(next: Next) -> usize {
@@ -478,7 +513,7 @@ pub(crate) mod tests {
             for (index, next) in ALL.into_iter().enumerate() {
                 assert_eq!(place(next), index);
                 for move_id in [None, Some("1234")] {
-                    let Some(line) = commands.line(next, About { move_id, committed: false }) else {
+                    let Some(line) = commands.line(next, About { move_id, ..About::default() }) else {
                         continue;
                     };
                     offered += 1;
@@ -649,6 +684,29 @@ pub(crate) mod tests {
                 let line = next.line(command, OF_ONE).unwrap();
                 assert!(line.ends_with("--to-kubeconfig b 1234"), "{line}");
             }
+        }
+    }
+
+    #[test]
+    fn commands_name_the_clusters_that_stay_paused() {
+        let cluster = |name| Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), name);
+        let unnamed = [cluster("a"), cluster("b")];
+        let about = About { move_id: Some("1234"), unnamed: &unnamed, ..About::default() };
+        let run =
+            ["resume", "--to-kubeconfig", "b", "--accept", "takeover-unchecked", "--accept", "world-changed"];
+        let line = |next| commands(&run).0.line(next, about).unwrap();
+        assert_eq!(
+            line(Next::Resume),
+            "pivot-host resume --to-kubeconfig b --accept takeover-unchecked --unpause ns/a --unpause ns/b 1234"
+        );
+        assert_eq!(
+            line(Next::Rollback),
+            "pivot-host rollback --to-kubeconfig b --unpause ns/a --unpause ns/b 1234"
+        );
+        assert_eq!(line(Next::Status), "pivot-host status --to-kubeconfig b");
+        for next in [Next::Resume, Next::Rollback] {
+            let named = choices(&typed(&by_a_shell(&line(next)))).options(None).unpause;
+            assert_eq!(named.len(), unnamed.len());
         }
     }
 
