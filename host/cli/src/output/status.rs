@@ -220,6 +220,9 @@ fn phase(one: &MoveStatus) -> String {
             format!("{phase} (by the record in the {decides}; the other side has none)")
         }
         _ if one.has_ended => "ended (by its summary in the target; neither side has a record)".to_owned(),
+        _ if one.orphaned && one_sided.is_none() => {
+            format!("{phase} (roll back only; by the record in the {decides})")
+        }
         // The target may have a record, which is further.
         _ if one_sided.is_some() => format!("{phase} (by the record in the {decides})"),
         (true, Side::Source) => {

@@ -136,6 +136,11 @@ impl<'a> Situation<'a> {
             _ => state_of_sides(record, *phase),
         };
         match self.why {
+            // Nothing was counted in the source, and the record may be from a backup of before the deletion.
+            Why::Asked if self.is_before_deletion() => {
+                "the target has everything and is taking over; by its record nothing is deleted from the source, which this move paused"
+                    .to_owned()
+            }
             Why::Declined | Why::WrongCommand | Why::MayBeImported => {
                 format!("this command changed nothing; move {} is in phase {phase}: {state}", record.move_id)
             }
@@ -165,6 +170,16 @@ impl<'a> Situation<'a> {
             ),
             Why::Asked | Why::NotImportedThere | Why::Stopped | Why::LeaseLost => state.to_owned(),
         }
+    }
+
+    /// Returns true if the move has a commit, and a cluster from which nothing was deleted yet.
+    fn is_before_deletion(&self) -> bool {
+        let is_of_cluster = !self.record.is_of_files() && self.record.handed_over().is_none();
+        let is_silent = matches!(
+            self.sides,
+            KnownSides::Silent(Side::Target) | KnownSides::NotGiven(Side::Target) | KnownSides::OtherTarget
+        );
+        is_of_cluster && !is_silent && matches!(self.phase, Phase::Committed | Phase::Live)
     }
 
     /// Returns true if a recovered source has not been committed again. A rollback may have unpaused part of it.
@@ -401,6 +416,19 @@ mod tests {
         assert_eq!(next(&MoveStatus { elsewhere: true, ..live() }), []);
         let missing = MoveStatus { missing: Some(Side::Source), ..live() };
         assert_eq!(next(&missing), [], "a command would have to name it");
+    }
+
+    /// A target that was restored from a backup has an older record than its source, from which part may be deleted.
+    #[test]
+    fn status_claims_no_complete_source() {
+        for phase in [Phase::Committed, Phase::Live] {
+            let one = MoveStatus { record: record(phase), ..live() };
+            let asked = Situation::of_status(&one, None, false);
+            assert!(!asked.state().contains("complete"), "{}", asked.state());
+            // A run has seen the source.
+            let stopped = Situation { why: Why::Stopped, ..asked };
+            assert!(stopped.state().contains("the source is complete"), "{}", stopped.state());
+        }
     }
 
     #[test]

@@ -48,8 +48,7 @@ const ACCEPT: &[&str] = &["--accept", "world-changed"];
 const PART_TAKEN_OVER: &str = "the target runs part of what moved, and the source may be the last copy of the rest: keep both as they are";
 const HALF_COPIED: &str =
     "the source is authoritative: complete, paused; the target holds a partial copy, paused";
-const COMPLETE: &str =
-    "the target has everything and is taking over; the source is complete, and paused by this move";
+const NOTHING_DELETED: &str = "the target has everything and is taking over; by its record nothing is deleted from the source, which this move paused";
 
 /// A command, and its effect on a move.
 #[derive(Debug, Clone, Copy)]

@@ -342,6 +342,16 @@ fn a_status_of_one_cluster_says_what_to_name_and_offers_nothing() {
     );
 }
 
+/// The engine refuses to resume it.
+#[test]
+fn orphaned_moves_can_only_be_rolled_back() {
+    let orphaned = MoveStatus { orphaned: true, ..one(Phase::Live, Side::Target) };
+    let status = Status { moves: vec![orphaned], ..Status::default() };
+    let shown = crate::output::status(&status, SIDES, &[Vec::new()]).message();
+    assert!(shown.contains("Live (roll back only; by the record in the target)"), "{shown}");
+    assert!(!shown.contains("resume"), "{shown}");
+}
+
 #[test]
 fn a_plan_says_which_moves_are_under_way() {
     check(crate::output::under_way(&[], &[]), &expect![""]);
