@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use pivot_lab::Recording;
-use pivot_lab::assets::{self, CLUSTER_API_NEWEST};
+use pivot_lab::assets::{self, CLUSTER_API, CLUSTER_API_NEWEST};
 use pivot_lab::process::Process;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,8 +17,13 @@ const LIMIT: Duration = Duration::from_mins(5);
 
 /// Runs `clusterctl move` with these flags; an error unless it exits 0.
 pub async fn clusterctl(flags: &[&str]) -> Result<()> {
+    clusterctl_of(CLUSTER_API, flags).await
+}
+
+/// Runs `clusterctl move` of a release.
+pub async fn clusterctl_of(version: &str, flags: &[&str]) -> Result<()> {
     let home = tempfile::Builder::new().prefix("pivot-clusterctl-").tempdir()?;
-    let mut command = Command::new(assets::assets().await?.clusterctl().await?);
+    let mut command = Command::new(assets::assets().await?.clusterctl_of(version).await?);
     command.arg("move").args(flags);
     command.env("HOME", home.path()).env_remove("KUBECONFIG").env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true");
     let mut process = Process::spawn("clusterctl", &command, home.path().join("clusterctl.log")).await?;

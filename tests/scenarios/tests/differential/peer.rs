@@ -3,13 +3,13 @@
 //! Two servers and some forty moves, for an end that depends on the versions of the programs and on the shapes alone. So it is
 //! recorded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use futures::{StreamExt, stream};
-use pivot_lab::assets::{CLUSTER_API, KUBERNETES};
+use pivot_lab::assets::{CLUSTER_API, CLUSTER_API_NEWEST, KUBERNETES};
 use pivot_lab::{Dump, ObjectKey, Pair};
-use pivot_scenarios::clusterctl::{Answer, clusterctl, recorded};
+use pivot_scenarios::clusterctl::{Answer, clusterctl_of, recorded};
 use serde::{Deserialize, Serialize};
 
 use super::differences::comparable;
@@ -40,23 +40,44 @@ impl Peer {
             .into();
         // This file and the lab's objects decide how it is asked.
         let key = (CLUSTER_API, KUBERNETES, kinds::crds(), input, include_str!("peer.rs"));
-        let ask = async || Self::ask(all, first, others).await;
-        let outcome = |peer: &Self| {
-            let succeeded: Vec<_> =
-                peer.moved.iter().map(|(name, moved)| (name.clone(), moved.is_ok())).collect();
-            (succeeded, peer.source(), peer.target())
-        };
-        recorded("clusterctl-move", &key, ask, outcome).await.unwrap()
+        let ask = async || Self::ask(CLUSTER_API, all, first, others).await;
+        recorded("clusterctl-move", &key, ask, Self::outcome).await.unwrap()
     }
 
-    async fn ask(all: &[Shape], first: &[Shape], others: &[Shape]) -> Result<Self> {
+    /// Lets the newest release move the shapes.
+    pub(crate) async fn of_the_newest(all: &[Shape], first: &[Shape], others: &[Shape]) -> Self {
+        Self::ask(CLUSTER_API_NEWEST, all, first, others).await.unwrap()
+    }
+
+    /// Where another release ends differently.
+    pub(crate) fn differs_from(&self, other: &Self) -> Vec<String> {
+        let (ours, theirs) = (self.outcome(), other.outcome());
+        let names: BTreeSet<_> = ours.0.keys().chain(theirs.0.keys()).collect();
+        let moves = names.into_iter().filter(|name| ours.0.get(*name) != theirs.0.get(*name));
+        let moves = moves.map(|name| format!("{name}: {:?}, not {:?}", ours.0.get(name), theirs.0.get(name)));
+        let sides = [("source", &ours.1, &theirs.1), ("target", &ours.2, &theirs.2)];
+        let objects = sides.into_iter().flat_map(|(side, ours, theirs)| {
+            let keys: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
+            let keys = keys.into_iter().filter(|key| ours.get(*key) != theirs.get(*key));
+            keys.map(move |key| format!("{side}: {key:?}: {:?}, not {:?}", ours.get(key), theirs.get(key)))
+        });
+        moves.chain(objects).collect()
+    }
+
+    /// Which moves succeeded, and what they left on both sides.
+    fn outcome(&self) -> (BTreeMap<String, bool>, Dump, Dump) {
+        let succeeded = self.moved.iter().map(|(name, moved)| (name.clone(), moved.is_ok())).collect();
+        (succeeded, self.source(), self.target())
+    }
+
+    async fn ask(version: &str, all: &[Shape], first: &[Shape], others: &[Shape]) -> Result<Self> {
         let pair = pair().await;
         fill(&pair, all.iter()).await;
-        let mut moved = move_each(&pair, all).await;
+        let mut moved = move_each(version, &pair, all).await;
         fill(&pair, first.iter().chain(others)).await;
         let before = pair.source.dump(&[]).await?;
         for shapes in [first, others] {
-            moved.extend(move_each(&pair, shapes).await);
+            moved.extend(move_each(version, &pair, shapes).await);
         }
         collect_garbage(&pair, before).await;
         let stored = |dump: Dump| dump.into_iter().collect();
@@ -76,12 +97,12 @@ impl Peer {
 }
 
 /// Moves each namespace; whether that succeeded.
-async fn move_each(pair: &Pair, shapes: &[Shape]) -> BTreeMap<String, Result<(), String>> {
+async fn move_each(version: &str, pair: &Pair, shapes: &[Shape]) -> BTreeMap<String, Result<(), String>> {
     let (from, to) =
         (pair.source.kubeconfig().display().to_string(), pair.target.kubeconfig().display().to_string());
     let one = async |shape: &Shape| {
         let flags = ["--kubeconfig", &from, "--to-kubeconfig", &to, "--namespace", &shape.name];
-        (shape.name.clone(), clusterctl(&flags).await.map_err(|error| format!("{error:#}")))
+        (shape.name.clone(), clusterctl_of(version, &flags).await.map_err(|error| format!("{error:#}")))
     };
     stream::iter(shapes).map(one).buffer_unordered(CONCURRENT).collect().await
 }
