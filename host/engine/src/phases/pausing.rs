@@ -415,8 +415,11 @@ async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses
 
 /// Reports a Cluster that others paused while it moved, and that therefore stays paused.
 fn report_paused_by_others(job: &Job, key: &Key, side: Side, shown: &str) {
-    let named =
-        if job.is_named_to_unpause(key) { ". --unpause undoes only what this move paused" } else { "" };
+    let named = if job.is_named_to_unpause(key) {
+        ", although it was named: a move undoes only its own pauses"
+    } else {
+        ""
+    };
     let key = job.handle(side).own_name(key);
     let text =
         format!("{key} in the {side} stays paused: another than this move paused it since ({shown}){named}");
