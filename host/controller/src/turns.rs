@@ -33,7 +33,7 @@ pub(crate) struct Turns {
 struct State {
     /// How many each namespace has.
     held: BTreeMap<String, usize>,
-    /// How many of each namespace are parked.
+    /// Number of parked attempts of each namespace.
     parked: BTreeMap<String, usize>,
     /// Who waits, the first to come first.
     waiting: Vec<Waiting>,
@@ -58,11 +58,11 @@ pub(crate) struct Turn {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// It has a turn, although it may wait for others.
+    /// Has a turn, although it may wait for others.
     Held { since: Instant, waits: bool },
-    /// It is parked.
+    /// Gave its turn back while it waits for others.
     Parked,
-    /// It waits for its next turn, or another has taken its place: nothing counts for it.
+    /// Waits for its next turn, or another has taken its place: nothing counts for it.
     Left,
 }
 
@@ -185,7 +185,8 @@ impl State {
         next
     }
 
-    /// Returns true if those that are parked are not too many, and those of the namespace neither. Who has the next turn leaves room.
+    /// Returns true if no more attempts are parked than there are turns, and no more of the namespace than its share. A parked attempt that
+    /// has the next turn leaves room.
     fn has_room(&self, namespace: &str, most: usize) -> bool {
         let next = self.next(most).and_then(|position| self.waiting.get(position));
         let leaves = next.filter(|next| next.is_parked);

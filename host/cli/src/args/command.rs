@@ -194,7 +194,7 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// Describes variables of the environment whose names are almost those of flags' variables.
+/// Describes variables of the environment with almost the name of a flag's variable.
 pub(crate) fn describe_mistyped_variables() -> Vec<String> {
     let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     environment::describe_mistyped(set, &command(None))

@@ -16,8 +16,8 @@ pub(super) fn variable_of(flag: &str) -> String {
     format!("{PREFIX}{}", flag.to_uppercase().replace('-', "_"))
 }
 
-/// Describes each of these variables whose name is almost that of one that a command reads. Other programs may have variables with
-/// any other name.
+/// Describes each of these variables with almost the name of a variable that commands read. Other programs may have variables with any
+/// other name.
 pub(super) fn describe_mistyped(set: impl Iterator<Item = String>, command: &Command) -> Vec<String> {
     let set: Vec<String> = set.filter(|name| name.starts_with(PREFIX) && !is_of_service(name)).collect();
     if set.is_empty() {

@@ -28,7 +28,7 @@ use crate::requests::side::Handle;
 const ANSWER_LIMIT: usize = 256 * 1024;
 /// In how many namespaces one call lists side by side; for more than these everything is listed at once.
 const NAMESPACES: usize = 16;
-/// How long the providers of a side count as known. A plugin may ask at every object, and one may wait until a provider is updated.
+/// Time for which the providers of a side count as known. A plugin may ask at every object, and one may wait until a provider is updated.
 const PROVIDERS_KNOWN: Duration = Duration::from_secs(60);
 
 /// The two sides, as plugins can query them.
@@ -42,8 +42,11 @@ pub(crate) struct PluginServices {
     /// Created on first use: it reads the machine's certificates, and most moves probe nothing from here.
     here: OnceLock<Option<Here>>,
     /// The providers of each side, with the time when they were read.
-    providers: Both<Mutex<Option<(Instant, Vec<Provider>)>>>,
+    providers: Both<Mutex<KnownProviders>>,
 }
+
+/// The providers of a side, if they were read.
+type KnownProviders = Option<(Instant, Vec<Provider>)>;
 
 /// The same, confined to one plan.
 struct MoveServices {

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::requests::halt::Halt;
 
-    /// Counts what it is told, and admits as often as it has permits.
+    /// Counts the calls, and admits as often as it has permits.
     struct Counts {
         parked: AtomicUsize,
         admitted: AtomicUsize,

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, halter, key};
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// How long each run waits until it may work again.
+/// Time that each run waits until it may work again.
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// Admits runs late.
@@ -26,7 +26,7 @@ struct Late {
     parked: AtomicUsize,
     admitted: AtomicUsize,
     is_parked: Arc<AtomicBool>,
-    /// What was written by a run that was parked.
+    /// Writes of a run that was parked.
     written: Arc<Mutex<Vec<String>>>,
 }
 
