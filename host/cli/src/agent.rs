@@ -261,8 +261,7 @@ fn alone(after: Duration, with: &With) -> Vec<String> {
     if let Some(plugins) = &with.plugins {
         words.extend(["--plugins".to_owned(), plugins.display().to_string()]);
     }
-    let flags = [("--allow-unlocked", with.allow_unlocked), ("--strict", with.strict)];
-    words.extend(flags.into_iter().filter(|(_, typed)| *typed).map(|(flag, _)| flag.to_owned()));
+    words.extend(with.strict.then(|| "--strict".to_owned()));
     words
 }
 

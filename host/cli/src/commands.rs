@@ -360,15 +360,7 @@ impl<'a> Command<'a> {
         let disabled = plugins.disabled();
         let report = match result {
             Ok(report) => report,
-            Err(stop) => {
-                if exit::of(&stop, self.choices.allow_empty) == exit::DONE {
-                    let document = ReportDocument::nothing(labels).without(&disabled);
-                    self.succeeded("NothingToMove", None, &document);
-                    self.output.result(|| stop.to_string().into(), &document);
-                    return exit::DONE;
-                }
-                return self.stopped(&stop, AlreadyShown::Nothing, &disabled);
-            }
+            Err(stop) => return self.stopped(&stop, AlreadyShown::Nothing, &disabled),
         };
         let copied = self.choices.ends.of_files();
         let outcome = match copied {
@@ -639,19 +631,15 @@ impl<'a> Command<'a> {
         if shown == AlreadyShown::Nothing && self.output.settings().format.is_document() {
             self.output.result(Text::default, &document);
         }
-        let code = exit::of(stop, self.choices.allow_empty);
+        let code = exit::code(stop.exit);
         if let Some(report) = &self.report {
             report.stopped(stop, code, &document);
         }
-        if code == exit::DONE {
-            self.output.say(stop.to_string());
-        } else {
-            self.output.stopped(stop, shown, &advice);
-            if let (TargetEnd::Workload(_), Failure::Unreachable { side: Side::Target, .. }) =
-                (&self.choices.ends.target, &stop.failure)
-            {
-                self.output.say(FROM_INSIDE);
-            }
+        self.output.stopped(stop, shown, &advice);
+        if let (TargetEnd::Workload(_), Failure::Unreachable { side: Side::Target, .. }) =
+            (&self.choices.ends.target, &stop.failure)
+        {
+            self.output.say(FROM_INSIDE);
         }
         code
     }

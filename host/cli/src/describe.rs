@@ -61,7 +61,7 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
                 output.result(Text::default, &ErrorDocument::stop(&stop, advice.clone()));
             }
             output.stopped(&stop, AlreadyShown::Nothing, &advice);
-            exit::of(&stop, false)
+            exit::code(stop.exit)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use pivot_engine::{Exit, Failure, Stop};
+use pivot_engine::Exit;
 
 use crate::output::Text;
 
@@ -11,16 +11,6 @@ pub(crate) type Result<T, E = (Exit, Text)> = std::result::Result<T, E>;
 
 /// Done.
 pub(crate) const DONE: u8 = 0;
-
-/// The exit code of a run that stopped.
-pub(crate) fn of(stop: &Stop, allow_empty: bool) -> u8 {
-    if allow_empty && nothing_to_move(stop) { DONE } else { code(stop.exit) }
-}
-
-/// Whether the run stopped because there is nothing to move.
-pub(crate) fn nothing_to_move(stop: &Stop) -> bool {
-    matches!(stop.failure, Failure::Empty(_))
-}
 
 /// The exit if a server refused a request of a command other than a move, or didn't answer it.
 pub(crate) fn of_server(is_silent: bool) -> Exit {

@@ -232,9 +232,6 @@ fn about_plugins(with: &With) -> Vec<String> {
     if let Some(directory) = &with.plugins {
         flags.extend(flag("--plugins", &directory.display().to_string()));
     }
-    if with.allow_unlocked {
-        flags.push("--allow-unlocked".to_owned());
-    }
     if let Some(file) = &with.trust {
         flags.extend(flag("--trust", &file.display().to_string()));
     }
@@ -404,18 +401,7 @@ pub(crate) mod tests {
             "--plugins",
             "p",
         ],
-        &[
-            "plan",
-            "--to-kubeconfig",
-            "b",
-            "-A",
-            "--plugins",
-            "p",
-            "--allow-unlocked",
-            "--strict",
-            "--trust",
-            "t o.toml",
-        ],
+        &["plan", "--to-kubeconfig", "b", "-A", "--plugins", "p", "--strict", "--trust", "t o.toml"],
         &["plan", "--to-directory=-d", "--kubeconfig-context", "x"],
         &["move", "--kubeconfig", "a", "--to-kubeconfig", "b", "-n", "ns"],
         &["move", "--kubeconfig", "both", "--context", "x", "--to-kubeconfig-context", "y", "-A"],
@@ -467,7 +453,7 @@ pub(crate) mod tests {
             "already-paused",
         ],
         &["move", "--kubeconfig", "a", "--to-directory", "d"],
-        &["move", "--from-directory", "it's", "--to-directory", "d", "-n", "ns", "--allow-empty"],
+        &["move", "--from-directory", "it's", "--to-directory", "d", "-n", "ns"],
         &["move", "--dry-run=server", "--to-kubeconfig", "b"],
         &["status"],
         &["status", "--kubeconfig", "a"],
@@ -726,13 +712,14 @@ pub(crate) mod tests {
             "b",
             "--plugins",
             "./plugins",
-            "--allow-unlocked",
+            "--strict",
             "--accept",
             "takeover-unchecked",
         ];
         let (next, _) = commands(&run);
         let line = |command, id| next.line(command, id).unwrap();
-        let resume = "pivot-host resume --to-kubeconfig b --plugins ./plugins --allow-unlocked --accept takeover-unchecked";
+        let resume =
+            "pivot-host resume --to-kubeconfig b --plugins ./plugins --strict --accept takeover-unchecked";
         assert_eq!(line(Next::Resume, About::default()), resume);
         assert_eq!(line(Next::Status, OF_ONE), "pivot-host status --to-kubeconfig b");
         assert_eq!(line(Next::Rollback, OF_ONE), "pivot-host rollback --to-kubeconfig b 1234");
@@ -740,7 +727,7 @@ pub(crate) mod tests {
             line(Next::RollbackWithoutTarget, About::default()),
             "pivot-host rollback --without-target --to-kubeconfig b"
         );
-        let without = "pivot-host resume --without-source --to-kubeconfig b --plugins ./plugins --allow-unlocked --accept takeover-unchecked";
+        let without = "pivot-host resume --without-source --to-kubeconfig b --plugins ./plugins --strict --accept takeover-unchecked";
         assert_eq!(line(Next::ResumeWithoutSource, About::default()), without);
     }
 }

@@ -35,7 +35,7 @@ use trust::TrustFile;
 
 /// Loads the plugins of a directory as the flags say.
 async fn read(directory: &Path, with: &With) -> Result<Loaded, Text> {
-    let (options, _) = options(with.allow_unlocked, with.strict, with.trust.as_deref())?;
+    let (options, _) = options(false, with.strict, with.trust.as_deref())?;
     let loaded = runtime().map_err(|(_, why)| why)?.load(directory, options).await;
     loaded.map_err(|errors| refused::text(directory, &errors))
 }

@@ -45,7 +45,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
             return code;
         }
     };
-    let look = cli.look.clone();
+    let (look, color) = (cli.look.clone(), cli.color());
     let terminal =
         std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     let settings = OutputSettings {
@@ -57,7 +57,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
         bars: terminal && look.log_format == LogFormat::Text && look.verbose < 2 && !look.quiet,
         widths: Widths::of_terminals(),
     };
-    let output = output_for(look.color, settings);
+    let output = output_for(color, settings);
     logging::start(&look, &output);
     args::describe_mistyped_variables().into_iter().for_each(|text| output.warn(text));
     match args::check(cli) {

@@ -438,8 +438,8 @@ mod example {
         let dir = TempDir::new().unwrap();
         let arguments = ["-n", "nobody", "--to-directory", dir.path().to_str().unwrap()];
         assert_eq!(code(&of_example("move", &arguments)), 7);
-        let fine = of_example("move", &[&arguments[..], &["--allow-empty", "-o", "json"]].concat());
-        assert_eq!((code(&fine), &json(&fine)["outcome"]), (0, &"NothingToMove".into()));
+        let document = json(&of_example("move", &[&arguments[..], &["-o", "json"]].concat()));
+        assert_eq!((&document["exitCode"], &document["reason"]), (&7.into(), &"Empty".into()));
         assert_eq!(code(&of_example("plan", &["-n", "nobody"])), 7);
     }
 
@@ -621,6 +621,21 @@ mod example {
         let expected =
             "warning: no flag is set by the variable PIVOT_HOST_OUTPT (did you mean PIVOT_HOST_OUTPUT?)";
         assert_eq!((code(&output), named), (0, vec![expected]), "{said}");
+    }
+
+    #[test]
+    fn colors_follow_the_environment() {
+        let is_colored = |variables: &[(&str, &str)]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
+            command.env_clear().envs(variables.iter().copied());
+            let output = command.args(["plan", "--from-directory", "/nope"]).output().unwrap();
+            assert_eq!(code(&output), 3);
+            err(&output).contains("\u{1b}[")
+        };
+        assert!(!is_colored(&[]) && is_colored(&[("CLICOLOR_FORCE", "1")]));
+        assert!(!is_colored(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+        // Another command's flag has no effect.
+        assert!(!is_colored(&[("PIVOT_HOST_COLOR", "always")]));
     }
 
     /// A variable may be left over from another command.

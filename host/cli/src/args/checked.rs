@@ -73,7 +73,6 @@ pub(crate) struct Choices {
     /// As typed, for the lines that suggest the next command.
     pub(crate) connection: Connection,
     pub(crate) ends: Ends,
-    pub(crate) allow_empty: bool,
     /// Whether a plan names each object.
     pub(crate) tree: bool,
     /// Where the report of the run goes.
@@ -192,12 +191,12 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
 fn task(verb: Verb) -> Result<Task> {
     Ok(match verb {
         Verb::Plan(typed) => {
-            let Planned { connection, handover, selection, allow_empty, tree, kept, out, saved } = *typed;
+            let Planned { connection, handover, selection, tree, kept, out, saved } = *typed;
             match saved {
                 Some(verb) => Task::SavedPlan(verb),
                 None => {
                     let choices = moving(connection, selection, handover, DryRun::Plan, AcceptedBy::Move)?;
-                    Task::Plan(Choices { allow_empty, tree, out, report: reported(kept)?, ..choices })
+                    Task::Plan(Choices { tree, out, report: reported(kept)?, ..choices })
                 }
             }
         }
@@ -205,7 +204,6 @@ fn task(verb: Verb) -> Result<Task> {
             let MoveOrAsk {
                 connection,
                 selection,
-                allow_empty,
                 waits,
                 taking: Taking { break_lease },
                 dry_run_args,
@@ -221,7 +219,7 @@ fn task(verb: Verb) -> Result<Task> {
                 false => moving(connection, selection, false, dry_run, AcceptedBy::Move)?,
             };
             let options = waiting(Options { break_lease, ..choices.options }, &waits)?;
-            let choices = Choices { allow_empty, report, options, ..choices };
+            let choices = Choices { report, options, ..choices };
             if dry_run != DryRun::Off {
                 return Ok(Task::Plan(choices));
             }
@@ -356,29 +354,19 @@ impl DryRunArgs {
 
 /// A copy into a directory that leaves the source paused.
 fn start_handover(typed: HandoverStart) -> Result<Task> {
-    let HandoverStart {
-        directory,
-        from,
-        encrypt_to,
-        selection,
-        allow_empty,
-        dry_run_args,
-        plan,
-        pauses,
-        taking,
-        kept,
-    } = typed;
+    let HandoverStart { directory, from, encrypt_to, selection, dry_run_args, plan, pauses, taking, kept } =
+        typed;
     let to_files = ToDirectory { to_directory: Some(directory), encrypt_to };
     let connection = Connection { from, to_files, ..Connection::default() };
     let report = reported(kept)?;
     let dry_run = dry_run_args.dry_run();
     let choices = moving(connection, selection, true, dry_run, AcceptedBy::StartHandover)?;
     if dry_run != DryRun::Off {
-        return Ok(Task::Plan(Choices { allow_empty, report, ..choices }));
+        return Ok(Task::Plan(Choices { report, ..choices }));
     }
     let Taking { break_lease } = taking;
     let options = wait_before_takeover(Options { break_lease, ..choices.options }, &pauses)?;
-    Ok(Task::Move(Choices { allow_empty, plan, report, options, ..choices }))
+    Ok(Task::Move(Choices { plan, report, options, ..choices }))
 }
 
 /// The end of a handover in the cluster that imported the directory.
@@ -496,11 +484,10 @@ fn moving(
         handover,
         ..Options::new(scope)
     };
-    let (allow_empty, tree, report, out, plan, wait) = (false, false, None, None, None, None);
+    let (tree, report, out, plan, wait) = (false, None, None, None, None);
     Ok(Choices {
         connection,
         ends,
-        allow_empty,
         tree,
         report,
         out,
@@ -579,12 +566,11 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
         ..Options::new(Scope::new(Namespaces::All))
     };
     let with = With::default();
-    let (allow_empty, tree, namespace) = (false, false, Namespace::All);
+    let (tree, namespace) = (false, Namespace::All);
     let (clusters, add, report, out, plan, wait) = (Vec::new(), Vec::new(), None, None, None, None);
     Ok(Choices {
         connection,
         ends,
-        allow_empty,
         tree,
         report,
         out,

@@ -63,8 +63,8 @@ const USUAL: [&str; 27] = [
     "role",
 ];
 /// Flags of every command that `-h` hides.
-const RARE: [&str; 6] =
-    ["log-format", "color", "hide-api-warnings", "lease-identity", "allow-special-network", "longest-wait"];
+const RARE: [&str; 5] =
+    ["log-format", "hide-api-warnings", "lease-identity", "allow-special-network", "longest-wait"];
 /// The longest line of an example.
 const WIDTH: usize = 76;
 /// More than any log level that users mean.

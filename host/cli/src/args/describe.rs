@@ -33,6 +33,8 @@ pub(super) fn description(typed: DescribeCluster) -> Result<Description> {
         show_templates,
         echo,
         grouping,
+        // Read before the rest, as all flags of output are.
+        color: _,
     } = typed;
     let from = FromCluster { kubeconfig, kubeconfig_context, as_user, as_group, ..FromCluster::default() };
     let connection = Connection { from, from_directory, identity, ..Connection::default() };

@@ -97,6 +97,16 @@ pub(crate) enum Verb {
     },
 }
 
+impl Cli {
+    /// When to use colors: as the flag of `describe cluster` says, and otherwise as the terminal and the environment do.
+    pub(crate) fn color(&self) -> Color {
+        match &self.verb {
+            Verb::Describe(Describe::Cluster(typed)) => typed.color,
+            _ => Color::Auto,
+        }
+    }
+}
+
 /// How things are shown.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
@@ -113,18 +123,6 @@ pub(crate) struct Look {
     /// Format of progress and messages on stderr
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", global = true)]
     pub(crate) log_format: LogFormat,
-    /// When to use colors and progress bars; NO_COLOR and CLICOLOR_FORCE are respected. Without a value: always
-    #[arg(
-        short,
-        long,
-        value_enum,
-        value_name = "WHEN",
-        num_args = 0..=1,
-        default_value = "auto",
-        default_missing_value = "always",
-        global = true
-    )]
-    pub(crate) color: Color,
     /// Which API server warnings to hide; by default those about the form of finalizer names
     #[arg(long, value_enum, value_name = "WHICH", default_value = "default", global = true)]
     pub(crate) hide_api_warnings: Hide,
@@ -261,9 +259,6 @@ pub(crate) struct Planned {
     pub(crate) handover: bool,
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// Exit 0 if there is nothing to move
-    #[arg(long, help_heading = "What moves")]
-    pub(crate) allow_empty: bool,
     /// Show each object in the order of creation, below what it belongs to
     #[arg(long, help_heading = "Output")]
     pub(crate) tree: bool,
@@ -348,9 +343,6 @@ pub(crate) struct MoveOrAsk {
     pub(crate) connection: Connection,
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// Exit 0 if there is nothing to move
-    #[arg(long, help_heading = "What moves")]
-    pub(crate) allow_empty: bool,
     #[command(flatten)]
     pub(crate) waits: Waits,
     #[command(flatten)]
@@ -504,6 +496,18 @@ pub(crate) struct DescribeCluster {
     /// Show Machines that say the same in one row; --grouping=false gives each its own
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, help_heading = "What is shown")]
     pub(crate) grouping: bool,
+    /// When to use colors. Without a value: always. Other commands follow NO_COLOR, CLICOLOR and CLICOLOR_FORCE, as `auto` does here
+    #[arg(
+        short,
+        long,
+        value_enum,
+        value_name = "WHEN",
+        num_args = 0..=1,
+        default_value = "auto",
+        default_missing_value = "always",
+        help_heading = "What is shown"
+    )]
+    pub(crate) color: Color,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -539,9 +543,6 @@ pub(crate) struct HandoverStart {
     pub(crate) encrypt_to: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// Exit 0 if there is nothing to move
-    #[arg(long, help_heading = "What moves")]
-    pub(crate) allow_empty: bool,
     #[command(flatten)]
     pub(crate) dry_run_args: DryRunArgs,
     /// Carry out this saved plan of a handover, and nothing else

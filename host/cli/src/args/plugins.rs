@@ -11,9 +11,6 @@ pub(crate) struct With {
     /// Directory of plugins, with plugins.toml and plugins.lock
     #[arg(long, value_name = "DIR")]
     pub(crate) plugins: Option<PathBuf>,
-    /// Accept plugins that plugins.lock doesn't list with their digest (development only)
-    #[arg(long, requires = "plugins")]
-    pub(crate) allow_unlocked: bool,
     /// Refuse disabled plugins, and a directory that other users can write
     #[arg(long, requires = "plugins")]
     pub(crate) strict: bool,
@@ -40,7 +37,7 @@ pub(crate) enum PluginVerb {
         /// The directory of plugins, with plugins.toml and plugins.lock
         #[arg(value_name = "DIR")]
         directory: PathBuf,
-        /// Accept plugins that plugins.lock doesn't list with their digest (development only)
+        /// Also list plugins that plugins.lock doesn't have with their digest; no move uses them
         #[arg(long)]
         allow_unlocked: bool,
         /// Refuse disabled plugins, and a directory that other users can write

@@ -300,7 +300,7 @@ fn w2_a_dry_run_is_a_plan() {
 fn accepted_risks_reach_the_options() {
     let choices = choices(
         "pivot-host move --to-kubeconfig b -A --accept owner-dropped=A.g --accept owner-dropped=C.g --accept dependents-lost=D \
-         --accept already-paused --accept existing-differs --accept unverified=E.g --map-namespace x=y,a=b --break-lease --allow-empty",
+         --accept already-paused --accept existing-differs --accept unverified=E.g --map-namespace x=y,a=b --break-lease",
     );
     let options = choices.options(None);
     let of_scope = [
@@ -317,7 +317,7 @@ fn accepted_risks_reach_the_options() {
     let of_run = ["--accept", "existing-differs", "--accept", "unverified=E.g"];
     assert_eq!(super::risks::words(&options.accept), of_run);
     assert_eq!(options.scope.namespace_map.to_string(), "a as b, x as y");
-    assert!(options.break_lease && choices.allow_empty);
+    assert!(options.break_lease);
     assert_eq!(options.scope.namespaces, Namespaces::All);
 }
 

@@ -127,7 +127,7 @@ impl From<&Refusal> for Refused {
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReportDocument {
-    /// `Moved`, `Copied`, `HandedOver`, `RolledBack`, `NothingToMove`.
+    /// `Moved`, `Copied`, `HandedOver`, `RolledBack`.
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     move_id: Option<String>,
@@ -209,11 +209,6 @@ impl ReportDocument {
             ..Self::between(source, target)
         };
         Document::new("Report", content)
-    }
-
-    /// There was nothing to move, and the user allowed that.
-    pub(crate) fn nothing((source, target): (&str, &str)) -> Document<Self> {
-        Document::new("Report", Self { outcome: "NothingToMove", ..Self::between(source, target) })
     }
 
     fn between(source: &str, target: &str) -> Self {

@@ -69,7 +69,6 @@ impl MoveReport<'_> {
                 ("good", "Handed over in files: the source waits, paused, until they are imported")
             }
             "RolledBack" => ("good", "Rolled back: the source works with the objects, as before"),
-            "NothingToMove" => ("none", "Nothing to move"),
             _ if self.exit_code == 3 => {
                 let state = self.result.get("state").and_then(Value::as_str).unwrap_or_default();
                 return ("bad", format!("Refused; {state}"));

@@ -124,7 +124,7 @@ fn a_file_is_written_only_for_a_plan_and_over_none_that_is_read() {
     let file = desk.at("plan.json");
     fs::write(&file, "yesterday's").unwrap();
     let copy = desk.at("copy");
-    let empty = ["--to-directory", &copy, "-n", "nowhere", "--allow-empty", "--out", &file];
+    let empty = ["--to-directory", &copy, "-n", "nowhere", "--out", &file];
     let refused = of_example("plan", &empty);
     assert_eq!(code(&refused), 7, "{}", err(&refused));
     assert!(err(&refused).contains("no plan is saved"), "{}", err(&refused));

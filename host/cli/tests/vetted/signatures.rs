@@ -107,7 +107,7 @@ fn signing_and_verifying_need_no_network() {
     site.host_alone(6, &["plugin", "verify", "plugins", "--trust", "trust.toml"]);
 }
 
-/// Neither `--allow-unlocked` nor a grant waives a rule.
+/// Neither a list of unlocked plugins nor a grant waives a rule.
 // proves: T23
 #[test]
 fn a_move_and_a_lock_hold_to_the_trust_file() {
@@ -122,7 +122,8 @@ fn a_move_and_a_lock_hold_to_the_trust_file() {
     site.host(0, &lock);
     let both = lines(&site);
     site.write(STATEMENTS, &format!("{}\n", both[1]));
-    for line in [&plan[..], &[&plan[..], &["--allow-unlocked"]].concat(), &lock] {
+    let unlocked = ["plugin", "list", "plugins", "--allow-unlocked", "--trust", "trust.toml"];
+    for line in [&plan[..], &unlocked, &lock] {
         let said = err(&site.host(6, line));
         assert!(said.contains("missing: 1 of alice, carol"), "{said}");
     }
@@ -135,9 +136,8 @@ fn another_byte_of_a_component_or_a_statement_is_refused_before_it_is_compiled()
     let site = site();
     let (component, statements) = (std::fs::read(site.path(COMPONENT)).unwrap(), site.read(STATEMENTS));
     std::fs::write(site.path(COMPONENT), b"\0asm no component").unwrap();
-    let unlocked = ["plan", "--from-directory", "world", "--plugins", "plugins", "--allow-unlocked"];
-    site.world();
-    let said = err(&site.host(6, &[&unlocked[..], &["--trust", "trust.toml"]].concat()));
+    let unlocked = ["plugin", "list", "plugins", "--allow-unlocked", "--trust", "trust.toml"];
+    let said = err(&site.host(6, &unlocked));
     assert!(said.contains("is not trusted: ") && said.contains("line 1: about another component"), "{said}");
     std::fs::write(site.path(COMPONENT), &component).unwrap();
     verified(&site);

@@ -25,11 +25,12 @@ async fn refused(stage: &Stage, what: &str, host: &Host, words: &[&str]) {
     stage.no_traces(NAMESPACE).await.unwrap();
 }
 
-/// In a directory of its own, where the lock makes no difference.
+/// In a directory of its own, whose lock has the file.
 async fn file(stage: &Stage, what: &str, bytes: &[u8], words: &[&str]) {
     let plugins = stage.empty(what, HOSTILE);
     plugins.put("it.wasm", bytes);
-    refused(stage, what, &stage.between(&plugins).with(&["--allow-unlocked"]), words).await;
+    plugins.lock("it.wasm", what);
+    refused(stage, what, &stage.between(&plugins), words).await;
 }
 
 // proves: T17
@@ -78,7 +79,7 @@ async fn directories(stage: &Stage) {
     stage.empty("elsewhere", HOSTILE).put("hostile.wasm", &stage.guest("hostile"));
     symlink("../elsewhere/hostile.wasm", plugins.dir.join("it.wasm")).unwrap();
     let words = ["it.wasm", "leads nowhere, or outside"];
-    refused(stage, "link-up", &stage.between(&plugins).with(&["--allow-unlocked"]), &words).await;
+    refused(stage, "link-up", &stage.between(&plugins), &words).await;
 
     let plugins = stage.empty("name", HOSTILE);
     plugins.put("it\n\u{1b}[2Jerror: all is well.wasm", b"");

@@ -1,6 +1,7 @@
 //! Two servers that serve `Host.test.io`, plugin directories, and checks of a run.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use pivot_lab::{Crds, Dump, Pair, normalise};
 use pivot_scenarios::host::{Ended, Host};
@@ -223,6 +224,16 @@ impl Stage {
 impl Plugins {
     pub(crate) fn put(&self, file: &str, bytes: &[u8]) {
         std::fs::write(self.dir.join(file), bytes).unwrap();
+    }
+
+    /// Writes a lock that has a file, as no command does for a file that isn't a plugin.
+    pub(crate) fn lock(&self, file: &str, name: &str) {
+        let path = self.dir.join(file);
+        let summed = Command::new("sha256sum").arg(&path).output().unwrap();
+        let digest = String::from_utf8(summed.stdout).unwrap()[..64].to_owned();
+        let size = std::fs::metadata(&path).unwrap().len();
+        let entry = format!("name = '{name}'\nversion = '0.1.0'\nsha256 = '{digest}'\nsize = {size}\n");
+        self.put("plugins.lock", format!("format = 1\n\n[[plugin]]\n{entry}").as_bytes());
     }
 
     pub(crate) async fn admit(&self, guest: &str, bytes: &[u8]) {

@@ -64,9 +64,11 @@ fn how_much_is_described_is_said_as_to_clusterctl() {
         .map(|filter| filter.typed().to_owned())
         .collect();
     assert_eq!(whose, ["Machine/m+", "all", "Cluster"]);
-    let color = |flags: &str| parsed(&format!("pivot-host describe cluster c {flags}")).unwrap().look.color;
+    let color = |flags: &str| parsed(&format!("pivot-host describe cluster c {flags}")).unwrap().color();
     let colors =
         ["", "-c", "--color", "--color=true", "--color=false", "--color never", "-c=always"].map(color);
     let (auto, always, never) = (Color::Auto, Color::Always, Color::Never);
     assert_eq!(colors, [auto, always, always, always, never, never, always]);
+    assert_eq!(parsed("pivot-host plan").unwrap().color(), auto);
+    assert!(parsed("pivot-host plan --color always").is_err());
 }
