@@ -194,8 +194,8 @@ pivot-host refuses a move, or stops it, when something could get lost. Some of t
 code, and `pivot-host explain CODE` prints what this page has.
 
 A risk that takes kinds is accepted for each kind: `--accept no-plugin=BareMetalHost.metal3.io`. `plan`, `move`, `resume`,
-`rollback` and `handover` each accept the risks that they can use. The result, the report and the records list accepted risks. A risk of the
-scope that was accepted and that nothing in the move has is reported as not needed. A Pivot lists accepted risks in `options.accept`. No
-environment variable accepts a risk.
+`rollback` and `handover` each accept the risks that they can use. The result, the report and the records list accepted risks. A risk that
+was accepted and that the run had no use for is reported as not needed. A Pivot lists accepted risks in `options.accept`. No environment
+variable accepts a risk.
 ";
 }

@@ -7,6 +7,7 @@ use pivot_core::plugin_set::PluginSet;
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::shell::Kubectl;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
@@ -16,6 +17,7 @@ use crate::events::{self, Event, Verb, Watcher};
 use crate::options::Options;
 use crate::outcome::change_counts::ChangeCounts;
 use crate::outcome::failure::Failure;
+use crate::outcome::used_risks::{UsedRisks, warn_of_unneeded};
 use crate::plugins::hooks::Hooks;
 use crate::plugins::services::PluginServices;
 use crate::requests::halt::Halter;
@@ -46,6 +48,8 @@ pub(crate) struct Job {
     pub(crate) locks: Option<Arc<Locks>>,
     /// Changes counted so far.
     pub(crate) change_counts: ChangeCounts,
+    /// The accepted risks that the run used.
+    pub(crate) used_risks: UsedRisks,
 }
 
 impl Job {
@@ -125,6 +129,18 @@ impl Job {
             ));
         }
         events::accepted(&self.options).into_iter().for_each(|event| self.report(event));
+    }
+
+    /// Reports the risks of the run that it accepted and had no use for, among those that it can judge.
+    ///
+    /// A run that has no use for `world-changed` refuses it, unless an earlier run had.
+    pub(crate) fn report_unused_risks(&self, can_judge: impl Fn(Risk) -> bool) {
+        let mut unused = self.used_risks.find_unused(&self.options.accept);
+        let unjudged = Risk::ALL.into_iter().filter(|risk| *risk == Risk::WorldChanged || !can_judge(*risk));
+        unjudged.for_each(|risk| unused.remove(risk));
+        if let Some(warning) = warn_of_unneeded(&unused) {
+            self.report(warning);
+        }
     }
 
     /// Obeys a request to stop, at points where stopping is safe.

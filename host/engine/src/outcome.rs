@@ -9,3 +9,4 @@ pub(crate) mod report;
 pub(crate) mod stop;
 pub(crate) mod stopping;
 pub(crate) mod under_way;
+pub(crate) mod used_risks;

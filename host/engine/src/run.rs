@@ -87,6 +87,10 @@ async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failu
         Err(failure) => return Err(nothing::explained(&active.job, failure).await),
     };
     let target = before_pause::all(&active.job, &snapshot, &providers).await?;
+    // Nothing was read of a target that isn't named, and nothing is paused.
+    if active.job.target.can().has_controllers {
+        active.job.report_unused_risks(|risk| risk != Risk::PauseUnchecked);
+    }
     Ok((active, snapshot, target))
 }
 
@@ -215,6 +219,19 @@ impl Command {
                 })
             }
             _ => Ok(found),
+        }
+    }
+
+    /// Returns true if no earlier run of the move can have used a risk that this run accepts. A repeated `move`, a Pivot and a saved plan
+    /// accept for all runs of the move.
+    fn can_judge(self, risk: Risk, options: &Options, begun: bool) -> bool {
+        let is_planned =
+            || options.approved.as_ref().is_some_and(|plan| plan.decisions.accept.contains(risk));
+        match self {
+            Self::Start => !begun,
+            Self::Resume => !is_planned(),
+            Self::Rollback => risk == Risk::MaybeImported,
+            Self::FinishAlone => false,
         }
     }
 
@@ -354,10 +371,14 @@ async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
         handover::not_imported(job, &active.journal, contents).await?;
     }
     // A cluster that has nothing of them proves nothing: the files may have been imported into another one.
-    match job.options.accept.contains(Risk::MaybeImported) || record.is_being_rolled_back() {
-        true => Ok(()),
-        false => Err(Failure::MayBeImported { move_id: record.move_id.clone() }),
+    if record.is_being_rolled_back() {
+        return Ok(());
     }
+    if job.options.accept.contains(Risk::MaybeImported) {
+        job.used_risks.insert(Risk::MaybeImported);
+        return Ok(());
+    }
+    Err(Failure::MayBeImported { move_id: record.move_id.clone() })
 }
 
 /// Whether this run may continue the move that was found.
@@ -400,9 +421,11 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
 fn same_plugins(active: &ActiveMove, remedy: impl Into<Remedy>) -> Result<(), Failure> {
     let (record, options) = (&active.journal.record, &active.job.options);
     let begun: PluginSet = record.plugins.iter().collect();
-    if begun.matches(&active.job.plugin_set())
-        || (record.phase.committed() && options.accept.contains(Risk::PluginsChanged))
-    {
+    if begun.matches(&active.job.plugin_set()) {
+        return Ok(());
+    }
+    if record.phase.committed() && options.accept.contains(Risk::PluginsChanged) {
+        active.job.used_risks.insert(Risk::PluginsChanged);
         return Ok(());
     }
     Err(Failure::Plugins {
@@ -437,7 +460,11 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
                 active.job.report_accepted();
             }
             let result = match command.work(&mut active, begun).await {
-                Ok(outcome) => Ok(outcome),
+                Ok(outcome) => {
+                    let options = &active.job.options;
+                    active.job.report_unused_risks(|risk| command.can_judge(risk, options, begun));
+                    Ok(outcome)
+                }
                 Err(failure) => {
                     let failure = nothing::explained(&active.job, failure).await;
                     Err(stopped(&mut active, failure).await)

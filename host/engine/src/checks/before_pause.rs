@@ -32,6 +32,7 @@ use crate::discovery::planning;
 use crate::events::Event;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
+use crate::outcome::used_risks::warn_of_unneeded;
 use crate::phases::evidence;
 use crate::phases::namespaces::{self, Carried, Namespaces};
 use crate::phases::{pausing, read_only_source};
@@ -151,14 +152,8 @@ fn report_unneeded_risks(job: &Job, snapshot: &Snapshot, mut needed: AcceptedRis
     if may_run_elsewhere(job) {
         needed.insert(Risk::SourceMayRun);
     }
-    let unneeded = scope.accept.without(&needed);
-    let codes = unneeded.iter().flat_map(|(risk, kinds)| match kinds.is_empty() {
-        true => vec![risk.to_string()],
-        false => kinds.iter().map(|kind| format!("{risk}={kind}")).collect(),
-    });
-    let codes: Vec<String> = codes.collect();
-    if !codes.is_empty() {
-        job.report(Event::warning("risk-not-needed", format!("not needed: {}", codes.join(", "))));
+    if let Some(warning) = warn_of_unneeded(&scope.accept.without(&needed)) {
+        job.report(warning);
     }
 }
 

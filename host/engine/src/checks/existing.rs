@@ -216,6 +216,7 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
         // Which of several passwords differs is nobody's business.
         let secret = step.key.group_kind.is_secret();
         if job.options.accept.contains(Risk::ExistingDiffers) && replaceable {
+            job.used_risks.insert(Risk::ExistingDiffers);
             let fields = if secret { Vec::new() } else { differs };
             return Ok(Verdict::Use(there.meta.uid, InTarget::Differs { fields }));
         }

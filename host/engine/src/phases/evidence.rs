@@ -28,7 +28,12 @@ use crate::snapshot::Snapshot;
 
 /// Refuses objects that could be deleted without any evidence that a controller took over.
 pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
-    if !job.hands_over() || job.options.accept.contains(Risk::TakeoverUnchecked) {
+    if !job.hands_over() {
+        return Ok(Vec::new());
+    }
+    let moving = snapshot.plan.steps.iter().filter(|step| step.fate == PlanFate::Move);
+    note_use(job, moving.map(|step| &step.key.group_kind));
+    if job.options.accept.contains(Risk::TakeoverUnchecked) {
         return Ok(Vec::new());
     }
     let mut moved = Vec::new();
@@ -56,6 +61,16 @@ pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, F
     Ok(refusals.collect())
 }
 
+/// Notes the use of risks that leave out the check of these kinds' controllers, or a part of it.
+fn note_use<'a>(job: &Job, kinds: impl Iterator<Item = &'a GroupKind>) {
+    // No controller acts on core kinds.
+    let kinds: BTreeSet<GroupKind> = kinds.filter(|kind| !kind.group.is_empty()).cloned().collect();
+    if !kinds.is_empty() {
+        job.used_risks.insert(Risk::TakeoverUnchecked);
+    }
+    job.used_risks.insert_kinds(Risk::Unverified, kinds);
+}
+
 /// Whether a user paused it. A pause by this move doesn't count.
 fn asleep(job: &Job, object: &Object) -> Result<bool, Failure> {
     let paused = pause::is_paused(object).map_err(|error| Failure::Object(Side::Source, error))?;
@@ -77,6 +92,7 @@ pub(crate) async fn wait(
     since: Option<&str>,
 ) -> Result<(), Failure> {
     let unverified = unverified(job, list);
+    note_use(job, unverified.iter());
     if !unverified.is_empty() {
         let kinds = if unverified.len() == 1 { "kind" } else { "kinds" };
         let text = format!(

@@ -12,6 +12,7 @@ use pivot_core::hooks::Hook;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, ReleaseList};
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Kind, Object, Side, body, merge, pause};
 
 use crate::job::Job;
@@ -88,8 +89,13 @@ async fn unlike(
                 if paused {
                     found.push(Unlike::Paused(job.target.own_name(&entry.key)));
                 }
-                if !fields.is_empty() && !accepted.contains(&entry.key.group_kind) {
-                    found.push(Unlike::In(job.target.own_name(&entry.key), fields));
+                let kind = &entry.key.group_kind;
+                if fields.is_empty() {
+                    continue;
+                }
+                match accepted.contains(kind) {
+                    true => job.used_risks.insert_kinds(Risk::CopyChanged, [kind.clone()]),
+                    false => found.push(Unlike::In(job.target.own_name(&entry.key), fields)),
                 }
             }
             Ok(found)

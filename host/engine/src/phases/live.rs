@@ -9,6 +9,7 @@ use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
 use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid, pause};
 
@@ -203,6 +204,9 @@ pub(crate) async fn copies_missing(
     );
     let gone = refusal("copy-gone", &missing, message, restore, kinds);
     let serves = |entry: &Entry| entry.used || used.contains(&entry.key);
+    let changed = deleted().filter(|entry| !serves(entry) && there.get(&entry.key) != Some(&true));
+    let excused_kinds = changed.map(|entry| &entry.key.group_kind).filter(|kind| is_excused(kind)).cloned();
+    job.used_risks.insert_kinds(Risk::CopyChanged, excused_kinds);
     let others = released().filter(|entry| !serves(entry) && there.get(&entry.key) == Some(&false));
     let others: Vec<Key> = own_names(others.map(|entry| &entry.key).collect());
     let message =

@@ -153,6 +153,7 @@ async fn check_clusters(active: &ActiveMove) -> Result<(), Failure> {
     let sides = Both::new(job.source.clone(), job.target.clone());
     let clusters = ClusterSides { sides: &sides, kinds: &job.kinds };
     let unchecked = job.options.accept.contains(Risk::TakeoverUnchecked);
+    job.used_risks.insert(Risk::TakeoverUnchecked);
     let since = if unchecked { None } else { Some(active.journal.committed_at()?) };
     let is_written = |copy: &Meta, original: &Meta| {
         since.is_none_or(|since| copy.written_by_others(since, Some(original)))

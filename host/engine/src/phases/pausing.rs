@@ -176,6 +176,16 @@ pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration)
         Ok(pending.map(|pending| pending.to_string()))
     };
     let pauses_here = |step: &Step| !step.is_carried() && job.options.works_in(step.key.namespace.as_deref());
+    if assume {
+        for step in snapshot.plan.steps.iter().filter(|step| pauses_here(step)) {
+            let pending = pause::pending(snapshot.object(step)?, false);
+            if pending.map_err(|error| Failure::Object(Side::Source, error))?
+                == Some(pause::Pending::NotAcknowledged)
+            {
+                job.used_risks.insert(Risk::PauseUnchecked);
+            }
+        }
+    }
     let waits = |step: &Step| Ok(pauses_here(step) && lacks(snapshot.object(step)?)?.is_some());
     let waiting = snapshot.keys_by_kind(job, Side::Source, waits)?;
     if waiting.is_empty() {

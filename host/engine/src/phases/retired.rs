@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::names::GROUP_CLUSTER;
 use pivot_core::refusal::some_of;
+use pivot_core::risk::Risk;
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Side};
 
@@ -63,6 +64,8 @@ pub(crate) async fn among<'a>(
     };
     let chosen: BTreeSet<&'a Key> =
         gone.iter().copied().filter(|key| accepted.contains(&key.group_kind) && can_accept(key)).collect();
+    let kinds = chosen.iter().map(|key| key.group_kind.clone());
+    job.used_risks.insert_kinds(Risk::CopyChanged, kinds);
     // Each turn goes one level down.
     let mut retired = chosen.clone();
     loop {

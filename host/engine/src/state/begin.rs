@@ -130,6 +130,7 @@ pub(crate) fn begin(
         handover,
         locks,
         change_counts: Default::default(),
+        used_risks: Default::default(),
     };
     let journal = Journal::new(record, records, at);
     let job = Arc::new(job);
