@@ -111,7 +111,7 @@ impl<'a> Command<'a> {
     }
 
     pub(crate) async fn plan(&self) -> u8 {
-        if let Some(code) = self.refuse_without_kind().await {
+        if let Some(code) = self.refuse_without_kind(MoveOrResume::Move).await {
             return code;
         }
         let out = self
@@ -317,7 +317,7 @@ impl<'a> Command<'a> {
     }
 
     pub(crate) async fn move_or_resume(&self, command: MoveOrResume) -> u8 {
-        if let Some(code) = self.refuse_without_kind().await {
+        if let Some(code) = self.refuse_without_kind(command).await {
             return code;
         }
         if let Some(patience) = self.choices.wait

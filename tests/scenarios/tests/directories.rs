@@ -93,6 +93,13 @@ async fn a_source_handed_over_in_a_directory_is_released_once_that_is_imported()
     else {
         panic!("two ways")
     };
+    // A code that takes kinds needs one, and the record has the kinds of the move.
+    for command in [&["handover", "finish"][..], &["resume"]] {
+        let bare = [command, &["--accept", "copy-changed"]].concat();
+        let refused = stage.host.run_as_text(&bare).await.unwrap().ends_with(2).unwrap().stderr;
+        let (_, kinds) = refused.split_once("the kinds of the move are ").expect(&refused);
+        assert!(kinds.contains("Secret") && kinds.contains("Cluster.cluster.x-k8s.io"), "{refused}");
+    }
     let refused = type_in(resume).await.ends_with(4).unwrap().document().unwrap();
     assert_eq!(refused["refusals"][0]["code"], "import-not-found");
     let again = offered(&refused);

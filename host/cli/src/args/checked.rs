@@ -85,7 +85,7 @@ pub(crate) struct Choices {
     pub(crate) wait: Option<Duration>,
     /// The target is the current context, although no flag names it.
     pub(crate) target_is_implied: bool,
-    /// The risks that take kinds, and were accepted without one: a usage error that names the kinds.
+    /// The risks that take kinds, and were accepted without one: a usage error that names kinds.
     pub(crate) without_kind: Vec<Risk>,
     pub(crate) namespace: Namespace,
     /// The named Clusters; if none is, everything moves.
@@ -378,10 +378,10 @@ fn finish_handover(typed: HandoverFinish) -> Result<Choices> {
     if matches!(choices.ends.target, TargetEnd::None) {
         return usage("name the cluster that imported the directory: --to-kubeconfig or --to-workload");
     }
-    let accept = accepted_risks(&accept, AcceptedBy::FinishHandover)?;
+    let (accept, without_kind) = read_risks(&accept, AcceptedBy::FinishHandover)?;
     let options = Options { which, imported: true, accept, break_lease, ..choices.options };
     let (report, options) = (reported(kept)?, waiting(options, &waits)?);
-    Ok(Choices { options, add: with_manifest, plan, with, report, ..choices })
+    Ok(Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices })
 }
 
 /// The end of a handover whose directory no cluster imported.
@@ -521,7 +521,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
     let Which { which } = which;
     let Taking { break_lease } = taking;
     let choices = about_a_move(connection, true, without_source.then_some(Side::Source))?;
-    let accept = accepted_risks(&accept, AcceptedBy::Resume)?;
+    let (accept, without_kind) = read_risks(&accept, AcceptedBy::Resume)?;
     if without_source && accept.contains(Risk::WorldChanged) {
         return usage("--accept world-changed goes back to the source, so it excludes --without-source");
     }
@@ -536,7 +536,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
     };
     let report = reported(kept)?;
     let options = waiting(options, &waits)?;
-    Ok(Choices { options, add: with_manifest, plan, with, report, ..choices })
+    Ok(Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices })
 }
 
 /// The choices for commands about a move under way: its record has the rest.

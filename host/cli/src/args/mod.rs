@@ -40,7 +40,7 @@ pub(crate) use flags::{
 pub(crate) use manual::pages;
 pub(crate) use plugins::{Import, PluginClaim, PluginVerb, Signing, Trial, With};
 pub(crate) use protection::Protection;
-pub(crate) use risks::{needs_kinds, to_accept};
+pub(crate) use risks::{needs_kinds, needs_kinds_of_move, to_accept};
 pub(crate) use scripts::script;
 pub(crate) use service::{
     AgentInvitation, AgentManifests, AgentVerb, Answering, Called, Controlled, ControllerManifests,

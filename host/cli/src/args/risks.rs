@@ -70,7 +70,19 @@ pub(crate) fn needs_kinds(risk: Risk, found: &BTreeSet<GroupKind>) -> String {
     }
 }
 
-/// Does the same, and returns the risks that take kinds and don't have exactly one. A plan finds the kinds.
+/// Returns the error for such a risk of a move under way, which has these kinds.
+pub(crate) fn needs_kinds_of_move(risk: Risk, kinds: &BTreeSet<GroupKind>) -> String {
+    if kinds.is_empty() {
+        return needs_kinds(risk, kinds);
+    }
+    let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+    format!(
+        "--accept {risk}: write {risk}=KIND.group for each kind; the kinds of the move are {}",
+        kinds.join(", ")
+    )
+}
+
+/// Reads codes, and returns the risks that take kinds and don't have exactly one. A plan finds the kinds.
 pub(super) fn read_risks(typed: &[String], by: AcceptedBy) -> Result<(AcceptedRisks, Vec<Risk>)> {
     let mut accepted = AcceptedRisks::default();
     let mut without_kind = Vec::new();

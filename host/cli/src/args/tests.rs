@@ -520,12 +520,10 @@ fn what_makes_no_sense_is_said() {
         let planned = choices(&format!("pivot-host plan --accept {bare}"));
         assert_eq!(planned.without_kind, [Risk::OwnerDropped], "the plan finds the kinds");
     }
-    refused(
-        "pivot-host handover finish --to-kubeconfig b --accept copy-changed",
-        &expect![
-            "--accept copy-changed: write copy-changed=KIND.group for each kind; the refusal names the kinds"
-        ],
-    );
+    for command in ["handover finish", "resume"] {
+        let typed = choices(&format!("pivot-host {command} --to-kubeconfig b --accept copy-changed"));
+        assert_eq!(typed.without_kind, [Risk::CopyChanged], "the record has the kinds");
+    }
     refused(
         "pivot-host resume --to-kubeconfig b --accept unprovisioned",
         &expect![

@@ -1,22 +1,32 @@
-//! A risk that takes kinds, accepted without one: the kinds that need it are found by a plan, and named.
+//! A risk that takes kinds, accepted without one: kinds are found, and named. A plan finds those that need it, and the record of a
+//! move under way has those that moved.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pivot_core::GroupKind;
 use pivot_core::refusal::risks_to_accept;
 use pivot_core::risk::AcceptedRisks;
-use pivot_engine::{Exit, Failure, NoWatcher, Setup, run};
+use pivot_engine::{Exit, Failure, MoveStatus, NoWatcher, Setup, run};
 
 use super::{Command, MoveOrResume, UNTOUCHED};
-use crate::args::needs_kinds;
-use crate::ends;
+use crate::args::{needs_kinds, needs_kinds_of_move};
+use crate::ends::{self, Opened};
 use crate::plugins::Loading;
 
 impl Command<'_> {
     /// Fails if a risk that takes kinds was accepted without one, and returns the exit code.
-    pub(super) async fn refuse_without_kind(&self) -> Option<u8> {
+    pub(super) async fn refuse_without_kind(&self, command: MoveOrResume) -> Option<u8> {
         let risk = *self.choices.without_kind.first()?;
-        let found = self.find_risks().await;
-        let why = needs_kinds(risk, &found.map(|risks| risks.kinds(risk).clone()).unwrap_or_default());
+        let why = match command {
+            MoveOrResume::Move => {
+                let found = self.find_risks().await;
+                needs_kinds(risk, &found.map(|risks| risks.kinds(risk).clone()).unwrap_or_default())
+            }
+            MoveOrResume::Resume => {
+                needs_kinds_of_move(risk, &self.find_kinds_of_move().await.unwrap_or_default())
+            }
+        };
         Some(self.failed(Exit::Usage, &why.into(), UNTOUCHED))
     }
 
@@ -24,18 +34,39 @@ impl Command<'_> {
     async fn find_risks(&self) -> Option<AcceptedRisks> {
         let opened = ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Move))).await.ok()?;
         let added = ends::additions(&self.choices.add).await.ok()?;
-        let plugins = Loading::begin(&self.choices.with);
-        let setup = Setup {
+        let mut setup = self.reading(&opened, &Loading::begin(&self.choices.with));
+        setup.options = setup.options.adding(added);
+        match run::plan(setup).await.err()?.failure {
+            Failure::Refused(refusals) => Some(risks_to_accept(&refusals)),
+            _ => None,
+        }
+    }
+
+    /// The kinds in the record of the move that the command is about; none if that is not known.
+    async fn find_kinds_of_move(&self) -> Option<BTreeSet<GroupKind>> {
+        let opened =
+            ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Resume))).await.ok()?;
+        let setup = self.reading(&opened, &Loading::none());
+        let which = setup.options.which.clone();
+        let mut status = run::status(setup).await.ok()?;
+        if let Some(id) = which {
+            status.select(&id).ok()?;
+        }
+        match &status.moves[..] {
+            [MoveStatus { record, .. }] => Some(record.kinds.clone()),
+            _ => None,
+        }
+    }
+
+    /// A run that only reads, and prints nothing.
+    fn reading(&self, opened: &Opened, plugins: &Loading) -> Setup {
+        Setup {
             sides: opened.sides(),
-            options: self.choices.options(opened.namespace.as_deref()).adding(added),
+            options: self.choices.options(opened.namespace.as_deref()),
             plugins: plugins.called(|_| {}),
             watcher: Arc::new(NoWatcher),
             halter: self.halter.clone(),
             parking: Default::default(),
-        };
-        match run::plan(setup).await.err()?.failure {
-            Failure::Refused(refusals) => Some(risks_to_accept(&refusals)),
-            _ => None,
         }
     }
 }

@@ -63,6 +63,19 @@ fn found_kinds_are_named_with_their_flags() {
 }
 
 #[test]
+fn kinds_of_a_move_are_named() {
+    let kinds = [GroupKind::new("g.io", "A"), GroupKind::new("", "Secret")].into();
+    assert_eq!(
+        needs_kinds_of_move(Risk::CopyChanged, &kinds),
+        "--accept copy-changed: write copy-changed=KIND.group for each kind; the kinds of the move are Secret, A.g.io"
+    );
+    assert_eq!(
+        needs_kinds_of_move(Risk::CopyChanged, &Default::default()),
+        "--accept copy-changed: write copy-changed=KIND.group for each kind; the refusal names the kinds"
+    );
+}
+
+#[test]
 fn no_tip_proposes_a_risk() {
     let mistyped = [
         "source",
