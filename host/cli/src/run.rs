@@ -227,9 +227,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
     let command = Command::new(choices, commands, output, halter);
     let command = match task {
         Task::Plan(_) => command.reporting("plan"),
-        Task::Move(_) => command.reporting("move"),
-        Task::Resume(_) => command.reporting("resume"),
-        Task::Rollback(_) => command.reporting("rollback"),
+        Task::Move(_) | Task::Resume(_) | Task::Rollback(_) => command.reporting(choices.command),
         _ => Ok(command),
     };
     let command = match command {

@@ -70,6 +70,8 @@ pub(crate) struct Roles {
 /// The choices for a task that concerns a move.
 #[derive(Clone, Debug)]
 pub(crate) struct Choices {
+    /// Words of the command, as reports name it.
+    pub(crate) command: &'static str,
     /// As typed, for the lines that suggest the next command.
     pub(crate) connection: Connection,
     pub(crate) ends: Ends,
@@ -229,7 +231,7 @@ fn task(verb: Verb) -> Result<Task> {
         }
         Verb::Status(typed) => {
             let StatusArgs { connection, which: Which { which } } = *typed;
-            let choices = about_a_move(connection, false, None)?;
+            let choices = about_a_move("status", connection, false, None)?;
             Task::Status(Choices { options: Options { which, ..choices.options }, ..choices })
         }
         Verb::Handover(HandoverVerb::Start(typed)) => start_handover(*typed)?,
@@ -251,7 +253,7 @@ fn task(verb: Verb) -> Result<Task> {
             let accept = accepted_risks(&accept, AcceptedBy::Rollback)?;
             let (Which { which }, Taking { break_lease }) = (which, taking);
             let gone = without_target.then_some(Side::Target).or(without_source.then_some(Side::Source));
-            let choices = about_a_move(connection, true, gone)?;
+            let choices = about_a_move("rollback", connection, true, gone)?;
             let unpause = full_names("--unpause", &unpause)?;
             let options = Options {
                 which,
@@ -366,7 +368,7 @@ fn start_handover(typed: HandoverStart) -> Result<Task> {
     }
     let Taking { break_lease } = taking;
     let options = wait_before_takeover(Options { break_lease, ..choices.options }, &pauses)?;
-    Ok(Task::Move(Choices { plan, report, options, ..choices }))
+    Ok(Task::Move(Choices { command: "handover start", plan, report, options, ..choices }))
 }
 
 /// The end of a handover in the cluster that imported the directory.
@@ -374,7 +376,7 @@ fn finish_handover(typed: HandoverFinish) -> Result<Choices> {
     let HandoverFinish { from, to, which, with_manifest, plan, accept, waits, taking, with, kept } = typed;
     let connection = Connection { from, to, ..Connection::default() };
     let (Which { which }, Taking { break_lease }) = (which, taking);
-    let choices = about_a_move(connection, false, None)?;
+    let choices = about_a_move("handover finish", connection, false, None)?;
     if matches!(choices.ends.target, TargetEnd::None) {
         return usage("name the cluster that imported the directory: --to-kubeconfig or --to-workload");
     }
@@ -392,7 +394,8 @@ fn cancel_handover(typed: HandoverCancel) -> Result<Choices> {
     let without_target = !names_target(&connection);
     let accept = accepted_risks(&accept, AcceptedBy::CancelHandover)?;
     let (Which { which }, Taking { break_lease }) = (which, taking);
-    let choices = about_a_move(connection, true, without_target.then_some(Side::Target))?;
+    let gone = without_target.then_some(Side::Target);
+    let choices = about_a_move("handover cancel", connection, true, gone)?;
     let options = Options { which, break_lease, without_target, accept, ..choices.options };
     Ok(Choices { options, report: reported(kept)?, with, ..choices })
 }
@@ -486,6 +489,7 @@ fn moving(
     };
     let (tree, report, out, plan, wait) = (false, None, None, None, None);
     Ok(Choices {
+        command: "move",
         connection,
         ends,
         tree,
@@ -520,7 +524,7 @@ fn resuming(typed: Resume) -> Result<Choices> {
     } = typed;
     let Which { which } = which;
     let Taking { break_lease } = taking;
-    let choices = about_a_move(connection, true, without_source.then_some(Side::Source))?;
+    let choices = about_a_move("resume", connection, true, without_source.then_some(Side::Source))?;
     let (accept, without_kind) = read_risks(&accept, AcceptedBy::Resume)?;
     if without_source && accept.contains(Risk::WorldChanged) {
         return usage("--accept world-changed goes back to the source, so it excludes --without-source");
@@ -540,7 +544,12 @@ fn resuming(typed: Resume) -> Result<Choices> {
 }
 
 /// The choices for commands about a move under way: its record has the rest.
-fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>) -> Result<Choices> {
+fn about_a_move(
+    command: &'static str,
+    connection: Connection,
+    target_needed: bool,
+    gone: Option<Side>,
+) -> Result<Choices> {
     let ends = ends(&connection, gone)?;
     if matches!(
         (&ends.source, &ends.target),
@@ -569,6 +578,7 @@ fn about_a_move(connection: Connection, target_needed: bool, gone: Option<Side>)
     let (tree, namespace) = (false, Namespace::All);
     let (clusters, add, report, out, plan, wait) = (Vec::new(), Vec::new(), None, None, None, None);
     Ok(Choices {
+        command,
         connection,
         ends,
         tree,

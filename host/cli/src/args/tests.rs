@@ -452,6 +452,20 @@ fn handover_starts_and_is_finished_or_canceled() {
 }
 
 #[test]
+fn reports_get_the_words_of_the_command() {
+    for (flags, command) in [
+        ("--to-kubeconfig b", "move"),
+        ("--to-kubeconfig b", "resume"),
+        ("--to-kubeconfig b", "rollback"),
+        ("d", "handover start"),
+        ("--to-kubeconfig b", "handover finish"),
+        ("--accept maybe-imported", "handover cancel"),
+    ] {
+        assert_eq!(choices(&format!("pivot-host {command} {flags}")).command, command);
+    }
+}
+
+#[test]
 fn moves_are_named_by_an_argument() {
     for verb in ["status", "resume --to-kubeconfig b", "rollback --to-kubeconfig b"] {
         let which = |id| choices(&format!("pivot-host {verb} {id}")).options(None).which;

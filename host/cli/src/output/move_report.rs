@@ -46,6 +46,8 @@ impl MoveReport<'_> {
         match self.command {
             "plan" => "Report of a plan",
             "rollback" => "Report of a rollback",
+            "handover start" | "handover finish" => "Report of a handover",
+            "handover cancel" => "Report of a canceled handover",
             _ => "Report of a move",
         }
     }

@@ -61,8 +61,8 @@ pub(crate) fn already_handed_over(record: &Record) -> String {
     let (to, at) = handover.as_ref().map_or(("", ""), |handover| (&handover.directory, &handover.written_at));
     let (to, at) = (words::line(to, SHOWN), words::line(at, SHOWN));
     format!(
-        "move {move_id} handed this source over in {to} ({at}): it continues once that is imported, with the cluster that imported it, \
-         and can be rolled back if none did"
+        "move {move_id} handed this source over in {to} ({at}): once a cluster has imported that, finish the handover with this cluster; \
+         if none did, cancel the handover"
     )
 }
 

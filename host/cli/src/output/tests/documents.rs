@@ -7,7 +7,7 @@ use pivot_core::part::Part;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
-use pivot_engine::{Failure, Report, RolledBack, Status, Stop};
+use pivot_engine::{Exit, Failure, Report, RolledBack, Status, Stop};
 use serde_json::Value;
 
 use super::results::{awaited, broken, held, stop};
@@ -77,6 +77,36 @@ fn a_plan_matches_its_schema() {
         scope.from_manifests.insert(Added { object: capi("Cluster", "edge"), uid: Uid("added-1".into()) });
         scope.exclude.extend([Part::all(GroupKind::new("g", "K")), Part::one(&capi("Machine", "m"))]);
         check(&PlanDocument::new(&many_reasons(), "a", "b", &scope, &reported, (&moves, &next)));
+    }
+}
+
+#[test]
+fn reports_name_their_command() {
+    let titles = [
+        ("move", "a move"),
+        ("resume", "a move"),
+        ("rollback", "a rollback"),
+        ("handover start", "a handover"),
+        ("handover finish", "a handover"),
+        ("handover cancel", "a canceled handover"),
+    ];
+    let stopped = ErrorDocument::other(Exit::Refused, &"no".into(), "nothing is changed", Vec::new());
+    let ending = Ending {
+        outcome: "Stopped",
+        code: 3,
+        move_id: None,
+        result: serde_json::to_value(stopped).unwrap(),
+        files: false,
+        message: Vec::new(),
+        refusals: Vec::new(),
+    };
+    for (command, title) in titles {
+        let report = Recorder::begin().ended(command, "jane", false, &ending);
+        let report: Value = serde_json::from_str(&report).unwrap();
+        schemas::check(&report);
+        assert_eq!(report["command"], command);
+        let page = Recorder::begin().ended(command, "jane", true, &ending);
+        assert!(page.contains(&format!("\"Report of {title}\"")), "{command}");
     }
 }
 
