@@ -79,70 +79,70 @@ impl Risk {
     /// The row of the risk in the one table of risks.
     const fn row(self) -> Row {
         use AcceptedBy::{
-            CancelHandover, FinishHandover, Move, Pivot, Resume, Roles, Rollback, StartHandover,
+            CancelHandover, FinishHandover, Move, Pivot, Plan, Resume, Rollback, StartHandover,
         };
         match self {
             Self::OwnerDropped => Row(
                 "owner-dropped",
                 Kinds::Each,
                 Extent::Scope,
-                &[Move, StartHandover, Roles, Pivot],
+                &[Move, StartHandover, Plan, Pivot],
                 "copies lack their references to owners of these kinds",
             ),
             Self::DependentsLost => Row(
                 "dependents-lost",
                 Kinds::Each,
                 Extent::Scope,
-                &[Move, StartHandover, Roles, Pivot],
+                &[Move, StartHandover, Plan, Pivot],
                 "objects of these kinds are garbage-collected with their owners in the source",
             ),
             Self::NoPlugin => Row(
                 "no-plugin",
                 Kinds::Each,
                 Extent::Scope,
-                &[Move, StartHandover, Roles, Pivot],
+                &[Move, StartHandover, Plan, Pivot],
                 "these kinds are dangerous to move, and no plugin handles them",
             ),
             Self::Shared => Row(
                 "shared",
                 Kinds::Each,
                 Extent::Scope,
-                &[Move, StartHandover, Roles, Pivot],
+                &[Move, StartHandover, Plan, Pivot],
                 "objects of these kinds, such as pools, are used on both sides",
             ),
             Self::OldNamespace => Row(
                 "old-namespace",
                 Kinds::Each,
                 Extent::Scope,
-                &[Move, StartHandover, Roles, Pivot],
+                &[Move, StartHandover, Plan, Pivot],
                 "objects of these kinds keep the old name of a mapped namespace",
             ),
             Self::AlreadyPaused => Row(
                 "already-paused",
                 Kinds::None,
                 Extent::Scope,
-                &[Move, StartHandover, Roles, Pivot],
+                &[Move, StartHandover, Plan, Pivot],
                 "Clusters that a user paused move, and stay paused",
             ),
             Self::Unprovisioned => Row(
                 "unprovisioned",
                 Kinds::None,
                 Extent::Scope,
-                &[Move, StartHandover, Roles, Pivot],
+                &[Move, StartHandover, Plan, Pivot],
                 "Clusters and Machines move while they are being provisioned",
             ),
             Self::SourceMayRun => Row(
                 "source-may-run",
                 Kinds::None,
                 Extent::Scope,
-                &[Move, Roles],
+                &[Move, Plan],
                 "another management cluster may still run the objects in the directory",
             ),
             Self::ExistingDiffers => Row(
                 "existing-differs",
                 Kinds::None,
                 Extent::Run,
-                &[Move, StartHandover, Roles, Resume, Pivot],
+                &[Move, StartHandover, Plan, Resume, Pivot],
                 "shared objects of the target are used although they differ",
             ),
             Self::PauseUnchecked => Row(
@@ -156,14 +156,14 @@ impl Risk {
                 "unverified",
                 Kinds::Each,
                 Extent::Run,
-                &[Move, StartHandover, Roles, Resume, FinishHandover, Pivot],
+                &[Move, StartHandover, Plan, Resume, FinishHandover, Pivot],
                 "the target's controllers of these kinds don't have to show that they took over",
             ),
             Self::TakeoverUnchecked => Row(
                 "takeover-unchecked",
                 Kinds::None,
                 Extent::Run,
-                &[Move, StartHandover, Roles, Resume, FinishHandover, Pivot],
+                &[Move, StartHandover, Plan, Resume, FinishHandover, Pivot],
                 "the target's controllers don't have to show that they took over",
             ),
             Self::PluginsChanged => Row(
@@ -268,12 +268,12 @@ enum Extent {
 /// A command, or a Pivot, that accepts risks by their codes. Separate flags accept the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcceptedBy {
-    /// `plan` and `move`.
+    /// `move`, and a plan that is saved for one.
     Move,
     /// `handover start`, whose source is a cluster.
     StartHandover,
-    /// `generate rbac`: it checks what a plan checks, and pauses nothing.
-    Roles,
+    /// `plan` and `generate rbac`, which check a move and pause nothing.
+    Plan,
     /// `resume`: its move has the risks of the scope.
     Resume,
     /// `rollback`.

@@ -197,7 +197,9 @@ fn task(verb: Verb) -> Result<Task> {
             match saved {
                 Some(verb) => Task::SavedPlan(verb),
                 None => {
-                    let choices = moving(connection, selection, handover, DryRun::Plan, AcceptedBy::Move)?;
+                    // A plan that is saved accepts for the run that carries it out.
+                    let by = if out.is_some() { AcceptedBy::Move } else { AcceptedBy::Plan };
+                    let choices = moving(connection, selection, handover, DryRun::Plan, by)?;
                     Task::Plan(Choices { tree, out, report: reported(kept)?, ..choices })
                 }
             }
@@ -301,7 +303,7 @@ fn rbac(typed: Rbac) -> Result<Task> {
     } = typed;
     let to_files = ToDirectory { to_directory, encrypt_to: None };
     let connection = Connection { from, to, from_directory, identity, to_files };
-    let choices = moving(connection, selection, handover, DryRun::Plan, AcceptedBy::Roles)?;
+    let choices = moving(connection, selection, handover, DryRun::Plan, AcceptedBy::Plan)?;
     if let Some(risk) = choices.without_kind.first() {
         return usage(risks::needs_kinds(*risk, &BTreeSet::new()));
     }

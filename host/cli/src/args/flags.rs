@@ -251,6 +251,7 @@ pub(crate) struct Selection {
 
 #[derive(Clone, Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(mut_arg("accept", |accept| accept.value_parser(RiskParser(Some(AcceptedBy::Plan)))))]
 pub(crate) struct Planned {
     #[command(flatten)]
     pub(crate) connection: Connection,
@@ -287,7 +288,7 @@ pub(crate) enum Generate {
 
 /// A move, and the user of its roles.
 #[derive(Clone, Debug, Args)]
-#[command(mut_arg("accept", |accept| accept.value_parser(RiskParser(Some(AcceptedBy::Roles)))))]
+#[command(mut_arg("accept", |accept| accept.value_parser(RiskParser(Some(AcceptedBy::Plan)))))]
 pub(crate) struct Rbac {
     #[command(flatten)]
     pub(crate) from: FromCluster,

@@ -548,6 +548,7 @@ fn what_makes_no_sense_is_said() {
         ("handover start d", "source-may-run"),
         ("handover start d", "plugins-changed"),
         ("generate rbac --side source --to-kubeconfig b", "pause-unchecked"),
+        ("plan", "pause-unchecked"),
     ] {
         let other = check(parsed(&format!("pivot-host {line} --accept {code}")).unwrap()).unwrap_err();
         assert!(

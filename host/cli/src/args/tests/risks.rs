@@ -11,7 +11,7 @@ fn each_risk_by_code_is_of_some_command() {
     let commands = [
         AcceptedBy::Move,
         AcceptedBy::StartHandover,
-        AcceptedBy::Roles,
+        AcceptedBy::Plan,
         AcceptedBy::Resume,
         AcceptedBy::Rollback,
         AcceptedBy::FinishHandover,
@@ -23,8 +23,8 @@ fn each_risk_by_code_is_of_some_command() {
         assert_eq!(of_commands.is_empty(), flags.contains(&risk), "{risk}");
         // A run that continues a move takes the risks of its scope from its record.
         if risk.is_of_scope() {
-            let begins = [AcceptedBy::Move, AcceptedBy::StartHandover, AcceptedBy::Roles];
-            let of_directories = [AcceptedBy::Move, AcceptedBy::Roles];
+            let begins = [AcceptedBy::Move, AcceptedBy::StartHandover, AcceptedBy::Plan];
+            let of_directories = [AcceptedBy::Move, AcceptedBy::Plan];
             let begins = if risk == Risk::SourceMayRun { &of_directories[..] } else { &begins };
             assert_eq!(of_commands, begins, "{risk}");
         }
@@ -45,8 +45,9 @@ fn completion_offers_codes_that_a_command_can_use() {
     let by = |by| Risk::accepted_by(by).map(|risk| risk.code().to_owned()).collect::<Vec<_>>();
     for (words, command) in [
         (&["move"][..], AcceptedBy::Move),
+        (&["plan"], AcceptedBy::Plan),
         (&["handover", "start"], AcceptedBy::StartHandover),
-        (&["generate", "rbac"], AcceptedBy::Roles),
+        (&["generate", "rbac"], AcceptedBy::Plan),
         (&["resume"], AcceptedBy::Resume),
     ] {
         assert_eq!(codes(words), by(command), "{words:?}");
@@ -73,6 +74,12 @@ fn kinds_of_a_move_are_named() {
         needs_kinds_of_move(Risk::CopyChanged, &Default::default()),
         "--accept copy-changed: write copy-changed=KIND.group for each kind; the refusal names the kinds"
     );
+}
+
+#[test]
+fn saved_plan_accepts_risks_of_its_run() {
+    let saved = choices("pivot-host plan --out p.json --accept pause-unchecked");
+    assert!(saved.decided().ends_with(&["--accept".to_owned(), "pause-unchecked".to_owned()]));
 }
 
 #[test]
