@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use clap::{Arg, ValueHint};
 use clap_complete::CompletionCandidate;
 use clap_complete::engine::{ArgValueCompleter, complete};
+use pivot_core::risk::Risk;
 
 use super::command::command;
 
@@ -13,6 +14,8 @@ use super::command::command;
 const FILES: &str = ":0\n";
 /// There is nothing else to offer.
 const NO_FILES: &str = ":4\n";
+/// There is nothing else to offer, and the word goes on behind the candidate.
+const NO_SPACE: &str = ":6\n";
 /// Stands for every file: no name can have it.
 const ANY_FILE: &str = "\0";
 
@@ -24,26 +27,35 @@ pub(crate) fn candidates(words: &[OsString]) -> String {
         all.push(OsString::new());
     }
     let last = all.len() - 1;
+    let accepts = words.len() > 1 && words.get(words.len() - 2).is_some_and(|before| before == "--accept");
     let word = all.last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     let mut command = with_files(command(None));
     // An error means that there are none.
     let found = complete(&mut command, all, last, None).unwrap_or_default();
     let is_file = |one: &CompletionCandidate| one.get_value().to_string_lossy().ends_with(ANY_FILE);
-    let end = if found.iter().any(is_file) { FILES } else { NO_FILES };
     // A list of commands among fifty flags is none: flags are listed once the word begins as one.
     let wanted = |value: &str| word.starts_with('-') || !value.starts_with('-');
     let mut lines = String::new();
+    let mut go_on = true;
     for one in found.iter().filter(|one| !is_file(one)) {
         let value = one.get_value().to_string_lossy();
         if !wanted(&value) {
             continue;
         }
+        let takes_kinds = accepts && value.parse().is_ok_and(Risk::takes_kinds);
+        go_on &= takes_kinds;
+        let value = if takes_kinds { format!("{value}=") } else { value.into_owned() };
         let help = one.get_help().map(ToString::to_string).unwrap_or_default();
         match help.lines().next() {
             Some(help) => lines.push_str(&format!("{value}\t{help}\n")),
             None => lines.push_str(&format!("{value}\n")),
         }
     }
+    let end = match found.iter().any(is_file) {
+        true => FILES,
+        false if go_on && !lines.is_empty() => NO_SPACE,
+        false => NO_FILES,
+    };
     lines + end
 }
 

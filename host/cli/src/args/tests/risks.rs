@@ -42,7 +42,8 @@ fn completion_offers_codes_that_a_command_can_use() {
         let lines = candidates(&words);
         lines.lines().filter_map(|line| Some(line.split_once('\t')?.0.to_owned())).collect::<Vec<_>>()
     };
-    let by = |by| Risk::accepted_by(by).map(|risk| risk.code().to_owned()).collect::<Vec<_>>();
+    let typed = |risk: Risk| format!("{risk}{}", if risk.takes_kinds() { "=" } else { "" });
+    let by = |by| Risk::accepted_by(by).map(typed).collect::<Vec<_>>();
     for (words, command) in [
         (&["move"][..], AcceptedBy::Move),
         (&["plan"], AcceptedBy::Plan),
@@ -52,6 +53,20 @@ fn completion_offers_codes_that_a_command_can_use() {
     ] {
         assert_eq!(codes(words), by(command), "{words:?}");
     }
+}
+
+#[test]
+fn code_is_completed_up_to_its_kind() {
+    let offered = |word: &str| candidates(&["move", "--accept", word].map(Into::into));
+    let ends = |word: &str| offered(word).lines().last().unwrap_or_default().to_owned();
+    assert!(
+        offered("owner").starts_with("owner-dropped=\t") && ends("owner") == ":6",
+        "{}",
+        offered("owner")
+    );
+    assert!(offered("already").starts_with("already-paused\t") && ends("already") == ":4");
+    assert_eq!((ends("un").as_str(), ends("nothing").as_str()), (":4", ":4"));
+    assert!(candidates(&["explain", "owner"].map(Into::into)).starts_with("owner-dropped\t"));
 }
 
 #[test]
