@@ -16,6 +16,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::crates;
+use super::proofs::clear_places;
 use rules::RULES;
 
 /// The list of accepted findings.
@@ -170,7 +171,8 @@ fn parts_of(root: &Path, file: &Path, packages: &[PathBuf]) -> Result<Option<(St
         }
         // Help texts count where they are written.
         Some("md") if file == Path::new(COMMANDS) => Ok(None),
-        Some("md") => Ok(Some((file.display().to_string(), text::of_page(&read(&path)?)))),
+        // Lists of tests are no sentences.
+        Some("md") => Ok(Some((file.display().to_string(), text::of_page(&clear_places(&read(&path)?))))),
         _ => Ok(None),
     }
 }

@@ -317,8 +317,9 @@ fn split(phrase: &str) -> Vec<String> {
 }
 
 fn occurrences(words: &[String], phrase: &str) -> usize {
-    let phrase = split(phrase);
-    words.windows(phrase.len()).filter(|window| *window == phrase.as_slice()).count()
+    let length = phrase.split(' ').count();
+    let is_phrase = |window: &&[String]| window.iter().map(String::as_str).eq(phrase.split(' '));
+    words.windows(length).filter(is_phrase).count()
 }
 
 fn is_participle(name: &str) -> bool {
