@@ -402,7 +402,7 @@ mod tests {
         }
     }
 
-    /// A foreign server's words are shown by kubectl and dashboards.
+    /// Dashboards show the words of a foreign server.
     // proves: T94
     #[test]
     fn status_has_no_hidden_characters() {

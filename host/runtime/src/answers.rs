@@ -238,12 +238,13 @@ const FLAGS: [&str; 13] = [
 
 /// Flags without a value.
 const SWITCHES: [&str; 3] = ["-A", "--all-namespaces", "--overwrite"];
-/// Resources that a plugin may scale: what else has a scale are machines.
-const SCALED: [&str; 6] = ["deploy", "deployment", "deployments", "sts", "statefulset", "statefulsets"];
-/// Resources that a plugin may label: labels of others give rights, or choose what moves.
-const LABELLED: [&str; 3] = ["crd", "crds", "customresourcedefinitions"];
-/// Beginnings of annotations that are a move's own.
-const OURS: &str = "pivot-host.io/";
+/// Resources that a plugin may scale: others with a scale have machines.
+const SCALABLE_TYPES: [&str; 6] =
+    ["deploy", "deployment", "deployments", "sts", "statefulset", "statefulsets"];
+/// Resources that a plugin may label: labels of others give permissions, or choose objects to move.
+const TYPES_TO_LABEL: [&str; 3] = ["crd", "crds", "customresourcedefinitions"];
+/// Prefix of the annotations that moves write.
+const HOST_PREFIX: &str = "pivot-host.io/";
 /// Ends of words that end a pause.
 const ENDS_PAUSE: [&str; 2] = ["paused-", "detached-"];
 
@@ -271,7 +272,8 @@ fn refused_word(arguments: &[String]) -> Option<&String> {
     let resources = positional.iter().enumerate().filter(|(at, word)| *at == 0 || word.contains('/'));
     let refuses_resource = |word: &&String| refuses_resource(verb, word);
     let refuses_change = |word: &&String| {
-        verb == "annotate" && (word.starts_with(OURS) || ENDS_PAUSE.iter().any(|end| word.ends_with(end)))
+        verb == "annotate"
+            && (word.starts_with(HOST_PREFIX) || ENDS_PAUSE.iter().any(|end| word.ends_with(end)))
     };
     let annotations = positional.iter().skip(1).copied().find(refuses_change);
     match verb.as_str() {
@@ -287,8 +289,8 @@ fn refuses_resource(verb: &str, word: &str) -> bool {
     types.split(',').any(|of| {
         let (of, group) = of.split_once('.').unwrap_or((of, ""));
         match verb {
-            "scale" => !SCALED.contains(&of) || !["", "apps", "v1.apps"].contains(&group),
-            "label" => !LABELLED.contains(&of),
+            "scale" => !SCALABLE_TYPES.contains(&of) || !["", "apps", "v1.apps"].contains(&group),
+            "label" => !TYPES_TO_LABEL.contains(&of),
             _ => of.starts_with("secret"),
         }
     })

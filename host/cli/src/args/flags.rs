@@ -480,22 +480,22 @@ pub(crate) struct DescribeCluster {
     pub(crate) as_group: Vec<String>,
     /// Show all conditions of these objects: Kind, Kind/name or all, separated by commas; with a + at the end (all+), only those
     /// that sum up the object or are not as they should be
-    #[arg(long, value_name = "WHOSE", value_delimiter = ',', action = ArgAction::Append, help_heading = "What is shown")]
+    #[arg(long, value_name = "WHOSE", value_delimiter = ',', action = ArgAction::Append, help_heading = "Display")]
     pub(crate) show_conditions: Vec<String>,
     /// Show MachineSets
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "What is shown")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "Display")]
     pub(crate) show_machinesets: bool,
     /// Show ClusterResourceSets, and whether they are applied to the Cluster
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "What is shown")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "Display")]
     pub(crate) show_resourcesets: bool,
     /// Show the names of templates
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "What is shown")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "Display")]
     pub(crate) show_templates: bool,
     /// Show infrastructure and bootstrap objects even if they are ready, or say the same as their Machine
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "What is shown")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, hide_default_value = true, help_heading = "Display")]
     pub(crate) echo: bool,
     /// Show Machines that say the same in one row; --grouping=false gives each its own
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, help_heading = "What is shown")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", action = ArgAction::Set, hide_possible_values = true, help_heading = "Display")]
     pub(crate) grouping: bool,
     /// When to use colors. Without a value: always. Other commands follow NO_COLOR, CLICOLOR and CLICOLOR_FORCE, as `auto` does here
     #[arg(
@@ -506,7 +506,7 @@ pub(crate) struct DescribeCluster {
         num_args = 0..=1,
         default_value = "auto",
         default_missing_value = "always",
-        help_heading = "What is shown"
+        help_heading = "Display"
     )]
     pub(crate) color: Color,
 }

@@ -118,8 +118,8 @@ impl ClusterSides<'_> {
         }))
     }
 
-    /// Finds a running Cluster of the target that has no mark of the move, and is certainly of the same workload cluster as the source's of
-    /// that name: a copy that lost its mark, or one that another program made.
+    /// Finds a running Cluster of the target without a mark of the move, certainly of the same workload cluster as the source's of that
+    /// name. It is a copy that lost its mark, or one that another program made.
     async fn find_unmarked(self, record: &Record, running: &[Object]) -> Result<Option<String>, Failure> {
         if running.is_empty() {
             return Ok(None);

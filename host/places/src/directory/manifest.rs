@@ -95,7 +95,7 @@ impl Manifest {
         Writer { move_id: self.move_id.clone(), encryption: self.encryption }
     }
 
-    /// Returns the differences of what was read. A file whose objects were not read is missing, even if it is back, and one whose objects
+    /// Returns the differences of what was read. A file whose objects were not read is missing, even if it is back. A file whose objects
     /// were read is added, even if it is gone.
     pub(super) fn compare_read(&self, files: &Files) -> Result<Compared, DirectoryError> {
         let mut compared = self.compare(files)?;

@@ -49,7 +49,7 @@ impl Peer {
         Self::ask(CLUSTER_API_NEWEST, all, first, others).await.unwrap()
     }
 
-    /// Where another release ends differently.
+    /// Returns the moves and objects in which two releases differ.
     pub(crate) fn differs_from(&self, other: &Self) -> Vec<String> {
         let (ours, theirs) = (self.outcome(), other.outcome());
         let names: BTreeSet<_> = ours.0.keys().chain(theirs.0.keys()).collect();
@@ -64,7 +64,7 @@ impl Peer {
         moves.chain(objects).collect()
     }
 
-    /// Which moves succeeded, and what they left on both sides.
+    /// The moves that succeeded, and the state of both sides.
     fn outcome(&self) -> (BTreeMap<String, bool>, Dump, Dump) {
         let succeeded = self.moved.iter().map(|(name, moved)| (name.clone(), moved.is_ok())).collect();
         (succeeded, self.source(), self.target())
