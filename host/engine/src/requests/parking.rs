@@ -27,9 +27,9 @@ pub trait Scheduler: Send + Sync {
 
 /// Tells a scheduler when the run waits for others. Without a scheduler, a run may always work.
 #[derive(Clone, Default)]
-pub struct Parking(Option<Arc<Parked>>);
+pub struct Parking(Option<Arc<RunParts>>);
 
-struct Parked {
+struct RunParts {
     scheduler: Arc<dyn Scheduler>,
     parts: Mutex<Parts>,
     /// Held by the part that asks for admission.
@@ -48,7 +48,7 @@ impl Parking {
     /// Reports waits to this scheduler.
     pub fn new(scheduler: Arc<dyn Scheduler>) -> Self {
         let parts = Mutex::new(Parts { working: 1, open: 0, parked: false });
-        Self(Some(Arc::new(Parked { scheduler, parts, admission: tokio::sync::Mutex::default() })))
+        Self(Some(Arc::new(RunParts { scheduler, parts, admission: tokio::sync::Mutex::default() })))
     }
 
     /// Waits for others, and then until the run may work again. The outcome of the wait stays as it is, however long the second takes.
@@ -57,26 +57,26 @@ impl Parking {
         halter: &Halter,
         wait: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        let Some(parked) = &self.0 else { return wait.await };
+        let Some(run) = &self.0 else { return wait.await };
         let mut wait = std::pin::pin!(wait);
         tokio::select! {
             biased;
             ended = &mut wait => return ended,
             () = sleep(SHORT) => {}
         }
-        parked.stop_part();
+        run.stop_part();
         let ended = wait.await;
         tokio::select! {
             biased;
             halt = halter.wait() => ended.and(Err(Failure::Halted(halt))),
-            () = parked.continue_part() => ended,
+            () = run.continue_part() => ended,
         }
     }
 
     /// Divides the run into parts that go on side by side. Each must be ended.
     pub(crate) fn begin_parts(&self, parts: usize) {
-        if let Some(parked) = &self.0 {
-            let mut state = parked.parts();
+        if let Some(run) = &self.0 {
+            let mut state = run.parts();
             state.working += parts.saturating_sub(1);
             state.open = parts;
         }
@@ -84,19 +84,19 @@ impl Parking {
 
     /// Ends a part. With the last one, the run has only one again.
     pub(crate) fn end_part(&self) {
-        if let Some(parked) = &self.0 {
-            let mut state = parked.parts();
+        if let Some(run) = &self.0 {
+            let mut state = run.parts();
             state.open = state.open.saturating_sub(1);
             let is_last = state.open == 0;
             drop(state);
             if !is_last {
-                parked.stop_part();
+                run.stop_part();
             }
         }
     }
 }
 
-impl Parked {
+impl RunParts {
     fn parts(&self) -> MutexGuard<'_, Parts> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }

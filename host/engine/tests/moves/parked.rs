@@ -108,7 +108,7 @@ fn machine() -> Key {
     key(CLUSTERS, "Machine", "m0")
 }
 
-/// A check that waits, a machine whose controller is late to acknowledge the pause, and hosts that come up late: three, of which two are
+/// A check that waits, and a machine whose controller is late to acknowledge the pause. Three hosts come up late, and two of them are
 /// settled at the same time.
 fn stage() -> Stage {
     let mut stage = Stage::new();
