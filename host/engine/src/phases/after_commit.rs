@@ -32,9 +32,7 @@ impl ActiveMove {
         let count = list.entries.len();
         // If deleting has begun, the target has already shown that it reconciles; checking again could only delay the end. An import
         // has resumed, and settled, its copies itself, and shown it before the commit.
-        // The target's record alone may have been changed by a user of the target.
-        let has_begun = self.journal.record.phase > Phase::Live && !self.journal.has_deleted_nothing();
-        if !has_begun && !job.handover {
+        if !self.journal.has_begun_to_delete() && !job.handover {
             job.report(Event::PhaseBegun { phase: Phase::Live, objects: count });
             let (known, copied) = match &seen {
                 KnownObjects::Copied(known) => (known, Some(known)),
@@ -146,7 +144,7 @@ impl ActiveMove {
     /// Why the run stops here: as asked, or because that comes too late.
     fn stop_before_release(&self) -> Failure {
         let record = &self.journal.record;
-        match record.phase > Phase::Live {
+        match self.journal.has_begun_to_delete() {
             true => Failure::Declined(format!(
                 "move {} has begun to delete from the source: it can't stop before that any more",
                 record.move_id

@@ -8,7 +8,6 @@ use pivot_core::added::add;
 use pivot_core::inventory::Inventory;
 use pivot_core::plan::{Note, Plan, StayReason, Step};
 use pivot_core::reach::{Reach, Wishes};
-use pivot_core::record::{Phase, Record};
 use pivot_core::release::ReleaseList;
 use pivot_core::saved_plan::content_of;
 use pivot_core::scope::Namespaces;
@@ -24,6 +23,7 @@ use crate::options::DryRun;
 use crate::outcome::failure::Failure;
 use crate::phases::live::Known;
 use crate::snapshot::Snapshot;
+use crate::state::journal::Journal;
 
 /// Reads the source for the first time, unless that was done already, and reports what would move.
 pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Snapshot, FirstReads), Failure> {
@@ -102,10 +102,11 @@ fn with_added(job: &Job, plan: &mut Plan, inventory: Inventory) -> Inventory {
 }
 
 /// The source's objects as they are now, for a run that resumes a committed move.
-pub(crate) async fn known(job: &Job, record: &Record, list: &ReleaseList) -> Result<Known, Failure> {
-    if job.options.without_source || record.phase > Phase::Live {
+pub(crate) async fn known(job: &Job, journal: &Journal, list: &ReleaseList) -> Result<Known, Failure> {
+    if job.options.without_source || journal.has_begun_to_delete() {
         return Ok(Known::new());
     }
+    let record = &journal.record;
     let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();
     let brought = list.entries.iter().filter(|entry| entry.brought).map(|entry| Reach::to(&entry.key));
     let wishes = Wishes { kinds: record.kinds.clone(), reaches: brought.collect() };

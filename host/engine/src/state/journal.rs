@@ -347,6 +347,11 @@ impl Journal {
         self.at.target.as_ref().and_then(|stored| stored.created.as_deref()).ok_or_else(no_record)
     }
 
+    /// Returns true once objects may be missing in the source. The target's record alone says that only if the source's can't.
+    pub(crate) fn has_begun_to_delete(&self) -> bool {
+        self.record.phase > Phase::Live && !self.has_deleted_nothing()
+    }
+
     /// Whether the source's record proves that nothing was deleted there. Older formats, which don't say when deleting begins, prove
     /// nothing.
     pub(crate) fn has_deleted_nothing(&self) -> bool {

@@ -497,7 +497,11 @@ async fn move_stops_before_release_while_source_is_whole() {
     run::resume(stage.setup()).await.unwrap();
     assert!(stage.source.body(&key(CLUSTERS, "Cluster", "c")).is_none());
     // Too late.
-    let mut stage = live().await;
+    let mut stage = Stage::new();
+    let dead = || Fault::Before(PlaceError::Forbidden("dead".into()));
+    stage.source.on_call(move |verb, _| (verb == "delete").then(dead));
+    run::start(stage.setup()).await.unwrap_err();
+    stage.source.on_call(|_, _| None);
     stage.options.stop_before_release = true;
     let stop = run::resume(stage.setup()).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::Declined(_)) && stop.exit == Exit::Refused, "{stop}");
