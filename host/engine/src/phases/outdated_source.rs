@@ -14,7 +14,6 @@ use pivot_core::release::{Entry, Fate, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::{Both, Key, Meta, Uid};
-use tokio::time::Instant;
 
 use crate::job::Job;
 use crate::outcome::failure::Failure;
@@ -88,10 +87,10 @@ pub(crate) async fn commit_again(active: &mut ActiveMove) -> Result<(), Failure>
 /// Reads the source once its controllers have acknowledged the pause: a controller that still takes a Cluster for unpaused would answer
 /// the deletion of its objects.
 async fn read_at_rest(job: &Arc<Job>) -> Result<Snapshot, Failure> {
-    let deadline = Instant::now() + job.options.pause_timeout;
+    let deadline = job.parking.deadline(job.options.pause_timeout);
     loop {
         let snapshot = readings::again(job).await?;
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.time_left();
         if pausing::acknowledged(job, &snapshot, left).await? {
             return Ok(snapshot);
         }

@@ -176,7 +176,7 @@ impl ActiveMove {
     /// copied. Objects that appear in the meantime are paused too.
     async fn pause_until_stable(&mut self, mut snapshot: Snapshot) -> Result<Snapshot, Failure> {
         let job = self.job.clone();
-        let deadline = Instant::now() + job.options.pause_timeout;
+        let deadline = job.parking.deadline(job.options.pause_timeout);
         loop {
             // The record names objects before they are paused, so that a rollback finds them. Objects that are not locked are not
             // touched.
@@ -189,7 +189,7 @@ impl ActiveMove {
             drop(snapshot);
             let reading = readings::again(&job).await?;
             pausing::unpause_departed(&job, &reading).await?;
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.time_left();
             let acknowledged = pausing::acknowledged(&job, &reading, left).await?;
             let new = reading.plan.steps.iter().any(|step| known.binary_search(&step.key).is_err());
             snapshot = reading;

@@ -330,7 +330,7 @@ async fn with_plugin(
         object: Some(Box::new(key.clone())),
         error,
     };
-    let deadline = Instant::now() + *patience;
+    let deadline = job.parking.deadline(*patience);
     let mut patches: BTreeMap<String, usize> = BTreeMap::new();
     let ask = async || {
         let Some(object) = job.target.get(kind, key).await? else { return Ok(None) };
@@ -352,7 +352,7 @@ async fn with_plugin(
             Settlement::Wait(mut finding) => {
                 let wait = async {
                     loop {
-                        wait(context, name, finding, key, deadline).await?;
+                        wait(context, name, finding, key, deadline.end()).await?;
                         match ask().await? {
                             Some((_, Settlement::Wait(again))) => finding = again,
                             answer => return Ok(answer),

@@ -10,7 +10,6 @@ use pivot_core::refusal::some_of;
 use pivot_core::{Key, Object, merge};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::events::{Awaited, Event};
 use crate::job::Job;
@@ -160,10 +159,10 @@ pub(crate) fn join(all: &mut Value, patch: Value) {
 
 /// Calls every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
 pub(crate) async fn gate(job: &Job, view: &PluginView, point: Point) -> Result<(), Failure> {
-    let deadline = Instant::now() + job.options.check_timeout;
+    let deadline = job.parking.deadline(job.options.check_timeout);
     let mut reported: BTreeMap<&str, Reported> = BTreeMap::new();
     let services = job.services.for_move(view);
-    let waits = ask_all(job, view, &services, point, &mut reported).await?;
+    let mut waits = ask_all(job, view, &services, point, &mut reported).await?;
     if waits.is_empty() {
         return Ok(());
     }
@@ -177,26 +176,33 @@ pub(crate) async fn gate(job: &Job, view: &PluginView, point: Point) -> Result<(
         }
         return Ok(());
     }
-    let wait = async {
-        let reports = Reports::default();
-        let mut waits = waits;
-        while !waits.is_empty() {
-            let awaited: Vec<Awaited> =
-                waits.iter().map(|(plugin, finding)| Awaited::plugin(plugin, finding)).collect();
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(Failure::TimedOut(awaited));
+    let reports = Reports::default();
+    while !waits.is_empty() {
+        let queued = job.parking.queue_time();
+        let wait = async {
+            while !waits.is_empty() {
+                let awaited: Vec<Awaited> =
+                    waits.iter().map(|(plugin, finding)| Awaited::plugin(plugin, finding)).collect();
+                let left = deadline.time_left();
+                if left.is_zero() {
+                    return Err(Failure::TimedOut(awaited));
+                }
+                reports.report(&*job.watcher, awaited, deadline.end());
+                tokio::select! {
+                    () = tokio::time::sleep(ASK_AGAIN.min(left)) => {}
+                    halt = job.halter.wait() => return Err(Failure::Halted(halt)),
+                }
+                waits = ask_all(job, view, &services, point, &mut reported).await?;
             }
-            reports.report(&*job.watcher, awaited, deadline);
-            tokio::select! {
-                () = tokio::time::sleep(ASK_AGAIN.min(left)) => {}
-                halt = job.halter.wait() => return Err(Failure::Halted(halt)),
-            }
+            Ok(())
+        };
+        job.parking.during(&job.halter, wait).await?;
+        if job.parking.queue_time() > queued {
+            // The answers may be out of date: the run has waited until it may work again.
             waits = ask_all(job, view, &services, point, &mut reported).await?;
         }
-        Ok(())
-    };
-    job.parking.during(&job.halter, wait).await
+    }
+    Ok(())
 }
 
 /// Calls every plugin's checks once. Returns the findings that say "wait", with their plugins.

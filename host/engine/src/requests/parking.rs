@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::outcome::failure::Failure;
 use crate::requests::halt::Halter;
@@ -42,16 +42,49 @@ struct Parts {
     /// The parts that have not ended; none while the run has only one.
     open: usize,
     parked: bool,
+    /// Time that the run has waited for admission.
+    queued: Duration,
+}
+
+/// The end of a time in which a run may wait for others. The time doesn't pass while the run waits for admission.
+#[derive(Clone, Copy)]
+pub(crate) struct Deadline<'a> {
+    parking: &'a Parking,
+    end: Instant,
+    queued: Duration,
+}
+
+impl Deadline<'_> {
+    /// Returns the end, as it is known now.
+    pub(crate) fn end(&self) -> Instant {
+        self.end + self.parking.queue_time().saturating_sub(self.queued)
+    }
+
+    /// Returns the time that is left.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.end().saturating_duration_since(Instant::now())
+    }
 }
 
 impl Parking {
     /// Reports waits to this scheduler.
     pub fn new(scheduler: Arc<dyn Scheduler>) -> Self {
-        let parts = Mutex::new(Parts { working: 1, open: 0, parked: false });
+        let parts = Mutex::new(Parts { working: 1, open: 0, parked: false, queued: Duration::ZERO });
         Self(Some(Arc::new(RunParts { scheduler, parts, admission: tokio::sync::Mutex::default() })))
     }
 
-    /// Waits for others, and then until the run may work again. The outcome of the wait stays as it is, however long the second takes.
+    /// A deadline after so much time.
+    pub(crate) fn deadline(&self, time: Duration) -> Deadline<'_> {
+        Deadline { parking: self, end: Instant::now() + time, queued: self.queue_time() }
+    }
+
+    /// Returns the time that the run has waited for admission.
+    pub(crate) fn queue_time(&self) -> Duration {
+        self.0.as_ref().map_or(Duration::ZERO, |run| run.parts().queued)
+    }
+
+    /// Waits for others, and then until the run may work again. The outcome of the wait stays as it is, however long the second takes. After
+    /// a failure a run only undoes or ends: that waits for nothing.
     pub(crate) async fn during<T>(
         &self,
         halter: &Halter,
@@ -66,6 +99,10 @@ impl Parking {
         }
         run.stop_part();
         let ended = wait.await;
+        if ended.is_err() {
+            run.parts().working += 1;
+            return ended;
+        }
         tokio::select! {
             biased;
             halt = halter.wait() => ended.and(Err(Failure::Halted(halt))),
@@ -116,8 +153,11 @@ impl RunParts {
         // Parts that come meanwhile are admitted with the first.
         let _first = self.admission.lock().await;
         if self.parts().parked {
+            let asked = Instant::now();
             self.scheduler.admit().await;
-            self.parts().parked = false;
+            let mut state = self.parts();
+            state.parked = false;
+            state.queued += asked.elapsed();
         }
     }
 }
@@ -202,6 +242,31 @@ mod tests {
         assert_eq!(counts.seen(), (2, 2));
         parking.during(&halter, wait(60)).await.unwrap();
         assert_eq!(counts.seen(), (3, 3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn deadlines_don_t_pass_while_runs_queue() {
+        let counts = Counts::new(0);
+        let (parking, halter) = (Parking::new(counts.clone()), Halter::default());
+        let deadline = parking.deadline(Duration::from_secs(100));
+        let admits = async {
+            wait(600).await.unwrap();
+            counts.permits.add_permits(1);
+        };
+        let (ended, ()) = tokio::join!(parking.during(&halter, wait(60)), admits);
+        assert_eq!((ended.unwrap(), deadline.time_left()), (60, Duration::from_secs(40)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failed_waits_need_no_admission() {
+        let counts = Counts::new(0);
+        let (parking, halter) = (Parking::new(counts.clone()), Halter::default());
+        let fails = async {
+            wait(60).await?;
+            Err::<(), _>(Failure::NoMove)
+        };
+        assert!(matches!(parking.during(&halter, fails).await, Err(Failure::NoMove)));
+        assert_eq!(counts.seen(), (1, 0));
     }
 
     #[tokio::test(start_paused = true)]
