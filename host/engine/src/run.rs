@@ -187,7 +187,8 @@ impl Command {
         let found = match self {
             Self::Start => {
                 let found = moves.of_scope(&setup.options.scope);
-                let of_others = found.and_then(FoundMove::record).filter(|record| {
+                let is_whole = |found: &&FoundMove| found.one_sided.is_none();
+                let of_others = found.filter(is_whole).and_then(FoundMove::record).filter(|record| {
                     setup.options.asked_by.is_some() && record.started_by != setup.options.operator
                 });
                 if let Some(record) = of_others {

@@ -100,8 +100,11 @@ impl ClusterSides<'_> {
                 (false, _) => {}
             }
         }
-        if let Some(proof) = self.find_unmarked(record, &strangers).await? {
-            return Ok(Some(Running::Now(proof)));
+        if let Some(there) = self.find_unmarked(record, &strangers).await?.first() {
+            return Ok(Some(Running::Now(format!(
+                "{}, of the same workload cluster and without the mark of move {id}, runs in the target",
+                target.own_name(there)
+            ))));
         }
         paused
             .retain(|copy| copy.meta.marked(&record.move_id) && !pause::is_ours(&copy.meta, &record.move_id));
@@ -118,11 +121,12 @@ impl ClusterSides<'_> {
         }))
     }
 
-    /// Finds a running Cluster of the target without a mark of the move, certainly of the same workload cluster as the source's of that
-    /// name. It is a copy that lost its mark, or one that another program made.
-    async fn find_unmarked(self, record: &Record, running: &[Object]) -> Result<Option<String>, Failure> {
+    /// Finds running Clusters of the target without a mark of the move, if they are certainly of the source's workload clusters. Each is a
+    /// copy that lost its mark, or one that another program made.
+    async fn find_unmarked(self, record: &Record, running: &[Object]) -> Result<Vec<Key>, Failure> {
+        let mut found = Vec::new();
         if running.is_empty() {
-            return Ok(None);
+            return Ok(found);
         }
         let Both { source, target } = self.sides;
         for original in self.originals(record).await? {
@@ -132,14 +136,25 @@ impl ClusterSides<'_> {
                 read_identity(target, &self.kinds.target, there)
             )?;
             if ours.is_same(&theirs) {
-                return Ok(Some(format!(
-                    "{}, of the same workload cluster and without the mark of move {}, runs in the target",
-                    target.own_name(&there.key()),
-                    record.move_id
-                )));
+                found.push(there.key());
             }
         }
-        Ok(None)
+        Ok(found)
+    }
+
+    /// Returns the Clusters that a move copied: those with its mark, and those that run without.
+    async fn find_copied(self, record: &Record) -> Result<BTreeSet<Key>, Failure> {
+        let target = &self.sides.target;
+        let all = list(target, &self.kinds.target, record).await?;
+        let (marked, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|copy| is_copy(record, copy));
+        let mut running = Vec::new();
+        for other in others {
+            if !other.meta.deleting() && !is_paused(target, &other)? {
+                running.push(other);
+            }
+        }
+        let unmarked = self.find_unmarked(record, &running).await?;
+        Ok(marked.iter().map(Object::key).chain(unmarked).collect())
     }
 
     /// The source's Clusters that were paused before the move, whose copies are paused without an annotation of it. A move that takes
@@ -165,9 +180,7 @@ impl ClusterSides<'_> {
         record: &Record,
         moved: &BTreeSet<Uid>,
     ) -> Result<Vec<Key>, Failure> {
-        let copies = list(&self.sides.target, &self.kinds.target, record).await?;
-        let copied: BTreeSet<Key> =
-            copies.iter().filter(|copy| is_copy(record, copy)).map(Object::key).collect();
+        let copied = self.find_copied(record).await?;
         let mut awake = Vec::new();
         for cluster in self.originals(record).await? {
             let is_moved = moved.contains(&cluster.meta.uid) || copied.contains(&cluster.key());
@@ -217,8 +230,8 @@ impl ClusterSides<'_> {
         let mut twice = Vec::new();
         for cluster in self.originals(record).await? {
             let key = cluster.key();
-            let copy = copies.iter().find(|copy| copy.key() == key && is_copy(record, copy));
-            let Some(copy) = copy.filter(|copy| !copy.meta.deleting()) else { continue };
+            let copy = copies.iter().find(|copy| copy.key() == key && !copy.meta.deleting());
+            let Some(copy) = copy else { continue };
             if is_paused(source, &cluster)? || is_paused(target, copy)? {
                 continue;
             }
