@@ -103,7 +103,9 @@ impl Reader<'_> {
         }
         if let Some(word) = refused_word(&arguments) {
             let word = text::line(word, 100);
-            return Err(format!("its kubectl command has {word}, which no plugin may propose"));
+            return Err(format!(
+                "its kubectl command has {word}, which no plugin may propose: docs/plugin-authors.md lists what one may"
+            ));
         }
         let side = side_from(side);
         let Some(flags) = self.run.kubectl.of(side).clone() else { return Ok(()) };
@@ -243,10 +245,12 @@ const SCALABLE_TYPES: [&str; 6] =
     ["deploy", "deployment", "deployments", "sts", "statefulset", "statefulsets"];
 /// Resources that a plugin may label: labels of others give permissions, or choose objects to move.
 const TYPES_TO_LABEL: [&str; 3] = ["crd", "crds", "customresourcedefinitions"];
-/// Prefix of the annotations that moves write.
-const HOST_PREFIX: &str = "pivot-host.io/";
-/// Ends of words that end a pause.
-const ENDS_PAUSE: [&str; 2] = ["paused-", "detached-"];
+/// Prefixes of annotations that moves read or write.
+const MOVE_PREFIXES: [&str; 2] = ["pivot-host.io/", "clusterctl.cluster.x-k8s.io/"];
+/// Annotations that have controllers delete machines.
+const MACHINES_END: [&str; 2] = ["cluster.x-k8s.io/delete-machine", "cluster.x-k8s.io/remediate-machine"];
+/// Ends of the annotations that pause: to remove one ends the pause.
+const PAUSES: [&str; 2] = ["paused", "detached"];
 
 /// Returns the first word of a kubectl command that no plugin may propose.
 fn refused_word(arguments: &[String]) -> Option<&String> {
@@ -269,18 +273,24 @@ fn refused_word(arguments: &[String]) -> Option<&String> {
             words.next();
         }
     }
-    let resources = positional.iter().enumerate().filter(|(at, word)| *at == 0 || word.contains('/'));
-    let refuses_resource = |word: &&String| refuses_resource(verb, word);
-    let refuses_change = |word: &&String| {
-        verb == "annotate"
-            && (word.starts_with(HOST_PREFIX) || ENDS_PAUSE.iter().any(|end| word.ends_with(end)))
-    };
-    let annotations = positional.iter().skip(1).copied().find(refuses_change);
-    match verb.as_str() {
-        // Words with a slash are annotations or labels behind the first one.
-        "annotate" | "label" => positional.first().copied().filter(refuses_resource).or(annotations),
-        _ => resources.map(|(_, word)| *word).find(refuses_resource),
-    }
+    let changes = ["annotate", "label"].contains(&verb.as_str());
+    // kubectl takes the words before the first change as resources.
+    let is_change = |word: &&String| changes && (word.contains('=') || word.ends_with('-'));
+    let first_change = positional.iter().position(|word| is_change(word)).unwrap_or(positional.len());
+    let (resources, pairs) = positional.split_at_checked(first_change).unwrap_or_default();
+    let types = resources.iter().enumerate().filter(|(at, word)| *at == 0 || word.contains('/'));
+    let refused = types.map(|(_, word)| *word).find(|word| refuses_resource(verb, word));
+    refused.or_else(|| pairs.iter().copied().find(|word| refuses_pair(verb, word)))
+}
+
+/// Whether a change of an annotation or a label is refused.
+fn refuses_pair(verb: &str, word: &str) -> bool {
+    let key = word.split('=').next().unwrap_or_default();
+    verb == "annotate" && MOVE_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
+        || MACHINES_END.contains(&key)
+        || PAUSES.iter().any(|end| key.strip_suffix('-').unwrap_or_default().ends_with(end))
+        || word.ends_with("/paused=")
+        || word.ends_with("/detached=")
 }
 
 /// Whether a verb is refused for one of the resources in `TYPE[.GROUP][,TYPE…][/NAME]`.
@@ -528,6 +538,17 @@ mod tests {
             (&["label", "clusterrole", "r", "aggregate-to-admin=true"], "clusterrole"),
             (&["annotate", "host", "h", "metal3.io/paused-"], "metal3.io/paused-"),
             (&["annotate", "cluster", "c", "pivot-host.io/undo-"], "pivot-host.io/undo-"),
+            (&["annotate", "pods/p", "secrets/s", "a=b", "-o", "yaml"], "secrets/s"),
+            (&["label", "crd/c", "clusterrole/r", "aggregate-to-admin=true"], "clusterrole/r"),
+            (
+                &["annotate", "crd", "c", "clusterctl.cluster.x-k8s.io/block-move-"],
+                "clusterctl.cluster.x-k8s.io/block-move-",
+            ),
+            (
+                &["annotate", "machine", "m", "cluster.x-k8s.io/delete-machine="],
+                "cluster.x-k8s.io/delete-machine=",
+            ),
+            (&["annotate", "host", "h", "metal3.io/paused=", "--overwrite"], "metal3.io/paused="),
         ] {
             assert_eq!(refused(bad).as_deref(), Some(word), "{bad:?}");
         }
