@@ -68,17 +68,15 @@ impl<'a> About<'a> {
         Self { move_id: stop.move_id.as_deref(), committed, unnamed }
     }
 
-    /// The flags that name the Clusters that stay paused, for a command that takes such flags. A longer line would be cut.
+    /// The flag that names the first Cluster that stays paused, for a command that takes it. Users compare the machines of each Cluster
+    /// before they name it, so that a proposed command names no other.
     fn unpause_flags(&self, words: &[&str]) -> Vec<String> {
         let takes_names = words.first().is_some_and(|verb| ["resume", "rollback"].contains(verb));
-        let named = self.unnamed.iter().filter(|_| takes_names).take(MAX_NAMED_CLUSTERS);
+        let named = self.unnamed.first().filter(|_| takes_names);
         let name = |key: &Key| ClusterName::new(key.namespace.as_deref().unwrap_or_default(), &key.name);
-        named.flat_map(|key| flag("--unpause", &name(key).to_string())).collect()
+        named.map(|key| flag("--unpause", &name(key).to_string())).unwrap_or_default()
     }
 }
-
-/// Most Clusters that a command names.
-const MAX_NAMED_CLUSTERS: usize = 10;
 
 const RESUME: &[&str] = &["resume"];
 const FINISH: &[&str] = &["handover", "finish"];
@@ -683,16 +681,13 @@ pub(crate) mod tests {
         let line = |next| commands(&run).0.line(next, about).unwrap();
         assert_eq!(
             line(Next::Resume),
-            "pivot-host resume --to-kubeconfig b --accept takeover-unchecked --unpause ns/a --unpause ns/b 1234"
+            "pivot-host resume --to-kubeconfig b --accept takeover-unchecked --unpause ns/a 1234"
         );
-        assert_eq!(
-            line(Next::Rollback),
-            "pivot-host rollback --to-kubeconfig b --unpause ns/a --unpause ns/b 1234"
-        );
+        assert_eq!(line(Next::Rollback), "pivot-host rollback --to-kubeconfig b --unpause ns/a 1234");
         assert_eq!(line(Next::Status), "pivot-host status --to-kubeconfig b");
         for next in [Next::Resume, Next::Rollback] {
             let named = choices(&typed(&by_a_shell(&line(next)))).options(None).unpause;
-            assert_eq!(named.len(), unnamed.len());
+            assert_eq!(named.len(), 1);
         }
     }
 

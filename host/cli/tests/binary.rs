@@ -618,8 +618,7 @@ mod example {
         let output = command.output().unwrap();
         let said = err(&output);
         let named = said.lines().filter(|line| line.contains("PIVOT_HOST_")).collect::<Vec<_>>();
-        let expected =
-            "warning: no flag is set by the variable PIVOT_HOST_OUTPT (did you mean PIVOT_HOST_OUTPUT?)";
+        let expected = "warning: PIVOT_HOST_OUTPT sets no flag (did you mean PIVOT_HOST_OUTPUT?)";
         assert_eq!((code(&output), named), (0, vec![expected]), "{said}");
     }
 

@@ -242,7 +242,7 @@ impl Carrier<'_> {
             } else {
                 ("also-copied-active", "controllers on both sides would act on it")
             };
-            let message = format!("{} would be also copied, but {why}", some_of(&keys, SHOWN));
+            let message = format!("{} would also be copied, but {why}", some_of(&keys, SHOWN));
             let parts = self.inventory.parts_with(&self.scope.also_copy, keys.iter().copied());
             let leave_out = Remedy::LeaveOutCarry { parts };
             let refusal = Refusal::source(code, first, message, leave_out);

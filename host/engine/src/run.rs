@@ -224,13 +224,13 @@ impl Command {
     }
 
     /// Returns true if no earlier run of the move can have used a risk that this run accepts. A repeated `move`, a Pivot and a saved plan
-    /// accept for all runs of the move.
+    /// accept for all runs of the move. A proposed `resume` has the codes of the run that stopped.
     fn can_judge(self, risk: Risk, options: &Options, begun: bool) -> bool {
         let is_planned =
             || options.approved.as_ref().is_some_and(|plan| plan.decisions.accept.contains(risk));
         match self {
             Self::Start => !begun,
-            Self::Resume => !is_planned(),
+            Self::Resume => [Risk::PluginsChanged, Risk::CopyChanged].contains(&risk) && !is_planned(),
             Self::Rollback => risk == Risk::MaybeImported,
             Self::FinishAlone => false,
         }
@@ -372,11 +372,11 @@ async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
         handover::not_imported(job, &active.journal, contents).await?;
     }
     // A cluster that has nothing of them proves nothing: the files may have been imported into another one.
-    if record.is_being_rolled_back() {
-        return Ok(());
-    }
-    if job.options.accept.contains(Risk::MaybeImported) {
+    let accepted = job.options.accept.contains(Risk::MaybeImported);
+    if accepted {
         job.used_risks.insert(Risk::MaybeImported);
+    }
+    if accepted || record.is_being_rolled_back() {
         return Ok(());
     }
     Err(Failure::MayBeImported { move_id: record.move_id.clone() })

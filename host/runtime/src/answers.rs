@@ -276,7 +276,7 @@ fn refused_word(arguments: &[String]) -> Option<&String> {
     let changes = ["annotate", "label"].contains(&verb.as_str());
     // kubectl takes the words before the first change as resources.
     let is_change = |word: &&String| changes && (word.contains('=') || word.ends_with('-'));
-    let first_change = positional.iter().position(|word| is_change(word)).unwrap_or(positional.len());
+    let first_change = positional.iter().position(is_change).unwrap_or(positional.len());
     let (resources, pairs) = positional.split_at_checked(first_change).unwrap_or_default();
     let types = resources.iter().enumerate().filter(|(at, word)| *at == 0 || word.contains('/'));
     let refused = types.map(|(_, word)| *word).find(|word| refuses_resource(verb, word));

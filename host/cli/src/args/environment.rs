@@ -11,6 +11,9 @@ use pivot_core::words::find_similar;
 /// The beginning of all variables that stand in for flags.
 const PREFIX: &str = "PIVOT_HOST_";
 
+/// Shortest name that is taken for another: many words of four or five letters are almost each other.
+const SHORTEST: usize = 5;
+
 /// The variable that stands in for a flag.
 pub(super) fn variable_of(flag: &str) -> String {
     format!("{PREFIX}{}", flag.to_uppercase().replace('-', "_"))
@@ -27,8 +30,9 @@ pub(super) fn describe_mistyped(set: impl Iterator<Item = String>, command: &Com
     add_variables(command, &mut known);
     let known: Vec<&str> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
     let similar = |name: &String| {
-        let similar = find_similar(name.strip_prefix(PREFIX)?, &known)?;
-        Some(format!("no flag is set by the variable {name} (did you mean {PREFIX}{similar}?)"))
+        let typed = name.strip_prefix(PREFIX).filter(|typed| typed.len() >= SHORTEST)?;
+        let similar = find_similar(typed, &known)?;
+        Some(format!("{name} sets no flag (did you mean {PREFIX}{similar}?)"))
     };
     set.iter().filter_map(similar).collect()
 }
@@ -94,9 +98,7 @@ mod tests {
     fn mistyped_variables_are_described() {
         assert_eq!(
             describe(&["PIVOT_HOST_TO_KUBECONFIG", "PIVOT_HOST_TO_KUBECONFG", "HOME"]),
-            [
-                "no flag is set by the variable PIVOT_HOST_TO_KUBECONFG (did you mean PIVOT_HOST_TO_KUBECONFIG?)"
-            ]
+            ["PIVOT_HOST_TO_KUBECONFG sets no flag (did you mean PIVOT_HOST_TO_KUBECONFIG?)"]
         );
     }
 

@@ -93,6 +93,11 @@ pub(super) fn read_risks(typed: &[String], by: AcceptedBy) -> Result<(AcceptedRi
         };
         let risk = risk(code)?;
         if !risk.is_accepted_by(by) {
+            if by == AcceptedBy::Plan && risk.is_accepted_by(AcceptedBy::Move) {
+                return usage(format!(
+                    "--accept {code}: a move uses it, or a plan that is saved with --out; leave it out here"
+                ));
+            }
             let codes: Vec<&str> = Risk::accepted_by(by).map(Risk::code).collect();
             return usage(format!(
                 "--accept {code}: this command can't use it; it can use {}",

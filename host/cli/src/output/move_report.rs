@@ -47,7 +47,7 @@ impl MoveReport<'_> {
             "plan" => "Report of a plan",
             "rollback" => "Report of a rollback",
             "handover start" | "handover finish" => "Report of a handover",
-            "handover cancel" => "Report of a canceled handover",
+            "handover cancel" => "Report of canceling a handover",
             _ => "Report of a move",
         }
     }

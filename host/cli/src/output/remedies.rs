@@ -19,7 +19,7 @@ use crate::args::to_accept;
 const EXCLUDED: usize = 3;
 
 /// Remedy for an object of a directory that only a command on a server could correct.
-const NO_SERVER: &str = "correct it in the cluster that the files were copied from, and copy them again";
+const NO_SERVER: &str = "correct it in the cluster that the files come from, and write them again; if that cluster is lost, correct it in a copy of the files";
 
 /// All remedies in one sentence. They are separated by semicolons if one other than the last contains commas.
 pub(crate) fn sentence(remedies: &[Remedy]) -> String {

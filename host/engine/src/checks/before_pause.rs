@@ -188,7 +188,7 @@ fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
             _ if step.is_carried() => {
                 let parts = snapshot.inventory.parts_with(&job.options.scope.also_copy, [&step.key]);
                 let leave_out = Remedy::LeaveOutCarry { parts };
-                Some(refusal("it would be also copied, and a plugin holds its kind".to_owned(), leave_out))
+                Some(refusal("it would also be copied, and a plugin holds its kind".to_owned(), leave_out))
             }
             _ => None,
         }

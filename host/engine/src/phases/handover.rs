@@ -61,8 +61,8 @@ pub(crate) fn already_handed_over(record: &Record) -> String {
     let (to, at) = handover.as_ref().map_or(("", ""), |handover| (&handover.directory, &handover.written_at));
     let (to, at) = (words::line(to, SHOWN), words::line(at, SHOWN));
     format!(
-        "move {move_id} handed this source over in {to} ({at}): once a cluster has imported that, finish the handover with this cluster; \
-         if none did, cancel the handover"
+        "move {move_id} handed this source over in {to} ({at}): once a cluster has imported the files, finish the handover with that \
+         cluster as its target; cancel the handover only if no cluster has imported them"
     )
 }
 

@@ -200,7 +200,7 @@ pub(crate) fn in_the_way(other: &Record, scope: &Scope) -> Failure {
 /// be the target of that move.
 pub(crate) fn begun_by_others(other: &Record) -> Failure {
     Failure::Declined(format!(
-        "another move ({}, {}) is under way, which {:?} began: it is resumed or rolled back by them",
+        "another move ({}, {}) is under way, which {:?} began: its author continues it, or an administrator at a terminal",
         other.move_id,
         other.phase,
         words::line(&other.started_by, LONGEST_ID)

@@ -99,10 +99,7 @@ async fn a_resumed_run_reports_its_own_risks() {
     stage.options.accept.insert(Risk::PluginsChanged);
     stage.options.accept.insert_kinds(Risk::CopyChanged, [machine(), pool()]);
     let (_, resumed) = observe(stage.setup(), run::resume).await;
-    assert_eq!(
-        resumed,
-        "not needed: pause-unchecked, plugins-changed, copy-changed=Machine.cluster.x-k8s.io"
-    );
+    assert_eq!(resumed, "not needed: plugins-changed, copy-changed=Machine.cluster.x-k8s.io");
 }
 
 /// An earlier run of the same command may have used it.

@@ -88,7 +88,7 @@ fn reports_name_their_command() {
         ("rollback", "a rollback"),
         ("handover start", "a handover"),
         ("handover finish", "a handover"),
-        ("handover cancel", "a canceled handover"),
+        ("handover cancel", "canceling a handover"),
     ];
     let stopped = ErrorDocument::other(Exit::Refused, &"no".into(), "nothing is changed", Vec::new());
     let ending = Ending {

@@ -181,7 +181,7 @@ fn remedies_for_directories_have_no_kubectl_commands() {
         }
     };
     assert_eq!(remedies(&[Remedy::MovePaused]), [Remedy::MovePaused]);
-    let again = "correct it in the cluster that the files were copied from, and copy them again";
+    let again = "correct it in the cluster that the files come from, and write them again; if that cluster is lost, correct it in a copy of the files";
     assert_eq!(remedies(&[]), [Remedy::from(again)]);
 }
 

@@ -133,16 +133,16 @@ fn what_controllers_on_both_sides_would_act_on_is_refused() {
     refused(
         &case(&["Cluster other/b"]),
         expect![[r#"
-            also-copied-active: Cluster other/b would be also copied, but controllers on both sides would act on it
+            also-copied-active: Cluster other/b would also be copied, but controllers on both sides would act on it
               -> {"remedy":"leave-out-carry","parts":[{"kind":{"group":"cluster.x-k8s.io","kind":"Cluster"},"object":{"namespace":"other","name":"b"}}]}
         "#]],
     );
     refused(
         &case(&["Foreign", "BareMetalHost ns/h"]),
         expect![[r#"
-            also-copied-active: Foreign ns/f would be also copied, but controllers on both sides would act on it
+            also-copied-active: Foreign ns/f would also be copied, but controllers on both sides would act on it
               -> {"remedy":"leave-out-carry","parts":[{"kind":{"group":"infrastructure.cluster.x-k8s.io","kind":"Foreign"}}]} | {"remedy":"accept-shared","kind":{"group":"infrastructure.cluster.x-k8s.io","kind":"Foreign"}}
-            also-copied-active: BareMetalHost ns/h would be also copied, but controllers on both sides would act on it
+            also-copied-active: BareMetalHost ns/h would also be copied, but controllers on both sides would act on it
               -> {"remedy":"leave-out-carry","parts":[{"kind":{"group":"metal3.io","kind":"BareMetalHost"},"object":{"namespace":"ns","name":"h"}}]}
         "#]],
     );
@@ -155,7 +155,7 @@ fn what_controllers_on_both_sides_would_act_on_is_refused() {
     refused(
         &case(),
         expect![[r#"
-            pool-shared: Pool other/p would be also copied, but both sides would give out its addresses, and can give the same one twice
+            pool-shared: Pool other/p would also be copied, but both sides would give out its addresses, and can give the same one twice
               -> {"remedy":"leave-out-carry","parts":[{"kind":{"group":"ipam.cluster.x-k8s.io","kind":"Pool"},"object":{"namespace":"other","name":"p"}}]} | {"remedy":"accept-shared","kind":{"group":"ipam.cluster.x-k8s.io","kind":"Pool"}}
         "#]],
     );
