@@ -85,7 +85,7 @@ impl Opener for ByName {
     }
 }
 
-fn kind(group: &str, kind: &str, plural: &str, version: &str, labels: KindLabels) -> Kind {
+pub(crate) fn kind(group: &str, kind: &str, plural: &str, version: &str, labels: KindLabels) -> Kind {
     Kind {
         group_kind: GroupKind::new(group, kind),
         version: version.into(),

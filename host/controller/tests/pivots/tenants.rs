@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pivot_core::copy_mark::CopyMark;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
-use pivot_core::{GroupKind, Key, Uid, names};
+use pivot_core::{GroupKind, Key, KindLabels, Uid, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_places::memory::Fault;
 use pivot_places::{Access, MemoryPlace, PlaceError};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::life::held_at;
-use crate::stage::{Stage, add_cluster, object};
+use crate::stage::{Stage, add_cluster, kind, object};
 
 /// By which records name a cluster.
 fn uid(place: &MemoryPlace) -> Value {
@@ -345,6 +345,28 @@ async fn pivots_that_wait_delay_no_other() {
     }
     stage.until("all done", |stage| waiting.iter().all(|one| stage.is(one, "Succeeded"))).await;
     running.stop().await;
+}
+
+/// A message with line breaks would look like more conditions of the Pivot.
+// proves: T94
+#[tokio::test(start_paused = true)]
+async fn words_of_foreign_servers_stay_in_one_line() {
+    let stage = Stage::new(&["a"]);
+    let group = names::GROUP_CLUSTERCTL;
+    stage.target.add_kind(kind(group, "Provider", "providers", "v1alpha3", KindLabels::default()));
+    stage.target.on_call(|verb, key| {
+        let refused = || PlaceError::Forbidden("no\n  Type: Ready\u{1b}[2K".into());
+        (verb == "list" && key.group_kind.kind == "Provider").then(|| Fault::Before(refused()))
+    });
+    stage.ask("a");
+    let running = stage.start();
+    stage.until("done", |stage| stage.is("a", "Succeeded")).await;
+    running.stop().await;
+    let events = stage.home.keys().into_iter().filter(|key| key.group_kind.kind == "Event");
+    let messages: Vec<String> =
+        events.map(|key| stage.home.body(&key).unwrap()["message"].as_str().unwrap().to_owned()).collect();
+    assert!(messages.iter().any(|message| message.contains("Type: Ready")), "{messages:?}");
+    assert!(!messages.iter().any(|message| message.contains(char::is_control)), "{messages:?}");
 }
 
 /// An author can have a Pivot wait for a pause that never comes, and a move that waits holds what it has read.
