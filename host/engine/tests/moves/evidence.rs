@@ -1,5 +1,6 @@
 //! Nothing is deleted before somebody has seen that controllers of the target took over.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -197,4 +198,21 @@ async fn kinds_that_can_not_be_verified_are_refused_before_the_pause() {
 
     stage.options.accept.insert_kind(Risk::Unverified, GroupKind::new(INFRA, "Pool"));
     run::start(stage.setup()).await.unwrap();
+}
+
+/// A server may answer each watch like that, for as long as a move waits.
+#[tokio::test(start_paused = true)]
+async fn lists_after_expired_watches_keep_a_distance() {
+    let mut stage = stage();
+    stage.options.takeover_timeout = Duration::from_secs(60);
+    let lists = Arc::new(AtomicUsize::new(0));
+    let counts = lists.clone();
+    stage.target.on_call(move |verb, _| {
+        counts.fetch_add(usize::from(verb == "list"), Ordering::Relaxed);
+        (verb == "watch").then(|| Fault::Before(PlaceError::Expired("too old".into())))
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::NotTakenOver(_)), "{stop}");
+    let lists = lists.load(Ordering::Relaxed);
+    assert!((100..3_000).contains(&lists), "{lists}");
 }

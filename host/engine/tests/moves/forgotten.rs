@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
-use pivot_core::{Key, names};
+use pivot_core::{Key, Uid, names};
 use pivot_engine::{Exit, Failure, OneSidedMove, Setup, Sides, run};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
@@ -44,7 +44,12 @@ async fn sources_that_went_back_before_a_move_are_named() {
     };
     assert!(found.has_ended && claim.contains("ended at"), "{claim}");
     assert_eq!(clusters, [cluster()]);
+    // The verdict about Clusters that may run twice comes before the question who began the move.
+    let mut of_pivot = stage.setup();
+    (of_pivot.options.operator, of_pivot.options.asked_by) =
+        ("Pivot ns/p".to_owned(), Some(Uid("0-1".to_owned())));
     for stop in [
+        run::start(of_pivot).await.unwrap_err(),
         run::start(stage.setup()).await.unwrap_err(),
         run::resume(stage.setup()).await.unwrap_err(),
         run::rollback(stage.setup()).await.unwrap_err(),

@@ -165,3 +165,88 @@ async fn runs_that_wait_for_admission_can_be_halted() {
     assert!(begun.elapsed() < 3 * MINUTE);
     assert_eq!((late.parked.load(Ordering::Relaxed), late.admitted.load(Ordering::Relaxed)), (1, 0));
 }
+
+/// Says wait for a minute, then nothing for ten, and then stop.
+struct Closes {
+    description: Description,
+    begun: Instant,
+}
+
+#[async_trait]
+impl Hooks for Closes {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    async fn check(
+        &self,
+        _: Point,
+        _: &MoveContext,
+        _: Arc<dyn Services>,
+    ) -> Result<Vec<Finding>, HookError> {
+        let severity = match self.begun.elapsed() {
+            time if time < MINUTE => Severity::Wait,
+            time if time < 10 * MINUTE => return Ok(Vec::new()),
+            _ => Severity::Stop,
+        };
+        Ok(vec![Finding { severity, ..Waits::finding() }])
+    }
+}
+
+/// A backup may have begun while the run had no turn.
+#[tokio::test(start_paused = true)]
+async fn checks_are_asked_again_once_runs_are_admitted() {
+    let mut stage = stage();
+    let description =
+        Description { name: "closes".into(), hooks: vec![Hook::Check], ..Description::default() };
+    stage.plugins = vec![Arc::new(Closes { description, begun: Instant::now() })];
+    let setup = Setup { parking: Parking::new(Arc::new(Late::default())), ..stage.setup() };
+    let stop = run::start(setup).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::Gate(_)), "{stop}");
+    assert!(stage.target.keys().iter().all(|key| *key != machine()), "nothing was copied");
+}
+
+/// Waits for a minute, wants a patch, and waits for a minute again.
+struct Patches {
+    description: Description,
+    /// The begin of its wait.
+    since: Mutex<Option<Instant>>,
+}
+
+#[async_trait]
+impl Hooks for Patches {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    async fn hold(&self, _: &Object) -> Result<Option<Value>, HookError> {
+        Ok(Some(json!({"metadata": {"annotations": {"hosts.example.org/paused": ""}}})))
+    }
+
+    async fn settle(&self, object: &Object, _: bool, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
+        let is_patched = object.meta.annotations.contains_key("hosts.example.org/seen");
+        let since = *self.since.lock().unwrap().get_or_insert_with(Instant::now);
+        Ok(match (is_patched, since.elapsed() < MINUTE) {
+            (_, true) => Settlement::Wait(Waits::finding()),
+            (false, false) => {
+                *self.since.lock().unwrap() = Some(Instant::now());
+                Settlement::Patch(json!({"metadata": {"annotations": {"hosts.example.org/seen": ""}}}))
+            }
+            (true, false) => Settlement::Done,
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn queueing_counts_for_no_deadline() {
+    let mut stage = Stage::new();
+    stage.options.accept.insert(Risk::TakeoverUnchecked);
+    stage.options.check_timeout = 3 * MINUTE;
+    stage.source.insert(body(INFRA, "Host", "h", None)).unwrap();
+    let (kinds, hooks) = (vec![GroupKind::new(INFRA, "Host")], vec![Hook::Hold, Hook::Settle]);
+    let description = Description { name: "patches".into(), kinds, hooks, ..Description::default() };
+    stage.plugins = vec![Arc::new(Patches { description, since: Mutex::default() })];
+    let late = Arc::new(Late::default());
+    run::start(Setup { parking: Parking::new(late.clone()), ..stage.setup() }).await.unwrap();
+    assert_eq!(late.admitted.load(Ordering::Relaxed), 2);
+}
