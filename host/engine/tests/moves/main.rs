@@ -121,6 +121,8 @@ mod taken_over;
 #[cfg(test)]
 mod trouble;
 #[cfg(test)]
+mod unmarked;
+#[cfg(test)]
 mod unneeded;
 #[cfg(test)]
 mod unruly;

@@ -233,7 +233,7 @@ async fn what_is_said_of_the_target_has_its_own_names() {
     );
 }
 
-/// Whoever unpauses by hand must not unpause somebody else's Cluster of the old name.
+/// A command to paste must not unpause another user's Cluster of the old name.
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_is_still_paused_is_reported_under_its_own_name() {
     let stage = commit(stage()).await;

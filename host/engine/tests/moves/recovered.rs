@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::committed::commit;
 use crate::crash::{at_every_write, nothing_of_ours};
-use crate::restored::{Backup, advises_nothing_by_hand, cluster, forget, one_sided, reconcile, stage};
+use crate::restored::{Backup, cluster, forget, one_sided, reconcile, stage};
 use crate::stage::{CLUSTERS, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 
@@ -35,14 +35,14 @@ pub(crate) fn two_clusters() -> Stage {
 
 /// A target that lost a committed move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lost {
+pub(crate) enum Lost {
     BeforeCopy,
     BeforeCommit,
 }
 
 const LOST: [Lost; 2] = [Lost::BeforeCopy, Lost::BeforeCommit];
 
-async fn lose(lost: Lost) -> Stage {
+pub(crate) async fn lose(lost: Lost) -> Stage {
     let stage = two_clusters();
     let before = Backup::take(&stage.target);
     let stage = commit(stage).await;
@@ -727,53 +727,6 @@ async fn lost_undo_is_no_excuse_for_running_copies() {
     let stop = run::rollback(recovering(&stage, &[])).await.unwrap_err();
     assert!(matches!(one_sided(&stop), OneSidedMove::SourceOutOfDate(_)), "{stop}");
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
-}
-
-fn unmark(place: &MemoryPlace, cluster: &Key) {
-    let unmark =
-        |body: &mut Value| drop(body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::MARK));
-    place.edit(cluster, unmark).unwrap();
-}
-
-/// A user of the target removes the mark of a copy, or a tool replaces the copy by what it has of the Cluster.
-// proves: I2, T135
-#[tokio::test(start_paused = true)]
-async fn rollbacks_stop_beside_unmarked_running_copies() {
-    for has_record in [true, false] {
-        let stage = half_committed(two_clusters()).await;
-        if !has_record {
-            forget(&stage.target);
-        }
-        wake(&stage.target, &cluster());
-        unmark(&stage.target, &cluster());
-        let before = (picture(&stage.source), picture(&stage.target));
-        let stop = run::rollback(stage.setup()).await.unwrap_err();
-        assert!(stop.to_string().contains("without the mark of move"), "{has_record}: {stop}");
-        advises_nothing_by_hand(&stop);
-        assert_eq!((picture(&stage.source), picture(&stage.target)), before, "{has_record}");
-    }
-}
-
-/// After a restore of the target, another tool brought its Clusters back.
-// proves: I14, T103
-#[tokio::test(start_paused = true)]
-async fn recoveries_stop_beside_unmarked_running_copies() {
-    let stage = lose(Lost::BeforeCopy).await;
-    stage.target.add_namespace("ns");
-    for key in [cluster(), key("", "Secret", "c-ca")] {
-        let mut copy = stage.source.body(&key).unwrap();
-        for field in ["annotations", "ownerReferences", "uid", "resourceVersion"] {
-            copy["metadata"].as_object_mut().unwrap().remove(field);
-        }
-        stage.target.insert(copy).unwrap();
-    }
-    stage.target.edit(&cluster(), |body| body["spec"]["paused"] = json!(false)).unwrap();
-    let before = (picture(&stage.source), picture(&stage.target));
-    let setup = || recovering(&stage, &[&cluster()]);
-    for stop in [run::rollback(setup()).await.unwrap_err(), run::resume(setup()).await.unwrap_err()] {
-        assert!(stop.to_string().contains("without the mark of move"), "{stop}");
-        assert_eq!((picture(&stage.source), picture(&stage.target)), before);
-    }
 }
 
 /// A Cluster runs without a note of this move.
