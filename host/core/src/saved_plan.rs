@@ -1,6 +1,6 @@
 //! A plan as it is saved: what people approve before it is carried out, in a file that any other run can compare with what it finds.
 //!
-//! It names objects, their UIDs and digests of their contents, and has none of the contents themselves. For Secrets it has
+//! The file names objects, their UIDs and digests of their contents, and has none of the contents themselves. For Secrets it has
 //! resourceVersions: with a digest of secret data, a reader of the file could verify guesses. Reasons are stored in words, because
 //! a file is read by people and compared by what is to be done, not by why.
 

@@ -37,7 +37,7 @@ pub(crate) fn handled(
     kinds.into_iter().filter(|kind| plugins.iter().any(|plugin| knows(plugin, kind))).collect()
 }
 
-/// Whether objects of the kind do harm if controllers of both sides have them: hosts, and pools, which give out addresses.
+/// Returns true if objects of the kind do harm when controllers of both sides have them: hosts, and pools, which give out addresses.
 fn acts_on_both_sides(kind: &GroupKind) -> bool {
     is_dangerous(kind) || is_pool(kind)
 }

@@ -21,7 +21,7 @@ pub enum OneSidedMove {
         proof: String,
         /// The source's Clusters that nothing pauses.
         awake: Vec<Key>,
-        /// Whether the source has a record of the move. Without one, nothing but the target says which Clusters moved.
+        /// True if the source has a record of the move. Without a record, only the target says which Clusters moved.
         is_recorded: bool,
     },
     /// As [`SourceWentBack`](Self::SourceWentBack), but only the target says that it took these Clusters: anyone who controls it can name

@@ -90,7 +90,7 @@ impl ActiveMove {
                     return Ok(Done::default());
                 }
             };
-            let known = readings::known(&self.job, &self.journal, &list).await?;
+            let known = readings::find_known(&self.job, &self.journal, &list).await?;
             return self.finish(list, KnownObjects::Again(known)).await;
         }
         match self.journal.record.handed_over().cloned() {
@@ -258,7 +258,7 @@ impl ActiveMove {
         let list = Arc::new(handover::list(&self.job, &self.journal).await?);
         let phase = Phase::Committed;
         self.job.report(Event::PhaseBegun { phase, objects: list.entries.len() });
-        let known = readings::known(&self.job, &self.journal, &list).await?;
+        let known = readings::find_known(&self.job, &self.journal, &list).await?;
         handover::commit_import(&self.job, &mut self.journal, contents, &list, &known).await?;
         self.record_time(phase);
         Ok((list, known))

@@ -143,8 +143,8 @@ impl Moved<'_> {
     }
 }
 
-/// Whether the target went on without this state of the source: `proof` says so, or a copy runs. The record is the source's, if it is
-/// recorded there.
+/// Judges whether the target went on without this state of the source: `proof` says so, or a copy runs. The record is the source's, if
+/// it is recorded there.
 async fn is_left_behind(
     clusters: ClusterSides<'_>,
     (record, is_recorded): (&Record, bool),

@@ -173,7 +173,7 @@ impl Files {
         Ok(self.read(name)?.map(|content| sha256(&content)))
     }
 
-    /// Whether the objects of a file were read.
+    /// Returns true if the objects of a file were read.
     pub(super) fn was_read(&self, name: &str) -> bool {
         self.digests().contains_key(name)
     }
