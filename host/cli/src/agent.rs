@@ -14,6 +14,7 @@ use pivot_link::{
 };
 use pivot_places::{ConnectOptions, KubePlace, Place, PlaceError, builtin_kinds};
 use serde_json::json;
+use tokio::time::timeout;
 
 use crate::alone::Alone;
 use crate::args::{
@@ -27,6 +28,9 @@ use crate::signals::{self, Interrupted};
 /// Begins the line that names what is needed in a cluster apart from printed manifests.
 pub(crate) const RECORDS_APART: &str = "create the namespace of records first, if it is missing; it isn't among these manifests, so that deleting them keeps the records of \
      moves: kubectl create namespace ";
+
+/// Limit for the first answer of a cluster.
+const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
 /// The Secret of an agent that is installed by an invitation.
 const CREDENTIALS: &str = "pivot-host-agent-credentials";
@@ -102,16 +106,14 @@ fn printed(image: &str, namespace: &str, shows: AgentShows, called: &Called, out
 }
 
 async fn invite(name: &str, of: &OfController) -> Result<Invitation, (Exit, Text)> {
-    let place = connected(of.kubeconfig.clone(), of.kubeconfig_context.clone()).await?;
-    for namespace in [&of.namespace, &of.controller_namespace] {
-        check_namespace(&*place, namespace).await?;
-    }
+    let place = controllers_cluster(of).await?;
+    check_namespace(&*place, &of.namespace).await?;
     let (enrolment, name) = enrolment(place, name, of)?;
     enrolment.invite(&name).await.map_err(|error| not_registered(&error))
 }
 
 async fn remove(name: &str, of: &OfController) -> Result<AgentName, (Exit, Text)> {
-    let place = connected(of.kubeconfig.clone(), of.kubeconfig_context.clone()).await?;
+    let place = controllers_cluster(of).await?;
     let (enrolment, name) = enrolment(place, name, of)?;
     match enrolment.remove(&name).await {
         Ok(true) => Ok(name),
@@ -138,6 +140,22 @@ fn enrolment(
     let enrolment = Enrolment::new(place, controller_namespace, Vec::new(), Arc::new(WallClock));
     let name = AgentName { namespace: namespace.clone(), name: name.to_owned() };
     Ok((enrolment.map_err(|error| refused(error.to_string()))?, name))
+}
+
+/// Connects to the controller's cluster and checks that it has the controller's namespace. Gives up a cluster that is silent at
+/// first sooner than one that has answered: the address may be wrong.
+async fn controllers_cluster(of: &OfController) -> exit::Result<Arc<dyn Place>> {
+    let place = connected(of.kubeconfig.clone(), of.kubeconfig_context.clone()).await?;
+    match timeout(FIRST_ANSWER, check_namespace(&*place, &of.controller_namespace)).await {
+        Ok(checked) => checked.map(|()| place),
+        Err(_) => {
+            let (cluster, seconds) = (place.label(), FIRST_ANSWER.as_secs());
+            let why = format!(
+                "no answer from the controller's cluster, {cluster}: nothing came back for {seconds} seconds"
+            );
+            Err((exit::of_server(true), why.into()))
+        }
+    }
 }
 
 /// Checks that the controller's cluster has a namespace. An account without permission to read namespaces passes.

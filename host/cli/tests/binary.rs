@@ -518,7 +518,7 @@ mod example {
                 for line in [
                     [&["plan".to_owned()], &source[..]].concat(),
                     [&["move".to_owned()], &source[..], &to].concat(),
-                    [&["status".to_owned()], &both[..]].concat(),
+                    [&["status".to_owned()], &source[..]].concat(),
                     [&["resume".to_owned()], &both[..]].concat(),
                 ] {
                     let (server, config) = (server.clone(), config.clone());
@@ -575,8 +575,11 @@ mod example {
         std::thread::scope(|scope| {
             for line in &lines {
                 scope.spawn(move || {
+                    let begun = Instant::now();
                     let ended = host(&line.split(' ').collect::<Vec<_>>());
                     assert_eq!(code(&ended), 9, "{line}: {}", err(&ended));
+                    // The first answer has ten seconds, and a busy machine some more.
+                    assert!(begun.elapsed() < Duration::from_secs(20), "{line}: {:?}", begun.elapsed());
                 });
             }
         });
