@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use pivot_bundles::Bundle;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 
 use crate::connection::Patience;
 use crate::{Reference, Registry, RegistryError};
@@ -140,7 +141,7 @@ async fn each_lie_of_a_registry_is_refused_for_its_reason_in_time() {
     let many = |count: usize| (0..count).map(|n| format!("x-{n}: y\r\n")).collect::<String>();
     let index =
         br#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}"#;
-    let cases: Vec<(&str, &str, Does, &str, &str)> = vec![
+    let cases: Vec<(&'static str, &'static str, Does, &'static str, &'static str)> = vec![
         ("no manifest", MANIFEST, says(404, "", b""), "refused", "get the bundle: HTTP 404"),
         (
             "an error",
@@ -254,18 +255,21 @@ async fn each_lie_of_a_registry_is_refused_for_its_reason_in_time() {
             "more than 3 redirects",
         ),
     ];
-    let mut wrong = Vec::new();
-    for (name, word, does, code, said) in cases {
-        let fake = Fake::with(|_| honest(vec![(word, does)])).await;
-        let begun = Instant::now();
-        let error = fake.registry(":v1").pull().await.unwrap_err();
-        let (text, took) = (text(&error), begun.elapsed());
-        let bounded = took < Duration::from_secs(20) && text.len() < 1000;
-        let tells = text.contains(said) && !text.contains("hidden") && !text.contains('\u{1b}');
-        if error.code() != code || !bounded || !tells {
-            wrong.push(format!("{name}: {} after {took:?}: {text}", error.code()));
-        }
-    }
+    // Side by side, because some of them wait.
+    let faults: JoinSet<Option<String>> = cases
+        .into_iter()
+        .map(|(name, word, does, code, said)| async move {
+            let fake = Fake::with(|_| honest(vec![(word, does)])).await;
+            let begun = Instant::now();
+            let error = fake.registry(":v1").pull().await.unwrap_err();
+            let (text, took) = (text(&error), begun.elapsed());
+            let bounded = took < Duration::from_secs(20) && text.len() < 1000;
+            let tells = text.contains(said) && !text.contains("hidden") && !text.contains('\u{1b}');
+            (error.code() != code || !bounded || !tells)
+                .then(|| format!("{name}: {} after {took:?}: {text}", error.code()))
+        })
+        .collect();
+    let wrong: Vec<String> = faults.join_all().await.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Each has what a plugin has on its outside, so that nothing but its cost can be what it is refused for.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -184,38 +187,50 @@ fn doubled_types() -> Vec<u8> {
     component.finish()
 }
 
+/// Makes the bytes of a component.
+type Make = fn() -> Vec<u8>;
+
 /// Refused, by name, for what it takes; in seconds, by a program that has little memory.
 // proves: T1
 #[test]
 fn components_that_take_too_much_are_refused_in_seconds() {
     let dir = TempDir::new().unwrap();
-    let mut wrong = Vec::new();
-    for (name, file) in [
-        ("deep-blocks", deep_blocks()),
-        ("wide-signatures", wide_signatures()),
-        ("wide-calls", wide_calls()),
-        ("wide-br-table", wide_br_table()),
-        ("long-br-table", long_br_table()),
-        ("locals-everywhere", locals_everywhere()),
-        ("functions-without-end", functions_without_end()),
-        ("locals-through-loops", locals_through_loops()),
-        ("locals-through-branches", locals_through_branches()),
-        ("values-that-live-on", values_that_live_on()),
-        ("types-in-types", types_in_types()),
-        ("components-in-components", components_in_components()),
-        ("doubled-types", doubled_types()),
-    ] {
-        let path = dir.path().join(format!("{name}.wasm"));
-        std::fs::write(&path, &file).unwrap();
-        let begun = Instant::now();
-        let output = narrow_host(&["plugin", "inspect", path.to_str().unwrap()]).output().unwrap();
-        let (took, said) = (begun.elapsed(), err(&output));
-        println!("{name}: {} KB, {took:?}: {said}", file.len() >> 10);
-        let named = said.starts_with(&format!("error: {name}.wasm (sha256 "));
-        let costs = said.contains("has more ") || said.contains("was compiled on trial and ");
-        if output.status.code() != Some(6) || !named || !costs || took > Duration::from_secs(20) {
-            wrong.push(format!("{name}, {took:?}, {}: {said}", output.status));
+    let cases: [(&str, Make); 13] = [
+        ("deep-blocks", deep_blocks),
+        ("wide-signatures", wide_signatures),
+        ("wide-calls", wide_calls),
+        ("wide-br-table", wide_br_table),
+        ("long-br-table", long_br_table),
+        ("locals-everywhere", locals_everywhere),
+        ("functions-without-end", functions_without_end),
+        ("locals-through-loops", locals_through_loops),
+        ("locals-through-branches", locals_through_branches),
+        ("values-that-live-on", values_that_live_on),
+        ("types-in-types", types_in_types),
+        ("components-in-components", components_in_components),
+        ("doubled-types", doubled_types),
+    ];
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some((name, file)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            wrong.lock().unwrap().extend(fault_of(&dir, name, &file()));
         }
-    }
+    };
+    thread::scope(|scope| (0..2).for_each(|_| _ = scope.spawn(work)));
+    let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Returns the reason if a component isn't refused as it should be.
+fn fault_of(dir: &TempDir, name: &str, file: &[u8]) -> Option<String> {
+    let path = dir.path().join(format!("{name}.wasm"));
+    std::fs::write(&path, file).unwrap();
+    let begun = Instant::now();
+    let output = narrow_host(&["plugin", "inspect", path.to_str().unwrap()]).output().unwrap();
+    let (took, said) = (begun.elapsed(), err(&output));
+    println!("{name}: {} KB, {took:?}: {said}", file.len() >> 10);
+    let named = said.starts_with(&format!("error: {name}.wasm (sha256 "));
+    let costs = said.contains("has more ") || said.contains("was compiled on trial and ");
+    let refused = output.status.code() == Some(6) && named && costs && took <= Duration::from_secs(20);
+    (!refused).then(|| format!("{name}, {took:?}, {}: {said}", output.status))
 }

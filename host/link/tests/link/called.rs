@@ -18,7 +18,7 @@ const EDGE: &str = "spiffe://site.example.com/agent/shop/edge";
 /// Longer than an agent's first pauses.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 /// Long enough for a handshake that is refused.
-pub(crate) const NOT: Duration = Duration::from_secs(2);
+pub(crate) const NOT: Duration = Duration::from_secs(1);
 
 pub(crate) fn edge() -> AgentName {
     AgentName { namespace: "shop".into(), name: "edge".into() }
