@@ -178,6 +178,9 @@ pub struct Record {
     /// versions than the list says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub source_went_back: bool,
+    /// When the move was committed, by the target's clock, if the target's record is older than its commit. Only that record has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub committed_at: Option<String>,
     /// That the source is handed over in files: it stays paused until they are imported elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
@@ -367,7 +370,10 @@ impl Record {
             texts.chain(plugins.iter().flat_map(|pin| pin.vouched_by.iter().chain(&pin.granted)))
         };
         let digests = || self.release_digest.iter().chain(self.release_uids.iter().map(|uids| &uids.digest));
-        let own = || [&self.written_by, &self.started_by, &self.started_at].into_iter().chain(digests());
+        let own = || {
+            let texts = [&self.written_by, &self.started_by, &self.started_at].into_iter();
+            texts.chain(&self.committed_at).chain(digests())
+        };
         let texts = || own().chain(pins());
         let mut claims = plugins.iter().flat_map(|pin| [&pin.vouched_by, &pin.granted]);
         let checks: [(bool, &'static str); 23] = [

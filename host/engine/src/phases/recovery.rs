@@ -92,6 +92,7 @@ pub(crate) fn next_attempt(lost: &Record) -> Result<Record, Failure> {
         release_digest: None,
         release_uids: None,
         release_chunks: 0,
+        committed_at: None,
         ..lost.clone()
     })
 }

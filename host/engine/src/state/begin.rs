@@ -104,6 +104,7 @@ pub(crate) fn begin(
             finish_alone: options.finish_alone.then_some(FinishAlone::Requested),
             release_chunks: 0,
             source_went_back: false,
+            committed_at: None,
             handover: (options.handover && into_directory).then(Handover::default),
         },
     };

@@ -161,6 +161,7 @@ impl EndedBetween<'_> {
             release_uids: None,
             release_chunks: 0,
             source_went_back: false,
+            committed_at: None,
             handover: None,
         };
         let sides = Both::new(self.sides.source.clone(), target);

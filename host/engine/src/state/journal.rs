@@ -191,14 +191,18 @@ impl Journal {
             release_digest: Some(list.digest()),
             release_uids: Some(list.uids()),
             kinds,
+            committed_at: None,
             ..self.record.clone()
         };
-        // The target's record already says Live: it decides nothing until the source's says Committed, and then Live is next.
-        let live = Record { phase: Phase::Live, ..record.clone() };
+        let mut committed_at = None;
         if self.at.target.is_some() {
             // Left by an attempt that got half-way; its list may have been longer.
             target.remove_lists(&record.move_id).await?;
+            // What controllers wrote since that attempt shows nothing of this one: they may be gone by now.
+            committed_at = Some(target.read_time(&record.move_id).await?);
         }
+        // The target's record already says Live: it decides nothing until the source's says Committed, and then Live is next.
+        let live = Record { phase: Phase::Live, committed_at, ..record.clone() };
         // The list first: if the source is gone only the record decides, and it must not exist without its list.
         target.write_list(&chunks, &record.move_id).await?;
         target.check_lease()?;
@@ -342,9 +346,11 @@ impl Journal {
         }
     }
 
-    /// When the target's record was created, by the target's clock. The commit creates it.
+    /// When the move was committed, by the target's clock: when its record was created, unless the commit found one there.
     pub(crate) fn committed_at(&self) -> Result<&str, Failure> {
-        self.at.target.as_ref().and_then(|stored| stored.created.as_deref()).ok_or_else(no_record)
+        let stored = self.at.target.as_ref();
+        let at = stored.and_then(|stored| stored.record.committed_at.as_ref().or(stored.created.as_ref()));
+        at.map(String::as_str).ok_or_else(no_record)
     }
 
     /// Returns true once objects may be missing in the source. The target's record alone says that only if the source's can't.

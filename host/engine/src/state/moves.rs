@@ -214,6 +214,7 @@ pub(crate) fn of_committed(source: &Record, target: &Record) -> Record {
         phase: target.phase.max(Phase::Committed),
         release_chunks: target.release_chunks,
         finish_alone: target.finish_alone,
+        committed_at: target.committed_at.clone(),
         written_by: target.written_by.clone(),
         ..source.clone()
     }

@@ -264,6 +264,16 @@ impl Records {
         try_join_all(writes).await.map(drop)
     }
 
+    /// Reads the server's clock: a dry run creates a piece of the move's list, of which there must be none.
+    pub(crate) async fn read_time(&self, move_id: &str) -> Result<String, Failure> {
+        let name = piece_name(move_id, 0);
+        let body = self.body(&name, json!({}), json!({}));
+        let created = self.handle.create(&self.kind, &body, Change::DryRun).await;
+        let created =
+            created.map_err(|error| self.handle.failed("reading the time", Some(&self.key(&name)), error))?;
+        created.meta.creation_timestamp.ok_or_else(|| self.unreadable(&name, &"the server gives it no time"))
+    }
+
     /// Reads the list, in the record or beside it; `None` if a piece of it is gone.
     pub(crate) async fn read_list(&self, stored: &Stored) -> Result<Option<ReleaseList>, Failure> {
         let Record { move_id, release_chunks, .. } = &stored.record;

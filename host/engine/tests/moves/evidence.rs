@@ -14,6 +14,7 @@ use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
+use crate::trouble::half_committed;
 
 /// A Cluster and a Machine whose controllers wrote a status, as those of Cluster API before 1.9 did: no word of a pause.
 fn stage() -> Stage {
@@ -109,6 +110,35 @@ async fn a_cluster_alone_is_no_evidence_for_its_machines() {
     options.accept.insert_kind(Risk::Unverified, GroupKind::new(CLUSTERS, "Machine"));
     let report = run::resume(Setup { options, ..stage.setup() }).await.unwrap();
     assert_eq!(report.done.unverified.into_iter().collect::<Vec<_>>(), [GroupKind::new(CLUSTERS, "Machine")]);
+}
+
+/// A commit that failed half-way leaves a record in the target, whose controllers may be gone when the move is committed.
+// proves: I11
+#[tokio::test(start_paused = true)]
+async fn writes_before_a_second_commit_are_no_evidence() {
+    let stage = half_committed(stage()).await;
+    let write = |time: &str| {
+        for (kind, name) in [("Cluster", "c"), ("Machine", "m0"), ("Machine", "m1")] {
+            let write = |body: &mut Value| {
+                body["status"] = ready();
+                body["metadata"]["managedFields"] = by("manager");
+                body["metadata"]["managedFields"][0]["time"] = json!(time);
+            };
+            stage.target.edit(&key(CLUSTERS, kind, name), write).unwrap();
+        }
+    };
+    let before = picture(&stage.source);
+    write("2026-01-01T00:30:00Z");
+    stage.target.set_time("2026-01-01T01:00:00Z");
+    // The run that commits, and one that finds the commit.
+    for _ in 0..2 {
+        let stop = run::start(stage.setup()).await.unwrap_err();
+        assert!(matches!(stop.failure, Failure::NotTakenOver(_)), "{stop}");
+        assert_eq!(picture(&stage.source).len(), before.len());
+    }
+    write("2026-01-01T01:00:00Z");
+    run::start(stage.setup()).await.unwrap();
+    assert!(stage.source.body(&key(CLUSTERS, "Cluster", "c")).is_none());
 }
 
 #[tokio::test(start_paused = true)]

@@ -86,6 +86,12 @@ impl MemoryPlace {
         self
     }
 
+    /// Sets the clock, which stands still.
+    pub fn set_time(&self, time: &str) -> &Self {
+        self.state().time = Some(time.to_owned());
+        self
+    }
+
     /// Creates a namespace.
     pub fn add_namespace(&self, name: &str) -> &Self {
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});

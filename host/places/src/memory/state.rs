@@ -10,8 +10,8 @@ use super::Schema;
 use crate::body::set;
 use crate::place::{Access, Event, Listing, PlaceError, Result};
 
-/// The creation time of every object: tests compare objects.
-pub(super) const EPOCH: &str = "2026-01-01T00:00:00Z";
+/// What its clock shows unless a test sets it: tests compare objects.
+const EPOCH: &str = "2026-01-01T00:00:00Z";
 
 /// A past event.
 struct Past {
@@ -44,11 +44,18 @@ pub(super) struct State {
     pub(super) journal: Vec<Call>,
     history: Vec<Past>,
     version: u64,
+    /// What its clock was set to.
+    pub(super) time: Option<String>,
     /// Watches from before this version must start over.
     floor: u64,
 }
 
 impl State {
+    /// What its clock shows.
+    pub(super) fn now(&self) -> Value {
+        self.time.as_deref().unwrap_or(EPOCH).into()
+    }
+
     /// The kind, if it is served in that version.
     pub(super) fn served(&self, kind: &Kind) -> Result<Arc<Kind>> {
         match self.kinds.get(&kind.group_kind) {

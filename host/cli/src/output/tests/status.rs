@@ -38,6 +38,7 @@ fn record(phase: Phase) -> Record {
         earlier_copy_keys: Vec::new(),
         release_uids: None,
         source_went_back: false,
+        committed_at: None,
         release_chunks: 0,
     }
 }
