@@ -66,7 +66,7 @@ fn run_clippy() -> Result<()> {
     everywhere(&[&lint[..], &["--all-targets"], &deny].concat())?;
     // With the libraries, for the features that everything was just checked with.
     must(cargo(&lint)?.arg("--lib").args(named.flat_map(|name| ["--test", name])).args(deny))?;
-    // The program of a site that wants no code for registries. The example brings the features of tests along.
+    // The program of a site that wants no code for registries or encryption. The example brings the features of tests along.
     let bare = ["--lib", "--bins", "--example", "directory", "--no-default-features"];
     must(cargo(&lint)?.args(bare).args(deny))
 }

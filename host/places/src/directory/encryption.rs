@@ -6,15 +6,22 @@
 //! Only X25519 keys are known here, which `age-keygen` makes. ssh keys would bring RSA along, and passphrases a derivation that a
 //! file can make arbitrarily slow.
 
-use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::str::FromStr;
 
-use age::x25519;
 use serde::{Deserialize, Serialize};
 
 use super::DirectoryError;
 use crate::regular;
+
+#[cfg(feature = "encryption")]
+mod age_files;
+#[cfg(feature = "encryption")]
+use age_files as library;
+#[cfg(not(feature = "encryption"))]
+mod no_library;
+#[cfg(not(feature = "encryption"))]
+use no_library as library;
 
 /// The end of an encrypted file's name.
 pub(super) const ENDING: &str = ".age";
@@ -39,11 +46,11 @@ pub enum Encryption {
 
 /// Those who can read what is written.
 #[derive(Clone)]
-pub struct Recipients(Vec<x25519::Recipient>);
+pub struct Recipients(Vec<library::Recipient>);
 
 /// The secret keys that open files.
 #[derive(Clone)]
-pub struct Identities(Vec<x25519::Identity>);
+pub struct Identities(Vec<library::Identity>);
 
 impl Recipients {
     /// Reads a file with a recipient on each line; `#` begins a comment.
@@ -56,16 +63,7 @@ impl Recipients {
     }
 
     pub(super) fn encrypt(&self, content: &[u8]) -> Result<Vec<u8>, String> {
-        let recipients = self.0.iter().map(|recipient| recipient as &dyn age::Recipient);
-        let encrypt = || {
-            let encryptor = age::Encryptor::with_recipients(recipients).ok()?;
-            let mut encrypted = Vec::with_capacity(content.len());
-            let mut writer = encryptor.wrap_output(&mut encrypted).ok()?;
-            writer.write_all(content).ok()?;
-            writer.finish().ok()?;
-            Some(encrypted)
-        };
-        encrypt().ok_or_else(|| "can't be encrypted".to_owned())
+        library::encrypt(&self.0, content).ok_or_else(|| "can't be encrypted".to_owned())
     }
 }
 
@@ -92,20 +90,7 @@ impl Identities {
             return Err("armored, as text; only binary files are read".to_owned());
         }
         affordable(encrypted)?;
-        let broken = || "damaged, cut off or not encrypted with age".to_owned();
-        let decryptor = age::Decryptor::new_buffered(encrypted).map_err(|_| broken())?;
-        if decryptor.is_scrypt() {
-            return Err("encrypted with a passphrase, not to recipients".to_owned());
-        }
-        let identities = self.0.iter().map(|identity| identity as &dyn age::Identity);
-        // The library's own texts are translated, and may quote.
-        let mut reader = decryptor.decrypt(identities).map_err(|error| match error {
-            age::DecryptError::NoMatchingKeys => "not encrypted to any of the identities".to_owned(),
-            _ => broken(),
-        })?;
-        let mut content = Vec::with_capacity(encrypted.len());
-        reader.read_to_end(&mut content).map_err(|_| broken())?;
-        Ok(content)
+        library::decrypt(&self.0, encrypted)
     }
 }
 
@@ -132,9 +117,12 @@ fn keys<T: FromStr>(
     wrong: impl Fn(&str) -> &'static str,
 ) -> Result<Vec<T>, DirectoryError> {
     let shown = path.display().to_string();
+    let unusable = |reason: String| DirectoryError::Unusable { path: shown.clone(), reason };
+    if !library::IS_BUILT_IN {
+        return Err(unusable("not used: this program was built without the feature `encryption`".to_owned()));
+    }
     let content = regular::read_at_most(path, KEY_FILE)
         .map_err(|source| DirectoryError::Io { path: shown.clone(), source })?;
-    let unusable = |reason: String| DirectoryError::Unusable { path: shown.clone(), reason };
     if content.starts_with(b"age-encryption.org/") || content.starts_with(ARMOR) {
         return Err(unusable("encrypted itself; decrypt it first".to_owned()));
     }
@@ -156,5 +144,6 @@ fn keys<T: FromStr>(
     }
 }
 
+#[cfg(feature = "encryption")]
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ fn identities() -> Identities {
 }
 
 fn strangers() -> Identities {
-    Identities(vec![x25519::Identity::generate()])
+    Identities(vec![age::x25519::Identity::generate()])
 }
 
 fn secrets() -> std::sync::Arc<Kind> {
@@ -329,8 +329,10 @@ fn key_file(dir: &TempDir, text: impl AsRef<[u8]>) -> PathBuf {
 #[test]
 fn keys_are_lines_beside_comments() {
     let dir = TempDir::new().unwrap();
-    let text =
-        format!("# created: today\r\n\r\n  {RECIPIENT}  \n{}\n", x25519::Identity::generate().to_public());
+    let text = format!(
+        "# created: today\r\n\r\n  {RECIPIENT}  \n{}\n",
+        age::x25519::Identity::generate().to_public()
+    );
     let both = Recipients::read(&key_file(&dir, text)).unwrap();
     assert_eq!(both.0.len(), 2);
     let read = Identities::read(&key_file(&dir, format!("# public key: {RECIPIENT}\n{IDENTITY}\n"))).unwrap();
