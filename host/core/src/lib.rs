@@ -18,6 +18,7 @@
 //! | [`part`] | all objects of a kind, or one, as people name them |
 //! | [`graph`], [`select`], `named`, `mentions`, `exclude`, `carry` | who owns whom, and which objects are in the set |
 //! | [`plan`] | what moves, what is kept, what stays, in which order |
+//! | [`planner`] | makes a plan from what was read |
 //! | [`addition`], [`added`] | objects from files, and how they are added to a plan |
 //! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | checks before anything is changed |
 //! | [`typed`] | kinds and parts as people type them |
@@ -62,6 +63,7 @@ pub mod outside_secrets;
 pub mod part;
 pub mod pause;
 pub mod plan;
+pub mod planner;
 pub mod plugin_set;
 pub mod preflight;
 pub mod providers;

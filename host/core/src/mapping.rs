@@ -2,7 +2,7 @@
 //!
 //! Everything inside a move names objects as the source does. The target is renamed at its edge, in both directions, so that no
 //! comparison, wait or rollback needs to know that a name differs. Each rule is in one place: which names are exchanged (here),
-//! where they stand in an object ([`references`]), and what can't be renamed ([`check`]).
+//! where they stand in an object ([`references`]), and what can't be renamed (`planner/mapping_check.rs`).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,8 +13,7 @@ use serde_json::Value;
 use crate::usable::odd_name;
 use crate::{GroupKind, Key, Kind, Meta, Object};
 
-pub(crate) mod check;
-mod references;
+pub(crate) mod references;
 
 pub(crate) use references::names_credentials;
 
@@ -71,12 +70,12 @@ impl NamespaceMap {
     }
 
     /// Whether the source's namespace of this name gets another.
-    fn is_mapped(&self, name: &str) -> bool {
+    pub(crate) fn is_mapped(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
     /// Whether a namespace gets this name in the target.
-    fn is_taken(&self, name: &str) -> bool {
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
         self.0.values().any(|to| to == name)
     }
 

@@ -12,12 +12,9 @@ use crate::names;
 use crate::refusal::Refusal;
 use crate::{GroupKind, Key, OwnerReference, Uid};
 
-mod clusters;
 mod foreseen;
-mod make;
 
 pub use foreseen::{ChangingHook, Content, InTarget, PluginChange};
-pub use make::plan;
 
 /// What a move would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -370,6 +367,3 @@ impl Plan {
         self.steps.iter().filter(move |step| step.key.group_kind.is(group, kind))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,7 +11,7 @@ use crate::GroupKind;
 use crate::names::LAST_APPLIED;
 
 /// The label that API servers put on each namespace.
-pub(super) const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+pub(crate) const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// Annotations with `namespace/name`.
 const NAMESPACED_NAMES: [&str; 3] = [
@@ -231,7 +231,7 @@ type Replace<'a> = dyn FnMut(&str) -> Option<String> + 'a;
 
 /// Replaces every name in a body, or in a merge patch of one, of a namespace of this management cluster. Its own name and that of
 /// the object's namespace are not references.
-pub(super) fn replace(kind: &GroupKind, body: &mut Value, with: &mut Replace<'_>) {
+pub(crate) fn replace(kind: &GroupKind, body: &mut Value, with: &mut Replace<'_>) {
     if let Some(annotations) = body.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         for (annotation, value) in annotations {
             if let Value::String(value) = value {
@@ -269,7 +269,7 @@ fn in_user(value: &mut Value, with: &mut Replace<'_>) {
 }
 
 /// Replaces the names in an annotation's value that is known to have some.
-pub(super) fn in_annotation(annotation: &str, value: &mut String, with: &mut Replace<'_>) {
+pub(crate) fn in_annotation(annotation: &str, value: &mut String, with: &mut Replace<'_>) {
     if NAMESPACED_NAMES.contains(&annotation) {
         before_slash(value, with);
     } else if TEXTS.contains(&annotation) {
@@ -303,7 +303,7 @@ fn in_text(value: &mut String, with: &mut Replace<'_>) {
 }
 
 /// Whether a text names users of a namespace: where nobody knows whether that is a reference.
-pub(super) fn names_users_of(text: &str, namespace: &str) -> bool {
+pub(crate) fn names_users_of(text: &str, namespace: &str) -> bool {
     let [group, user] = USERS_OF;
     let ends = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '-');
     let mut groups = text.match_indices(group).filter_map(|(at, _)| text.get(at + group.len()..));
@@ -312,18 +312,18 @@ pub(super) fn names_users_of(text: &str, namespace: &str) -> bool {
 }
 
 /// Calls a function with every value in a body, or in a merge patch of one, that names a namespace of another cluster.
-pub(super) fn each_elsewhere(kind: &GroupKind, body: &mut Value, with: &mut dyn FnMut(&mut Value)) {
+pub(crate) fn each_elsewhere(kind: &GroupKind, body: &mut Value, with: &mut dyn FnMut(&mut Value)) {
     paths(OF_OTHER_CLUSTERS, kind).for_each(|path| at(body, path, with));
 }
 
 /// Whether it is known what an annotation says of namespaces.
-pub(super) fn is_known(annotation: &str) -> bool {
+pub(crate) fn is_known(annotation: &str) -> bool {
     // With what it remembers, `kubectl apply` compares only which fields were there: the old name does no harm.
     annotation == LAST_APPLIED || NAMESPACED_NAMES.contains(&annotation) || TEXTS.contains(&annotation)
 }
 
 /// What a kind's controllers name after the namespace.
-pub(super) fn named_after_namespace(kind: &GroupKind) -> Option<&'static str> {
+pub(crate) fn named_after_namespace(kind: &GroupKind) -> Option<&'static str> {
     NAMED_AFTER_NAMESPACE.iter().find(|(group, name, _)| kind.is(group, name)).map(|(_, _, what)| *what)
 }
 
@@ -361,6 +361,6 @@ fn at(value: &mut Value, path: &str, with: &mut dyn FnMut(&mut Value)) {
 }
 
 #[cfg(test)]
-pub(super) fn known_paths(kind: &GroupKind) -> Vec<&'static str> {
+pub(crate) fn known_paths(kind: &GroupKind) -> Vec<&'static str> {
     paths(REFERENCES, kind).chain(paths(OF_OTHER_CLUSTERS, kind)).collect()
 }

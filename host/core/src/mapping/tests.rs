@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::inventory::Inventory;
-use crate::plan::plan;
+use crate::planner::plan;
 use crate::refusal::Refusal;
 use crate::relations::Relations;
 use crate::risk::Risk;

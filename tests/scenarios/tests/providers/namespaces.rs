@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pivot_core::inventory::Inventory;
 use pivot_core::mapping::NamespaceMap;
-use pivot_core::plan::plan;
+use pivot_core::planner::plan;
 use pivot_core::relations::Relations;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Kind, KindLabels, Object};

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Note, Plan, Stay, StayReason, Step, Why, clusters};
+use super::{clusters, mapping_check};
 use crate::exclude;
 use crate::fate::{fate, kept};
 use crate::graph::{Graph, Tie, named, names as is_named};
 use crate::inventory::Inventory;
-use crate::mapping::check::refusals as unmapped;
 use crate::order::{Order, order};
+use crate::plan::{Note, Plan, Stay, StayReason, Step, Why};
 use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
 use crate::remedy::Remedy;
@@ -86,7 +86,7 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
     }
     clusters::name(&mut plan.steps, inventory);
     plan.stays = maker.stays();
-    let unmapped = unmapped(&plan, inventory, scope);
+    let unmapped = mapping_check::refusals(&plan, inventory, scope);
     plan.refusals.extend(unmapped);
     plan
 }

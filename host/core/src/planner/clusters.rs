@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Step, Why};
 use crate::Key;
 use crate::inventory::Inventory;
 use crate::names::LABEL_CLUSTER;
+use crate::plan::{Step, Why};
 use crate::soft::is_cluster;
 
 /// Sets the Cluster of each step that has one.

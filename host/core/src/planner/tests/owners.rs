@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::Object;
 use crate::inventory::Inventory;
-use crate::plan::plan;
+use crate::planner::plan;
 use crate::relations::Relations;
 use crate::scope::{Namespaces, Scope};
 use crate::testing::{Case, objects};

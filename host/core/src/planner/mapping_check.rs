@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::references;
 use crate::inventory::Inventory;
+use crate::mapping::references;
 use crate::plan::{Plan, Step};
 use crate::refusal::{Refusal, some_of};
 use crate::remedy::Remedy;

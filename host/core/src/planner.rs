@@ -1,0 +1,10 @@
+//! The planner: makes a [`Plan`](crate::plan::Plan) from what was read, what the user asked for and what plugins returned.
+
+mod clusters;
+mod make;
+mod mapping_check;
+
+pub use make::plan;
+
+#[cfg(test)]
+mod tests;
