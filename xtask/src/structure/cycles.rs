@@ -34,6 +34,25 @@ pub(super) fn find(imports: &Imports) -> Vec<Cycle<'_>> {
     cycles
 }
 
+/// Returns the imports among the modules at the top of a library: each file counts as the top module that contains it.
+pub(super) fn between_top_modules(imports: &Imports, package: &Path) -> Imports {
+    let src = package.join("src");
+    let top = |file: &Path| {
+        let first = file.strip_prefix(&src).ok()?.iter().next()?;
+        let name = Path::new(first).file_stem()?;
+        (!["lib", "main"].iter().any(|root| name == *root)).then(|| src.join(name))
+    };
+    let mut between = Imports::new();
+    for ((from, to), names) in imports {
+        if let (Some(from), Some(to)) = (top(from), top(to))
+            && from != to
+        {
+            between.entry((from, to)).or_default().extend(names.iter().cloned());
+        }
+    }
+    between
+}
+
 /// Returns the files that a file imports from, those that these import from, and so on: itself only if it is in a cycle.
 fn reach<'a>(direct: &BTreeMap<&Path, Vec<&'a Path>>, start: &Path) -> BTreeSet<&'a Path> {
     let mut reached = BTreeSet::new();

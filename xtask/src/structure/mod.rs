@@ -1,6 +1,7 @@
 //! Checks the structure of the code, in tracked files only:
 //!
-//! - no import cycles between files, no unused public items in pivot-core, no flags in texts of core, engine and places;
+//! - no import cycles between files, nor between the top modules of some crates;
+//! - no unused public items in pivot-core, no flags in texts of core, engine and places;
 //! - no names on the pages about the code that don't exist, no test that a page names by hand, no table of tests that is not what the
 //!   tests say of themselves;
 //! - no weakness of clusterctl without a test, no mutation of a line that is gone, no test that `test = false` hides;
@@ -33,6 +34,8 @@ use anyhow::{Result, bail};
 const FOLDERS: [&str; 5] = ["host", "sdk", "plugins", "tests", "xtask"];
 /// The crate whose public items must all be used by other crates.
 const CORE: &str = "host/core";
+/// The crates whose top modules are layers: no module at the top imports, even through others, from one that imports from it.
+const LAYERED_CRATES: [&str; 3] = [CORE, "host/places", "host/controller"];
 /// The crates whose texts name no flag: only the command line knows what can be typed.
 const FLAGLESS: [&str; 3] = [CORE, "host/engine", "host/places"];
 /// The pages on which every name of a file, function or test must exist.
@@ -65,9 +68,16 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     let mut violations = Vec::new();
     let mut cycles = 0;
     for package in crates::below(root, &FOLDERS)? {
-        for cycle in cycles::find(&imports::of(root, &package)?) {
+        let imports = imports::of(root, &package)?;
+        for cycle in cycles::find(&imports) {
             cycles += 1;
             violations.push(format!("import cycle in {}:\n{cycle}", package.display()));
+        }
+        if LAYERED_CRATES.iter().any(|layered| package == Path::new(layered)) {
+            for cycle in cycles::find(&cycles::between_top_modules(&imports, &package)) {
+                cycles += 1;
+                violations.push(format!("import cycle of modules in {}:\n{cycle}", package.display()));
+            }
         }
     }
     let unused = public::unused(root, CORE, &FOLDERS)?;

@@ -86,6 +86,28 @@ fn a_cycle_is_reported_file_by_file_with_what_is_imported() {
 }
 
 #[test]
+fn top_modules_of_core_import_in_no_cycle() {
+    let files = [
+        ("host/core/src/lib.rs", "mod plan; mod select;"),
+        ("host/core/src/plan.rs", "mod make; struct Plan;"),
+        ("host/core/src/plan/make.rs", "use crate::select::select;"),
+        ("host/core/src/select.rs", "use crate::plan::Plan; fn select() {}"),
+    ];
+    let expected = "import cycle of modules in host/core:
+  host/core/src/plan -> host/core/src/select: select
+  host/core/src/select -> host/core/src/plan: Plan";
+    assert_eq!(report(&files), expected);
+    let planner = [
+        ("host/core/src/lib.rs", "mod plan; mod planner; mod select;"),
+        ("host/core/src/plan.rs", "struct Plan;"),
+        ("host/core/src/planner.rs", "mod make;"),
+        ("host/core/src/planner/make.rs", "use crate::select::select;"),
+        files[3],
+    ];
+    assert_eq!(report(&planner), "");
+}
+
+#[test]
 fn a_parent_that_calls_a_child_which_imports_from_it_is_a_cycle() {
     let parent = ("host/cli/src/main.rs", "mod child; struct Table; fn main() { child::go() }");
     let child = ("host/cli/src/child.rs", "use super::Table; pub(super) fn go() {}");
