@@ -29,6 +29,20 @@ pub(super) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files_below(folder)?.into_iter().filter(is_rust).map(|file| folder.join(file)).collect())
 }
 
+/// Modules in a `mod.rs` instead of a file that has the name of their folder, sorted.
+///
+/// Modules that integration tests share are allowed: cargo would compile a file directly below `tests` as a test.
+pub(super) fn misplaced_modules(root: &Path, folders: &[&str]) -> Result<Vec<PathBuf>> {
+    let is_misplaced = |file: &PathBuf| {
+        let below = folders.iter().any(|folder| file.starts_with(folder));
+        let folder = file.parent().and_then(Path::parent);
+        below && file.ends_with("mod.rs") && !folder.is_some_and(|folder| folder.ends_with("tests"))
+    };
+    let mut found: Vec<PathBuf> = files(root)?.into_iter().filter(is_misplaced).collect();
+    found.sort();
+    Ok(found)
+}
+
 /// The files of a work tree, except hidden ones, relative to it.
 pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let is_hidden = |file: &PathBuf| {

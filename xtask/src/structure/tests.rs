@@ -108,6 +108,18 @@ fn top_modules_of_core_import_in_no_cycle() {
 }
 
 #[test]
+fn modules_are_files_beside_their_folder() {
+    let files = [
+        ("host/cli/src/main.rs", "mod a;"),
+        ("host/cli/src/a/mod.rs", ""),
+        ("host/cli/tests/moves.rs", "mod shared;"),
+        ("host/cli/tests/shared/mod.rs", ""),
+    ];
+    assert_eq!(report(&files), "host/cli/src/a/mod.rs: name it after its folder");
+    assert_eq!(report(&[files[0], ("host/cli/src/a.rs", "")]), "");
+}
+
+#[test]
 fn a_parent_that_calls_a_child_which_imports_from_it_is_a_cycle() {
     let parent = ("host/cli/src/main.rs", "mod child; struct Table; fn main() { child::go() }");
     let child = ("host/cli/src/child.rs", "use super::Table; pub(super) fn go() {}");

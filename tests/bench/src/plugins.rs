@@ -7,7 +7,7 @@ mod page;
 mod places;
 mod start;
 pub(crate) mod told;
-#[path = "../../../guests/measured/src/work.rs"]
+#[path = "../../guests/measured/src/work.rs"]
 mod work;
 
 use std::ffi::OsString;
