@@ -21,9 +21,12 @@ use crate::{approval, exit, signals};
 const NO_PLANS: &str = "the trust file requires an approved plan, and a Pivot has none: its author would move without approval; move with `plan --out`, `plan sign` and `move --plan`, or take the rule out of the \
                         controller's trust file";
 
-/// Bytes of clusters' answers that all moves may hold at once. Of the controller's own cluster they may hold half as many. The limit
-/// in the printed manifests has room for both.
+/// Bytes of clusters' answers that all moves may hold at once, at most half of them of the controller's own cluster. The limit in the
+/// printed manifests has room for them.
 const ANSWERS: usize = 2 << 30;
+/// Bytes of its own cluster's answers that no move takes from the controller, which lists Pivots whatever their moves hold. Two small
+/// pages of the largest fit in.
+const RESERVED: usize = 64 << 20;
 
 /// Prints what to install for a controller, and returns the exit code.
 pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u8 {
@@ -73,12 +76,13 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
     let options = ConnectOptions {
         kubeconfig: typed.kubeconfig.clone(),
         context: typed.kubeconfig_context.clone(),
-        budget: Some(Budget::new(ANSWERS / 2)),
+        budget: Some(Budget::new(ANSWERS / 2 + RESERVED)),
         ..ConnectOptions::default()
     };
     // Two sides of each move at work, and of as many that wait for others.
     let answers = ANSWERS / (4 * usize::from(typed.at_once.max(1)));
     let home = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
+    let own = home.within(ANSWERS / 2);
     let home: Arc<dyn Place> = Arc::new(home);
     let agents = match &typed.agents_tls {
         Some(directory) => {
@@ -115,8 +119,9 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
     let controller = Controller {
         home,
         opener: Arc::new(KubeOpener {
+            own,
             agents: agents.clone(),
-            answers: Some(answers),
+            answers,
             special_networks: typed.allow_special_network.clone(),
         }),
         plugins: Arc::new(move || plugins.called(|_| {})),

@@ -17,10 +17,10 @@ use pivot_core::record::{
     ENTRY, ROLLBACK_SUMMARY, SUMMARY, is_move_of, move_of_piece, record_name, record_namespace_manifest,
 };
 use pivot_core::scope::Namespaces;
-use pivot_core::{Key, Kind, Meta, Object, Side, Uid};
+use pivot_core::{Key, Kind, Object, Side, Uid};
 use pivot_places::{
-    Access, Budget, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch,
-    Place, PlaceError, Preconditions, Result, ServicePath, Throttled,
+    Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
+    PlaceError, Preconditions, Result, ServicePath, Throttled,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -37,8 +37,6 @@ pub(crate) struct Confined {
     pub(crate) operator: String,
     /// The Pivot's UID, in which ids of its moves end.
     pub(crate) uid: Uid,
-    /// Bounds what is held of the cluster's answers for this Pivot: whoever writes it may fill its namespace.
-    pub(crate) budget: Option<Budget>,
 }
 
 /// A request that would change something.
@@ -205,35 +203,6 @@ impl Confined {
             (None, None) => false,
         }
     }
-
-    /// Counts what was listed against the budget, for as long as it is held.
-    fn count<'a>(
-        &self,
-        kind: &Kind,
-        bytes: usize,
-        metas: impl ExactSizeIterator<Item = &'a mut Meta>,
-    ) -> Result<()> {
-        let Some(budget) = &self.budget else { return Ok(()) };
-        let about = format!("list {}", kind.group_kind);
-        let mut share = budget.share();
-        share.grow(bytes, &about)?;
-        share.grow_by_objects(metas.len(), &about)?;
-        let held = share.into_held();
-        metas.for_each(|meta| meta.held = meta.held.and(&held));
-        Ok(())
-    }
-
-    fn count_objects(&self, kind: &Kind, mut listing: Listing) -> Result<Listing> {
-        let bytes = listing.objects.iter().map(|object| object.raw().len()).sum();
-        self.count(kind, bytes, listing.objects.iter_mut().map(|object| &mut object.meta))?;
-        Ok(listing)
-    }
-
-    fn count_metas(&self, kind: &Kind, mut listing: MetaListing) -> Result<MetaListing> {
-        let bytes = listing.metas.iter().map(Meta::text_len).sum();
-        self.count(kind, bytes, listing.metas.iter_mut())?;
-        Ok(listing)
-    }
 }
 
 fn word<'a>(body: &'a Value, field: &str) -> Option<&'a str> {
@@ -271,19 +240,19 @@ impl Place for Confined {
     }
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        self.count_objects(kind, self.place.list(kind, namespace).await?)
+        self.place.list(kind, namespace).await
     }
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
-        self.count_objects(kind, self.place.list_labelled(kind, namespace, label).await?)
+        self.place.list_labelled(kind, namespace, label).await
     }
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        self.count_metas(kind, self.place.list_meta(kind, namespace).await?)
+        self.place.list_meta(kind, namespace).await
     }
 
     async fn list_identities(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        self.count_metas(kind, self.place.list_identities(kind, namespace).await?)
+        self.place.list_identities(kind, namespace).await
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
@@ -376,7 +345,6 @@ mod tests {
             record_namespace: "pivot-host-records".into(),
             operator: "us".into(),
             uid: Uid("pivot".into()),
-            budget: None,
         }
     }
 
@@ -570,27 +538,6 @@ mod tests {
         }
         let place = confined(home(), Side::Target);
         place.create(&kind("", "Secret"), &secret("Opaque"), Change::Real).await.unwrap();
-    }
-
-    /// Whoever writes a Pivot may fill its namespace, and hold up nobody's reads but their own.
-    // proves: T147
-    #[tokio::test]
-    async fn each_pivot_has_a_budget_for_its_own_cluster() {
-        let place = home();
-        let large = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "x".repeat(20_000)},
-            "metadata": {"name": "large", "namespace": "shop", "uid": "large"}});
-        place.insert(large).unwrap();
-        let secrets = kind("", "Secret");
-        let with_budget =
-            || Confined { budget: Some(Budget::new(30_000)), ..confined(place.clone(), Side::Source) };
-        let (one, other) = (with_budget(), with_budget());
-        let held = one.list(&secrets, Some("shop")).await.unwrap();
-        let refused = one.list(&secrets, Some("shop")).await.unwrap_err();
-        assert!(refused.to_string().contains("would be held at once"), "{refused}");
-        one.list_meta(&secrets, Some("shop")).await.unwrap();
-        other.list(&secrets, Some("shop")).await.unwrap();
-        drop(held);
-        one.list(&secrets, Some("shop")).await.unwrap();
     }
 
     /// A source that says that a kind is in namespaces: where the object lands, this cluster's definition says.

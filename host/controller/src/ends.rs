@@ -34,17 +34,19 @@ pub trait Opener: Send + Sync + 'static {
     /// The one of an agent.
     async fn agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError>;
 
-    /// Bounds what is held of what the Pivots' own cluster answers for one of them.
-    fn budget(&self) -> Option<Budget>;
+    /// The Pivots' own cluster, for one side of one move. Who writes a Pivot may fill its namespace: what is held of the answers is
+    /// bounded as it is read, and whatever one move holds, others have what they need.
+    fn open_own(&self) -> Arc<dyn Place>;
 }
 
 /// Opens API servers.
-#[derive(Debug, Default)]
 pub struct KubeOpener {
+    /// The Pivots' own cluster, of whose answers all moves together may hold as many bytes as it allows.
+    pub own: KubePlace,
     /// The agents that call, if any may.
     pub agents: Option<Arc<Agents>>,
-    /// Bytes of each API server's answers that may be held at once; without a number, as many as there are.
-    pub answers: Option<usize>,
+    /// Bytes of each API server's answers that may be held at once for one move.
+    pub answers: usize,
     /// Networks of special addresses in which API servers of kubeconfigs in Secrets may be.
     pub special_networks: Vec<Network>,
 }
@@ -53,7 +55,7 @@ pub struct KubeOpener {
 impl Opener for KubeOpener {
     async fn open(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String> {
         let options = ConnectOptions {
-            budget: self.answers.map(Budget::new),
+            budget: Some(Budget::new(self.answers)),
             foreign: Some(self.special_networks.clone()),
             ..ConnectOptions::default()
         };
@@ -76,8 +78,8 @@ impl Opener for KubeOpener {
         }
     }
 
-    fn budget(&self) -> Option<Budget> {
-        self.answers.map(Budget::new)
+    fn open_own(&self) -> Arc<dyn Place> {
+        Arc::new(self.own.within(self.answers))
     }
 }
 
@@ -181,11 +183,10 @@ async fn open_both(
         opener.agent(&AgentName { namespace: pivot.namespace().to_owned(), name: name.clone() }).await
     };
     let own = |side| {
-        let (place, namespace) = (home.place.clone(), pivot.namespace().to_owned());
+        let (place, namespace) = (opener.open_own(), pivot.namespace().to_owned());
         let (record_namespace, operator) = (record_namespace.to_owned(), pivot.operator());
-        let (uid, budget) = (pivot.meta.uid.clone(), opener.budget());
-        Arc::new(Confined { place, side, namespace, record_namespace, operator, uid, budget })
-            as Arc<dyn Place>
+        let uid = pivot.meta.uid.clone();
+        Arc::new(Confined { place, side, namespace, record_namespace, operator, uid }) as Arc<dyn Place>
     };
     let source = match (&spec.from.kubeconfig, &spec.from.agent) {
         (Some(secret), _) => by(secret).await?,
@@ -267,9 +268,12 @@ mod tests {
     async fn secrets_lead_to_allowed_special_addresses_alone() {
         let kind = builtin("", "Secret").unwrap();
         let body = json!({"metadata": {"name": "way", "namespace": "shop"}, "data": {"value": OWN_MACHINE}});
+        let secret = Object::from_value(kind, &body).unwrap();
+        let own = KubePlace::connect_by_secret(secret.clone(), "value", ConnectOptions::default()).await;
+        let own = own.unwrap();
         let open = async |special_networks| {
-            let opener = KubeOpener { special_networks, ..KubeOpener::default() };
-            opener.open(Object::from_value(kind.clone(), &body).unwrap(), "value").await.map(drop)
+            let opener = KubeOpener { own: own.clone(), agents: None, answers: 1 << 20, special_networks };
+            opener.open(secret.clone(), "value").await.map(drop)
         };
         let refused = open(Vec::new()).await.unwrap_err();
         assert!(refused.contains("127.0.0.1 has a special address"), "{refused}");

@@ -14,14 +14,6 @@ impl Held {
     pub fn from_owner(owner: Arc<dyn Any + Send + Sync>) -> Self {
         Self(Some(owner))
     }
-
-    /// Keeps both.
-    pub fn and(&self, other: &Self) -> Self {
-        match (&self.0, &other.0) {
-            (Some(one), Some(two)) => Self::from_owner(Arc::new((one.clone(), two.clone()))),
-            (one, two) => Self(one.as_ref().or(two.as_ref()).cloned()),
-        }
-    }
 }
 
 impl fmt::Debug for Held {

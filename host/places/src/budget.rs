@@ -21,24 +21,59 @@ pub struct Budget(Arc<Bytes>);
 struct Bytes {
     limit: usize,
     taken: AtomicUsize,
+    /// What is taken here is taken there, too.
+    parent: Option<Budget>,
 }
 
 /// A part of a budget, until it is dropped.
 #[derive(Debug)]
 pub struct Share {
-    of: Arc<Bytes>,
+    of: Budget,
     bytes: usize,
 }
 
 impl Budget {
     /// Allows so many bytes.
     pub fn new(limit: usize) -> Self {
-        Self(Arc::new(Bytes { limit, taken: AtomicUsize::new(0) }))
+        Self::of(limit, None)
+    }
+
+    /// Allows so many of this budget's bytes: whoever has them takes no more from the others that share it.
+    #[must_use]
+    pub fn below(&self, limit: usize) -> Self {
+        Self::of(limit, Some(self.clone()))
+    }
+
+    fn of(limit: usize, parent: Option<Self>) -> Self {
+        Self(Arc::new(Bytes { limit, taken: AtomicUsize::new(0), parent }))
     }
 
     /// A share of nothing yet.
     pub fn share(&self) -> Share {
-        Share { of: self.0.clone(), bytes: 0 }
+        Share { of: self.clone(), bytes: 0 }
+    }
+
+    /// Takes bytes here, and then from the parent.
+    ///
+    /// # Errors
+    /// The limit of the budget that has not as many left. Nothing is taken then.
+    fn take(&self, bytes: usize) -> Result<(), usize> {
+        let Bytes { limit, taken, parent } = &*self.0;
+        let more = |taken: usize| taken.checked_add(bytes).filter(|sum| sum <= limit);
+        taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| *limit)?;
+        let above = parent.as_ref().map_or(Ok(()), |parent| parent.take(bytes));
+        if above.is_err() {
+            taken.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        above
+    }
+
+    fn give_back(&self, bytes: usize) {
+        let Bytes { taken, parent, .. } = &*self.0;
+        taken.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(parent) = parent {
+            parent.give_back(bytes);
+        }
     }
 }
 
@@ -48,14 +83,12 @@ impl Share {
     /// # Errors
     /// If the budget has not as much left.
     pub fn grow(&mut self, bytes: usize, about: &str) -> Result<(), PlaceError> {
-        let Bytes { limit, taken } = &*self.of;
-        let more = |taken: usize| taken.checked_add(bytes).filter(|sum| sum <= limit);
-        if taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_err() {
+        self.of.take(bytes).map_err(|limit| {
             let limit = limit >> 20;
-            return Err(PlaceError::Unreadable(format!(
+            PlaceError::Unreadable(format!(
                 "{about}: more than {limit} MiB of this server's answers would be held at once"
-            )));
-        }
+            ))
+        })?;
         self.bytes += bytes;
         Ok(())
     }
@@ -71,7 +104,7 @@ impl Share {
     /// Gives back what is no longer held.
     pub fn shrink_to(&mut self, bytes: usize) {
         let less = self.bytes.saturating_sub(bytes);
-        self.of.taken.fetch_sub(less, Ordering::Relaxed);
+        self.of.give_back(less);
         self.bytes -= less;
     }
 
@@ -83,7 +116,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.of.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.of.give_back(self.bytes);
     }
 }
 
@@ -105,5 +138,23 @@ mod tests {
         assert!(budget.share().grow(100, "another list").is_err());
         drop(copy);
         budget.share().grow(2_000, "another list").unwrap();
+    }
+
+    #[test]
+    fn a_part_takes_no_more_than_its_limit() {
+        let whole = Budget::new(40);
+        let (one, other) = (whole.below(15), whole.below(30));
+        let (mut first, mut second) = (one.share(), other.share());
+        first.grow(10, "a list").unwrap();
+        assert!(first.grow(6, "a list").is_err());
+        // What is refused takes nothing, here or above.
+        second.grow(25, "a list").unwrap();
+        assert!(second.grow(6, "a list").is_err());
+        assert_eq!(whole.0.taken.load(Ordering::Relaxed), 35);
+        first.shrink_to(5);
+        assert!(first.grow(11, "a list").is_err(), "the whole has no more");
+        first.grow(10, "a list").unwrap();
+        drop((first, second));
+        whole.share().grow(40, "a list").unwrap();
     }
 }

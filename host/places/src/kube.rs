@@ -84,6 +84,12 @@ impl KubePlace {
         Self { label, named_in, context: None, default_namespace, transport, throttled: Throttled::default() }
     }
 
+    /// The same server, of whose answers no more than so many bytes may be held at once. They count here, too.
+    #[must_use]
+    pub fn within(&self, bytes: usize) -> Self {
+        Self { transport: self.transport.within(bytes), ..self.clone() }
+    }
+
     async fn review(&self, access: &Access) -> Result<bool> {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1",

@@ -57,15 +57,19 @@ impl Running {
 }
 
 /// The Secret's entry is the name of the cluster.
-struct ByName(Vec<(&'static str, MemoryPlace)>, Option<usize>);
+struct ByName {
+    places: Vec<(&'static str, MemoryPlace)>,
+    own: MemoryPlace,
+    budget: Option<usize>,
+}
 
 #[async_trait]
 impl Opener for ByName {
     async fn open(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String> {
         let body = secret.value().unwrap();
         let name = body["data"][entry].as_str().ok_or("no such entry")?;
-        let place = self.0.iter().find(|(there, _)| *there == name).ok_or("no such cluster")?;
-        Ok(Arc::new(Distant(place.1.clone())))
+        let place = self.places.iter().find(|(there, _)| *there == name).ok_or("no such cluster")?;
+        Ok(Arc::new(Distant::of(place.1.clone())))
     }
 
     async fn agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError> {
@@ -73,15 +77,15 @@ impl Opener for ByName {
             // As long as a controller waits for its call.
             tokio::time::sleep(Duration::from_secs(20)).await;
         }
-        let found = self.0.iter().find(|(there, _)| *there == "target");
+        let found = self.places.iter().find(|(there, _)| *there == "target");
         match found.filter(|_| name.to_string() == "shop/edge") {
-            Some((_, place)) => Ok(Arc::new(Distant(place.clone()))),
+            Some((_, place)) => Ok(Arc::new(Distant::of(place.clone()))),
             None => Err(PlaceError::Unavailable(format!("agent {name} is not connected"))),
         }
     }
 
-    fn budget(&self) -> Option<Budget> {
-        self.1.map(Budget::new)
+    fn open_own(&self) -> Arc<dyn Place> {
+        Arc::new(Distant { budget: self.budget.map(Budget::new), ..Distant::of(self.own.clone()) })
     }
 }
 
@@ -177,11 +181,12 @@ impl Stage {
         let halter = Halter::default();
         let plugins = self.plugins.clone();
         let controller = Controller {
-            home: Arc::new(Distant(self.home.clone())),
-            opener: Arc::new(ByName(
-                vec![("home", self.home.clone()), ("target", self.target.clone())],
-                self.budget,
-            )),
+            home: Arc::new(Distant::of(self.home.clone())),
+            opener: Arc::new(ByName {
+                places: vec![("home", self.home.clone()), ("target", self.target.clone())],
+                own: self.home.clone(),
+                budget: self.budget,
+            }),
             plugins: Arc::new(move || plugins.clone()),
             settings: Settings {
                 namespace: OWN.into(),

@@ -17,8 +17,9 @@ use crate::place::{Listing, MetaListing, PlaceError, Result};
 /// cluster fit into one page.
 const PAGE: usize = 500;
 /// Objects per page of a list by label, such as the list of records. Each may be as large as a server accepts, and a page must stay
-/// below its limit.
-const LABELLED_PAGE: usize = 20;
+/// below its limit. The same holds for metadata of which a larger page doesn't fit into the budget: little of a page is kept, and who
+/// fills one namespace must not keep others from a list of all.
+const SMALL_PAGE: usize = 20;
 /// How many pages of one list are read: a million objects. A server that never ends a list is not a management cluster's.
 const MOST_PAGES: usize = 2_000;
 /// How many bytes of one page are read: 500 objects at the API server's limit of 1.5 MiB are 750 MiB.
@@ -114,7 +115,7 @@ async fn labelled<T: Item>(
     about: &str,
     keep: Keep<'_, T>,
 ) -> Result<Items<T>, Refusal> {
-    let limit = if label.is_empty() { PAGE } else { LABELLED_PAGE };
+    let limit = if label.is_empty() { PAGE } else { SMALL_PAGE };
     match pages(transport, path, label, accept, about, Some(limit), keep).await {
         Err(Refusal { error: PlaceError::Expired(reason), .. }) => {
             tracing::debug!(about, reason, "the list expired between two pages; reading it in one piece");
@@ -130,7 +131,7 @@ async fn pages<T: Item>(
     label: &str,
     accept: &str,
     about: &str,
-    limit: Option<usize>,
+    mut limit: Option<usize>,
     keep: Keep<'_, T>,
 ) -> Result<Items<T>, Refusal> {
     let mut items = Vec::new();
@@ -151,7 +152,13 @@ async fn pages<T: Item>(
         let url = if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) };
         let most = if label.is_empty() { PAGE_LIMIT } else { LABELLED_LIMIT };
         let ask = Ask::get(url, about.to_owned()).accept(accept).at_most(most);
-        let (body, share) = transport.call_held(ask).await?;
+        let (body, share) = match transport.call_held(ask).await {
+            Err(refusal) if refusal.exceeds_budget && accept == METADATA && limit == Some(PAGE) => {
+                limit = Some(SMALL_PAGE);
+                continue;
+            }
+            answer => answer?,
+        };
         bytes += u64::try_from(body.len()).unwrap_or(u64::MAX);
         pace.check(bytes, about)?;
         let page: Page<'_> = parse(&body, about)?;

@@ -105,6 +105,8 @@ pub(super) struct Refusal {
     pub(super) error: PlaceError,
     /// The answer was a `Status`: not a proxy's page, not the mux's "404 page not found".
     pub(super) authentic: bool,
+    /// The answer didn't fit into what may be held.
+    pub(super) exceeds_budget: bool,
 }
 
 impl From<Refusal> for PlaceError {
@@ -115,7 +117,7 @@ impl From<Refusal> for PlaceError {
 
 impl From<PlaceError> for Refusal {
     fn from(error: PlaceError) -> Self {
-        Self { error, authentic: false }
+        Self { error, authentic: false, exceeds_budget: false }
     }
 }
 
@@ -189,6 +191,12 @@ impl Transport {
         Self { client, described, warnings: Arc::default(), used: Arc::default(), budget }
     }
 
+    /// The same connections, and a part of what may be held.
+    pub(super) fn within(&self, bytes: usize) -> Self {
+        let budget = self.budget.as_ref().map_or_else(|| Budget::new(bytes), |whole| whole.below(bytes));
+        Self { budget: Some(budget), ..self.clone() }
+    }
+
     /// The permissions that requests so far needed.
     pub(super) fn used(&self) -> BTreeSet<Access> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -247,13 +255,17 @@ impl Transport {
         let retry_after = retry_after(response.headers());
         let body = match read(response.into_body(), REFUSAL_LIMIT, &about, None).await {
             // The connection broke: a part of an answer is no answer of the server.
-            Err(error @ PlaceError::Unavailable(_)) => return Err(error.into()),
+            Err(refusal @ Refusal { error: PlaceError::Unavailable(_), .. }) => return Err(refusal),
             // If the body is too long, there is still the status code.
             body => body.unwrap_or_default(),
         };
         let status = Status::parse(&body);
         let error = status::error(code, retry_after, status.as_ref(), quote, &about);
-        Err(Refusal { error: self.described.add_to(error), authentic: status.is_some() })
+        Err(Refusal {
+            error: self.described.add_to(error),
+            authentic: status.is_some(),
+            exceeds_budget: false,
+        })
     }
 
     /// A GET that another program answers: returns its code and body unchanged, up to a limit.
@@ -300,7 +312,7 @@ async fn read<B>(
     limit: usize,
     about: &str,
     mut share: Option<(&mut Share, usize)>,
-) -> Result<Bytes>
+) -> Result<Bytes, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error = ::kube::Error> + Unpin,
 {
@@ -311,18 +323,20 @@ where
     let mut buffer = BytesMut::with_capacity(expected.min(most).min(limit));
     loop {
         let frame = match tokio::time::timeout(SILENCE, body.frame()).await {
-            Err(_) => return Err(silent(about)),
+            Err(_) => return Err(silent(about).into()),
             Ok(None) => return Ok(buffer.freeze()),
-            Ok(Some(Err(error))) => return Err(unreached(&error, about)),
+            Ok(Some(Err(error))) => return Err(unreached(&error, about).into()),
             Ok(Some(Ok(frame))) => frame,
         };
         let Ok(data) = frame.into_data() else { continue };
         if buffer.len() + data.len() > limit {
-            return Err(PlaceError::Unreadable(format!("{about}: the answer is larger than {limit} bytes")));
+            let text = format!("{about}: the answer is larger than {limit} bytes");
+            return Err(PlaceError::Unreadable(text).into());
         }
         if let Some((share, free)) = &mut share {
             let counted = |bytes: usize| bytes.saturating_sub(*free);
-            share.grow(counted(buffer.len() + data.len()) - counted(buffer.len()), about)?;
+            let more = counted(buffer.len() + data.len()) - counted(buffer.len());
+            share.grow(more, about).map_err(|error| Refusal { exceeds_budget: true, ..error.into() })?;
         }
         buffer.extend_from_slice(&data);
         pace.check(buffer.len().try_into().unwrap_or(u64::MAX), about)?;
@@ -457,7 +471,8 @@ mod tests {
     async fn trickling_answers_are_given_up() {
         let every = SILENCE - Duration::from_secs(1);
         let begun = tokio::time::Instant::now();
-        let error = read(body(std::iter::repeat(1), every), 1 << 20, "list", None).await.unwrap_err();
+        let Refusal { error, .. } =
+            read(body(std::iter::repeat(1), every), 1 << 20, "list", None).await.unwrap_err();
         assert!(matches!(error, PlaceError::Unavailable(_)), "{error}");
         assert!(begun.elapsed() < Duration::from_secs(180), "{:?}", begun.elapsed());
         // A slow line that brings something is waited for.
@@ -474,7 +489,10 @@ mod tests {
         read(large(), 1 << 30, "list", Some((&mut share, 0))).await.unwrap();
         let mut more = budget.share();
         let refused = read(large(), 1 << 30, "list", Some((&mut more, 0))).await.unwrap_err();
-        assert!(refused.to_string().contains("more than 10 MiB"), "{refused}");
+        assert!(
+            refused.exceeds_budget && refused.error.to_string().contains("more than 10 MiB"),
+            "{refused:?}"
+        );
         // Nothing is left of it, and an object is read nevertheless.
         let object = || body(std::iter::repeat_n(1 << 19, 3), Duration::ZERO);
         let mut none = budget.share();
