@@ -114,6 +114,10 @@ impl From<Stop> for Trouble {
 }
 
 const WAITS_FOR_ITS_TURN: &str = "waiting for its turn";
+/// What an attempt does first in its turn.
+const READS_RECORDS: &str = "reading the records of both sides";
+/// Replaces the message about the wait, whatever the attempt goes on with.
+const GOES_ON: &str = "going on, because its turn has come";
 /// Time that an attempt may take to reach a safe point once its turn is over.
 const FAREWELL: Duration = Duration::from_secs(120);
 /// A stop that is asked for like this ends at the next safe point.
@@ -182,6 +186,7 @@ impl Scheduler for Parks {
         if poll!(&mut admitted).is_pending() {
             self.view.change(|status| status.say(WAITS_FOR_ITS_TURN));
             admitted.await;
+            self.view.change(|status| status.say(GOES_ON));
         }
     }
 }
@@ -240,6 +245,7 @@ impl Attempt<'_> {
             turn = shared.turns.take(pivot.namespace(), pivot.status.has_changed_something()) => Arc::new(turn),
             _ = self.halter.wait() => return Ok(Verdict::Halted),
         };
+        self.view.change(|status| status.pending(READS_RECORDS));
         let parks = Parks { turn: Arc::downgrade(&turn), view: self.view.clone() };
         let setup = Setup { parking: Parking::new(Arc::new(parks)), ..setup };
         let mut work = std::pin::pin!(self.move_on(setup, spec));
@@ -451,7 +457,27 @@ fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, Reason) {
 
 #[cfg(test)]
 mod tests {
+    use pivot_core::{GroupKind, Key};
+
     use super::*;
+    use crate::turns::Turns;
+
+    #[tokio::test(start_paused = true)]
+    async fn turn_that_comes_ends_its_message() {
+        let turns = Turns::new(1);
+        let turn = Arc::new(turns.take("a", true).await);
+        let pivot = Key::new(GroupKind::new("", "Pivot"), Some("a"), "p");
+        let view = Arc::new(View::new(pivot, Status::default(), Arc::default()));
+        let parks = Parks { turn: Arc::downgrade(&turn), view: view.clone() };
+        parks.park();
+        let other = turns.take("b", true).await;
+        let mut admitted = std::pin::pin!(parks.admit());
+        assert!(poll!(&mut admitted).is_pending());
+        assert_eq!(view.status().message.as_deref(), Some(WAITS_FOR_ITS_TURN));
+        drop(other);
+        admitted.await;
+        assert_eq!(view.status().message.as_deref(), Some(GOES_ON));
+    }
 
     #[test]
     fn pauses_double_up_to_the_longest() {

@@ -212,7 +212,16 @@ impl Status {
             self.phase = Some(PENDING.to_owned());
             self.show_running(Reason::Pending, why);
         }
-        self.say(why);
+        self.prepare(why);
+    }
+
+    /// Says what is done before the move goes on. The conditions say it, too, unless they show how the last attempt ended.
+    fn prepare(&mut self, what: &str) {
+        let shows = |one: &Condition| one.of == About::Ready.name() && one.reason == Reason::Pending.as_str();
+        if self.conditions.iter().any(shows) {
+            self.show_running(Reason::Pending, what);
+        }
+        self.say(what);
     }
 
     /// A move is about to begin, or to resume from the phase of its record. While it shows `Checked` its spec can be changed, so a
@@ -223,7 +232,7 @@ impl Status {
             None => Phase::Checked,
         };
         self.phase = Some(phase.to_string());
-        self.say(match recorded {
+        self.prepare(match recorded {
             Some(_) => "checking both sides before the move is resumed",
             None => doing(Phase::Checked),
         });
@@ -453,6 +462,26 @@ mod tests {
         status.succeeded("m", 1, 0);
         let done = ["True Succeeded", "True Succeeded", "False Succeeded", "False Succeeded"];
         assert_eq!(conditions(&status), done);
+    }
+
+    #[test]
+    fn conditions_say_what_a_pending_attempt_does() {
+        let mut status = Status::default();
+        let said = |status: &Status| {
+            let found = status.conditions.iter().find(|one| one.of == About::Reconciling.name());
+            (found.unwrap().message.clone(), status.message.clone().unwrap())
+        };
+        status.begin_attempt(Some(1), None);
+        for what in ["connecting", "waiting for its turn", "reading the records"] {
+            status.pending(what);
+            assert_eq!(said(&status), (what.to_owned(), what.to_owned()));
+        }
+        status.begin(None);
+        assert_eq!(said(&status), (doing(Phase::Checked).to_owned(), doing(Phase::Checked).to_owned()));
+        // The last attempt's end is shown until this one goes further.
+        status.stop_attempt(true, Reason::Refused, "a check says no");
+        status.pending("waiting for its turn");
+        assert_eq!(said(&status), ("a check says no".to_owned(), "waiting for its turn".to_owned()));
     }
 
     #[test]
