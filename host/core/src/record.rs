@@ -547,13 +547,17 @@ pub struct RolledBackMove {
 }
 
 impl Finished {
-    /// Parses a summary of this format or an earlier one; none if the text is neither.
+    /// Parses a summary of this format or an earlier one; none if the text is neither, or has more than a move writes: each Cluster that
+    /// it names is looked for.
     pub fn parse(text: &str) -> Option<Self> {
         let mut value: Value = serde_json::from_str(text).ok()?;
         if value.get("format")?.as_u64()? < u64::from(SUMMARY_FORMAT) {
             format4::convert_summary(&mut value, SUMMARY_FORMAT);
         }
-        serde_json::from_value(value).ok()
+        let summary: Self = serde_json::from_value(value).ok()?;
+        let is_believable =
+            summary.clusters.len() <= MOST_MOVED_CLUSTERS && summary.plugins.len() <= MOST_PLUGINS;
+        is_believable.then_some(summary)
     }
 }
 

@@ -123,6 +123,22 @@ fn summaries_of_earlier_formats_are_read() {
     assert_eq!(Finished::parse(&newer.to_string()), None);
 }
 
+/// A foreign target says what its summaries name.
+#[test]
+fn summary_of_endless_clusters_is_not_believed() {
+    let with = |clusters: usize, plugins: usize| {
+        let cluster = json!({"namespace": "a", "name": "c", "uid": "u"});
+        let plugin = json!({"name": "p", "version": "1.0.0", "digest": "d"});
+        let summary = json!({"format": SUMMARY_FORMAT, "moveId": "m", "startedBy": "jane", "startedAt": "s", "endedAt": "e",
+            "sourceLabel": "boot", "targetLabel": "prod", "moved": 1, "kept": 0, "accepted": [],
+            "clusters": vec![cluster; clusters], "plugins": vec![plugin; plugins]});
+        Finished::parse(&summary.to_string()).is_some()
+    };
+    assert!(with(MOST_MOVED_CLUSTERS, 100));
+    assert!(!with(MOST_MOVED_CLUSTERS + 1, 1));
+    assert!(!with(1, 101));
+}
+
 /// Anyone with permission to write ConfigMaps can write a record.
 #[test]
 fn a_record_that_no_move_wrote_is_not_believed() {
