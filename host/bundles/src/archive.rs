@@ -16,7 +16,7 @@ use tar::Header;
 
 pub use self::error::ArchiveError;
 
-use self::blocks::{Reading, only_times};
+use self::blocks::{TarReader, check_only_times};
 use self::error::NAME;
 use crate::digest::digest_of;
 use crate::document;
@@ -53,7 +53,7 @@ pub(crate) struct Files {
 
 /// What may be in a tar.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum EntryPath {
     /// `./`, which GNU tar writes for the directory that it was started in.
     Top,
     Blobs,
@@ -65,8 +65,8 @@ enum Place {
     Blob(String),
 }
 
-impl Place {
-    fn of(path: &str) -> Option<Self> {
+impl EntryPath {
+    fn from_path(path: &str) -> Option<Self> {
         if matches!(path, "." | "./") {
             return Some(Self::Top);
         }
@@ -87,7 +87,7 @@ impl Place {
         matches!(self, Self::Top | Self::Blobs | Self::Sha256)
     }
 
-    fn limit(&self, limits: &Limits) -> u64 {
+    fn max_size(&self, limits: &Limits) -> u64 {
         match self {
             Self::Blob(_) => limits.blob,
             _ if self.is_directory() => 0,
@@ -97,14 +97,14 @@ impl Place {
 }
 
 /// Reads a tar to its end.
-pub(crate) fn read(from: impl Read, limits: &Limits) -> Result<Files, ArchiveError> {
-    let mut tape = Reading::new(from);
+pub(crate) fn read_layout(from: impl Read, limits: &Limits) -> Result<Files, ArchiveError> {
+    let mut tape = TarReader::new(from);
     let mut seen = BTreeSet::new();
     let (mut layout, mut index, mut blobs) = (None, None, BTreeMap::new());
     let mut total = 0_u64;
     let mut entries = 0;
     let mut extended = false;
-    while let Some((at, header)) = tape.header()? {
+    while let Some((at, header)) = tape.next_header()? {
         entries += 1;
         if entries > limits.entries {
             return Err(ArchiveError::Entries(limits.entries));
@@ -115,45 +115,45 @@ pub(crate) fn read(from: impl Read, limits: &Limits) -> Result<Files, ArchiveErr
             if extended {
                 return Err(ArchiveError::BadExtension(at));
             }
-            let size = size(&header, at, "an extension header", TIMES)?;
-            only_times(&tape.data(size)?, at)?;
+            let size = checked_size(&header, at, "an extension header", TIMES)?;
+            check_only_times(&tape.read_data(size)?, at)?;
             extended = true;
             continue;
         }
         extended = false;
-        let (path, place) = place(&header, kind)?;
-        let size = size(&header, at, &path, place.limit(limits))?;
+        let (path, place) = parse_path(&header, kind)?;
+        let size = checked_size(&header, at, &path, place.max_size(limits))?;
         if !seen.insert(place.clone()) {
             return Err(ArchiveError::Twice(path));
         }
-        if matches!(place, Place::Blob(_)) {
+        if matches!(place, EntryPath::Blob(_)) {
             total = total.saturating_add(size);
             if total > limits.total {
                 return Err(ArchiveError::Total(limits.total));
             }
         }
-        let data = tape.data(size)?;
+        let data = tape.read_data(size)?;
         match place {
-            Place::Top | Place::Blobs | Place::Sha256 | Place::Docker => {}
-            Place::Layout => layout = Some(data),
-            Place::Index => index = Some(data),
-            Place::Blob(digest) if digest_of(&data) == digest => {
+            EntryPath::Top | EntryPath::Blobs | EntryPath::Sha256 | EntryPath::Docker => {}
+            EntryPath::Layout => layout = Some(data),
+            EntryPath::Index => index = Some(data),
+            EntryPath::Blob(digest) if digest_of(&data) == digest => {
                 blobs.insert(digest, data);
             }
-            Place::Blob(_) => return Err(ArchiveError::Digest(path)),
+            EntryPath::Blob(_) => return Err(ArchiveError::Digest(path)),
         }
     }
     if extended {
         return Err(ArchiveError::BadExtension(tape.at));
     }
-    tape.end()?;
+    tape.expect_only_zeros()?;
     let layout = layout.ok_or(ArchiveError::Missing("oci-layout"))?;
     let index = index.ok_or(ArchiveError::Missing("index.json"))?;
     Ok(Files { layout, index, blobs })
 }
 
 /// What an entry is, with its path as it may be printed.
-fn place(header: &Header, kind: u8) -> Result<(String, Place), ArchiveError> {
+fn parse_path(header: &Header, kind: u8) -> Result<(String, EntryPath), ArchiveError> {
     let bytes = header.path_bytes();
     let text = String::from_utf8_lossy(&bytes);
     let path = shown(&text, NAME);
@@ -175,7 +175,7 @@ fn place(header: &Header, kind: u8) -> Result<(String, Place), ArchiveError> {
     if text.split('/').any(|part| part == "..") {
         return Err(ArchiveError::Parent(path));
     }
-    let Some(place) = Place::of(&text) else { return Err(ArchiveError::Path(path)) };
+    let Some(place) = EntryPath::from_path(&text) else { return Err(ArchiveError::Path(path)) };
     match (place.is_directory(), directory) {
         (true, false) => Err(ArchiveError::Wrong(path, "a file, not a directory")),
         (false, true) => Err(ArchiveError::Wrong(path, "a directory, not a file")),
@@ -184,7 +184,7 @@ fn place(header: &Header, kind: u8) -> Result<(String, Place), ArchiveError> {
 }
 
 /// How many bytes belong to an entry.
-fn size(header: &Header, at: u64, path: &str, limit: u64) -> Result<u64, ArchiveError> {
+fn checked_size(header: &Header, at: u64, path: &str, limit: u64) -> Result<u64, ArchiveError> {
     let too_large = || ArchiveError::Size(path.to_owned(), limit);
     let field = header.as_old().size;
     // Binary, which is for more than 8 GiB, and of which readers take different parts.

@@ -7,10 +7,10 @@ use crate::component::Interface;
 use crate::digest::digest_of;
 use crate::document;
 use crate::error::BundleError;
-use crate::kind::{FileError, Kind, TOTAL, WHOLE, stem};
+use crate::file_set;
+use crate::kind::{FileError, Kind, TOTAL, WHOLE, component_name};
 use crate::oci::{self, Annotation, Descriptor};
-use crate::set;
-use crate::tape::Tape;
+use crate::tar_writer::TarWriter;
 
 /// The files of a plugin directory, checked, with everything that a layout says about them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,37 +68,37 @@ pub struct Manifest<'b> {
 
 impl Bundle {
     /// Checks files by name.
-    pub fn of(files: BTreeMap<String, Vec<u8>>) -> Result<Self, BundleError> {
+    pub fn from_files(files: BTreeMap<String, Vec<u8>>) -> Result<Self, BundleError> {
         // The sizes come first: hashing takes long.
-        check(&files)?;
+        check_names_and_sizes(&files)?;
         let digests = files.iter().map(|(name, bytes)| (name.clone(), digest_of(bytes))).collect();
-        Self::hashed(files, digests)
+        Self::from_hashed_files(files, digests)
     }
 
     /// Checks files that have been hashed already.
-    pub(crate) fn hashed(
+    pub(crate) fn from_hashed_files(
         files: BTreeMap<String, Vec<u8>>,
         digests: BTreeMap<String, String>,
     ) -> Result<Self, BundleError> {
-        check(&files)?;
+        check_names_and_sizes(&files)?;
         let mut layers = Vec::new();
         let mut components = Vec::new();
         for ((name, bytes), digest) in files.iter().zip(digests.values()) {
-            let kind = Kind::of(name).map_err(|why| why.of(name))?;
+            let kind = Kind::from_name(name).map_err(|why| why.in_file(name))?;
             let annotations = Some(Annotation::Title(name));
             layers
                 .push(Descriptor { annotations, ..oci::descriptor(kind.media_type(), digest, bytes.len()) });
             if kind == Kind::Component {
-                components.push(Component::of(name, bytes, digest).map_err(|why| why.of(name))?);
+                components.push(Component::from_file(name, bytes, digest).map_err(|why| why.in_file(name))?);
             }
         }
-        let manifest = oci::bundle(layers);
+        let manifest = oci::bundle_manifest(layers);
         let digest = digest_of(&manifest);
         let bundle = Self { files, digests, manifest, digest, components };
         // What a tar would have in all. Reading it is limited to as much.
         let layout = bundle.layout();
         let blobs = layout.blobs.iter().map(|blob| blob.bytes.len());
-        let manifests = layout.manifests().into_values().map(<[u8]>::len);
+        let manifests = layout.manifests_by_digest().into_values().map(<[u8]>::len);
         match blobs.chain(manifests).sum::<usize>() as u64 > TOTAL {
             true => Err(BundleError::Total),
             false => Ok(bundle),
@@ -128,7 +128,7 @@ impl Bundle {
         });
         let files = self.files.iter().zip(self.digests.values()).map(|((name, bytes), digest)| {
             // Every name has a kind, or there would be no bundle.
-            let media_type = Kind::of(name).map_or("application/octet-stream", Kind::media_type);
+            let media_type = Kind::from_name(name).map_or("application/octet-stream", Kind::media_type);
             (digest.as_str(), media_type, bytes.as_slice())
         });
         let mut blobs = BTreeMap::new();
@@ -137,38 +137,38 @@ impl Bundle {
         }
         Layout {
             blobs: blobs.into_values().collect(),
-            components: self.components.iter().map(Component::own).collect(),
+            components: self.components.iter().map(Component::as_manifest).collect(),
             bundle: Manifest { name: WHOLE, digest: &self.digest, bytes: &self.manifest },
         }
     }
 
     /// Writes the tar, which has the same bytes whenever the files have.
-    pub fn write(&self, to: impl Write) -> io::Result<()> {
+    pub fn write_tar(&self, to: impl Write) -> io::Result<()> {
         let layout = self.layout();
-        let index = layout.index();
-        let mut blobs: BTreeMap<&str, &[u8]> = layout.manifests();
+        let index = layout.index_json();
+        let mut blobs: BTreeMap<&str, &[u8]> = layout.manifests_by_digest();
         blobs.extend(layout.blobs.iter().map(|blob| (blob.digest, blob.bytes)));
-        let mut tape = Tape::on(to);
-        tape.directory("blobs/")?;
-        tape.directory("blobs/sha256/")?;
+        let mut tape = TarWriter::new(to);
+        tape.write_directory("blobs/")?;
+        tape.write_directory("blobs/sha256/")?;
         for (digest, bytes) in blobs {
-            tape.file(&format!("blobs/{}", digest.replace(':', "/")), bytes)?;
+            tape.write_file(&format!("blobs/{}", digest.replace(':', "/")), bytes)?;
         }
-        tape.file("index.json", &index)?;
-        tape.file("oci-layout", oci::LAYOUT)?;
-        tape.end()
+        tape.write_file("index.json", &index)?;
+        tape.write_file("oci-layout", oci::LAYOUT)?;
+        tape.finish()
     }
 }
 
 impl Layout<'_> {
     /// The manifests, each once, by digest.
-    fn manifests(&self) -> BTreeMap<&str, &[u8]> {
+    fn manifests_by_digest(&self) -> BTreeMap<&str, &[u8]> {
         let all = self.components.iter().chain([&self.bundle]);
         all.map(|manifest| (manifest.digest, manifest.bytes)).collect()
     }
 
     /// The index: the bundle first, so that tools that take the first take the bundle.
-    fn index(&self) -> Vec<u8> {
+    fn index_json(&self) -> Vec<u8> {
         let whole = [(&self.bundle, Some(oci::ARTIFACT))];
         let all = whole.into_iter().chain(self.components.iter().map(|component| (component, None)));
         let entries = all.map(|(manifest, artifact_type)| Descriptor {
@@ -176,30 +176,30 @@ impl Layout<'_> {
             annotations: Some(Annotation::Ref(manifest.name)),
             ..oci::descriptor(oci::MANIFEST, manifest.digest, manifest.bytes.len())
         });
-        oci::index(entries.collect())
+        oci::layout_index(entries.collect())
     }
 }
 
 impl Component {
-    fn of(name: &str, bytes: &[u8], digest: &str) -> Result<Self, FileError> {
-        let config = oci::wasm_config(digest, &Interface::of(bytes)?);
+    fn from_file(name: &str, bytes: &[u8], digest: &str) -> Result<Self, FileError> {
+        let config = oci::wasm_config(digest, &Interface::parse(bytes)?);
         if config.len() > document::SIZE {
             return Err(FileError::Names);
         }
         let config_digest = digest_of(&config);
-        let manifest = oci::image(
+        let manifest = oci::component_manifest(
             oci::descriptor(oci::WASM_CONFIG, &config_digest, config.len()),
             oci::descriptor(Kind::Component.media_type(), digest, bytes.len()),
         );
         let digest = digest_of(&manifest);
-        Ok(Self { name: stem(name).to_owned(), config, config_digest, manifest, digest })
+        Ok(Self { name: component_name(name).to_owned(), config, config_digest, manifest, digest })
     }
 
-    fn own(&self) -> Manifest<'_> {
+    fn as_manifest(&self) -> Manifest<'_> {
         Manifest { name: &self.name, digest: &self.digest, bytes: &self.manifest }
     }
 }
 
-fn check(files: &BTreeMap<String, Vec<u8>>) -> Result<(), BundleError> {
-    set::check(&files.iter().map(|(name, bytes)| (name.as_str(), bytes.len() as u64)).collect())
+fn check_names_and_sizes(files: &BTreeMap<String, Vec<u8>>) -> Result<(), BundleError> {
+    file_set::check_files(&files.iter().map(|(name, bytes)| (name.as_str(), bytes.len() as u64)).collect())
 }

@@ -17,7 +17,7 @@ pub(crate) struct Interface {
 
 impl Interface {
     /// Reads the outermost sections. What is nested is skipped, so that neither its depth nor its number costs anything.
-    pub(crate) fn of(bytes: &[u8]) -> Result<Self, FileError> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, FileError> {
         let mut found = Self::default();
         let mut parser = Parser::new(0);
         let mut rest = bytes;
@@ -33,13 +33,13 @@ impl Interface {
                 }
                 Payload::ComponentImportSection(section) => {
                     for import in section {
-                        let name = found.room(import.map_err(not_component)?.name.name)?;
+                        let name = found.take_name(import.map_err(not_component)?.name.name)?;
                         found.imports.push(name);
                     }
                 }
                 Payload::ComponentExportSection(section) => {
                     for export in section {
-                        let name = found.room(export.map_err(not_component)?.name.name)?;
+                        let name = found.take_name(export.map_err(not_component)?.name.name)?;
                         found.exports.push(name);
                     }
                 }
@@ -55,7 +55,7 @@ impl Interface {
     }
 
     /// Takes a name while there is room for it: a component is mostly as large as it likes, its manifest isn't.
-    fn room(&mut self, name: &str) -> Result<String, FileError> {
+    fn take_name(&mut self, name: &str) -> Result<String, FileError> {
         // Two quotes and a comma.
         self.size += name.len() + 3;
         if self.size > document::SIZE { Err(FileError::Names) } else { Ok(name.to_owned()) }
@@ -74,15 +74,15 @@ fn not_component(error: BinaryReaderError) -> FileError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample;
+    use crate::tests::sample;
 
     #[test]
     fn imports_and_exports_are_found_and_what_is_nested_is_not() {
-        let found = Interface::of(&sample::wasm("a")).unwrap();
+        let found = Interface::parse(&sample::wasm("a")).unwrap();
         assert_eq!(found.imports, ["test:a/import@1.0.0", "second"]);
         assert_eq!(found.exports, ["test:a/export"]);
-        assert_eq!(Interface::of(sample::EMPTY).unwrap(), Interface::default());
-        let nested = Interface::of(&sample::nested(&sample::wasm("a"))).unwrap();
+        assert_eq!(Interface::parse(sample::EMPTY).unwrap(), Interface::default());
+        let nested = Interface::parse(&sample::nested(&sample::wasm("a"))).unwrap();
         assert_eq!(nested, Interface::default());
     }
 
@@ -93,8 +93,8 @@ mod tests {
         let wasm = sample::nested(&sample::wasm("a"));
         let cut = &wasm[..wasm.len() - 1];
         for bytes in [&module[..], short, b"", b"\x7fELF\0\0\0\0", cut] {
-            assert_eq!(Interface::of(bytes).unwrap_err().code(), "not-a-component", "{bytes:?}");
+            assert_eq!(Interface::parse(bytes).unwrap_err().code(), "not-a-component", "{bytes:?}");
         }
-        assert_eq!(Interface::of(&sample::importing(20, 60_000)).unwrap_err(), FileError::Names);
+        assert_eq!(Interface::parse(&sample::importing(20, 60_000)).unwrap_err(), FileError::Names);
     }
 }

@@ -10,9 +10,9 @@ use crate::bundle::Bundle;
 use crate::digest::digest_of;
 use crate::document::{self, Descriptor, DocumentError};
 use crate::error::BundleError;
+use crate::file_set;
 use crate::kind::Kind;
 use crate::oci;
-use crate::set;
 
 /// What errors call the manifest.
 const WHAT: &str = "the bundle's manifest";
@@ -39,20 +39,20 @@ pub struct Layer {
 impl Contents {
     /// Reads a manifest.
     pub fn parse(manifest: &[u8]) -> Result<Self, BundleError> {
-        let layers = layers(manifest)?;
+        let layers = parse_layers(manifest)?;
         let contents = Self { layers };
         let mut sizes = BTreeMap::new();
         let mut blobs = BTreeMap::new();
         for layer in &contents.layers {
             let Layer { name, digest, size, .. } = layer;
             if sizes.insert(name.as_str(), *size).is_some() {
-                return Err(refused(DocumentError::TitleTwice(name.clone())));
+                return Err(manifest_error(DocumentError::TitleTwice(name.clone())));
             }
             if blobs.insert(digest, *size).is_some_and(|other| other != *size) {
-                return Err(refused(DocumentError::TwoSizes(digest.clone())));
+                return Err(manifest_error(DocumentError::TwoSizes(digest.clone())));
             }
         }
-        set::check(&sizes)?;
+        file_set::check_files(&sizes)?;
         Ok(contents)
     }
 
@@ -62,30 +62,30 @@ impl Contents {
     }
 
     /// The bundle, from the blobs by digest (`sha256:…`): all that the layers name, and the empty config or not.
-    pub fn bundle(self, blobs: BTreeMap<String, Vec<u8>>) -> Result<Bundle, BundleError> {
+    pub fn into_bundle(self, blobs: BTreeMap<String, Vec<u8>>) -> Result<Bundle, BundleError> {
         let listed =
             |digest: &str| digest == oci::EMPTY_DIGEST || self.layers.iter().any(|l| l.digest == digest);
         for (digest, bytes) in &blobs {
             if !listed(digest) {
-                return Err(refused(DocumentError::Stray(shown(digest, NAME))));
+                return Err(manifest_error(DocumentError::Stray(shown(digest, NAME))));
             }
             if digest_of(bytes) != *digest {
-                return Err(refused(DocumentError::WrongBlob(digest.clone())));
+                return Err(manifest_error(DocumentError::WrongBlob(digest.clone())));
             }
         }
-        self.assemble(blobs)
+        self.assemble_bundle(blobs)
     }
 
     /// The bundle, from blobs that are known to hash to their digests; there may be others.
-    pub(crate) fn assemble(self, mut blobs: BTreeMap<String, Vec<u8>>) -> Result<Bundle, BundleError> {
+    pub(crate) fn assemble_bundle(self, mut blobs: BTreeMap<String, Vec<u8>>) -> Result<Bundle, BundleError> {
         let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for Layer { name, digest, size: listed, .. } in self.layers {
             let bytes = blobs
                 .get(&digest)
-                .ok_or_else(|| refused(DocumentError::Missing(format!("{name} ({digest})"))))?;
+                .ok_or_else(|| manifest_error(DocumentError::Missing(format!("{name} ({digest})"))))?;
             let size = bytes.len() as u64;
             if size != listed {
-                return Err(refused(DocumentError::WrongSize { what: name, size, listed }));
+                return Err(manifest_error(DocumentError::WrongSize { what: name, size, listed }));
             }
             names.entry(digest).or_default().push(name);
         }
@@ -102,50 +102,54 @@ impl Contents {
             files.insert(last.clone(), bytes);
             digests.insert(last.clone(), digest);
         }
-        Bundle::hashed(files, digests)
+        Bundle::from_hashed_files(files, digests)
     }
 }
 
-fn refused(why: DocumentError) -> BundleError {
-    BundleError::about(WHAT)(why)
+fn manifest_error(why: DocumentError) -> BundleError {
+    BundleError::in_document(WHAT)(why)
 }
 
-fn layers(manifest: &[u8]) -> Result<Vec<Layer>, BundleError> {
+fn parse_layers(manifest: &[u8]) -> Result<Vec<Layer>, BundleError> {
     let mut layers = Vec::new();
-    for mut fields in top(manifest).map_err(refused)? {
-        let (descriptor, title) = layer(&mut fields).map_err(refused)?;
-        let kind = Kind::of(&title).map_err(|why| why.of(&title))?;
+    for mut fields in take_layers(manifest).map_err(manifest_error)? {
+        let (descriptor, title) = take_layer(&mut fields).map_err(manifest_error)?;
+        let kind = Kind::from_name(&title).map_err(|why| why.in_file(&title))?;
         let media_type = kind.media_type();
-        document::media_type(fields.path("mediaType"), &descriptor.media_type, media_type)
-            .map_err(refused)?;
-        fields.end().map_err(|why| refused(why.into()))?;
+        document::check_media_type(fields.field_path("mediaType"), &descriptor.media_type, media_type)
+            .map_err(manifest_error)?;
+        fields.refuse_remaining().map_err(|why| manifest_error(why.into()))?;
         layers.push(Layer { name: title, media_type, digest: descriptor.digest, size: descriptor.size });
     }
     Ok(layers)
 }
 
 /// The layers of a manifest that is a bundle's.
-fn top(manifest: &[u8]) -> Result<Vec<Fields>, DocumentError> {
+fn take_layers(manifest: &[u8]) -> Result<Vec<Fields>, DocumentError> {
     let mut fields = document::parse(manifest)?;
-    document::version(&mut fields)?;
-    document::media_type(fields.path("mediaType"), &fields.text("mediaType")?, oci::MANIFEST)?;
-    let artifact = fields.text("artifactType")?;
+    document::check_version(&mut fields)?;
+    document::check_media_type(
+        fields.field_path("mediaType"),
+        &fields.take_text("mediaType")?,
+        oci::MANIFEST,
+    )?;
+    let artifact = fields.take_text("artifactType")?;
     if artifact != oci::ARTIFACT {
         return Err(DocumentError::ArtifactType(shown(&artifact, NAME)));
     }
-    config(fields.object("config")?)?;
-    let layers = fields.objects("layers")?;
-    fields.annotation("")?;
-    fields.end()?;
+    check_empty_config(fields.take_object("config")?)?;
+    let layers = fields.take_objects("layers")?;
+    fields.take_annotation("")?;
+    fields.refuse_remaining()?;
     Ok(layers)
 }
 
 /// The config, which is the empty one. It may have its two bytes inside: ORAS writes it that way.
-fn config(mut fields: Fields) -> Result<(), DocumentError> {
-    let found = Descriptor::take(&mut fields)?;
-    let inside = fields.text_if("data")?;
-    fields.annotation("")?;
-    fields.end()?;
+fn check_empty_config(mut fields: Fields) -> Result<(), DocumentError> {
+    let found = Descriptor::take_from(&mut fields)?;
+    let inside = fields.take_text_if_present("data")?;
+    fields.take_annotation("")?;
+    fields.refuse_remaining()?;
     let empty = found.media_type == oci::EMPTY
         && found.digest == oci::EMPTY_DIGEST
         && found.size == oci::EMPTY_BYTES.len() as u64
@@ -154,16 +158,16 @@ fn config(mut fields: Fields) -> Result<(), DocumentError> {
 }
 
 /// A layer's descriptor and title.
-fn layer(fields: &mut Fields) -> Result<(Descriptor, String), DocumentError> {
-    let path = fields.path("");
+fn take_layer(fields: &mut Fields) -> Result<(Descriptor, String), DocumentError> {
+    let path = fields.field_path("");
     let path = path.trim_end_matches('.').to_owned();
-    if fields.has("urls") {
+    if fields.contains("urls") {
         return Err(DocumentError::Urls(path));
     }
-    if fields.has("data") {
+    if fields.contains("data") {
         return Err(DocumentError::Data(path));
     }
-    let descriptor = Descriptor::take(fields)?;
-    let title = fields.annotation(oci::TITLE)?.ok_or(DocumentError::Untitled(path))?;
+    let descriptor = Descriptor::take_from(fields)?;
+    let title = fields.take_annotation(oci::TITLE)?.ok_or(DocumentError::Untitled(path))?;
     Ok((descriptor, title))
 }

@@ -15,12 +15,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Fields, DocumentError> {
         return Err(DocumentError::Size(bytes.len()));
     }
     let text = str::from_utf8(bytes).map_err(|_| DocumentError::NotText)?;
-    Ok(Fields::of(json::parse(text)?)?)
+    Ok(Fields::from_value(json::parse(text)?)?)
 }
 
 /// Takes the version that manifests and indexes have.
-pub(crate) fn version(fields: &mut Fields) -> Result<(), DocumentError> {
-    if fields.number("schemaVersion")? == 2 {
+pub(crate) fn check_version(fields: &mut Fields) -> Result<(), DocumentError> {
+    if fields.take_number("schemaVersion")? == 2 {
         Ok(())
     } else {
         Err(DocumentError::Version("schemaVersion", "2"))
@@ -28,7 +28,7 @@ pub(crate) fn version(fields: &mut Fields) -> Result<(), DocumentError> {
 }
 
 /// Compares a media type with what it has to be.
-pub(crate) fn media_type(path: String, found: &str, wanted: &'static str) -> Result<(), DocumentError> {
+pub(crate) fn check_media_type(path: String, found: &str, wanted: &'static str) -> Result<(), DocumentError> {
     if found == wanted { Ok(()) } else { Err(DocumentError::MediaType(path, shown(found, NAME), wanted)) }
 }
 
@@ -43,15 +43,17 @@ pub(crate) struct Descriptor {
 
 impl Descriptor {
     /// Takes the three fields that every descriptor has; what else it has is left.
-    pub(crate) fn take(fields: &mut Fields) -> Result<Self, DocumentError> {
-        let digest = fields.text("digest")?;
+    pub(crate) fn take_from(fields: &mut Fields) -> Result<Self, DocumentError> {
+        let digest = fields.take_text("digest")?;
         match digest.strip_prefix("sha256:") {
             Some(hex) if is_sha256(hex) => {}
-            Some(_) => return Err(DocumentError::Digest(fields.path("digest"))),
+            Some(_) => return Err(DocumentError::Digest(fields.field_path("digest"))),
             // `SHA256:` too: an algorithm has one spelling.
-            None if digest.contains(':') => return Err(DocumentError::Algorithm(fields.path("digest"))),
-            None => return Err(DocumentError::Digest(fields.path("digest"))),
+            None if digest.contains(':') => {
+                return Err(DocumentError::Algorithm(fields.field_path("digest")));
+            }
+            None => return Err(DocumentError::Digest(fields.field_path("digest"))),
         }
-        Ok(Self { media_type: fields.text("mediaType")?, digest, size: fields.number("size")? })
+        Ok(Self { media_type: fields.take_text("mediaType")?, digest, size: fields.take_number("size")? })
     }
 }

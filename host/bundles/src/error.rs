@@ -41,7 +41,7 @@ pub enum BundleError {
 
 impl BundleError {
     /// An error about a document.
-    pub(crate) fn about(what: &str) -> impl FnOnce(DocumentError) -> Self + '_ {
+    pub(crate) fn in_document(what: &str) -> impl FnOnce(DocumentError) -> Self + '_ {
         move |why| Self::Document { what: what.to_owned(), why }
     }
 
@@ -60,7 +60,7 @@ impl BundleError {
 
 impl FileError {
     /// The same about a file.
-    pub(crate) fn of(self, name: &str) -> BundleError {
+    pub(crate) fn in_file(self, name: &str) -> BundleError {
         BundleError::File { name: shown(name, NAME), why: self }
     }
 }

@@ -95,7 +95,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kind of the file with a name.
-    pub fn of(name: &str) -> Result<Self, FileError> {
+    pub fn from_name(name: &str) -> Result<Self, FileError> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
         let fits = (1..=NAME).contains(&name.len()) && name.bytes().all(plain);
         if !fits || name.starts_with(['.', '-']) {
@@ -107,7 +107,7 @@ impl Kind {
             "plugins.lock" => Ok(Self::Lock),
             "LICENSE" => Ok(Self::License),
             _ if component_of(name).is_some() => Ok(Self::Statements),
-            _ if ends(WASM) && stem(name).eq_ignore_ascii_case(WHOLE) => Err(FileError::Reserved),
+            _ if ends(WASM) && component_name(name).eq_ignore_ascii_case(WHOLE) => Err(FileError::Reserved),
             _ if ends(WASM) => Ok(Self::Component),
             _ if ends(".pub") => Ok(Self::Key),
             _ if ends(".md") => Ok(Self::Text),
@@ -130,7 +130,7 @@ impl Kind {
     }
 
     /// The most bytes of such a file.
-    pub fn limit(self) -> u64 {
+    pub fn max_size(self) -> u64 {
         match self {
             Self::Component => COMPONENT,
             Self::Sbom => SBOM,
@@ -140,7 +140,7 @@ impl Kind {
 }
 
 /// A component's name: its file's without the ending.
-pub(crate) fn stem(name: &str) -> &str {
+pub(crate) fn component_name(name: &str) -> &str {
     name.strip_suffix(WASM).unwrap_or(name)
 }
 

@@ -4,10 +4,10 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`kind`], `set` | which files a bundle may have, and how large they may be |
+//! | [`kind`], `file_set` | which files a bundle may have, and how large they may be |
 //! | [`bundle`] | the files, the digest that names them all, and what they are as blobs and manifests |
 //! | [`contents`] | what a bundle's manifest lists, before any of it has been fetched |
-//! | [`archive`], [`tape`] | the tar, read and written |
+//! | [`archive`], [`tar_writer`] | the tar, read and written |
 //! | [`component`] | what a component imports and exports, for its own manifest |
 //! | [`index`], [`document`] | the JSON that a layout is described in, as it is read |
 //! | [`oci`] | the same JSON, as it is written |
@@ -28,25 +28,15 @@ pub mod contents;
 mod digest;
 pub mod document;
 pub mod error;
+mod file_set;
 mod index;
 pub mod kind;
 mod oci;
-mod set;
-mod tape;
+mod tar_writer;
 
 pub use bundle::{Blob, Bundle, Layout, Manifest};
 pub use contents::{Contents, Layer};
 pub use error::BundleError;
 
 #[cfg(test)]
-mod hostile;
-#[cfg(test)]
-mod hostile_tar;
-#[cfg(test)]
-#[path = "../../../tests/worlds/src/mutants.rs"]
-#[expect(unreachable_pub, reason = "it is public where it is at home")]
-mod mutants;
-#[cfg(test)]
-mod round;
-#[cfg(test)]
-mod sample;
+mod tests;

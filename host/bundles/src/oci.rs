@@ -85,20 +85,26 @@ pub(crate) fn descriptor<'a>(media_type: &'a str, digest: &'a str, size: usize) 
 }
 
 /// The manifest of a bundle.
-pub(crate) fn bundle(layers: Vec<Descriptor<'_>>) -> Vec<u8> {
+pub(crate) fn bundle_manifest(layers: Vec<Descriptor<'_>>) -> Vec<u8> {
     let config = descriptor(EMPTY, EMPTY_DIGEST, EMPTY_BYTES.len());
-    json(&Manifest { schema_version: 2, media_type: MANIFEST, artifact_type: Some(ARTIFACT), config, layers })
+    to_json(&Manifest {
+        schema_version: 2,
+        media_type: MANIFEST,
+        artifact_type: Some(ARTIFACT),
+        config,
+        layers,
+    })
 }
 
 /// The manifest of a component.
-pub(crate) fn image(config: Descriptor<'_>, layer: Descriptor<'_>) -> Vec<u8> {
+pub(crate) fn component_manifest(config: Descriptor<'_>, layer: Descriptor<'_>) -> Vec<u8> {
     let layers = vec![layer];
-    json(&Manifest { schema_version: 2, media_type: MANIFEST, artifact_type: None, config, layers })
+    to_json(&Manifest { schema_version: 2, media_type: MANIFEST, artifact_type: None, config, layers })
 }
 
 /// The configuration of a component.
 pub(crate) fn wasm_config(digest: &str, interface: &Interface) -> Vec<u8> {
-    json(&WasmConfig {
+    to_json(&WasmConfig {
         created: "1970-01-01T00:00:00Z",
         architecture: "wasm",
         os: "wasip2",
@@ -108,11 +114,11 @@ pub(crate) fn wasm_config(digest: &str, interface: &Interface) -> Vec<u8> {
 }
 
 /// The index of a layout.
-pub(crate) fn index(manifests: Vec<Descriptor<'_>>) -> Vec<u8> {
-    json(&Index { schema_version: 2, media_type: INDEX, manifests })
+pub(crate) fn layout_index(manifests: Vec<Descriptor<'_>>) -> Vec<u8> {
+    to_json(&Index { schema_version: 2, media_type: INDEX, manifests })
 }
 
-fn json(value: &impl Serialize) -> Vec<u8> {
+fn to_json(value: &impl Serialize) -> Vec<u8> {
     // Structs of strings and numbers are always JSON.
     serde_json::to_vec(value).unwrap_or_default()
 }

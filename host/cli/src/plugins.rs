@@ -48,7 +48,7 @@ fn options(
 ) -> Result<(LoadOptions, Option<TrustFile>), Text> {
     let trust = TrustFile::read(trust)?;
     // Who writes the trust file decides whether it is strict; who types can only add.
-    let strict = strict || trust.as_ref().is_some_and(|trust| trust.policy.strict());
+    let strict = strict || trust.as_ref().is_some_and(|trust| trust.policy.is_strict());
     // What no lock has admitted is admitted now.
     let purpose = if unlocked { TrustFile::for_admitting } else { TrustFile::for_loading };
     Ok((LoadOptions { unlocked, strict, trust: trust.clone().map(purpose), called: None }, trust))

@@ -8,10 +8,10 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use pivot_bundles::{Bundle, BundleError, Contents, Layer};
 use pivot_signatures::digest::sha256;
 
-use crate::connection::Patience;
+use crate::connection::Timeouts;
 use crate::error::RegistryError;
 use crate::reference::Reference;
-use crate::session::{Question, SMALL, Session};
+use crate::session::{ApiRequest, SMALL, Session};
 
 /// The only kind of manifest that a bundle has.
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -34,36 +34,36 @@ pub struct Pushed {
 pub struct Registry {
     reference: Reference,
     plain: bool,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 impl Registry {
     /// `plain`: without TLS.
     pub fn new(reference: Reference, plain: bool) -> Self {
-        Self { reference, plain, patience: Patience::default() }
+        Self { reference, plain, timeouts: Timeouts::default() }
     }
 
     #[cfg(test)]
-    pub(crate) fn with_patience(self, patience: Patience) -> Self {
-        Self { patience, ..self }
+    pub(crate) fn with_timeouts(self, timeouts: Timeouts) -> Self {
+        Self { timeouts, ..self }
     }
 
     /// Pushes a bundle: blobs first, then the components' manifests, the bundle's own last, so that a tag never leads to what is
     /// not there.
     pub async fn push(&self, bundle: &Bundle) -> Result<Pushed, RegistryError> {
         let tag = self.reference.tag_to_write()?.to_owned();
-        let mut session = Session::new(self.reference.clone(), self.plain, true, self.patience)?;
+        let mut session = Session::new(self.reference.clone(), self.plain, true, self.timeouts)?;
         let layout = bundle.layout();
         let mut sent = 0;
         for blob in &layout.blobs {
-            sent += usize::from(blob_to(&mut session, blob.digest, blob.bytes).await?);
+            sent += usize::from(push_blob(&mut session, blob.digest, blob.bytes).await?);
         }
         let mut components = Vec::new();
         for manifest in &layout.components {
-            manifest_to(&mut session, manifest.digest, manifest.bytes).await?;
+            push_manifest(&mut session, manifest.digest, manifest.bytes).await?;
             components.push((manifest.name.to_owned(), manifest.digest.to_owned()));
         }
-        manifest_to(&mut session, &tag, layout.bundle.bytes).await?;
+        push_manifest(&mut session, &tag, layout.bundle.bytes).await?;
         let reference = format!("{}@{}", self.reference, layout.bundle.digest);
         Ok(Pushed { reference, components, sent })
     }
@@ -72,71 +72,74 @@ impl Registry {
     pub async fn pull(&self) -> Result<Bundle, RegistryError> {
         let reference = &self.reference;
         let no = |why: BundleError| RegistryError::Bundle(reference.to_string(), why);
-        let mut session = Session::new(reference.clone(), self.plain, false, self.patience)?;
-        let address = session.address(&format!("manifests/{}", reference.wanted()));
-        let question = Question {
+        let mut session = Session::new(reference.clone(), self.plain, false, self.timeouts)?;
+        let address = session.address_below(&format!("manifests/{}", reference.digest_or_tag()));
+        let request = ApiRequest {
             accept: MANIFEST,
             most: MOST,
-            ..Question::new(Method::GET, address, "get the bundle")
+            ..ApiRequest::new(Method::GET, address, "get the bundle")
         };
-        let manifest = session.ask(question, &[200]).await?.body;
+        let manifest = session.send_logged_in(request, &[200]).await?.body;
         if let Some(digest) = &reference.digest {
-            check(&session, digest, &manifest)?;
+            check_digest(&session, digest, &manifest)?;
         }
         let contents = Contents::parse(&manifest).map_err(no)?;
         let mut blobs = BTreeMap::new();
         for layer in contents.layers() {
             if !blobs.contains_key(&layer.digest) {
-                blobs.insert(layer.digest.clone(), blob_from(&mut session, layer).await?);
+                blobs.insert(layer.digest.clone(), pull_blob(&mut session, layer).await?);
             }
         }
-        contents.bundle(blobs).map_err(no)
+        contents.into_bundle(blobs).map_err(no)
     }
 }
 
-async fn blob_from(session: &mut Session, layer: &Layer) -> Result<Vec<u8>, RegistryError> {
-    let address = session.address(&format!("blobs/{}", layer.digest));
-    let question = Question {
+async fn pull_blob(session: &mut Session, layer: &Layer) -> Result<Vec<u8>, RegistryError> {
+    let address = session.address_below(&format!("blobs/{}", layer.digest));
+    let request = ApiRequest {
         // A refusal may be longer than the file.
         most: layer.size.max(SMALL),
         may_redirect: true,
-        ..Question::new(Method::GET, address, "get a file of the bundle")
+        ..ApiRequest::new(Method::GET, address, "get a file of the bundle")
     };
-    let body = session.ask(question, &[200]).await?.body;
-    check(session, &layer.digest, &body)?;
+    let body = session.send_logged_in(request, &[200]).await?.body;
+    check_digest(session, &layer.digest, &body)?;
     Ok(body.into())
 }
 
-fn check(session: &Session, digest: &str, bytes: &[u8]) -> Result<(), RegistryError> {
+fn check_digest(session: &Session, digest: &str, bytes: &[u8]) -> Result<(), RegistryError> {
     match format!("sha256:{}", sha256(bytes)) == digest {
         true => Ok(()),
-        false => Err(session.odd(format!("other bytes than {digest}"))),
+        false => Err(session.bad_answer(format!("other bytes than {digest}"))),
     }
 }
 
 /// Sends a blob that isn't there yet. Returns whether it did.
-async fn blob_to(session: &mut Session, digest: &str, bytes: &[u8]) -> Result<bool, RegistryError> {
-    let address = session.address(&format!("blobs/{digest}"));
-    let there = session.ask(Question::new(Method::HEAD, address, "look for a blob"), &[200, 404]).await?;
+async fn push_blob(session: &mut Session, digest: &str, bytes: &[u8]) -> Result<bool, RegistryError> {
+    let address = session.address_below(&format!("blobs/{digest}"));
+    let there = session
+        .send_logged_in(ApiRequest::new(Method::HEAD, address, "look for a blob"), &[200, 404])
+        .await?;
     if there.status == 200 {
         return Ok(false);
     }
-    let address = session.address("blobs/uploads/");
-    let from = session.uri(&address)?;
-    let begun = session.ask(Question::new(Method::POST, address, "begin an upload"), &[202]).await?;
-    let to = begun.header(header::LOCATION).ok_or_else(|| session.odd("an upload to nowhere"))?;
-    let to = session.target(&from, to)?;
+    let address = session.address_below("blobs/uploads/");
+    let from = session.parse_uri(&address)?;
+    let begun =
+        session.send_logged_in(ApiRequest::new(Method::POST, address, "begin an upload"), &[202]).await?;
+    let to = begun.header(header::LOCATION).ok_or_else(|| session.bad_answer("an upload to nowhere"))?;
+    let to = session.resolve_location(&from, to)?;
     let join = if to.query().is_some() { '&' } else { '?' };
     let address = format!("{to}{join}digest={}", utf8_percent_encode(digest, NON_ALPHANUMERIC));
-    let question =
-        Question::new(Method::PUT, address, "take a blob").with(BLOB, Bytes::copy_from_slice(bytes));
-    session.ask(question, &[201]).await?;
+    let request = ApiRequest::new(Method::PUT, address, "take a blob")
+        .with_content(BLOB, Bytes::copy_from_slice(bytes));
+    session.send_logged_in(request, &[201]).await?;
     Ok(true)
 }
 
-async fn manifest_to(session: &mut Session, to: &str, bytes: &[u8]) -> Result<(), RegistryError> {
-    let address = session.address(&format!("manifests/{to}"));
-    let question =
-        Question::new(Method::PUT, address, "take a manifest").with(MANIFEST, Bytes::copy_from_slice(bytes));
-    session.ask(question, &[201]).await.map(drop)
+async fn push_manifest(session: &mut Session, to: &str, bytes: &[u8]) -> Result<(), RegistryError> {
+    let address = session.address_below(&format!("manifests/{to}"));
+    let request = ApiRequest::new(Method::PUT, address, "take a manifest")
+        .with_content(MANIFEST, Bytes::copy_from_slice(bytes));
+    session.send_logged_in(request, &[201]).await.map(drop)
 }

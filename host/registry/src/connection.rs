@@ -30,7 +30,7 @@ use crate::error::RegistryError;
 
 /// How long who answers may be silent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     /// Until a connection stands.
     pub(crate) connect: Duration,
     /// Until an answer begins, and between two pieces of it.
@@ -41,7 +41,7 @@ pub(crate) struct Patience {
     pub(crate) rate: u64,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self { connect: seconds(15), silence: seconds(30), whole: seconds(60), rate: 64 << 10 }
@@ -53,7 +53,7 @@ pub(crate) struct Connections {
     tls: TlsConnector,
     /// Reads the environment.
     variable: fn(&str) -> Option<String>,
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: Timeouts,
 }
 
 /// An answer, with no more of a body than was allowed.
@@ -71,7 +71,7 @@ impl Answer {
 
 impl Connections {
     /// Trusts the authorities that the machine trusts; `SSL_CERT_FILE` replaces them. `HTTPS_PROXY` and `NO_PROXY` hold.
-    pub(crate) fn new(patience: Patience) -> Result<Self, RegistryError> {
+    pub(crate) fn new(timeouts: Timeouts) -> Result<Self, RegistryError> {
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .and_then(|builder| builder.with_platform_verifier());
@@ -80,7 +80,7 @@ impl Connections {
             why: format!("no TLS: {error}"),
         })?;
         let tls = TlsConnector::from(Arc::new(config.with_no_client_auth()));
-        Ok(Self { tls, variable: |name| env::var(name).ok(), patience })
+        Ok(Self { tls, variable: |name| env::var(name).ok(), timeouts })
     }
 
     /// Sends a request, and reads an answer of at most so many bytes.
@@ -91,14 +91,16 @@ impl Connections {
         sent: u64,
     ) -> Result<Answer, RegistryError> {
         let host = request.uri().authority().map(ToString::to_string).unwrap_or_default();
-        let bytes = |count: u64| Duration::from_secs(count / self.patience.rate);
-        let sending = self.patience.silence + bytes(sent);
-        let asked =
-            timeout(self.patience.whole + bytes(most + sent), self.ask(&host, request, most, sending));
-        asked.await.map_err(|_| slow(&host, "all of it"))?
+        let bytes = |count: u64| Duration::from_secs(count / self.timeouts.rate);
+        let sending = self.timeouts.silence + bytes(sent);
+        let asked = timeout(
+            self.timeouts.whole + bytes(most + sent),
+            self.send_without_limit(&host, request, most, sending),
+        );
+        asked.await.map_err(|_| slow_error(&host, "all of it"))?
     }
 
-    async fn ask(
+    async fn send_without_limit(
         &self,
         host: &str,
         mut request: Request<Full<Bytes>>,
@@ -106,59 +108,60 @@ impl Connections {
         sending: Duration,
     ) -> Result<Answer, RegistryError> {
         let uri = request.uri().clone();
-        let stream = within(self.patience.connect, host, "a connection", self.stream(host, &uri)).await??;
+        let stream =
+            wait_at_most(self.timeouts.connect, host, "a connection", self.connect(host, &uri)).await??;
         let value = header::HeaderValue::from_str(host);
         request
             .headers_mut()
-            .insert(header::HOST, value.map_err(|_| unreachable(host, "its name is no text"))?);
+            .insert(header::HOST, value.map_err(|_| unreachable_error(host, "its name is no text"))?);
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        *request.uri_mut() = path.parse().map_err(|_| unreachable(host, "no such path"))?;
+        *request.uri_mut() = path.parse().map_err(|_| unreachable_error(host, "no such path"))?;
         if uri.scheme_str() == Some("https") {
             let name = uri.host().unwrap_or_default().to_owned();
             let name = ServerName::try_from(name)
-                .map_err(|_| unreachable(host, "its name is none that a certificate could have"))?;
+                .map_err(|_| unreachable_error(host, "its name is none that a certificate could have"))?;
             let tls = self.tls.connect(name, stream.into_inner());
-            let tls = within(self.patience.connect, host, "TLS", tls).await?;
-            let tls = tls.map_err(|error| unreachable(host, describe_tls(&error)))?;
-            return self.over(host, TokioIo::new(tls), request, (most, sending)).await;
+            let tls = wait_at_most(self.timeouts.connect, host, "TLS", tls).await?;
+            let tls = tls.map_err(|error| unreachable_error(host, describe_tls_error(&error)))?;
+            return self.exchange(host, TokioIo::new(tls), request, (most, sending)).await;
         }
-        self.over(host, stream, request, (most, sending)).await
+        self.exchange(host, stream, request, (most, sending)).await
     }
 
     /// A connection, through the proxy that the environment names for it.
-    async fn stream(&self, host: &str, uri: &Uri) -> Result<TokioIo<TcpStream>, RegistryError> {
+    async fn connect(&self, host: &str, uri: &Uri) -> Result<TokioIo<TcpStream>, RegistryError> {
         let mut direct = HttpConnector::new();
         direct.enforce_http(false);
-        match self.proxy(host, uri)? {
+        match self.proxy_for(host, uri)? {
             Some(proxy) => {
                 // Any other is spoken to in plain HTTP, too, and would be sent the password in clear.
                 if proxy.uri().scheme_str() != Some("http") {
                     let why =
                         "HTTPS_PROXY names a proxy that is not http://, and no other kind is spoken here";
-                    return Err(unreachable(host, why));
+                    return Err(unreachable_error(host, why));
                 }
                 let mut tunnel = Tunnel::new(proxy.uri().clone(), direct);
                 if let Some(auth) = proxy.basic_auth() {
                     tunnel = tunnel.with_auth(auth.clone());
                 }
-                let through = tunnel.oneshot(with_port(uri)).await;
-                through.map_err(|error| unreachable(host, format!("through the proxy: {error}")))
+                let through = tunnel.oneshot(with_default_port(uri)).await;
+                through.map_err(|error| unreachable_error(host, format!("through the proxy: {error}")))
             }
-            None => direct.oneshot(uri.clone()).await.map_err(|error| unreachable(host, error)),
+            None => direct.oneshot(uri.clone()).await.map_err(|error| unreachable_error(host, error)),
         }
     }
 
     /// The proxy for an address, with the credentials in its own address. Only HTTPS goes through one.
-    fn proxy(&self, host: &str, uri: &Uri) -> Result<Option<Intercept>, RegistryError> {
+    fn proxy_for(&self, host: &str, uri: &Uri) -> Result<Option<Intercept>, RegistryError> {
         if uri.scheme_str() != Some("https") {
             return Ok(None);
         }
         let chosen = pivot_places::choose_proxy(uri, None, self.variable)
-            .map_err(|_| unreachable(host, "HTTPS_PROXY is no address"))?;
+            .map_err(|_| unreachable_error(host, "HTTPS_PROXY is no address"))?;
         Ok(chosen.and_then(|proxy| Matcher::builder().all(proxy.to_string()).build().intercept(uri)))
     }
 
-    async fn over<S>(
+    async fn exchange<S>(
         &self,
         host: &str,
         stream: S,
@@ -168,7 +171,7 @@ impl Connections {
     where
         S: Read + Write + Unpin,
     {
-        let failed = |error: hyper::Error| unreachable(host, error);
+        let failed = |error: hyper::Error| unreachable_error(host, error);
         let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
             .max_headers(100)
             .max_buf_size(64 << 10)
@@ -176,10 +179,10 @@ impl Connections {
             .await
             .map_err(failed)?;
         let exchange = async {
-            let answer = within(sending, host, "an answer", sender.send_request(request)).await?;
+            let answer = wait_at_most(sending, host, "an answer", sender.send_request(request)).await?;
             let answer = answer.map_err(failed)?;
             let (parts, body) = answer.into_parts();
-            let body = self.read(host, body, most).await?;
+            let body = self.read_body(host, body, most).await?;
             Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body })
         };
         let (mut exchange, mut connection) = (pin!(exchange), pin!(connection));
@@ -189,22 +192,23 @@ impl Connections {
             // It may end once the answer is there.
             ended = &mut connection => match exchange.await {
                 Err(RegistryError::Unreachable { .. }) if ended.is_err() => {
-                    Err(ended.map_or_else(failed, |()| unreachable(host, "it hung up")))
+                    Err(ended.map_or_else(failed, |()| unreachable_error(host, "it hung up")))
                 }
                 answer => answer,
             },
         }
     }
 
-    async fn read(&self, host: &str, mut body: Incoming, most: u64) -> Result<Bytes, RegistryError> {
+    async fn read_body(&self, host: &str, mut body: Incoming, most: u64) -> Result<Bytes, RegistryError> {
         let mut all = BytesMut::new();
         loop {
-            let next = within(self.patience.silence, host, "the rest of an answer", body.frame()).await?;
+            let next =
+                wait_at_most(self.timeouts.silence, host, "the rest of an answer", body.frame()).await?;
             let Some(frame) = next else { return Ok(all.freeze()) };
-            let frame = frame.map_err(|error| unreachable(host, error))?;
+            let frame = frame.map_err(|error| unreachable_error(host, error))?;
             if let Some(data) = frame.data_ref() {
                 if (all.len() + data.len()) as u64 > most {
-                    return Err(RegistryError::answer(host, format!("more than {most} bytes")));
+                    return Err(RegistryError::bad_answer(host, format!("more than {most} bytes")));
                 }
                 all.extend_from_slice(data);
             }
@@ -212,28 +216,28 @@ impl Connections {
     }
 }
 
-async fn within<F: Future>(
+async fn wait_at_most<F: Future>(
     limit: Duration,
     host: &str,
     what: &'static str,
     future: F,
 ) -> Result<F::Output, RegistryError> {
-    timeout(limit, future).await.map_err(|_| slow(host, what))
+    timeout(limit, future).await.map_err(|_| slow_error(host, what))
 }
 
 /// A tunnel has to be told the port.
-fn with_port(uri: &Uri) -> Uri {
+fn with_default_port(uri: &Uri) -> Uri {
     let Some(host) = uri.host().filter(|_| uri.port().is_none()) else { return uri.clone() };
     let whole = format!("https://{host}:443{}", uri.path());
     whole.parse().unwrap_or_else(|_| uri.clone())
 }
 
-fn slow(host: &str, what: &'static str) -> RegistryError {
+fn slow_error(host: &str, what: &'static str) -> RegistryError {
     RegistryError::Slow { host: host.to_owned(), what }
 }
 
 /// With the last reason of a chain, which says what happened.
-fn unreachable(host: &str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RegistryError {
+fn unreachable_error(host: &str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RegistryError {
     let error = why.into();
     let mut why = error.to_string();
     let mut next = error.source();
@@ -245,7 +249,7 @@ fn unreachable(host: &str, why: impl Into<Box<dyn std::error::Error + Send + Syn
 }
 
 /// Describes why TLS failed. A server without TLS answers with bytes that aren't a TLS message.
-fn describe_tls(error: &std::io::Error) -> String {
+fn describe_tls_error(error: &std::io::Error) -> String {
     let corrupt = error.get_ref().and_then(|error| error.downcast_ref::<Error>());
     match corrupt {
         Some(Error::InvalidMessage(_)) => {
@@ -260,7 +264,7 @@ mod tests {
     use super::*;
 
     fn connections(variable: fn(&str) -> Option<String>) -> Connections {
-        Connections { variable, ..Connections::new(Patience::default()).unwrap() }
+        Connections { variable, ..Connections::new(Timeouts::default()).unwrap() }
     }
 
     async fn error(connections: &Connections, address: &str) -> String {
@@ -288,7 +292,7 @@ mod tests {
             "NO_PROXY" => Some("a,,registry.example.com:5000".to_owned()),
             _ => None,
         });
-        let proxy = |address: &str| connections.proxy("r", &address.parse().unwrap()).unwrap();
+        let proxy = |address: &str| connections.proxy_for("r", &address.parse().unwrap()).unwrap();
         let proxied = proxy("https://other.example.com/v2/").unwrap();
         assert_eq!(proxied.uri().to_string(), "http://10.0.0.9:3128/");
         assert!(proxied.basic_auth().is_some());

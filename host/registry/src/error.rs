@@ -86,13 +86,13 @@ impl RegistryError {
         }
     }
 
-    pub(crate) fn answer(host: &str, why: impl Into<String>) -> Self {
+    pub(crate) fn bad_answer(host: &str, why: impl Into<String>) -> Self {
         Self::Answer { host: host.to_owned(), why: why.into() }
     }
 }
 
 /// The codes in a registry's error document, which are words of the protocol; its messages could be anything.
-pub(crate) fn said(body: &[u8]) -> String {
+pub(crate) fn error_codes(body: &[u8]) -> String {
     let document: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let errors = document.as_ref().and_then(|document| document.get("errors")?.as_array());
     let codes = errors.into_iter().flatten().filter_map(|error| error.get("code")?.as_str());

@@ -21,8 +21,6 @@
 mod client;
 mod connection;
 mod error;
-#[cfg(test)]
-mod hostile;
 mod login;
 mod reference;
 mod session;
@@ -30,3 +28,6 @@ mod session;
 pub use client::{Pushed, Registry};
 pub use error::RegistryError;
 pub use reference::Reference;
+
+#[cfg(test)]
+mod tests;

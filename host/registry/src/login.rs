@@ -18,7 +18,7 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.')
 const IDENTITY: &str = "<token>";
 
 /// Where credentials are kept, by Docker first, then by Podman.
-fn places() -> Vec<PathBuf> {
+fn credential_files() -> Vec<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
     let docker = variable("DOCKER_CONFIG").or_else(|| variable("HOME").map(|home| home.join(".docker")));
     let podman = variable("REGISTRY_AUTH_FILE")
@@ -34,17 +34,17 @@ pub(crate) struct Login {
 
 impl Login {
     /// What is kept for a host; none, if nobody has logged in.
-    pub(crate) async fn kept(host: &str) -> Result<Option<Self>, RegistryError> {
+    pub(crate) async fn load(host: &str) -> Result<Option<Self>, RegistryError> {
         let name = host.to_owned();
         // It may start a helper, and waits for it.
         let found = tokio::task::spawn_blocking(move || {
-            places().iter().find_map(|place| Self::kept_in(place, &name).transpose()).transpose()
+            credential_files().iter().find_map(|place| Self::load_from(place, &name).transpose()).transpose()
         });
         let bad = |why: String| RegistryError::Credentials { host: host.to_owned(), why };
         found.await.map_err(|error| bad(error.to_string()))?.map_err(bad)
     }
 
-    fn kept_in(file: &Path, host: &str) -> Result<Option<Self>, String> {
+    fn load_from(file: &Path, host: &str) -> Result<Option<Self>, String> {
         let of = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let reader = match File::open(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -74,7 +74,7 @@ impl Login {
     }
 
     /// The value of the header for it.
-    pub(crate) fn header(&self) -> String {
+    pub(crate) fn to_header(&self) -> String {
         format!("Basic {}", STANDARD.encode(format!("{}:{}", self.user, self.password)))
     }
 }
@@ -92,7 +92,7 @@ pub(crate) enum Challenge {
 
 impl Challenge {
     /// Reads the header of a 401.
-    pub(crate) fn read(header: &str) -> Option<Self> {
+    pub(crate) fn parse(header: &str) -> Option<Self> {
         let (scheme, rest) = header.trim().split_once(' ').unwrap_or((header.trim(), ""));
         if scheme.eq_ignore_ascii_case("basic") {
             return Some(Self::Basic);
@@ -137,10 +137,10 @@ mod tests {
             Some(Challenge::Bearer { realm: realm.into(), service: service.map(str::to_owned) })
         };
         let header = r#"Bearer realm="https://auth.example/token",service="r.example",scope="a:b:pull""#;
-        assert_eq!(Challenge::read(header), bearer("https://auth.example/token", Some("r.example")));
-        assert_eq!(Challenge::read(r#"bearer realm="https://a/t""#), bearer("https://a/t", None));
-        assert_eq!(Challenge::read(r#"Basic realm="x""#), Some(Challenge::Basic));
-        assert_eq!(Challenge::read("Basic"), Some(Challenge::Basic));
+        assert_eq!(Challenge::parse(header), bearer("https://auth.example/token", Some("r.example")));
+        assert_eq!(Challenge::parse(r#"bearer realm="https://a/t""#), bearer("https://a/t", None));
+        assert_eq!(Challenge::parse(r#"Basic realm="x""#), Some(Challenge::Basic));
+        assert_eq!(Challenge::parse("Basic"), Some(Challenge::Basic));
         for odd in [
             "",
             "Bearer",
@@ -151,7 +151,7 @@ mod tests {
             "Bearer realm=\"a\",realm=\"b\"",
             "Bearer realm=\"a\",service=\"b\",service=\"c\"",
         ] {
-            assert_eq!(Challenge::read(odd), None, "{odd}");
+            assert_eq!(Challenge::parse(odd), None, "{odd}");
         }
     }
 
@@ -161,7 +161,7 @@ mod tests {
         let file = dir.path().join("config.json");
         let kept = |text: &str| {
             std::fs::write(&file, text).unwrap();
-            Login::kept_in(&file, "r.example").map(|login| login.map(|login| login.header()))
+            Login::load_from(&file, "r.example").map(|login| login.map(|login| login.to_header()))
         };
         // "me:it:self"
         let auth = r#"{"auths":{"r.example":{"auth":"bWU6aXQ6c2VsZg=="}}}"#;
@@ -184,7 +184,7 @@ mod tests {
             assert!(said.ends_with(why) && !said.contains("hidden"), "{said}");
         }
         std::fs::remove_file(&file).unwrap();
-        assert!(Login::kept_in(&file, "r.example").unwrap().is_none());
+        assert!(Login::load_from(&file, "r.example").unwrap().is_none());
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Reference {
 
 impl Reference {
     /// Reads what was typed. No part has a default: `latest`, or a registry that wasn't named, is nothing to take plugins from.
-    pub fn read(typed: &str) -> Result<Self, RegistryError> {
+    pub fn parse(typed: &str) -> Result<Self, RegistryError> {
         let no = |why| RegistryError::Reference(pivot_core::words::shown(typed, LONGEST), why);
         if typed.len() > LONGEST {
             return Err(no("it is too long"));
@@ -63,7 +63,7 @@ impl Reference {
     }
 
     /// What to ask for: the digest decides, where there is one.
-    pub(crate) fn wanted(&self) -> &str {
+    pub(crate) fn digest_or_tag(&self) -> &str {
         self.digest.as_deref().or(self.tag.as_deref()).unwrap_or_default()
     }
 }
@@ -132,13 +132,13 @@ mod tests {
             format!("127.0.0.1:5000/a/b/c@{digest}"),
             format!("r.example/a:tag@{digest}"),
         ] {
-            assert_eq!(Reference::read(&typed).unwrap().to_string(), typed);
-            assert_eq!(Reference::read(&format!("oci://{typed}")).unwrap().to_string(), typed);
+            assert_eq!(Reference::parse(&typed).unwrap().to_string(), typed);
+            assert_eq!(Reference::parse(&format!("oci://{typed}")).unwrap().to_string(), typed);
         }
-        let reference = Reference::read(&format!("r.example/a:tag@{digest}")).unwrap();
-        assert_eq!(reference.wanted(), digest);
+        let reference = Reference::parse(&format!("r.example/a:tag@{digest}")).unwrap();
+        assert_eq!(reference.digest_or_tag(), digest);
         assert_eq!(reference.tag_to_write().unwrap_err().code(), "reference");
-        assert_eq!(Reference::read("r.example/a:tag").unwrap().tag_to_write().unwrap(), "tag");
+        assert_eq!(Reference::parse("r.example/a:tag").unwrap().tag_to_write().unwrap(), "tag");
     }
 
     #[test]
@@ -175,10 +175,10 @@ mod tests {
             "[::1]:5000/a:v1",
             "",
         ] {
-            assert_eq!(Reference::read(typed).unwrap_err().code(), "reference", "{typed}");
+            assert_eq!(Reference::parse(typed).unwrap_err().code(), "reference", "{typed}");
         }
         let upper = format!("r.example/a@sha256:{}", "0A".repeat(32));
-        assert!(Reference::read(&upper).is_err());
-        assert!(Reference::read(&format!("r.example/{}:v1", "a".repeat(600))).is_err());
+        assert!(Reference::parse(&upper).is_err());
+        assert!(Reference::parse(&format!("r.example/{}:v1", "a".repeat(600))).is_err());
     }
 }

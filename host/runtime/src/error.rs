@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use pivot_core::Key;
-use pivot_signatures::lines::LineError;
+use pivot_signatures::signature_file::LineError;
 use pivot_signatures::untrusted::Untrusted;
 
 /// Identifies a plugin.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_core::{GroupKind, Object};
-use pivot_signatures::judge::Said;
+use pivot_signatures::judge::AcceptedClaim;
 use serde_json::Value;
 use wasmtime::component::InstancePre;
 
@@ -49,7 +49,7 @@ struct Loaded {
     declaration: Declaration,
     grants: Grants,
     description: Description,
-    said: Vec<Said>,
+    said: Vec<AcceptedClaim>,
     pre: InstancePre<Ctx>,
     hooks: HookSet,
 }
@@ -79,7 +79,7 @@ impl Plugin {
         card: Card,
         description: Description,
         (declaration, grants): (Declaration, Grants),
-        said: Vec<Said>,
+        said: Vec<AcceptedClaim>,
         (pre, hooks): (InstancePre<Ctx>, HookSet),
     ) -> Self {
         let loaded = Loaded { declaration, grants, description, said, pre, hooks };
@@ -98,7 +98,7 @@ impl Plugin {
     }
 
     /// Who vouches for it, by the trust file; nobody if there is none.
-    pub fn vouched_by(&self) -> &[Said] {
+    pub fn vouched_by(&self) -> &[AcceptedClaim] {
         &self.loaded.said
     }
 

@@ -10,9 +10,9 @@ use pivot_core::hooks::Hook;
 use pivot_core::reach::Reach;
 use pivot_core::words::shown;
 use pivot_signatures::card::Card;
-use pivot_signatures::judge::{Purpose, Said, Subject};
-use pivot_signatures::lines::{ENDING, SignatureFile};
+use pivot_signatures::judge::{AcceptedClaim, Purpose, Subject};
 use pivot_signatures::policy::Policy;
+use pivot_signatures::signature_file::{ENDING, SignatureFile};
 use serde_json::{Map, Value, json};
 
 use crate::candidate::off_thread;
@@ -51,7 +51,7 @@ impl Trust {
         dir: &PluginDir,
         artifact: &Artifact,
         name: Option<&str>,
-    ) -> Result<Vec<Said>, LoadError> {
+    ) -> Result<Vec<AcceptedClaim>, LoadError> {
         let who = artifact.who(name);
         let (trust, dir, artifact) = (self.clone(), dir.clone(), artifact.clone());
         let name = name.map(str::to_owned);
@@ -65,15 +65,15 @@ impl Trust {
         dir: &PluginDir,
         artifact: &Artifact,
         name: Option<&str>,
-    ) -> Result<Vec<Said>, LoadError> {
+    ) -> Result<Vec<AcceptedClaim>, LoadError> {
         let file = format!("{}{ENDING}", artifact.file);
         let text = dir.text(&file)?.unwrap_or_default();
         let of = |refused: Refused| refused.of(artifact.who(name));
         let signed =
-            SignatureFile::read(text.as_bytes()).map_err(|error| of(Refused::Statements(file, error)))?;
+            SignatureFile::parse(text.as_bytes()).map_err(|error| of(Refused::Statements(file, error)))?;
         let subject = Subject::Plugin { name, sha256: &artifact.digest };
         let trusted = self.policy.judge(&subject, &signed, self.purpose);
-        trusted.map(|trusted| trusted.said).map_err(|why| of(Refused::Untrusted(why)))
+        trusted.map(|trusted| trusted.claims).map_err(|why| of(Refused::Untrusted(why)))
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) async fn by(
     artifact: &Artifact,
     (declaration, hooks, seen): (&Declaration, &[Hook], &Seen),
     trust: Option<&Trust>,
-) -> Result<Vec<Said>, LoadError> {
+) -> Result<Vec<AcceptedClaim>, LoadError> {
     let Some(trust) = trust else { return Ok(Vec::new()) };
     let said = trust.judge(dir, artifact, Some(&declaration.name)).await?;
     let of = |refused: Refused| refused.of(artifact.who(Some(&declaration.name)));
@@ -92,15 +92,15 @@ pub(crate) async fn by(
 }
 
 /// Who vouches, and for what, each once: `vetted by alice`.
-pub(crate) fn named(said: &[Said]) -> Vec<String> {
+pub(crate) fn named(said: &[AcceptedClaim]) -> Vec<String> {
     let names = said.iter().map(|said| format!("{} by {}", said.claim, said.signer));
     names.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The fields in which a signed card is not what the plugin is. Whoever vouched saw something else.
-fn misdescribed(said: &[Said], computed: &Card) -> Option<Refused> {
-    said.iter().find_map(|Said { signer, card, .. }| {
-        let differs = card.as_ref().map(|card| card.differs(computed)).unwrap_or_default();
+fn misdescribed(said: &[AcceptedClaim], computed: &Card) -> Option<Refused> {
+    said.iter().find_map(|AcceptedClaim { signer, card, .. }| {
+        let differs = card.as_ref().map(|card| card.differing_fields(computed)).unwrap_or_default();
         (!differs.is_empty()).then(|| Refused::Misdescribed { signer: signer.clone(), fields: differs })
     })
 }
@@ -173,7 +173,7 @@ mod tests {
         };
         let of = |value| card(&declaration(value), &[], &[]).unwrap();
         assert_eq!(of("stale").fields()["codes"], json!(["stale"]));
-        assert_eq!(of("stale").differs(&of("other")), ["codes"]);
+        assert_eq!(of("stale").differing_fields(&of("other")), ["codes"]);
         // What nobody can see is shown, and no reason to have no card.
         assert_eq!(of("a\n").fields()["codes"][0], "a\\n");
     }

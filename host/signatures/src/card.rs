@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use pivot_core::words::hidden;
 use serde_json::{Map, Value};
 
-use crate::json::sorted;
-use crate::plain::sentence;
+use crate::json::sort_keys;
+use crate::plain_text::check_sentence;
 
 /// The fields that every card has.
 pub const FIELDS: [&str; 12] = [
@@ -40,16 +40,16 @@ impl Card {
         for name in ["name", "version"] {
             let text = fields.get(name).and_then(Value::as_str);
             let text = text.ok_or_else(|| format!("`{name}` is not a string"))?;
-            sentence(text, NAME).map_err(|why| format!("`{name}`: {why}"))?;
+            check_sentence(text, NAME).map_err(|why| format!("`{name}`: {why}"))?;
         }
         // People read a card to decide, so it shows all that it has.
-        if !fields.iter().all(|(name, value)| visible(name) && seen(value)) {
+        if !fields.iter().all(|(name, value)| is_visible(name) && is_fully_visible(value)) {
             return Err(
                 "it has a control character, one that can't be seen, or a number that isn't an integer"
                     .into(),
             );
         }
-        Ok(Self(fields.into_iter().map(|(name, value)| (name, sorted(&value))).collect()))
+        Ok(Self(fields.into_iter().map(|(name, value)| (name, sort_keys(&value))).collect()))
     }
 
     /// The plugin's name.
@@ -68,13 +68,13 @@ impl Card {
     }
 
     /// The card as a value, its keys in order.
-    pub fn value(&self) -> Value {
+    pub fn to_value(&self) -> Value {
         Value::Object(self.0.clone().into_iter().collect())
     }
 
     /// The fields of this signed card that differ from what this program computes, or that it doesn't compute and so can't check.
     /// A program may compute more than was signed.
-    pub fn differs(&self, computed: &Self) -> Vec<String> {
+    pub fn differing_fields(&self, computed: &Self) -> Vec<String> {
         let names: BTreeSet<&String> = self.0.keys().chain(computed.0.keys()).collect();
         let differs = |name: &&String| match (self.0.get(*name), computed.0.get(*name)) {
             (Some(signed), Some(computed)) => signed != computed,
@@ -86,24 +86,24 @@ impl Card {
     }
 }
 
-fn visible(text: &str) -> bool {
+fn is_visible(text: &str) -> bool {
     !text.chars().any(hidden)
 }
 
 /// Whether a value shows all that it has. Numbers are integers: two large floating-point numbers may be equal and not look so.
-fn seen(value: &Value) -> bool {
+fn is_fully_visible(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) => true,
         Value::Number(number) => number.is_i64() || number.is_u64(),
-        Value::String(text) => visible(text),
-        Value::Array(items) => items.iter().all(seen),
-        Value::Object(map) => map.iter().all(|(name, value)| visible(name) && seen(value)),
+        Value::String(text) => is_visible(text),
+        Value::Array(items) => items.iter().all(is_fully_visible),
+        Value::Object(map) => map.iter().all(|(name, value)| is_visible(name) && is_fully_visible(value)),
     }
 }
 
 /// A card with a name and empty fields; for tests.
 #[cfg(test)]
-pub(crate) fn sample(name: &str) -> Card {
+pub(crate) fn sample_card(name: &str) -> Card {
     let mut fields: Map<String, Value> =
         FIELDS.iter().map(|name| ((*name).into(), Value::Array(vec![]))).collect();
     fields.insert("name".into(), name.into());
@@ -119,25 +119,25 @@ mod tests {
     use super::*;
 
     fn with(name: &str, value: Value) -> Result<Card, String> {
-        let mut fields: Map<String, Value> = sample("hosts").0.into_iter().collect();
+        let mut fields: Map<String, Value> = sample_card("hosts").0.into_iter().collect();
         fields.insert(name.into(), value);
         Card::new(fields)
     }
 
     #[test]
     fn a_card_differs_where_its_fields_do() {
-        let card = sample("hosts");
-        assert_eq!(card.differs(&card), [""; 0]);
+        let card = sample_card("hosts");
+        assert_eq!(card.differing_fields(&card), [""; 0]);
         let other = with("imports", json!(["pivot:provider/http"])).unwrap();
-        assert_eq!(card.differs(&other), ["imports"]);
-        assert_eq!(other.differs(&card), ["imports"]);
+        assert_eq!(card.differing_fields(&other), ["imports"]);
+        assert_eq!(other.differing_fields(&card), ["imports"]);
     }
 
     #[test]
     fn what_this_program_does_not_compute_differs_and_what_was_not_signed_does_not() {
-        let (card, more) = (sample("hosts"), with("sockets", json!(false)).unwrap());
-        assert_eq!(more.differs(&card), ["sockets"]);
-        assert_eq!(card.differs(&more), [""; 0]);
+        let (card, more) = (sample_card("hosts"), with("sockets", json!(false)).unwrap());
+        assert_eq!(more.differing_fields(&card), ["sockets"]);
+        assert_eq!(card.differing_fields(&more), [""; 0]);
     }
 
     #[test]
@@ -145,15 +145,15 @@ mod tests {
         let one = with("reads", json!([{"kind": "A", "side": "source"}, 1])).unwrap();
         let same = with("reads", json!([{"side": "source", "kind": "A"}, 1])).unwrap();
         let other = with("reads", json!([1, {"side": "source", "kind": "A"}])).unwrap();
-        assert_eq!(one.differs(&same), [""; 0]);
-        assert_eq!(one.value().to_string(), same.value().to_string());
-        assert_eq!(one.differs(&other), ["reads"]);
+        assert_eq!(one.differing_fields(&same), [""; 0]);
+        assert_eq!(one.to_value().to_string(), same.to_value().to_string());
+        assert_eq!(one.differing_fields(&other), ["reads"]);
     }
 
     #[test]
     fn a_card_has_all_fields_and_hides_nothing() {
         for field in FIELDS {
-            let mut fields: Map<String, Value> = sample("hosts").0.into_iter().collect();
+            let mut fields: Map<String, Value> = sample_card("hosts").0.into_iter().collect();
             fields.remove(field);
             assert_eq!(Card::new(fields), Err(format!("`{field}` is missing")));
         }

@@ -103,7 +103,7 @@ impl<'e, 'k> Verified<'e, 'k> {
 
 impl Envelope {
     /// Reads a line. It may also be the content of a file that a tool wrote, of several lines.
-    pub fn read(text: &str) -> Result<Self, EnvelopeError> {
+    pub fn parse(text: &str) -> Result<Self, EnvelopeError> {
         if text.len() > SIZE {
             return Err(EnvelopeError::Size(text.len()));
         }
@@ -111,55 +111,59 @@ impl Envelope {
         // What others wrote stays as it is, if it is a line.
         let text = text.trim_ascii();
         let line = if text.contains(['\n', '\r']) { value.to_string() } else { text.to_owned() };
-        let fields = Fields::of(value)?;
-        if fields.has("mediaType") { Self::bundle(line, fields) } else { Self::dsse(line, fields, false) }
+        let fields = Fields::from_value(value)?;
+        if fields.contains("mediaType") {
+            Self::parse_bundle(line, fields)
+        } else {
+            Self::parse_dsse(line, fields, false)
+        }
     }
 
-    fn bundle(line: String, mut fields: Fields) -> Result<Self, EnvelopeError> {
-        let media = fields.text("mediaType")?;
+    fn parse_bundle(line: String, mut fields: Fields) -> Result<Self, EnvelopeError> {
+        let media = fields.take_text("mediaType")?;
         if media != BUNDLE && media != BUNDLE_OLDER {
             return Err(EnvelopeError::Version(shown(&media, 80)));
         }
-        if fields.has("messageSignature") {
+        if fields.contains("messageSignature") {
             return Err(EnvelopeError::NotAnAttestation);
         }
-        let mut material = fields.object("verificationMaterial")?;
-        let named = ["publicKey", "certificate", "x509CertificateChain"].map(|name| material.has(name));
+        let mut material = fields.take_object("verificationMaterial")?;
+        let named = ["publicKey", "certificate", "x509CertificateChain"].map(|name| material.contains(name));
         let count = named.iter().filter(|named| **named).count();
         if count != 1 {
             return Err(EnvelopeError::Material(count));
         }
-        let keyless = !material.has("publicKey");
+        let keyless = !material.contains("publicKey");
         if keyless {
-            let name = if material.has("certificate") { "certificate" } else { "x509CertificateChain" };
+            let name = if material.contains("certificate") { "certificate" } else { "x509CertificateChain" };
             // Nothing of it is used, and its fields are Sigstore's.
-            material.object(name)?;
+            material.take_object(name)?;
         } else {
-            let mut key = material.object("publicKey")?;
-            key.text_if("hint")?;
-            key.end()?;
+            let mut key = material.take_object("publicKey")?;
+            key.take_text_if_present("hint")?;
+            key.refuse_remaining()?;
         }
-        if material.has("tlogEntries") {
-            material.list("tlogEntries")?;
+        if material.contains("tlogEntries") {
+            material.take_list("tlogEntries")?;
         }
-        if material.has("timestampVerificationData") {
-            material.object("timestampVerificationData")?;
+        if material.contains("timestampVerificationData") {
+            material.take_object("timestampVerificationData")?;
         }
-        material.end()?;
-        let dsse = fields.object("dsseEnvelope")?;
-        fields.end()?;
-        let envelope = Self::dsse(line, dsse, keyless)?;
+        material.refuse_remaining()?;
+        let dsse = fields.take_object("dsseEnvelope")?;
+        fields.refuse_remaining()?;
+        let envelope = Self::parse_dsse(line, dsse, keyless)?;
         match envelope.signatures.len() {
             1 => Ok(envelope),
             count => Err(EnvelopeError::Signatures(count, "a bundle has exactly one")),
         }
     }
 
-    fn dsse(line: String, mut fields: Fields, keyless: bool) -> Result<Self, EnvelopeError> {
-        let payload_type = fields.text("payloadType")?;
-        let payload = decoded(&mut fields, "payload")?;
-        let list = fields.objects("signatures")?;
-        fields.end()?;
+    fn parse_dsse(line: String, mut fields: Fields, keyless: bool) -> Result<Self, EnvelopeError> {
+        let payload_type = fields.take_text("payloadType")?;
+        let payload = take_base64(&mut fields, "payload")?;
+        let list = fields.take_objects("signatures")?;
+        fields.refuse_remaining()?;
         if list.is_empty() {
             return Err(EnvelopeError::Signatures(0, "at least one is needed"));
         }
@@ -168,9 +172,9 @@ impl Envelope {
         }
         let mut signatures = Vec::new();
         for mut signature in list {
-            signature.text_if("keyid")?;
-            signatures.push(decoded(&mut signature, "sig")?);
-            signature.end()?;
+            signature.take_text_if_present("keyid")?;
+            signatures.push(take_base64(&mut signature, "sig")?);
+            signature.refuse_remaining()?;
         }
         Ok(Self { line, payload_type, payload, signatures, keyless })
     }
@@ -178,12 +182,12 @@ impl Envelope {
     /// Signs an in-toto statement; the result is a Sigstore bundle.
     pub fn sign(statement: &str, key: &PrivateKey) -> Result<Self, KeyError> {
         let payload = statement.as_bytes().to_vec();
-        let signature = key.sign(&pae(IN_TOTO, &payload))?;
+        let signature = key.sign(&pre_authentication_encoding(IN_TOTO, &payload))?;
         // Field by field what cosign writes: no `keyid`, and as hint the digest of the key in base64 of its bytes.
         let line = format!(
             "{{\"mediaType\":\"{BUNDLE}\",\"verificationMaterial\":{{\"publicKey\":{{\"hint\":\"{}\"}}}},\
              \"dsseEnvelope\":{{\"payload\":\"{}\",\"payloadType\":\"{IN_TOTO}\",\"signatures\":[{{\"sig\":\"{}\"}}]}}}}",
-            STANDARD.encode(sha256_bytes(&key.public_key().der())),
+            STANDARD.encode(sha256_bytes(&key.public_key().to_der())),
             STANDARD.encode(&payload),
             STANDARD.encode(&signature),
         );
@@ -195,7 +199,7 @@ impl Envelope {
         if self.keyless {
             return None;
         }
-        let message = pae(&self.payload_type, &self.payload);
+        let message = pre_authentication_encoding(&self.payload_type, &self.payload);
         let mut found: Vec<&PublicKey> = Vec::new();
         for key in keys {
             let made = self.signatures.iter().any(|signature| key.verify(&message, signature));
@@ -213,19 +217,19 @@ impl Envelope {
     }
 
     /// Whether another one has the same payload with the same signatures, however it is written.
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn has_same_content(&self, other: &Self) -> bool {
         let parts =
             |of: &Self| (of.payload_type.clone(), of.payload.clone(), of.signatures.clone(), of.keyless);
         parts(self) == parts(other)
     }
 
     /// Whether it was signed with a certificate that only a certificate authority can vouch for.
-    pub fn keyless(&self) -> bool {
+    pub fn is_keyless(&self) -> bool {
         self.keyless
     }
 
     /// How many signatures it has.
-    pub fn signatures(&self) -> usize {
+    pub fn signature_count(&self) -> usize {
         self.signatures.len()
     }
 
@@ -236,14 +240,14 @@ impl Envelope {
 }
 
 /// The bytes that a DSSE signature is made of.
-pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
+pub fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
     [head.as_bytes(), payload].concat()
 }
 
 /// Takes bytes in base64, of either alphabet: DSSE allows both.
-fn decoded(fields: &mut Fields, name: &str) -> Result<Vec<u8>, EnvelopeError> {
-    let text = fields.text(name)?;
+fn take_base64(fields: &mut Fields, name: &str) -> Result<Vec<u8>, EnvelopeError> {
+    let text = fields.take_text(name)?;
     let bytes = STANDARD.decode(&text).or_else(|_| URL_SAFE.decode(&text));
-    bytes.map_err(|_| EnvelopeError::Base64(fields.path(name)))
+    bytes.map_err(|_| EnvelopeError::Base64(fields.field_path(name)))
 }

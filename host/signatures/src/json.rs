@@ -59,12 +59,12 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
     let value = Strict { depth: 0, trouble: &mut trouble }.deserialize(&mut reader);
     value.and_then(|value| reader.end().map(|()| value)).map_err(|error| {
         // serde_json's own limit is at 128, beyond ours.
-        trouble.unwrap_or_else(|| JsonError::Syntax(place(&error)))
+        trouble.unwrap_or_else(|| JsonError::Syntax(describe_syntax_error(&error)))
     })
 }
 
 /// What is wrong with a text, and where, without a part of it.
-fn place(error: &serde_json::Error) -> String {
+fn describe_syntax_error(error: &serde_json::Error) -> String {
     let what = match error.classify() {
         serde_json::error::Category::Eof => "it ends too early",
         _ if error.to_string().starts_with("number out of range") => "a number is out of range",
@@ -89,7 +89,7 @@ impl<'de> DeserializeSeed<'de> for Strict<'_> {
 }
 
 impl Strict<'_> {
-    fn deeper<E: serde::de::Error>(&mut self) -> Result<usize, E> {
+    fn enter_level<E: serde::de::Error>(&mut self) -> Result<usize, E> {
         if self.depth < DEPTH {
             return Ok(self.depth + 1);
         }
@@ -130,7 +130,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
-        let depth = self.deeper()?;
+        let depth = self.enter_level()?;
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(Strict { depth, trouble: &mut *self.trouble })? {
             list.push(item);
@@ -139,7 +139,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Value, A::Error> {
-        let depth = self.deeper()?;
+        let depth = self.enter_level()?;
         let mut map = Map::new();
         while let Some(key) = fields.next_key::<String>()? {
             if map.contains_key(&key) {
@@ -154,11 +154,11 @@ impl<'de> Visitor<'de> for Strict<'_> {
 }
 
 /// The same value with the keys of all objects in order, whatever order serde_json's maps have.
-pub fn sorted(value: &Value) -> Value {
+pub fn sort_keys(value: &Value) -> Value {
     match value {
-        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Array(items) => items.iter().map(sort_keys).collect(),
         Value::Object(map) => {
-            let mut fields: Vec<_> = map.iter().map(|(key, value)| (key.clone(), sorted(value))).collect();
+            let mut fields: Vec<_> = map.iter().map(|(key, value)| (key.clone(), sort_keys(value))).collect();
             fields.sort_by(|(a, _), (b, _)| a.cmp(b));
             Value::Object(fields.into_iter().collect())
         }
@@ -201,6 +201,6 @@ mod tests {
     #[test]
     fn keys_are_written_in_order() {
         let value = parse(r#"{"b":{"d":1,"c":[{"f":1,"e":2}]},"a":1}"#).unwrap();
-        assert_eq!(sorted(&value).to_string(), r#"{"a":1,"b":{"c":[{"e":2,"f":1}],"d":1}}"#);
+        assert_eq!(sort_keys(&value).to_string(), r#"{"a":1,"b":{"c":[{"e":2,"f":1}],"d":1}}"#);
     }
 }

@@ -12,10 +12,10 @@ use crate::card::Card;
 use crate::digest::is_sha256;
 use crate::envelope::{Envelope, IN_TOTO};
 use crate::key::PublicKey;
-use crate::lines::SignatureFile;
 use crate::policy::{Policy, Rule};
+use crate::signature_file::SignatureFile;
 use crate::statement::{Claim, Predicate, SIZE, Statement, StatementError, Topic};
-use crate::untrusted::{Ignorance, Ignored, Unmet, Untrusted};
+use crate::untrusted::{IgnoreReason, IgnoredLine, UnmetRule, Untrusted};
 
 /// How many signatures are verified at most: one on each of 64 lines, with each of 32 keys. That takes half a second, of the largest
 /// statements.
@@ -65,7 +65,7 @@ pub enum Purpose {
 
 /// A claim that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct AcceptedClaim {
     /// The line it is on, from 1.
     pub line: usize,
     /// Who made it, by the trust file.
@@ -86,9 +86,9 @@ pub struct Said {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trusted {
     /// The claims that count, also those that no rule requires.
-    pub said: Vec<Said>,
+    pub claims: Vec<AcceptedClaim>,
     /// The lines that count for nothing.
-    pub ignored: Vec<Ignored>,
+    pub ignored: Vec<IgnoredLine>,
 }
 
 impl Policy {
@@ -111,52 +111,52 @@ impl Policy {
             return Err(Untrusted::Revoked { why: why.clone() });
         }
         let keys: Vec<&PublicKey> = self.signers.values().flat_map(|signer| &signer.keys).collect();
-        let verified = signed.envelopes().filter(|(_, envelope)| passed_by(envelope).is_none());
-        let signatures: usize = verified.map(|(_, envelope)| envelope.signatures()).sum();
+        let verified = signed.envelopes().filter(|(_, envelope)| reason_to_ignore(envelope).is_none());
+        let signatures: usize = verified.map(|(_, envelope)| envelope.signature_count()).sum();
         let checks = signatures.saturating_mul(keys.len());
         if checks > CHECKS {
             return Err(Untrusted::TooMuch { checks, most: CHECKS });
         }
         let mut found = Trusted::default();
         for (line, read) in signed.lines() {
-            let read = read.map_err(|why| Ignorance::Unread(why.clone()));
-            match read.and_then(|envelope| claim(envelope, subject, sha256, &keys)) {
-                Err(why) => found.ignored.push(Ignored { line, why }),
+            let read = read.map_err(|why| IgnoreReason::Unread(why.clone()));
+            match read.and_then(|envelope| verify_claim(envelope, subject, sha256, &keys)) {
+                Err(why) => found.ignored.push(IgnoredLine { line, why }),
                 Ok((predicate, made_by)) => {
                     for key in made_by {
-                        match self.counts(key, purpose) {
-                            Err(why) => found.ignored.push(Ignored { line, why }),
-                            Ok(signer) => found.said.push(said(line, signer, key, &predicate)),
+                        match self.accepted_signer(key, purpose) {
+                            Err(why) => found.ignored.push(IgnoredLine { line, why }),
+                            Ok(signer) => found.claims.push(accept_claim(line, signer, key, &predicate)),
                         }
                     }
                 }
             }
         }
-        self.met(subject, found)
+        self.check_rules(subject, found)
     }
 
     /// The signer for whom a key counts.
-    fn counts(&self, key: &PublicKey, purpose: Purpose) -> Result<String, Ignorance> {
+    fn accepted_signer(&self, key: &PublicKey, purpose: Purpose) -> Result<String, IgnoreReason> {
         let holder = self.signers.iter().find(|(_, signer)| signer.keys.contains(key));
         // It is one of the keys that were tried.
-        let (name, signer) = holder.ok_or(Ignorance::NoKey)?;
+        let (name, signer) = holder.ok_or(IgnoreReason::NoKey)?;
         if let Some(why) = self.revoked_keys.get(&key.fingerprint()) {
-            return Err(Ignorance::Revoked { signer: name.clone(), why: why.clone() });
+            return Err(IgnoreReason::Revoked { signer: name.clone(), why: why.clone() });
         }
         match (purpose, signer.admits_until) {
             (Purpose::Admit(today), Some(until)) if today > until => {
-                Err(Ignorance::Expired { signer: name.clone(), until })
+                Err(IgnoreReason::Expired { signer: name.clone(), until })
             }
             _ => Ok(name.clone()),
         }
     }
 
-    fn met(&self, subject: &Subject<'_>, found: Trusted) -> Result<Trusted, Untrusted> {
+    fn check_rules(&self, subject: &Subject<'_>, found: Trusted) -> Result<Trusted, Untrusted> {
         let applies = |rule: &&Rule| {
             let is_named = || match subject {
                 Subject::Plan { .. } | Subject::Directory { .. } => true,
                 Subject::Plugin { name, .. } => {
-                    let cards = found.said.iter().filter_map(|said| said.card.as_ref()).map(Card::name);
+                    let cards = found.claims.iter().filter_map(|claim| claim.card.as_ref()).map(Card::name);
                     rule.plugins.is_empty() || cards.chain(*name).any(|name| rule.plugins.contains(name))
                 }
             };
@@ -168,12 +168,14 @@ impl Policy {
             return Err(Untrusted::NoRule { ignored: found.ignored });
         }
         let unmet = rules.into_iter().filter_map(|rule| {
-            let counted =
-                found.said.iter().filter(|said| said.claim == rule.claim && rule.from.contains(&said.signer));
-            let signed: BTreeSet<String> = counted.map(|said| said.signer.clone()).collect();
-            (signed.len() < rule.at_least).then(|| Unmet { rule: rule.clone(), signed })
+            let counted = found
+                .claims
+                .iter()
+                .filter(|claim| claim.claim == rule.claim && rule.from.contains(&claim.signer));
+            let signed: BTreeSet<String> = counted.map(|claim| claim.signer.clone()).collect();
+            (signed.len() < rule.at_least).then(|| UnmetRule { rule: rule.clone(), signed })
         });
-        let unmet: Vec<Unmet> = unmet.collect();
+        let unmet: Vec<UnmetRule> = unmet.collect();
         if unmet.is_empty() {
             Ok(found)
         } else {
@@ -183,47 +185,47 @@ impl Policy {
 }
 
 /// Why a line counts for nothing, whoever signed it.
-fn passed_by(envelope: &Envelope) -> Option<Ignorance> {
+fn reason_to_ignore(envelope: &Envelope) -> Option<IgnoreReason> {
     let (kind, payload) = envelope.unverified_payload();
-    if envelope.keyless() {
-        Some(Ignorance::Keyless)
+    if envelope.is_keyless() {
+        Some(IgnoreReason::Keyless)
     } else if kind != IN_TOTO {
-        Some(Ignorance::OtherPayload)
+        Some(IgnoreReason::OtherPayload)
     } else {
-        (payload.len() > SIZE).then_some(Ignorance::Statement(StatementError::Size(payload.len())))
+        (payload.len() > SIZE).then_some(IgnoreReason::Statement(StatementError::Size(payload.len())))
     }
 }
 
 /// The claim of a line about this subject, with the keys that made it.
-fn claim<'k>(
+fn verify_claim<'k>(
     envelope: &Envelope,
     subject: &Subject<'_>,
     sha256: &str,
     keys: &[&'k PublicKey],
-) -> Result<(Predicate, Vec<&'k PublicKey>), Ignorance> {
-    if let Some(why) = passed_by(envelope) {
+) -> Result<(Predicate, Vec<&'k PublicKey>), IgnoreReason> {
+    if let Some(why) = reason_to_ignore(envelope) {
         return Err(why);
     }
-    let verified = envelope.verified_by(keys.iter().copied()).ok_or(Ignorance::NoKey)?;
-    let statement = Statement::read(verified.payload()).map_err(Ignorance::Statement)?;
+    let verified = envelope.verified_by(keys.iter().copied()).ok_or(IgnoreReason::NoKey)?;
+    let statement = Statement::parse(verified.payload()).map_err(IgnoreReason::Statement)?;
     let what = match subject {
         Subject::Plugin { .. } => "component",
         Subject::Plan { .. } => "plan",
         Subject::Directory { .. } => "directory",
     };
     if statement.predicate().claim.topic() != subject.topic() {
-        return Err(Ignorance::OtherKind);
+        return Err(IgnoreReason::OtherKind);
     }
     if !statement.is_about(sha256) {
-        return Err(Ignorance::OtherSubject(what));
+        return Err(IgnoreReason::OtherSubject(what));
     }
     Ok((statement.predicate().clone(), verified.keys().to_vec()))
 }
 
-fn said(line: usize, signer: String, key: &PublicKey, predicate: &Predicate) -> Said {
+fn accept_claim(line: usize, signer: String, key: &PublicKey, predicate: &Predicate) -> AcceptedClaim {
     let Predicate { claim, card, reviewer, date, note: _, checked: _ } = predicate;
     let (card, reviewer) = (card.clone(), reviewer.clone());
-    Said { line, signer, key: key.fingerprint(), claim: *claim, card, reviewer, date: *date }
+    AcceptedClaim { line, signer, key: key.fingerprint(), claim: *claim, card, reviewer, date: *date }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use ring::signature::{
 
 use crate::digest::sha256;
 pub use crate::key_file::KeyError;
-use crate::key_file::{block, other_algorithm, other_kind};
+use crate::key_file::{parse_single_block, wrong_algorithm_error, wrong_kind_error};
 
 /// A SubjectPublicKeyInfo of P-256 up to its uncompressed point.
 const P256: [u8; 26] = [
@@ -27,8 +27,8 @@ const ED: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03
 
 /// Ed25519 keys of small order, without their sign bit: for these, anyone can make signatures.
 const WEAK: [[u8; 32]; 7] = [
-    bounded(0x00, 0x00, 0x00),
-    bounded(0x01, 0x00, 0x00),
+    small_order_key(0x00, 0x00, 0x00),
+    small_order_key(0x01, 0x00, 0x00),
     [
         0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5,
         0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
@@ -37,12 +37,12 @@ const WEAK: [[u8; 32]; 7] = [
         0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67, 0x0f, 0x2a,
         0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a,
     ],
-    bounded(0xec, 0xff, 0x7f),
-    bounded(0xed, 0xff, 0x7f),
-    bounded(0xee, 0xff, 0x7f),
+    small_order_key(0xec, 0xff, 0x7f),
+    small_order_key(0xed, 0xff, 0x7f),
+    small_order_key(0xee, 0xff, 0x7f),
 ];
 
-const fn bounded(first: u8, middle: u8, last: u8) -> [u8; 32] {
+const fn small_order_key(first: u8, middle: u8, last: u8) -> [u8; 32] {
     let mut bytes = [middle; 32];
     let [head, .., tail] = &mut bytes;
     *head = first;
@@ -76,15 +76,15 @@ impl fmt::Debug for PublicKey {
 impl PublicKey {
     /// Reads a PEM file with one `PUBLIC KEY`.
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
-        let (tag, der) = block(text)?;
+        let (tag, der) = parse_single_block(text)?;
         if tag != "PUBLIC KEY" {
-            return Err(other_kind(&tag, "a public key (`PUBLIC KEY`)", true));
+            return Err(wrong_kind_error(&tag, "a public key (`PUBLIC KEY`)", true));
         }
         if let Some(point) = der.strip_prefix(&P256) {
             if point.len() != 65 || point.first() != Some(&4) {
                 return Err(KeyError::Damaged("its point is not an uncompressed one of 65 bytes"));
             }
-            return Self { algorithm: Algorithm::P256, bytes: point.into() }.on_curve();
+            return Self { algorithm: Algorithm::P256, bytes: point.into() }.ensure_on_curve();
         }
         if let Some(bytes) = der.strip_prefix(&ED) {
             return match <[u8; 32]>::try_from(bytes) {
@@ -98,11 +98,11 @@ impl PublicKey {
                 }
             };
         }
-        Err(other_algorithm(&der))
+        Err(wrong_algorithm_error(&der))
     }
 
     /// Refuses a point that isn't on the curve, as early as a person can see it. ring looks at points only when it uses them.
-    fn on_curve(self) -> Result<Self, KeyError> {
+    fn ensure_on_curve(self) -> Result<Self, KeyError> {
         let random = SystemRandom::new();
         let mine = EphemeralPrivateKey::generate(&ECDH_P256, &random).map_err(|_| KeyError::Random)?;
         agree_ephemeral(mine, &Point::new(&ECDH_P256, &self.bytes), |_| ())
@@ -116,7 +116,7 @@ impl PublicKey {
     }
 
     /// As SubjectPublicKeyInfo, in DER.
-    pub fn der(&self) -> Vec<u8> {
+    pub fn to_der(&self) -> Vec<u8> {
         let prefix: &[u8] = match self.algorithm {
             Algorithm::P256 => &P256,
             Algorithm::Ed25519 => &ED,
@@ -125,14 +125,14 @@ impl PublicKey {
     }
 
     /// As PEM, as `openssl pkey -pubout` writes it.
-    pub fn pem(&self) -> String {
+    pub fn to_pem(&self) -> String {
         let config = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
-        pem::encode_config(&pem::Pem::new("PUBLIC KEY", self.der()), config)
+        pem::encode_config(&pem::Pem::new("PUBLIC KEY", self.to_der()), config)
     }
 
-    /// `sha256:` and the digest of [`PublicKey::der`].
+    /// `sha256:` and the digest of [`PublicKey::to_der`].
     pub fn fingerprint(&self) -> String {
-        format!("sha256:{}", sha256(&self.der()))
+        format!("sha256:{}", sha256(&self.to_der()))
     }
 
     /// Whether this key made the signature of the message.
@@ -164,9 +164,9 @@ impl fmt::Debug for PrivateKey {
 impl PrivateKey {
     /// Reads a PEM file with one `PRIVATE KEY` (PKCS#8, without passphrase), as `openssl genpkey` writes it.
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
-        let (tag, der) = block(text)?;
+        let (tag, der) = parse_single_block(text)?;
         if tag != "PRIVATE KEY" {
-            return Err(other_kind(&tag, "an unencrypted private key (`PRIVATE KEY`, PKCS#8)", false));
+            return Err(wrong_kind_error(&tag, "an unencrypted private key (`PRIVATE KEY`, PKCS#8)", false));
         }
         // openssl writes Ed25519 keys without their public half.
         if let Ok(pair) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der) {
@@ -174,7 +174,7 @@ impl PrivateKey {
         }
         match EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &der, &SystemRandom::new()) {
             Ok(pair) => Ok(Self(Pair::P256(pair))),
-            Err(_) => Err(other_algorithm(&der)),
+            Err(_) => Err(wrong_algorithm_error(&der)),
         }
     }
 
@@ -221,7 +221,7 @@ mod tests {
         }
         // The same signature, of the neutral element and zero, holds for many messages: that is what makes them weak. ring
         // refuses some of the spellings by itself.
-        let forged = [bounded(1, 0, 0), [0; 32]].concat();
+        let forged = [small_order_key(1, 0, 0), [0; 32]].concat();
         let forgeable = WEAK.iter().filter(|key| {
             let key = PublicKey { algorithm: Algorithm::Ed25519, bytes: key.to_vec() };
             (0..100u8).any(|message| key.verify(&[message], &forged))

@@ -49,7 +49,7 @@ impl KeyError {
 }
 
 /// The only block of a PEM file, with nothing around it.
-pub(crate) fn block(text: &str) -> Result<(String, Vec<u8>), KeyError> {
+pub(crate) fn parse_single_block(text: &str) -> Result<(String, Vec<u8>), KeyError> {
     if text.len() > SIZE {
         return Err(KeyError::NotPem("it is too large for a key"));
     }
@@ -78,7 +78,7 @@ pub(crate) fn block(text: &str) -> Result<(String, Vec<u8>), KeyError> {
     Ok((block.tag().to_owned(), block.into_contents()))
 }
 
-pub(crate) fn other_kind(tag: &str, wanted: &'static str, public: bool) -> KeyError {
+pub(crate) fn wrong_kind_error(tag: &str, wanted: &'static str, public: bool) -> KeyError {
     let (what, hint) = match tag {
         _ if public && tag.ends_with("PRIVATE KEY") => {
             ("a private key", Some("keep it secret, and name its public half here".to_owned()))
@@ -106,7 +106,7 @@ pub(crate) fn other_kind(tag: &str, wanted: &'static str, public: bool) -> KeyEr
 }
 
 /// Names the algorithm of a key that is refused, by the identifiers in its first bytes. Only for the message.
-pub(crate) fn other_algorithm(der: &[u8]) -> KeyError {
+pub(crate) fn wrong_algorithm_error(der: &[u8]) -> KeyError {
     let head = der.get(..der.len().min(40)).unwrap_or_default();
     let has = |oid: &[u8]| head.windows(oid.len()).any(|bytes| bytes == oid);
     let known: [(&[u8], &str); 9] = [
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_key_file_is_one_block_with_nothing_around_it() {
-        let good = crate::sample::key(Algorithm::P256).public_key().pem();
+        let good = crate::tests::sample::key(Algorithm::P256).public_key().to_pem();
         for fine in [good.clone(), good.replace('\n', "\r\n"), format!("\n{good}\n\n")] {
             assert!(PublicKey::from_pem(&fine).is_ok(), "{fine:?}");
         }

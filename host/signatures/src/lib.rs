@@ -9,7 +9,7 @@
 //! | [`json`] | JSON without duplicate keys |
 //! | [`fields`] | its objects, field by field |
 //! | [`envelope`] | one signed line: a DSSE envelope, bare or in a Sigstore bundle |
-//! | [`lines`] | the file `NAME.wasm.intoto.jsonl` |
+//! | [`signature_file`] | the file `NAME.wasm.intoto.jsonl` |
 //! | [`statement`] | what is signed: a claim about a plugin or a plan |
 //! | [`card`] | what a plugin is and asks for, as its reviewers saw it |
 //! | [`policy`], [`trust_file`] | the operator's signers, rules and revocations, and how they are read |
@@ -29,18 +29,12 @@ pub mod json;
 pub mod judge;
 pub mod key;
 mod key_file;
-pub mod lines;
-mod plain;
+mod plain_text;
 pub mod policy;
+pub mod signature_file;
 pub mod statement;
 pub mod trust_file;
 pub mod untrusted;
 
 #[cfg(test)]
-mod cosign;
-#[cfg(test)]
-mod hostile;
-#[cfg(test)]
-mod openssl;
-#[cfg(test)]
-mod sample;
+mod tests;

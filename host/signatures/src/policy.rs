@@ -76,7 +76,7 @@ impl Conflict {
 
 impl Policy {
     /// What both require. A signer that both have needs the same keys in both, and admits until the earlier day.
-    pub fn and(mut self, other: Self) -> Result<Self, Conflict> {
+    pub fn merge(mut self, other: Self) -> Result<Self, Conflict> {
         let Self { strict, signers, rules, revoked_keys, revoked_components } = other;
         for (name, signer) in signers {
             if let Some(mine) = self.signers.get_mut(&name) {
@@ -88,7 +88,7 @@ impl Policy {
                 continue;
             }
             for key in &signer.keys {
-                if let Some(one) = self.holder(key) {
+                if let Some(one) = self.signer_of_key(key) {
                     let (one, fingerprint) = (one.to_owned(), key.fingerprint());
                     return Err(Conflict::SharedKey { one, other: name, fingerprint });
                 }
@@ -115,12 +115,12 @@ impl Policy {
     }
 
     /// The signer whose key this is.
-    pub fn holder(&self, key: &PublicKey) -> Option<&str> {
+    pub fn signer_of_key(&self, key: &PublicKey) -> Option<&str> {
         self.signers.iter().find(|(_, signer)| signer.keys.contains(key)).map(|(name, _)| name.as_str())
     }
 
     /// Whether a plugin that no rule of a strict file is about is refused.
-    pub fn strict(&self) -> bool {
+    pub fn is_strict(&self) -> bool {
         !self.strict.is_empty()
     }
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::card::Card;
 use crate::digest::is_sha256;
 use crate::fields::Fields;
-use crate::json::{JsonError, parse, sorted};
-use crate::plain::{instant, sentence};
+use crate::json::{JsonError, parse, sort_keys};
+use crate::plain_text::{check_sentence, parse_instant};
 
 /// The type of all statements.
 pub const TYPE: &str = "https://in-toto.io/Statement/v1";
@@ -83,7 +83,7 @@ impl Topic {
     }
 
     /// Says that a claim is not about it.
-    fn refusal(self) -> &'static str {
+    fn wrong_claim_message(self) -> &'static str {
         match self {
             Self::Plugin => "it is neither `released` nor `vetted`",
             Self::Plan => "it is not `approved`",
@@ -110,7 +110,7 @@ impl Claim {
     pub const ALL: [Self; 4] = [Self::Released, Self::Vetted, Self::Approved, Self::Written];
 
     /// The claim of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|claim| claim.name() == name)
     }
 
@@ -142,7 +142,7 @@ impl fmt::Display for Claim {
 
 /// A file that a statement is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct About {
+pub struct SubjectFile {
     /// Its name, for people. Files are recognised by their digest.
     pub name: String,
     /// The SHA-256 of its bytes, as 64 digits.
@@ -169,58 +169,59 @@ pub struct Predicate {
 /// A claim about files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    subjects: Vec<About>,
+    subjects: Vec<SubjectFile>,
     predicate: Predicate,
 }
 
 impl Statement {
-    /// A statement, if it is one that [`Statement::read`] would read.
-    pub fn new(subjects: Vec<About>, predicate: Predicate) -> Result<Self, StatementError> {
-        Self::read(Self { subjects, predicate }.text().as_bytes())
+    /// A statement, if it is one that [`Statement::parse`] would read.
+    pub fn new(subjects: Vec<SubjectFile>, predicate: Predicate) -> Result<Self, StatementError> {
+        Self::parse(Self { subjects, predicate }.to_payload().as_bytes())
     }
 
     /// Reads a payload.
-    pub fn read(bytes: &[u8]) -> Result<Self, StatementError> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, StatementError> {
         if bytes.len() > SIZE {
             return Err(StatementError::Size(bytes.len()));
         }
         let text = str::from_utf8(bytes).map_err(|_| StatementError::NotText)?;
-        let mut fields = Fields::of(parse(text)?)?;
-        let of = fields.text("_type")?;
+        let mut fields = Fields::from_value(parse(text)?)?;
+        let of = fields.take_text("_type")?;
         if of != TYPE {
             return Err(StatementError::Foreign(shown(&of, 80)));
         }
-        let kind = fields.text("predicateType")?;
+        let kind = fields.take_text("predicateType")?;
         let Some(topic) = Topic::ALL.into_iter().find(|topic| topic.predicate_type() == kind) else {
             return Err(StatementError::Foreign(shown(&kind, 80)));
         };
-        let subjects = subjects(&mut fields)?;
-        let predicate = predicate(fields.object("predicate")?, topic)?;
-        fields.end()?;
+        let subjects = take_subjects(&mut fields)?;
+        let predicate = parse_predicate(fields.take_object("predicate")?, topic)?;
+        fields.refuse_remaining()?;
         Ok(Self { subjects, predicate })
     }
 
     /// The payload. The same statement has always the same.
-    pub fn text(&self) -> String {
+    pub fn to_payload(&self) -> String {
         let Self { subjects, predicate } = self;
         let Predicate { claim, card, reviewer, date, note, checked } = predicate;
         let mut said = json!({"claim": claim.name(), "date": date.to_string()});
         let more = [("reviewer", reviewer), ("note", note), ("checked", checked)];
         for (name, text) in more.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
-            put(&mut said, name, text.as_str().into());
+            insert_field(&mut said, name, text.as_str().into());
         }
         if let Some(card) = card {
-            put(&mut said, "card", card.value());
+            insert_field(&mut said, "card", card.to_value());
         }
-        let about = |About { name, sha256 }: &About| json!({"name": name, "digest": {"sha256": sha256}});
+        let about =
+            |SubjectFile { name, sha256 }: &SubjectFile| json!({"name": name, "digest": {"sha256": sha256}});
         let subjects: Vec<Value> = subjects.iter().map(about).collect();
         let kind = claim.topic().predicate_type();
-        sorted(&json!({"_type": TYPE, "subject": subjects, "predicateType": kind, "predicate": said}))
+        sort_keys(&json!({"_type": TYPE, "subject": subjects, "predicateType": kind, "predicate": said}))
             .to_string()
     }
 
     /// The files it is about.
-    pub fn subjects(&self) -> &[About] {
+    pub fn subjects(&self) -> &[SubjectFile] {
         &self.subjects
     }
 
@@ -235,81 +236,83 @@ impl Statement {
     }
 }
 
-fn put(object: &mut Value, name: &str, value: Value) {
+fn insert_field(object: &mut Value, name: &str, value: Value) {
     if let Value::Object(map) = object {
         map.insert(name.into(), value);
     }
 }
 
-fn subjects(fields: &mut Fields) -> Result<Vec<About>, JsonError> {
-    let list = fields.objects("subject")?;
+fn take_subjects(fields: &mut Fields) -> Result<Vec<SubjectFile>, JsonError> {
+    let list = fields.take_objects("subject")?;
     if list.is_empty() || list.len() > SUBJECTS {
-        return Err(fields.wrong("subject", format!("it has {} items, not 1 to {SUBJECTS}", list.len())));
+        return Err(
+            fields.invalid_value("subject", format!("it has {} items, not 1 to {SUBJECTS}", list.len()))
+        );
     }
     let (mut subjects, mut names) = (Vec::new(), BTreeSet::new());
     for mut subject in list {
-        let name = checked(&mut subject, "name", NAME)?;
-        let mut digest = subject.object("digest")?;
-        let sha256 = sha256(&mut digest, "sha256")?;
-        digest.end()?;
+        let name = take_sentence(&mut subject, "name", NAME)?;
+        let mut digest = subject.take_object("digest")?;
+        let sha256 = take_sha256(&mut digest, "sha256")?;
+        digest.refuse_remaining()?;
         if !names.insert(name.clone()) {
-            return Err(subject.wrong("name", "another subject has it too"));
+            return Err(subject.invalid_value("name", "another subject has it too"));
         }
-        subject.end()?;
-        subjects.push(About { name, sha256 });
+        subject.refuse_remaining()?;
+        subjects.push(SubjectFile { name, sha256 });
     }
     Ok(subjects)
 }
 
-fn predicate(mut fields: Fields, topic: Topic) -> Result<Predicate, JsonError> {
-    let claim = Claim::named(&fields.text("claim")?).filter(|claim| claim.topic() == topic);
-    let claim = claim.ok_or_else(|| fields.wrong("claim", topic.refusal()))?;
+fn parse_predicate(mut fields: Fields, topic: Topic) -> Result<Predicate, JsonError> {
+    let claim = Claim::from_name(&fields.take_text("claim")?).filter(|claim| claim.topic() == topic);
+    let claim = claim.ok_or_else(|| fields.invalid_value("claim", topic.wrong_claim_message()))?;
     let is_plugin = topic == Topic::Plugin;
     let card = match is_plugin {
         false => None,
-        true => match fields.take("card")? {
-            Value::Object(map) => Some(Card::new(map).map_err(|why| fields.wrong("card", why))?),
-            _ => return Err(JsonError::Type(fields.path("card"), "an object")),
+        true => match fields.take_value("card")? {
+            Value::Object(map) => Some(Card::new(map).map_err(|why| fields.invalid_value("card", why))?),
+            _ => return Err(JsonError::Type(fields.field_path("card"), "an object")),
         },
     };
-    let date = fields.text("date")?;
-    let date = instant(&date).map_err(|why| fields.wrong("date", why))?;
-    let mut optional = |name: &str, most| match fields.has(name) {
-        true => checked(&mut fields, name, most).map(Some),
+    let date = fields.take_text("date")?;
+    let date = parse_instant(&date).map_err(|why| fields.invalid_value("date", why))?;
+    let mut optional = |name: &str, most| match fields.contains(name) {
+        true => take_sentence(&mut fields, name, most).map(Some),
         false => Ok(None),
     };
     let (reviewer, note) = (optional("reviewer", REVIEWER)?, optional("note", NOTE)?);
-    let checked = match is_plugin && fields.has("checked") {
-        true => Some(sha256(&mut fields, "checked")?),
+    let checked = match is_plugin && fields.contains("checked") {
+        true => Some(take_sha256(&mut fields, "checked")?),
         false => None,
     };
-    fields.end()?;
+    fields.refuse_remaining()?;
     Ok(Predicate { claim, card, reviewer, date, note, checked })
 }
 
-fn checked(fields: &mut Fields, name: &str, most: usize) -> Result<String, JsonError> {
-    let text = fields.text(name)?;
-    sentence(&text, most).map_err(|why| fields.wrong(name, why))?;
+fn take_sentence(fields: &mut Fields, name: &str, most: usize) -> Result<String, JsonError> {
+    let text = fields.take_text(name)?;
+    check_sentence(&text, most).map_err(|why| fields.invalid_value(name, why))?;
     Ok(text)
 }
 
-fn sha256(fields: &mut Fields, name: &str) -> Result<String, JsonError> {
-    let text = fields.text(name)?;
+fn take_sha256(fields: &mut Fields, name: &str) -> Result<String, JsonError> {
+    let text = fields.take_text(name)?;
     if is_sha256(&text) {
         return Ok(text);
     }
-    Err(fields.wrong(name, "it is no SHA-256: 64 digits, 0 to 9 and a to f"))
+    Err(fields.invalid_value(name, "it is no SHA-256: 64 digits, 0 to 9 and a to f"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::card::sample;
+    use crate::card::sample_card;
 
     fn predicate() -> Predicate {
         Predicate {
             claim: Claim::Vetted,
-            card: Some(sample("hosts")),
+            card: Some(sample_card("hosts")),
             reviewer: Some("Alice Ärger".into()),
             date: "2026-11-23T13:00:00Z".parse().unwrap(),
             note: Some("read in full".into()),
@@ -317,15 +320,18 @@ mod tests {
         }
     }
 
-    fn about() -> Vec<About> {
-        vec![About { name: "hosts.wasm".into(), sha256: "a".repeat(64) }]
+    fn about() -> Vec<SubjectFile> {
+        vec![SubjectFile { name: "hosts.wasm".into(), sha256: "a".repeat(64) }]
     }
 
     #[test]
     fn a_statement_reads_back_what_it_writes() {
         let statement = Statement::new(about(), predicate()).unwrap();
-        assert_eq!(Statement::read(statement.text().as_bytes()), Ok(statement.clone()));
-        assert_eq!(Statement::read(statement.text().as_bytes()).unwrap().text(), statement.text());
+        assert_eq!(Statement::parse(statement.to_payload().as_bytes()), Ok(statement.clone()));
+        assert_eq!(
+            Statement::parse(statement.to_payload().as_bytes()).unwrap().to_payload(),
+            statement.to_payload()
+        );
         assert!(statement.is_about(&"a".repeat(64)) && !statement.is_about(&"b".repeat(64)));
         let less = Predicate { reviewer: None, note: None, checked: None, ..predicate() };
         assert!(Statement::new(about(), less).is_ok());
@@ -335,8 +341,10 @@ mod tests {
     fn an_approval_is_of_a_plan_and_has_no_card() {
         let approval = Predicate { claim: Claim::Approved, card: None, checked: None, ..predicate() };
         let statement = Statement::new(about(), approval.clone()).unwrap();
-        assert!(statement.text().contains(PLAN));
-        assert!(Statement::new(about(), Predicate { card: Some(sample("a")), ..approval.clone() }).is_err());
+        assert!(statement.to_payload().contains(PLAN));
+        assert!(
+            Statement::new(about(), Predicate { card: Some(sample_card("a")), ..approval.clone() }).is_err()
+        );
         assert!(Statement::new(about(), Predicate { checked: Some("c".repeat(64)), ..approval }).is_err());
         assert!(Statement::new(about(), Predicate { card: None, ..predicate() }).is_err());
     }
@@ -344,12 +352,13 @@ mod tests {
     #[test]
     fn no_statement_is_made_that_would_not_be_read() {
         for name in ["", "a\nb", "a\u{202e}", &"a".repeat(256)] {
-            let about = vec![About { name: name.into(), sha256: "a".repeat(64) }];
+            let about = vec![SubjectFile { name: name.into(), sha256: "a".repeat(64) }];
             let why = Statement::new(about, predicate()).unwrap_err().to_string();
             assert!(why.contains("name"), "{name:?}: {why}");
         }
-        let many =
-            |count| (0..count).map(|n| About { name: format!("f{n}"), sha256: "a".repeat(64) }).collect();
+        let many = |count| {
+            (0..count).map(|n| SubjectFile { name: format!("f{n}"), sha256: "a".repeat(64) }).collect()
+        };
         assert!(Statement::new(many(SUBJECTS), predicate()).is_ok());
         for count in [0, SUBJECTS + 1] {
             let why = Statement::new(many(count), predicate()).unwrap_err().to_string();

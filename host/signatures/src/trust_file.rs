@@ -11,7 +11,7 @@ use crate::digest::is_sha256;
 use crate::fields::Fields;
 use crate::json::JsonError;
 use crate::key::{KeyError, PublicKey};
-use crate::plain::{day, sentence, word};
+use crate::plain_text::{check_sentence, check_word, parse_day};
 use crate::policy::{Policy, Rule, Signer};
 use crate::statement::{Claim, Topic};
 
@@ -90,35 +90,35 @@ impl TrustError {
 }
 
 /// Gives the text of a key by its path, as it is in the file: relative to the file, unless it is absolute.
-pub type Keys<'k> = dyn FnMut(&str) -> Result<String, String> + 'k;
+pub type KeyReader<'k> = dyn FnMut(&str) -> Result<String, String> + 'k;
 
 /// Reads a trust file.
-pub fn read(text: &str, keys: &mut Keys<'_>) -> Result<Policy, TrustError> {
+pub fn parse(text: &str, keys: &mut KeyReader<'_>) -> Result<Policy, TrustError> {
     if text.len() > SIZE {
         return Err(TrustError::Size(text.len()));
     }
-    let table: toml::Table = toml::from_str(text).map_err(|error| syntax(text, &error))?;
-    let mut fields = Fields::of(json("", toml::Value::Table(table))?)?;
-    let strict = fields.flag_if("strict")?.unwrap_or_default();
+    let table: toml::Table = toml::from_str(text).map_err(|error| syntax_error(text, &error))?;
+    let mut fields = Fields::from_value(toml_to_json("", toml::Value::Table(table))?)?;
+    let strict = fields.take_flag_if_present("strict")?.unwrap_or_default();
     let mut policy = Policy::default();
-    if fields.has("signers") {
-        signers(fields.object("signers")?, keys, &mut policy)?;
+    if fields.contains("signers") {
+        add_signers(fields.take_object("signers")?, keys, &mut policy)?;
     }
-    for rule in objects_if(&mut fields, "require")? {
-        let rule = require(rule, &policy)?;
+    for rule in take_objects_if_present(&mut fields, "require")? {
+        let rule = parse_rule(rule, &policy)?;
         policy.rules.push(rule);
     }
-    for revoked in objects_if(&mut fields, "revoked")? {
-        revoke(revoked, &mut policy)?;
+    for revoked in take_objects_if_present(&mut fields, "revoked")? {
+        add_revocation(revoked, &mut policy)?;
     }
-    fields.end()?;
+    fields.refuse_remaining()?;
     if strict {
         policy.strict.push(policy.rules.clone());
     }
     Ok(policy)
 }
 
-fn syntax(text: &str, error: &toml::de::Error) -> TrustError {
+fn syntax_error(text: &str, error: &toml::de::Error) -> TrustError {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
@@ -127,7 +127,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> TrustError {
     TrustError::Syntax { line, column, why: shown(why, 200) }
 }
 
-fn json(path: &str, value: toml::Value) -> Result<Value, JsonError> {
+fn toml_to_json(path: &str, value: toml::Value) -> Result<Value, JsonError> {
     Ok(match value {
         toml::Value::String(text) => text.into(),
         toml::Value::Integer(number) => number.into(),
@@ -140,13 +140,15 @@ fn json(path: &str, value: toml::Value) -> Result<Value, JsonError> {
         toml::Value::Array(items) => {
             let items = items.into_iter().enumerate();
             Value::Array(
-                items.map(|(n, item)| json(&format!("{path}[{n}]"), item)).collect::<Result<_, _>>()?,
+                items
+                    .map(|(n, item)| toml_to_json(&format!("{path}[{n}]"), item))
+                    .collect::<Result<_, _>>()?,
             )
         }
         toml::Value::Table(table) => {
             let dot = if path.is_empty() { "" } else { "." };
             let field = |(name, value): (String, toml::Value)| {
-                let value = json(&format!("{path}{dot}{}", shown(&name, 80)), value)?;
+                let value = toml_to_json(&format!("{path}{dot}{}", shown(&name, 80)), value)?;
                 Ok((name, value))
             };
             Value::Object(table.into_iter().map(field).collect::<Result<_, JsonError>>()?)
@@ -154,25 +156,25 @@ fn json(path: &str, value: toml::Value) -> Result<Value, JsonError> {
     })
 }
 
-fn objects_if(fields: &mut Fields, name: &str) -> Result<Vec<Fields>, JsonError> {
-    if !fields.has(name) {
+fn take_objects_if_present(fields: &mut Fields, name: &str) -> Result<Vec<Fields>, JsonError> {
+    if !fields.contains(name) {
         return Ok(Vec::new());
     }
-    let list = fields.objects(name)?;
-    few(fields, name, list.len())?;
+    let list = fields.take_objects(name)?;
+    check_count(fields, name, list.len())?;
     Ok(list)
 }
 
-fn few(fields: &Fields, name: &str, count: usize) -> Result<(), JsonError> {
+fn check_count(fields: &Fields, name: &str, count: usize) -> Result<(), JsonError> {
     if count <= MANY {
         Ok(())
     } else {
-        Err(fields.wrong(name, format!("it has {count} items; {MANY} at most are read")))
+        Err(fields.invalid_value(name, format!("it has {count} items; {MANY} at most are read")))
     }
 }
 
-fn signers(mut fields: Fields, keys: &mut Keys<'_>, policy: &mut Policy) -> Result<(), TrustError> {
-    let names = fields.names();
+fn add_signers(mut fields: Fields, keys: &mut KeyReader<'_>, policy: &mut Policy) -> Result<(), TrustError> {
+    let names = fields.remaining_names();
     if names.len() > MANY {
         return Err(JsonError::Value(
             "signers".into(),
@@ -182,37 +184,40 @@ fn signers(mut fields: Fields, keys: &mut Keys<'_>, policy: &mut Policy) -> Resu
     }
     let mut holders: Vec<(PublicKey, String)> = Vec::new();
     for name in names {
-        word(&name).map_err(|why| fields.wrong(&name, why))?;
-        let mut signer = fields.object(&name)?;
-        let paths = signer.texts("keys")?;
+        check_word(&name).map_err(|why| fields.invalid_value(&name, why))?;
+        let mut signer = fields.take_object(&name)?;
+        let paths = signer.take_texts("keys")?;
         if paths.is_empty() {
-            return Err(signer.wrong("keys", "a signer needs a key").into());
+            return Err(signer.invalid_value("keys", "a signer needs a key").into());
         }
         let mut found = Vec::new();
-        for path in paths {
-            let key = open(&signer, &path, keys)?;
-            let field = signer.path("keys");
+        for field_path in paths {
+            let key = read_key(&signer, &field_path, keys)?;
+            let field = signer.field_path("keys");
             if let Some((_, holder)) = holders.iter().find(|(there, _)| *there == key) {
                 let (fingerprint, holder) = (key.fingerprint(), holder.clone());
                 return Err(TrustError::SameKey { field, fingerprint, holder });
             }
             holders.push((key.clone(), name.clone()));
             if holders.len() > MANY {
-                return Err(signer.wrong("keys", format!("all signers have more than {MANY} keys")).into());
+                return Err(signer
+                    .invalid_value("keys", format!("all signers have more than {MANY} keys"))
+                    .into());
             }
             found.push(key);
         }
-        let until = signer.text_if(DAY)?;
-        let admits_until = until.map(|text| day(&text)).transpose().map_err(|why| signer.wrong(DAY, why))?;
-        signer.end()?;
+        let until = signer.take_text_if_present(DAY)?;
+        let admits_until =
+            until.map(|text| parse_day(&text)).transpose().map_err(|why| signer.invalid_value(DAY, why))?;
+        signer.refuse_remaining()?;
         policy.signers.insert(name, Signer { keys: found, admits_until });
     }
     Ok(())
 }
 
-fn open(signer: &Fields, path: &str, keys: &mut Keys<'_>) -> Result<PublicKey, TrustError> {
-    sentence(path, REASON).map_err(|why| signer.wrong("keys", why))?;
-    let (field, path) = (signer.path("keys"), path.to_owned());
+fn read_key(signer: &Fields, path: &str, keys: &mut KeyReader<'_>) -> Result<PublicKey, TrustError> {
+    check_sentence(path, REASON).map_err(|why| signer.invalid_value("keys", why))?;
+    let (field, path) = (signer.field_path("keys"), path.to_owned());
     match keys(&path) {
         Err(why) => Err(TrustError::Unreadable { field, path, why: shown(&why, 300) }),
         Ok(text) => PublicKey::from_pem(&text).map_err(|why| TrustError::Key { field, path, why }),
@@ -220,68 +225,71 @@ fn open(signer: &Fields, path: &str, keys: &mut Keys<'_>) -> Result<PublicKey, T
 }
 
 /// Takes a list of plain words, none of them twice.
-fn words(fields: &mut Fields, name: &str) -> Result<BTreeSet<String>, JsonError> {
-    let list = fields.texts(name)?;
-    few(fields, name, list.len())?;
+fn take_words(fields: &mut Fields, name: &str) -> Result<BTreeSet<String>, JsonError> {
+    let list = fields.take_texts(name)?;
+    check_count(fields, name, list.len())?;
     if list.is_empty() {
-        return Err(fields.wrong(name, "it is empty"));
+        return Err(fields.invalid_value(name, "it is empty"));
     }
     let mut words = BTreeSet::new();
     for text in list {
-        word(&text).map_err(|why| fields.wrong(name, format!("`{}`: {why}", shown(&text, 64))))?;
+        check_word(&text)
+            .map_err(|why| fields.invalid_value(name, format!("`{}`: {why}", shown(&text, 64))))?;
         if !words.insert(text.clone()) {
-            return Err(fields.wrong(name, format!("it has `{text}` twice")));
+            return Err(fields.invalid_value(name, format!("it has `{text}` twice")));
         }
     }
     Ok(words)
 }
 
-fn require(mut fields: Fields, policy: &Policy) -> Result<Rule, JsonError> {
-    let claim = Claim::named(&fields.text("claim")?)
-        .ok_or_else(|| fields.wrong("claim", "it is none of `released`, `vetted`, `approved`, `written`"))?;
-    let from = words(&mut fields, "from")?;
+fn parse_rule(mut fields: Fields, policy: &Policy) -> Result<Rule, JsonError> {
+    let claim = Claim::from_name(&fields.take_text("claim")?).ok_or_else(|| {
+        fields.invalid_value("claim", "it is none of `released`, `vetted`, `approved`, `written`")
+    })?;
+    let from = take_words(&mut fields, "from")?;
     if let Some(stranger) = from.iter().find(|name| !policy.signers.contains_key(*name)) {
-        return Err(fields.wrong("from", format!("there is no [signers.{stranger}]")));
+        return Err(fields.invalid_value("from", format!("there is no [signers.{stranger}]")));
     }
-    let at_least = match fields.has("at-least").then(|| fields.take("at-least")).transpose()? {
+    let at_least = match fields.contains("at-least").then(|| fields.take_value("at-least")).transpose()? {
         None => 1,
         Some(number) => number
             .as_u64()
             .and_then(|number| usize::try_from(number).ok())
             .filter(|number| (1..=from.len()).contains(number))
             .ok_or_else(|| {
-                fields.wrong(
+                fields.invalid_value(
                     "at-least",
                     format!("it is not 1 to {}, the number of signers in `from`", from.len()),
                 )
             })?,
     };
-    let plugins = if fields.has("plugins") { words(&mut fields, "plugins")? } else { BTreeSet::new() };
+    let plugins =
+        if fields.contains("plugins") { take_words(&mut fields, "plugins")? } else { BTreeSet::new() };
     if claim.topic() != Topic::Plugin && !plugins.is_empty() {
-        return Err(fields.wrong("plugins", format!("`{claim}` is not about plugins")));
+        return Err(fields.invalid_value("plugins", format!("`{claim}` is not about plugins")));
     }
-    fields.end()?;
+    fields.refuse_remaining()?;
     Ok(Rule { claim, from, at_least, plugins })
 }
 
-fn revoke(mut fields: Fields, policy: &mut Policy) -> Result<(), JsonError> {
-    let why = fields.text("why")?;
-    sentence(&why, REASON).map_err(|error| fields.wrong("why", error))?;
-    let name = match (fields.has("key"), fields.has("component")) {
+fn add_revocation(mut fields: Fields, policy: &mut Policy) -> Result<(), JsonError> {
+    let why = fields.take_text("why")?;
+    check_sentence(&why, REASON).map_err(|error| fields.invalid_value("why", error))?;
+    let name = match (fields.contains("key"), fields.contains("component")) {
         (true, false) => "key",
         (false, true) => "component",
-        _ => return Err(fields.wrong("key", "exactly one of `key` and `component` is needed")),
+        _ => return Err(fields.invalid_value("key", "exactly one of `key` and `component` is needed")),
     };
-    let text = fields.text(name)?;
+    let text = fields.take_text(name)?;
     let digest = text.strip_prefix("sha256:").filter(|digest| is_sha256(digest));
-    let digest =
-        digest.ok_or_else(|| fields.wrong(name, "it is not `sha256:` and 64 digits, 0 to 9 and a to f"))?;
+    let digest = digest
+        .ok_or_else(|| fields.invalid_value(name, "it is not `sha256:` and 64 digits, 0 to 9 and a to f"))?;
     let before = match name {
         "key" => policy.revoked_keys.insert(text.clone(), why),
         _ => policy.revoked_components.insert(digest.to_owned(), why),
     };
     if before.is_some() {
-        return Err(fields.wrong(name, "it is revoked twice"));
+        return Err(fields.invalid_value(name, "it is revoked twice"));
     }
-    fields.end()
+    fields.refuse_remaining()
 }

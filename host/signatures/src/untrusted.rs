@@ -14,16 +14,16 @@ const LISTED: usize = 8;
 
 /// A line that counted for nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ignored {
+pub struct IgnoredLine {
     /// Its number, from 1.
     pub line: usize,
     /// Why.
-    pub why: Ignorance,
+    pub why: IgnoreReason,
 }
 
 /// Why a line counts for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Ignorance {
+pub enum IgnoreReason {
     /// It can't be read.
     #[error("can't be read: {0}")]
     Unread(EnvelopeError),
@@ -63,7 +63,7 @@ pub enum Ignorance {
     },
 }
 
-impl Ignorance {
+impl IgnoreReason {
     /// A code for programs.
     pub fn code(&self) -> &'static str {
         match self {
@@ -82,29 +82,29 @@ impl Ignorance {
 
 /// A rule that isn't met.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unmet {
+pub struct UnmetRule {
     /// The rule.
     pub rule: Rule,
     /// Those of its signers whose claims count.
     pub signed: BTreeSet<String>,
 }
 
-impl Unmet {
+impl UnmetRule {
     /// Those of its signers from whom no claim counts.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
         self.rule.from.difference(&self.signed).map(String::as_str)
     }
 }
 
-impl fmt::Display for Unmet {
+impl fmt::Display for UnmetRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rule { claim, from, at_least, plugins: _ } = &self.rule;
         let signed = match self.signed.len() {
             0 => "none".to_owned(),
-            _ => join(self.signed.iter().map(String::as_str)),
+            _ => list_first_names(self.signed.iter().map(String::as_str)),
         };
-        let from_all = join(from.iter().map(String::as_str));
-        let missing = join(self.missing());
+        let from_all = list_first_names(from.iter().map(String::as_str));
+        let missing = list_first_names(self.missing());
         let needed = at_least.saturating_sub(self.signed.len());
         write!(
             f,
@@ -114,7 +114,7 @@ impl fmt::Display for Unmet {
 }
 
 /// The first few names, with a count of the others.
-fn join<'n>(names: impl Iterator<Item = &'n str>) -> String {
+fn list_first_names<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.collect();
     let first: Vec<&str> = names.iter().take(LISTED).copied().collect();
     match names.len().saturating_sub(first.len()) {
@@ -134,14 +134,14 @@ pub enum Untrusted {
     /// Rules aren't met.
     Unmet {
         /// These.
-        rules: Vec<Unmet>,
+        rules: Vec<UnmetRule>,
         /// What counted for nothing.
-        ignored: Vec<Ignored>,
+        ignored: Vec<IgnoredLine>,
     },
     /// No rule of a strict trust file is about this plugin.
     NoRule {
         /// What counted for nothing.
-        ignored: Vec<Ignored>,
+        ignored: Vec<IgnoredLine>,
     },
     /// The digest to be judged is not written as digests are here. Revocations would miss it.
     Digest,
@@ -185,14 +185,14 @@ impl fmt::Display for Untrusted {
                 ignored
             }
             Self::Unmet { rules, ignored } => {
-                let rules: Vec<String> = rules.iter().take(LISTED).map(Unmet::to_string).collect();
+                let rules: Vec<String> = rules.iter().take(LISTED).map(UnmetRule::to_string).collect();
                 f.write_str(&rules.join("; "))?;
                 ignored
             }
         };
         if !ignored.is_empty() {
             let lines =
-                ignored.iter().take(LISTED).map(|Ignored { line, why }| format!("line {line}: {why}"));
+                ignored.iter().take(LISTED).map(|IgnoredLine { line, why }| format!("line {line}: {why}"));
             let lines: Vec<String> = lines.collect();
             write!(f, "; ignored: {}", lines.join("; "))?;
             match ignored.len().saturating_sub(LISTED) {

@@ -28,7 +28,7 @@ pub(super) async fn run(
     let loaded = runtime.load(directory, options).await;
     let Loaded { plugins, disabled, .. } =
         loaded.map_err(|errors| (Exit::Plugin, refused::text(directory, &errors)))?;
-    let Files { wanted: files, others: left } = files_of(directory, |name| Kind::of(name).is_ok())
+    let Files { wanted: files, others: left } = files_of(directory, |name| Kind::from_name(name).is_ok())
         .map_err(|why| bad(format!("{} can't be bundled: {why}", directory.display())))?;
     for (name, content) in files.iter().filter(|(name, _)| name.ends_with(KEY)) {
         let key = std::str::from_utf8(content).ok().filter(|text| PublicKey::from_pem(text).is_ok());
@@ -36,9 +36,9 @@ pub(super) async fn run(
         let no = || bad(format!("{}: {name} is no public key; remove it", directory.display()));
         key.ok_or_else(no)?;
     }
-    let bundle =
-        Bundle::of(files).map_err(|why| bad(format!("{} can't be bundled: {why}", directory.display())))?;
-    to.write_with(|file| bundle.write(file))
+    let bundle = Bundle::from_files(files)
+        .map_err(|why| bad(format!("{} can't be bundled: {why}", directory.display())))?;
+    to.write_with(|file| bundle.write_tar(file))
         .map_err(|error| (Exit::Unexpected, Text::from(format!("writing {}: {error}", out.display()))))?;
 
     let digest = bundle.digest();

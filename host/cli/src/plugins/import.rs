@@ -13,7 +13,7 @@ use pivot_core::words::shown;
 use pivot_engine::Exit;
 use pivot_places::open_regular_file;
 use pivot_runtime::{Admission, Admitting, Declaration, Grant, LoadOptions, Loaded, Runtime, Trust};
-use pivot_signatures::lines::{ENDING, SignatureFile};
+use pivot_signatures::signature_file::{ENDING, SignatureFile};
 use serde_json::{Value, json};
 
 use super::comparison::Comparison;
@@ -113,7 +113,7 @@ fn read(import: &Import) -> Result<Bundle> {
         (Exit::Refused, Text::from(format!("{}: {why}; nothing was written", file.display())))
     };
     let bundle = open_regular_file(file).map_err(|error| bad(&error))?;
-    let bundle = Bundle::read(std::io::BufReader::new(bundle)).map_err(|why| bad(&why))?;
+    let bundle = Bundle::read_tar(std::io::BufReader::new(bundle)).map_err(|why| bad(&why))?;
     let found = bundle.digest().to_owned();
     match digest {
         Some(wanted) if *wanted != found => Err(bad(&format!("it is bundle {found}, not {wanted}"))),
@@ -189,12 +189,12 @@ fn own_statements<'b>(staged: &Staged, bundle: &'b Bundle) -> std::io::Result<BT
 
 /// The statements of both, which are about the same file: a site's own must not get lost.
 fn joined(there: &[u8], new: &[u8]) -> std::io::Result<Vec<u8>> {
-    let no = |why: pivot_signatures::lines::LineError| std::io::Error::other(why.to_string());
-    let mut all = SignatureFile::read(there).map_err(no)?;
-    for (_, envelope) in SignatureFile::read(new).map_err(no)?.envelopes() {
+    let no = |why: pivot_signatures::signature_file::LineError| std::io::Error::other(why.to_string());
+    let mut all = SignatureFile::parse(there).map_err(no)?;
+    for (_, envelope) in SignatureFile::parse(new).map_err(no)?.envelopes() {
         all.add(envelope.clone()).map_err(no)?;
     }
-    Ok(all.text().into_bytes())
+    Ok(all.to_text().into_bytes())
 }
 
 /// Admits one component where it is staged, and tells what that changes.

@@ -18,7 +18,7 @@ pub(super) async fn push(file: &Path, reference: &str, plain: bool, output: &Out
     let bad = |why: &dyn std::fmt::Display| (Exit::Refused, Text::from(format!("{}: {why}", file.display())));
     let registry = registry(reference, plain)?;
     let bundle = open_regular_file(file).map_err(|error| bad(&error))?;
-    let bundle = Bundle::read(std::io::BufReader::new(bundle)).map_err(|why| bad(&why))?;
+    let bundle = Bundle::read_tar(std::io::BufReader::new(bundle)).map_err(|why| bad(&why))?;
     let Pushed { reference, components, sent } = registry.push(&bundle).await.map_err(refused)?;
     let text = || {
         let mut text =
@@ -41,7 +41,7 @@ pub(super) async fn pull(reference: &str, out: &Path, plain: bool, output: &Outp
     let registry = registry(reference, plain)?;
     let to = PrivateFile::reserve(out, "the bundle", [].iter()).map_err(|why| (Exit::Usage, why.into()))?;
     let bundle = registry.pull().await.map_err(refused)?;
-    to.write_with(|file| bundle.write(file))
+    to.write_with(|file| bundle.write_tar(file))
         .map_err(|error| (Exit::Unexpected, Text::from(format!("writing {}: {error}", out.display()))))?;
     let digest = bundle.digest();
     let names: Vec<&String> = bundle.files().keys().collect();
@@ -59,7 +59,7 @@ pub(super) async fn pull(reference: &str, out: &Path, plain: bool, output: &Outp
 }
 
 fn registry(reference: &str, plain: bool) -> Result<Registry> {
-    let reference = Reference::read(reference).map_err(|why| (Exit::Usage, Text::from(why.to_string())))?;
+    let reference = Reference::parse(reference).map_err(|why| (Exit::Usage, Text::from(why.to_string())))?;
     Ok(Registry::new(reference, plain))
 }
 

@@ -14,8 +14,8 @@ use pivot_signatures::card::Card;
 use pivot_signatures::digest::sha256;
 use pivot_signatures::envelope::{Envelope, IN_TOTO};
 use pivot_signatures::key::PrivateKey;
-use pivot_signatures::lines::{ENDING, SignatureFile};
-use pivot_signatures::statement::{About, Claim, Predicate, Statement};
+use pivot_signatures::signature_file::{ENDING, SignatureFile};
+use pivot_signatures::statement::{Claim, Predicate, Statement, SubjectFile};
 use serde_json::json;
 
 use crate::args::{PluginClaim, Signing};
@@ -78,16 +78,16 @@ pub(crate) fn sign(signing: &Signing, subject: Subject, output: &Output) -> Resu
                 note: note.clone(),
                 checked: checked.transpose()?,
             };
-            let about = About { name: name.clone(), sha256: digest.clone() };
+            let about = SubjectFile { name: name.clone(), sha256: digest.clone() };
             let statement = Statement::new(vec![about], predicate)
                 .map_err(|why| (Exit::Usage, Text::from(why.to_string())))?;
             let Some(key) = key else {
                 // For a tool that holds the key: nothing but what is to be signed.
-                output.own(&statement.text());
+                output.own(&statement.to_payload());
                 return Ok(());
             };
             let made = private_key(key)
-                .and_then(|key| Envelope::sign(&statement.text(), &key).map_err(|why| why.to_string()));
+                .and_then(|key| Envelope::sign(&statement.to_payload(), &key).map_err(|why| why.to_string()));
             made.map_err(|why| refused(key, &why))?
         }
     };
@@ -129,8 +129,8 @@ fn digest_of(file: &Path) -> Result<String, String> {
 fn attached(file: &Path, digest: &str, claim: Claim, card: Option<&Card>) -> Result<Envelope, String> {
     let bytes = read_regular_file(file).map_err(|error| error.to_string())?;
     let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
-    let envelope = Envelope::read(&text).map_err(|why| why.to_string())?;
-    if envelope.keyless() {
+    let envelope = Envelope::parse(&text).map_err(|why| why.to_string())?;
+    if envelope.is_keyless() {
         return Err(
             "it is signed with a certificate, which no trust file can name; sign it with a key".to_owned()
         );
@@ -139,7 +139,7 @@ fn attached(file: &Path, digest: &str, claim: Claim, card: Option<&Card>) -> Res
     if kind != IN_TOTO {
         return Err(format!("its payload is of the type `{}`, not `{IN_TOTO}`", shown(kind, 80)));
     }
-    let statement = Statement::read(payload).map_err(|why| why.to_string())?;
+    let statement = Statement::parse(payload).map_err(|why| why.to_string())?;
     if !statement.is_about(digest) {
         return Err("it is about another file".to_owned());
     }
@@ -148,7 +148,7 @@ fn attached(file: &Path, digest: &str, claim: Claim, card: Option<&Card>) -> Res
         return Err(format!("it says `{says}`, not `{claim}`"));
     }
     if let (Some(described), Some(card)) = (described, card) {
-        let differs = described.differs(card);
+        let differs = described.differing_fields(card);
         if !differs.is_empty() {
             let fields = differs.join(", ");
             return Err(format!("its card is not what the component is: it differs in {fields}"));
@@ -171,7 +171,7 @@ fn added(beside: &Path, envelope: Envelope) -> Result<usize, String> {
         _ => format!("{}: {error}", new.display()),
     })?;
     let written = with(beside, envelope).and_then(|signed| {
-        let written = file.write_all(signed.text().as_bytes()).and_then(|()| fs::rename(&new, beside));
+        let written = file.write_all(signed.to_text().as_bytes()).and_then(|()| fs::rename(&new, beside));
         written.map_err(|error| error.to_string()).map(|()| signed.envelopes().count())
     });
     if written.is_err() {
@@ -187,7 +187,7 @@ fn with(beside: &Path, envelope: Envelope) -> Result<SignatureFile, String> {
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error.to_string()),
     };
-    let mut signed = SignatureFile::read(&there).map_err(|why| why.to_string())?;
+    let mut signed = SignatureFile::parse(&there).map_err(|why| why.to_string())?;
     signed.add(envelope).map_err(|why| why.to_string())?;
     Ok(signed)
 }

@@ -11,8 +11,8 @@ use jiff::Zoned;
 use pivot_places::read_regular_file;
 use pivot_runtime::Trust;
 use pivot_signatures::judge::{Purpose, Subject};
-use pivot_signatures::lines::{ENDING, SignatureFile};
 use pivot_signatures::policy::Policy;
+use pivot_signatures::signature_file::{ENDING, SignatureFile};
 use pivot_signatures::statement::Topic;
 use pivot_signatures::trust_file::{self, SIZE};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ impl TrustFile {
         let both =
             match (site, named) {
                 (Some(site), Some(named)) => {
-                    let both = site.and(named);
+                    let both = site.merge(named);
                     Some(both.map_err(|why| {
                         Text::from(format!("{SITE} and the trust file that is named: {why}"))
                     })?)
@@ -86,7 +86,9 @@ impl TrustFile {
     pub(crate) fn open(&self) -> Result<Option<String>, Text> {
         let open = (!self.open_to_others.is_empty()).then(|| by_others(&self.open_to_others));
         match open {
-            Some(open) if self.policy.strict() => Err(format!("the trust file is strict, and {open}").into()),
+            Some(open) if self.policy.is_strict() => {
+                Err(format!("the trust file is strict, and {open}").into())
+            }
             open => Ok(open),
         }
     }
@@ -115,9 +117,9 @@ pub(crate) fn signers(file: &Path, subject: &Subject<'_>, trust: &Trust) -> Resu
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(format!("{beside} can't be read: {error}")),
     };
-    let signed = SignatureFile::read(&lines).map_err(|why| format!("{beside} can't be read: {why}"))?;
+    let signed = SignatureFile::parse(&lines).map_err(|why| format!("{beside} can't be read: {why}"))?;
     let trusted = trust.policy.judge(subject, &signed, trust.purpose).map_err(|why| why.to_string())?;
-    let mut signers: Vec<String> = trusted.said.into_iter().map(|said| said.signer).collect();
+    let mut signers: Vec<String> = trusted.claims.into_iter().map(|said| said.signer).collect();
     signers.sort();
     signers.dedup();
     Ok(signers)
@@ -129,7 +131,7 @@ fn policy(file: &Path, open: &mut Vec<String>) -> Result<Policy, Text> {
     let written = text(file, open).map_err(|why| of(&why))?;
     let keys = file.parent().unwrap_or(Path::new("")).to_owned();
     let mut key = |name: &str| text(&keys.join(name), open);
-    trust_file::read(&written, &mut key).map_err(|why| of(&why))
+    trust_file::parse(&written, &mut key).map_err(|why| of(&why))
 }
 
 /// A file's text, and whether others may write it.

@@ -5,7 +5,7 @@ use jiff::civil::date;
 use super::*;
 use crate::key::Algorithm;
 use crate::policy::Conflict;
-use crate::sample::{People, SHA, file, key, statement};
+use crate::tests::sample::{People, SHA, file, key, statement};
 
 const THREE: &str = r#"
 [signers.alice]
@@ -23,7 +23,7 @@ at-least = 2
 const HOSTS: Subject<'_> = Subject::Plugin { name: Some("hosts"), sha256: SHA };
 
 fn signers(trusted: &Trusted) -> Vec<&str> {
-    trusted.said.iter().map(|said| said.signer.as_str()).collect()
+    trusted.claims.iter().map(|claim| claim.signer.as_str()).collect()
 }
 
 #[test]
@@ -32,8 +32,8 @@ fn two_of_three_names_are_enough_and_one_is_not() {
     let policy = people.trust(THREE).unwrap();
     let trusted = policy.judge(&HOSTS, &people.vetted(&["carol", "alice"]), Purpose::Load).unwrap();
     assert_eq!(signers(&trusted), ["carol", "alice"]);
-    assert_eq!(trusted.said[0].key, people.key("carol").public_key().fingerprint());
-    assert_eq!(trusted.said[0].card.as_ref().unwrap().name(), "hosts");
+    assert_eq!(trusted.claims[0].key, people.key("carol").public_key().fingerprint());
+    assert_eq!(trusted.claims[0].card.as_ref().unwrap().name(), "hosts");
     let error = policy.judge(&HOSTS, &people.vetted(&["carol"]), Purpose::Load).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -57,11 +57,11 @@ fn two_signatures_of_one_bare_envelope_count_for_two_names() {
     let mut people = People::default();
     let policy = people.trust(THREE).unwrap();
     let parts: Vec<serde_json::Value> = ["alice", "bob"]
-        .map(|name| serde_json::from_str(crate::sample::vetted(people.key(name)).line()).unwrap())
+        .map(|name| serde_json::from_str(crate::tests::sample::vetted(people.key(name)).line()).unwrap())
         .into();
     let mut both = parts[0]["dsseEnvelope"].clone();
     both["signatures"].as_array_mut().unwrap().push(parts[1]["dsseEnvelope"]["signatures"][0].clone());
-    let signed = SignatureFile::read(both.to_string().as_bytes()).unwrap();
+    let signed = SignatureFile::parse(both.to_string().as_bytes()).unwrap();
     assert_eq!(signers(&policy.judge(&HOSTS, &signed, Purpose::Load).unwrap()), ["alice", "bob"]);
 }
 
@@ -123,10 +123,10 @@ fn all_rules_have_to_be_met_and_one_claim_is_not_another() {
     let vetted = people.vetted(&["alice", "bob", "carol"]);
     let error = policy.judge(&HOSTS, &vetted, Purpose::Load).unwrap_err().to_string();
     assert_eq!(error, "`released` is required from 1 of carol; signed by: none; missing: 1 of carol");
-    let released = statement(Claim::Released, "hosts", SHA).text();
+    let released = statement(Claim::Released, "hosts", SHA).to_payload();
     let released = Envelope::sign(&released, people.key("carol")).unwrap();
     let signed = file(vetted.envelopes().map(|(_, line)| line.clone()).chain([released]));
-    assert_eq!(policy.judge(&HOSTS, &signed, Purpose::Load).unwrap().said.len(), 4);
+    assert_eq!(policy.judge(&HOSTS, &signed, Purpose::Load).unwrap().claims.len(), 4);
 }
 
 #[test]
@@ -135,11 +135,11 @@ fn what_does_not_count_is_listed_with_its_line_and_reason() {
     let policy = people.trust(THREE).unwrap();
     let bob = people.key("bob");
     let sign = |text: &str| Envelope::sign(text, bob).unwrap();
-    let mine = statement(Claim::Vetted, "hosts", SHA).text();
+    let mine = statement(Claim::Vetted, "hosts", SHA).to_payload();
     let signed = file([
         Envelope::sign(&mine, &key(Algorithm::P256)).unwrap(),
-        sign(&statement(Claim::Vetted, "hosts", &"b".repeat(64)).text()),
-        sign(&statement(Claim::Approved, "plan", SHA).text()),
+        sign(&statement(Claim::Vetted, "hosts", &"b".repeat(64)).to_payload()),
+        sign(&statement(Claim::Approved, "plan", SHA).to_payload()),
         sign(
             r#"{"_type":"https://in-toto.io/Statement/v1","predicateType":"https://slsa.dev/provenance/v1","x":1.5}"#,
         ),
@@ -147,7 +147,7 @@ fn what_does_not_count_is_listed_with_its_line_and_reason() {
         sign(&mine.replace("{\"_type\"", "{\"_type\":\"a\",\"_type\"")),
     ]);
     let trusted = Policy::default().judge(&HOSTS, &signed, Purpose::Load).unwrap();
-    assert_eq!((trusted.said.len(), trusted.ignored.len()), (0, 6));
+    assert_eq!((trusted.claims.len(), trusted.ignored.len()), (0, 6));
     let error = policy.judge(&HOSTS, &signed, Purpose::Load).unwrap_err().to_string();
     let (_, ignored) = error.split_once("; ignored: ").unwrap();
     assert_eq!(
@@ -169,10 +169,10 @@ fn a_plan_needs_its_own_approvals_and_no_others() {
     let text = format!("{THREE}\n[[require]]\nclaim = \"approved\"\nfrom = [\"carol\"]");
     let policy = people.trust(&text).unwrap();
     let plan = Subject::Plan { sha256: SHA };
-    let approved = statement(Claim::Approved, "plan", SHA).text();
+    let approved = statement(Claim::Approved, "plan", SHA).to_payload();
     let signed = file([Envelope::sign(&approved, people.key("carol")).unwrap()]);
     let trusted = policy.judge(&plan, &signed, Purpose::Admit(date(2026, 11, 23))).unwrap();
-    assert_eq!((trusted.said[0].claim, &trusted.said[0].card), (Claim::Approved, &None));
+    assert_eq!((trusted.claims[0].claim, &trusted.claims[0].card), (Claim::Approved, &None));
     assert!(policy.judge(&plan, &people.vetted(&["alice", "bob", "carol"]), Purpose::Load).is_err());
     // Approvals of a plan say nothing about a plugin.
     assert!(policy.judge(&HOSTS, &signed, Purpose::Load).is_err());
@@ -184,7 +184,7 @@ fn a_second_file_adds_rules_and_waives_none() {
     let mut people = People::default();
     let first = people.trust(THREE).unwrap();
     let weaker = "[signers.dave]\nkeys = [\"dave\"]\n[[require]]\nclaim = \"vetted\"\nfrom = [\"dave\"]";
-    let both = first.clone().and(people.trust(weaker).unwrap()).unwrap();
+    let both = first.clone().merge(people.trust(weaker).unwrap()).unwrap();
     for (names, enough) in [
         (&["alice", "bob"][..], false),
         (&["dave"], false),
@@ -194,31 +194,31 @@ fn a_second_file_adds_rules_and_waives_none() {
         let signed = people.vetted(names);
         assert_eq!(both.judge(&HOSTS, &signed, Purpose::Load).is_ok(), enough, "{names:?}");
     }
-    assert_eq!(first.clone().and(Policy::default()), Ok(first.clone()));
-    assert_eq!(Policy::default().and(first.clone()), Ok(first.clone()));
-    assert_eq!(first.clone().and(first.clone()), Ok(first.clone()));
+    assert_eq!(first.clone().merge(Policy::default()), Ok(first.clone()));
+    assert_eq!(Policy::default().merge(first.clone()), Ok(first.clone()));
+    assert_eq!(first.clone().merge(first.clone()), Ok(first.clone()));
 
     // A file with rules of its own for one plugin says nothing about the others of a strict one.
     let strict = people.trust(&format!("strict = true\n{THREE}plugins = [\"hosts\"]")).unwrap();
     let evil = people.trust(&format!("{weaker}\nplugins = [\"evil\"]")).unwrap();
     let of_evil = Subject::Plugin { name: Some("evil"), sha256: SHA };
-    let says = statement(Claim::Vetted, "evil", SHA).text();
+    let says = statement(Claim::Vetted, "evil", SHA).to_payload();
     let signed = file([Envelope::sign(&says, people.key("dave")).unwrap()]);
-    for joined in [strict.clone().and(evil.clone()).unwrap(), evil.clone().and(strict.clone()).unwrap()] {
-        assert!(joined.strict());
+    for joined in [strict.clone().merge(evil.clone()).unwrap(), evil.clone().merge(strict.clone()).unwrap()] {
+        assert!(joined.is_strict());
         assert_eq!(joined.judge(&of_evil, &signed, Purpose::Load).unwrap_err().code(), "no-rule");
     }
     assert!(evil.judge(&of_evil, &signed, Purpose::Load).is_ok());
-    assert_eq!(strict.clone().and(strict.clone()), Ok(strict));
+    assert_eq!(strict.clone().merge(strict.clone()), Ok(strict));
 
     let earlier =
         people.trust("[signers.bob]\nkeys = [\"bob-2\", \"bob\"]\nadmits-until = \"2026-01-01\"").unwrap();
-    let joined = first.clone().and(earlier).unwrap();
+    let joined = first.clone().merge(earlier).unwrap();
     assert_eq!(joined.signers()["bob"].admits_until, Some(date(2026, 1, 1)));
     let other = people.trust("[signers.bob]\nkeys = [\"bob\"]").unwrap();
-    assert_eq!(first.clone().and(other), Err(Conflict::Keys("bob".into())));
+    assert_eq!(first.clone().merge(other), Err(Conflict::Keys("bob".into())));
     let shared = people.trust("[signers.mallory]\nkeys = [\"bob\"]").unwrap();
-    assert!(matches!(first.and(shared), Err(Conflict::SharedKey { .. })));
+    assert!(matches!(first.merge(shared), Err(Conflict::SharedKey { .. })));
 }
 
 #[test]
@@ -227,10 +227,10 @@ fn revocations_of_either_file_hold() {
     let first = people.trust(THREE).unwrap();
     let print = people.key("bob").public_key().fingerprint();
     let revoking = people.trust(&format!("[[revoked]]\nkey = \"{print}\"\nwhy = \"lost\"")).unwrap();
-    for policy in [first.clone().and(revoking.clone()).unwrap(), revoking.and(first).unwrap()] {
+    for policy in [first.clone().merge(revoking.clone()).unwrap(), revoking.merge(first).unwrap()] {
         let refused = policy.judge(&HOSTS, &people.vetted(&["alice", "bob"]), Purpose::Load).unwrap_err();
         let Untrusted::Unmet { ignored, .. } = refused else { panic!("{refused}") };
-        let whose = |ignored: &Ignored| matches!(&ignored.why, Ignorance::Revoked { signer, why } if signer == "bob" && why == "lost");
+        let whose = |ignored: &IgnoredLine| matches!(&ignored.why, IgnoreReason::Revoked { signer, why } if signer == "bob" && why == "lost");
         assert!(ignored.iter().any(whose), "{ignored:?}");
         assert!(policy.judge(&HOSTS, &people.vetted(&["alice", "bob-2"]), Purpose::Load).is_ok());
     }
@@ -243,7 +243,7 @@ fn more_signatures_than_can_be_verified_are_refused() {
     let policy = people.trust(&format!("[signers.a]\nkeys = [{}]", keys.join(","))).unwrap();
     let sixteen = vec![r#"{"sig":"AAAA"}"#; 16].join(",");
     let line = format!(r#"{{"payloadType":"{IN_TOTO}","payload":"AAAA","signatures":[{sixteen}]}}"#);
-    let signed = SignatureFile::read(vec![line; 64].join("\n").as_bytes()).unwrap();
+    let signed = SignatureFile::parse(vec![line; 64].join("\n").as_bytes()).unwrap();
     let error = policy.judge(&HOSTS, &signed, Purpose::Load).unwrap_err();
     assert_eq!(error, Untrusted::TooMuch { checks: 80 * 16 * 64, most: CHECKS });
 }
@@ -266,7 +266,7 @@ fn five_plugins_with_two_signers_each_add_less_than_twenty_milliseconds_to_a_sta
         .iter()
         .map(|name| {
             let mut line = |who: &str| {
-                let statement = statement(Claim::Vetted, name, SHA).text();
+                let statement = statement(Claim::Vetted, name, SHA).to_payload();
                 Envelope::sign(&statement, people.key(who)).unwrap().line().to_owned() + "\n"
             };
             (*name, line("alice") + &line("bob"))
@@ -276,7 +276,7 @@ fn five_plugins_with_two_signers_each_add_less_than_twenty_milliseconds_to_a_sta
         let begun = std::time::Instant::now();
         let policy = people.trust(THREE).unwrap();
         for (name, text) in &statements {
-            let signed = SignatureFile::read(text.as_bytes()).unwrap();
+            let signed = SignatureFile::parse(text.as_bytes()).unwrap();
             for name in [None, Some(*name)] {
                 let trusted =
                     policy.judge(&Subject::Plugin { name, sha256: SHA }, &signed, Purpose::Load).unwrap();

@@ -4,12 +4,12 @@
 use std::io::Read;
 
 use crate::bundle::Bundle;
-use crate::sample::{EMPTY, Entry, bundle, entries, pack, tar};
+use crate::tests::sample::{EMPTY, Entry, bundle, entries, pack, tar};
 
 const SHA: &str = "blobs/sha256/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 fn code(bytes: &[u8]) -> &'static str {
-    let error = Bundle::read(bytes).unwrap_err();
+    let error = Bundle::read_tar(bytes).unwrap_err();
     assert!(!error.to_string().chars().any(pivot_core::words::hidden), "{error:?}");
     error.code()
 }
@@ -127,10 +127,10 @@ fn everything_is_there_once() {
         match entry.path.as_str() {
             "index.json" => assert_eq!(code(&pack(&others)), "no-index"),
             "oci-layout" => assert_eq!(code(&pack(&others)), "no-layout"),
-            "blobs/" | "blobs/sha256/" => assert!(Bundle::read(pack(&others).as_slice()).is_ok()),
+            "blobs/" | "blobs/sha256/" => assert!(Bundle::read_tar(pack(&others).as_slice()).is_ok()),
             // The configs of components belong to nothing that is needed.
             _ if entry.data.starts_with(b"{\"created\"") => {
-                assert!(Bundle::read(pack(&others).as_slice()).is_ok());
+                assert!(Bundle::read_tar(pack(&others).as_slice()).is_ok());
             }
             _ => assert_eq!(code(&pack(&others)), "missing-blob", "{}", entry.path),
         }
@@ -191,7 +191,7 @@ fn what_is_no_tar_says_what_it_is() {
     for (wanted, bytes) in cases {
         assert_eq!(code(&bytes), wanted, "{:?}", &bytes[..bytes.len().min(8)]);
     }
-    let gzip = Bundle::read(b"\x1f\x8b\x08".as_slice()).unwrap_err().to_string();
+    let gzip = Bundle::read_tar(b"\x1f\x8b\x08".as_slice()).unwrap_err().to_string();
     assert_eq!(gzip, "it is compressed with gzip; decompress it first (gzip -d)");
     assert_eq!(code(&after(b"x\0".repeat(256).as_slice())), "trailing-data");
 }
@@ -205,10 +205,10 @@ fn a_reader_that_fails_or_never_ends_is_refused() {
         }
     }
     let good = tar(&bundle());
-    assert_eq!(Bundle::read(Fails).unwrap_err().code(), "unreadable");
-    assert_eq!(Bundle::read(good[..1000].chain(Fails)).unwrap_err().code(), "unreadable");
+    assert_eq!(Bundle::read_tar(Fails).unwrap_err().code(), "unreadable");
+    assert_eq!(Bundle::read_tar(good[..1000].chain(Fails)).unwrap_err().code(), "unreadable");
     // Zeros without end, and headers without end.
-    assert_eq!(Bundle::read(good.chain(std::io::repeat(0))).unwrap_err().code(), "trailing-data");
+    assert_eq!(Bundle::read_tar(good.chain(std::io::repeat(0))).unwrap_err().code(), "trailing-data");
     let one = pack(&[Entry::new(b'x', "x", b""), Entry::new(b'5', "./", b"")]);
     assert_eq!(code(&[&one[..1024], &one[512..1024]].concat()), "entry-twice");
 }

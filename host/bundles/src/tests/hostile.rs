@@ -6,7 +6,7 @@ use crate::bundle::Bundle;
 use crate::contents::Contents;
 use crate::digest::digest_of;
 use crate::oci;
-use crate::sample::{EMPTY, Entry, bundle, entries, files, pack, small, with_manifest};
+use crate::tests::sample::{EMPTY, Entry, bundle, entries, files, pack, small, with_manifest};
 
 /// The text with one thing replaced, which has to be there.
 fn with(text: &str, from: &str, to: &str) -> String {
@@ -20,7 +20,7 @@ fn manifest(bundle: &Bundle) -> String {
 
 #[test]
 fn manifests_are_refused_each_for_its_reason() {
-    let bundle = Bundle::of(files(&[("a.wasm", EMPTY), ("b.md", b"text")])).unwrap();
+    let bundle = Bundle::from_files(files(&[("a.wasm", EMPTY), ("b.md", b"text")])).unwrap();
     let good = manifest(&bundle);
     let sha = digest_of(EMPTY);
     let layer = format!(
@@ -113,7 +113,7 @@ fn manifests_are_refused_each_for_its_reason() {
             if late { "fine" } else { wanted },
             "{to}"
         );
-        let error = Bundle::read(pack(&with_manifest(&bundle, text.as_bytes())).as_slice()).unwrap_err();
+        let error = Bundle::read_tar(pack(&with_manifest(&bundle, text.as_bytes())).as_slice()).unwrap_err();
         assert!(!error.to_string().chars().any(pivot_core::words::hidden), "{error:?}");
         // A manifest of something else is nobody's bundle, and a layer that nobody lists is stray.
         match error.code() {
@@ -166,7 +166,7 @@ fn indexes_and_layouts_are_refused_each_for_its_reason() {
         let mut all = entries(&bundle);
         all.iter_mut().find(|entry| entry.path == path).unwrap().data = text.into_bytes();
         all.extend_from_slice(more);
-        let error = Bundle::read(pack(&all).as_slice()).unwrap_err();
+        let error = Bundle::read_tar(pack(&all).as_slice()).unwrap_err();
         assert!(!error.to_string().chars().any(pivot_core::words::hidden), "{error:?}");
         error.code()
     };
@@ -254,24 +254,24 @@ fn blobs_of_a_registry_are_refused_each_for_its_reason() {
     let contents = || Contents::parse(bundle.layout().bundle.bytes).unwrap();
     let good: BTreeMap<String, Vec<u8>> =
         bundle.files().values().map(|bytes| (digest_of(bytes), bytes.clone())).collect();
-    assert_eq!(contents().bundle(good.clone()).unwrap(), bundle);
+    assert_eq!(contents().into_bundle(good.clone()).unwrap(), bundle);
     for digest in good.keys() {
         let mut fewer = good.clone();
         fewer.remove(digest);
-        assert_eq!(contents().bundle(fewer).unwrap_err().code(), "missing-blob");
+        assert_eq!(contents().into_bundle(fewer).unwrap_err().code(), "missing-blob");
         let mut wrong = good.clone();
         wrong.get_mut(digest).unwrap().push(b'x');
-        assert_eq!(contents().bundle(wrong).unwrap_err().code(), "wrong-blob");
+        assert_eq!(contents().into_bundle(wrong).unwrap_err().code(), "wrong-blob");
     }
     let mut more = good.clone();
     more.insert(digest_of(b"x"), b"x".to_vec());
-    assert_eq!(contents().bundle(more).unwrap_err().code(), "stray-blob");
+    assert_eq!(contents().into_bundle(more).unwrap_err().code(), "stray-blob");
     let mut empty = good;
     empty.insert(oci::EMPTY_DIGEST.into(), b"{} ".to_vec());
-    assert_eq!(contents().bundle(empty).unwrap_err().code(), "wrong-blob");
+    assert_eq!(contents().into_bundle(empty).unwrap_err().code(), "wrong-blob");
     // A layer that is listed as a component and isn't one.
     let text = with(&manifest(&small()), &digest_of(EMPTY), &digest_of(b"\x7fELF\x02\x01\x01\0"));
     let blobs = BTreeMap::from([(digest_of(b"\x7fELF\x02\x01\x01\0"), b"\x7fELF\x02\x01\x01\0".to_vec())]);
-    let error = Contents::parse(text.as_bytes()).unwrap().bundle(blobs).unwrap_err();
+    let error = Contents::parse(text.as_bytes()).unwrap().into_bundle(blobs).unwrap_err();
     assert_eq!(error.code(), "not-a-component");
 }

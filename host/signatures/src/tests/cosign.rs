@@ -6,16 +6,16 @@ use crate::statement::{Claim, Statement};
 
 #[test]
 fn a_bundle_of_cosign_is_read_and_verified() {
-    let key = PublicKey::from_pem(include_str!("../samples/cosign-3.1.3.pub")).unwrap();
-    let bundle = include_str!("../samples/cosign-3.1.3.json");
-    let envelope = Envelope::read(bundle).unwrap();
+    let key = PublicKey::from_pem(include_str!("../../samples/cosign-3.1.3.pub")).unwrap();
+    let bundle = include_str!("../../samples/cosign-3.1.3.json");
+    let envelope = Envelope::parse(bundle).unwrap();
     let verified = envelope.verified_by([&key]).unwrap();
-    let statement = Statement::read(verified.payload()).unwrap();
+    let statement = Statement::parse(verified.payload()).unwrap();
     assert_eq!(statement.predicate().claim, Claim::Vetted);
 
     let signature = bundle.find("\"sig\":\"").unwrap() + 20;
     let mut other = bundle.as_bytes().to_vec();
     other[signature] = if other[signature] == b'A' { b'B' } else { b'A' };
-    let other = Envelope::read(&String::from_utf8(other).unwrap()).unwrap();
+    let other = Envelope::parse(&String::from_utf8(other).unwrap()).unwrap();
     assert!(other.verified_by([&key]).is_none());
 }

@@ -6,7 +6,7 @@ use crate::error::BundleError;
 use crate::kind::{FILES, FileError, Kind, TOTAL, component_of};
 
 /// Checks everything that names and sizes say about a set of files. The caller sees to it that no name is there twice.
-pub(crate) fn check(files: &BTreeMap<&str, u64>) -> Result<(), BundleError> {
+pub(crate) fn check_files(files: &BTreeMap<&str, u64>) -> Result<(), BundleError> {
     if files.len() > FILES {
         return Err(BundleError::Files(files.len()));
     }
@@ -14,15 +14,15 @@ pub(crate) fn check(files: &BTreeMap<&str, u64>) -> Result<(), BundleError> {
     let mut components = 0;
     let mut folded = BTreeMap::new();
     for (name, size) in files {
-        let kind = Kind::of(name).map_err(|why| why.of(name))?;
-        if *size > kind.limit() {
-            return Err(FileError::Size { size: *size, limit: kind.limit() }.of(name));
+        let kind = Kind::from_name(name).map_err(|why| why.in_file(name))?;
+        if *size > kind.max_size() {
+            return Err(FileError::Size { size: *size, limit: kind.max_size() }.in_file(name));
         }
         if let Some(other) = folded.insert(name.to_ascii_lowercase(), *name) {
-            return Err(FileError::Alike(other.to_owned()).of(name));
+            return Err(FileError::Alike(other.to_owned()).in_file(name));
         }
         if let Some(component) = component_of(name).filter(|component| !files.contains_key(component)) {
-            return Err(FileError::Orphan(component.to_owned()).of(name));
+            return Err(FileError::Orphan(component.to_owned()).in_file(name));
         }
         components += usize::from(kind == Kind::Component);
         total = total.saturating_add(*size);

@@ -8,9 +8,11 @@ use crate::bundle::Bundle;
 use crate::contents::Contents;
 use crate::digest::digest_of;
 use crate::kind::{COMPONENT, FILES, OTHER, SBOM};
-use crate::mutants;
 use crate::oci;
-use crate::sample::{EMPTY, Entry, bundle, entries, files, importing, pack, small, tar, wasm, with_manifest};
+use crate::tests::mutants;
+use crate::tests::sample::{
+    EMPTY, Entry, bundle, entries, files, importing, pack, small, tar, wasm, with_manifest,
+};
 
 fn blobs(bundle: &Bundle) -> BTreeMap<String, Vec<u8>> {
     let digests = bundle.files().values().map(|bytes| (digest_of(bytes), bytes.clone()));
@@ -32,14 +34,14 @@ fn a_bundle_is_read_as_it_was_written() {
     let bundle = bundle();
     let bytes = tar(&bundle);
     assert_eq!(tar(&bundle), bytes);
-    let read = Bundle::read(bytes.as_slice()).unwrap();
+    let read = Bundle::read_tar(bytes.as_slice()).unwrap();
     assert_eq!(read, bundle);
     assert_eq!(tar(&read), bytes);
-    assert_eq!(Bundle::of(bundle.clone().into_files()).unwrap(), bundle);
+    assert_eq!(Bundle::from_files(bundle.clone().into_files()).unwrap(), bundle);
     // Files in another order, and a reader that returns a byte at a time.
     let reversed: BTreeMap<_, _> = bundle.files().clone().into_iter().rev().collect();
-    assert_eq!(tar(&Bundle::of(reversed).unwrap()), bytes);
-    assert_eq!(Bundle::read(Slow(&bytes)).unwrap(), bundle);
+    assert_eq!(tar(&Bundle::from_files(reversed).unwrap()), bytes);
+    assert_eq!(Bundle::read_tar(Slow(&bytes)).unwrap(), bundle);
 }
 
 #[test]
@@ -54,11 +56,11 @@ fn a_bundle_comes_from_a_registry_as_it_went_there() {
         assert_eq!((layer.size, &layer.digest), (bytes.len() as u64, &digest_of(bytes)));
         assert!(layout.blobs.iter().any(|blob| blob.digest == layer.digest && blob.bytes == bytes));
     }
-    assert_eq!(contents.clone().bundle(blobs(&bundle)).unwrap(), bundle);
+    assert_eq!(contents.clone().into_bundle(blobs(&bundle)).unwrap(), bundle);
     // With the empty config among the blobs, too, and from any order of layers.
     let mut more = blobs(&bundle);
     more.insert(oci::EMPTY_DIGEST.into(), oci::EMPTY_BYTES.into());
-    assert_eq!(contents.bundle(more).unwrap(), bundle);
+    assert_eq!(contents.into_bundle(more).unwrap(), bundle);
     assert_eq!(digest_of(layout.bundle.bytes), bundle.digest());
 }
 
@@ -131,14 +133,14 @@ fn nothing_of_the_machine_is_in_the_tar() {
 fn what_other_tools_write_is_read() {
     let bundle = bundle();
     let plain = entries(&bundle);
-    let read = |entries: &[Entry]| Bundle::read(pack(entries).as_slice()).unwrap();
+    let read = |entries: &[Entry]| Bundle::read_tar(pack(entries).as_slice()).unwrap();
     // GNU tar: `./` before everything, and filled up to 10 KiB.
     let gnu = plain.iter().cloned().map(|e| Entry { path: format!("./{}", e.path), gnu: true, ..e });
     let mut gnu: Vec<_> = gnu.collect();
     gnu.insert(0, Entry::new(b'5', "./", b""));
     let mut bytes = pack(&gnu);
     bytes.resize(bytes.len().next_multiple_of(10_240), 0);
-    assert_eq!(Bundle::read(bytes.as_slice()).unwrap(), bundle);
+    assert_eq!(Bundle::read_tar(bytes.as_slice()).unwrap(), bundle);
     // regctl: times with fractions, directories without a slash, a list for Docker, files in another order.
     let times = b"30 mtime=1700000000.123456789\n30 atime=1700000000.123456789\n20 ctime=1700000000\n";
     let rest = plain.iter().rev().cloned().map(|e| Entry { path: e.path.trim_end_matches('/').into(), ..e });
@@ -164,7 +166,7 @@ fn an_index_may_have_been_rewritten() {
         let mut entries = entries(&bundle);
         entries.retain(|e| !of_components.contains(&e.path) && !configs.contains(&e.path));
         entries.iter_mut().find(|e| e.path == "index.json").unwrap().data = text.into_bytes();
-        Bundle::read(pack(&entries).as_slice())
+        Bundle::read_tar(pack(&entries).as_slice())
     };
     // Without the components, the artifact type, the name and the index' own type; twice; with what isn't known here.
     for text in [
@@ -186,7 +188,7 @@ fn an_index_may_have_been_rewritten() {
         1,
     );
     assert_ne!(noted, manifest);
-    assert_eq!(Bundle::read(pack(&with_manifest(&bundle, noted.as_bytes())).as_slice()).unwrap(), bundle);
+    assert_eq!(Bundle::read_tar(pack(&with_manifest(&bundle, noted.as_bytes())).as_slice()).unwrap(), bundle);
 }
 
 #[test]
@@ -198,7 +200,7 @@ fn a_flipped_bit_is_refused_or_means_nothing() {
         for mask in [1 << (at % 8), 255] {
             let mut bytes = good.clone();
             bytes[at] ^= mask;
-            match Bundle::read(bytes.as_slice()) {
+            match Bundle::read_tar(bytes.as_slice()) {
                 Ok(read) => {
                     assert_eq!(read, bundle, "byte {at}, mask {mask}");
                     equal += 1;
@@ -215,7 +217,7 @@ fn a_flipped_bit_is_refused_or_means_nothing() {
 fn any_bytes_are_a_bundle_or_refused() {
     let (good, bundle) = (tar(&bundle()), bundle());
     let (mut equal, mut refused) = (0, 0);
-    mutants::each(&[&good], 300, |bytes| match Bundle::read(bytes) {
+    mutants::each(&[&good], 300, |bytes| match Bundle::read_tar(bytes) {
         Ok(read) => {
             equal += 1;
             assert_eq!(read, bundle);
@@ -233,7 +235,7 @@ fn a_truncated_bundle_is_refused_wherever_it_ends() {
     let good = tar(&bundle());
     for end in 0..good.len() {
         if end % 512 < 3 || end % 512 == 511 {
-            let error = Bundle::read(&good[..end]).unwrap_err();
+            let error = Bundle::read_tar(&good[..end]).unwrap_err();
             assert_eq!(error.code(), "truncated", "at {end}");
         }
     }
@@ -243,25 +245,25 @@ fn a_truncated_bundle_is_refused_wherever_it_ends() {
 fn as_many_files_as_are_allowed_and_no_more() {
     let mut many: BTreeMap<_, _> =
         (0..FILES).map(|n| (format!("p{n:03}.wasm"), wasm(&format!("p{n}")))).collect();
-    let bundle = Bundle::of(many.clone()).unwrap();
+    let bundle = Bundle::from_files(many.clone()).unwrap();
     let bytes = tar(&bundle);
-    assert_eq!(Bundle::read(bytes.as_slice()).unwrap(), bundle);
+    assert_eq!(Bundle::read_tar(bytes.as_slice()).unwrap(), bundle);
     // With times before every entry it is as many headers as there can be.
     let times = Entry::new(b'x', "x", b"20 mtime=1700000000\n");
     let more: Vec<_> = entries(&bundle).into_iter().flat_map(|entry| [times.clone(), entry]).collect();
-    assert_eq!(Bundle::read(pack(&more).as_slice()).unwrap(), bundle);
+    assert_eq!(Bundle::read_tar(pack(&more).as_slice()).unwrap(), bundle);
     let manifest = String::from_utf8(bundle.layout().bundle.bytes.to_vec()).unwrap();
     let (head, layers) = manifest.split_once("\"layers\":[").unwrap();
     let first = layers.split_once("}},").unwrap().0.replace("p000", "q000");
     let more = format!("{head}\"layers\":[{first}}}}},{layers}");
     assert_eq!(Contents::parse(more.as_bytes()).unwrap_err().code(), "too-many-files");
     many.insert("README.md".into(), Vec::new());
-    assert_eq!(Bundle::of(many).unwrap_err().code(), "too-many-files");
+    assert_eq!(Bundle::from_files(many).unwrap_err().code(), "too-many-files");
 }
 
 #[test]
 fn two_files_with_the_same_bytes_are_one_blob() {
-    let bundle = Bundle::of(files(&[
+    let bundle = Bundle::from_files(files(&[
         ("a.wasm", EMPTY),
         ("b.wasm", EMPTY),
         ("c.md", b"{}"),
@@ -272,12 +274,12 @@ fn two_files_with_the_same_bytes_are_one_blob() {
     let layout = bundle.layout();
     // The component, its config, `{}` and nothing.
     assert_eq!((layout.blobs.len(), layout.components.len()), (4, 2));
-    assert_eq!(Bundle::read(tar(&bundle).as_slice()).unwrap(), bundle);
+    assert_eq!(Bundle::read_tar(tar(&bundle).as_slice()).unwrap(), bundle);
     let contents = Contents::parse(layout.bundle.bytes).unwrap();
-    assert_eq!(contents.bundle(blobs(&bundle)).unwrap(), bundle);
+    assert_eq!(contents.into_bundle(blobs(&bundle)).unwrap(), bundle);
     // A file that is the bytes of a manifest is a blob as well.
-    let odd = Bundle::of(files(&[("a.wasm", EMPTY), ("m.md", layout.components[0].bytes)])).unwrap();
-    assert_eq!(Bundle::read(tar(&odd).as_slice()).unwrap(), odd);
+    let odd = Bundle::from_files(files(&[("a.wasm", EMPTY), ("m.md", layout.components[0].bytes)])).unwrap();
+    assert_eq!(Bundle::read_tar(tar(&odd).as_slice()).unwrap(), odd);
     assert!(odd.layout().blobs.iter().any(|blob| blob.digest == layout.components[0].digest));
 }
 
@@ -310,23 +312,23 @@ fn files_are_refused_each_for_its_reason() {
         ("B.wasm.intoto.jsonl", "statements-without-component"),
         ("A.wasm", "names-alike"),
     ] {
-        let error = Bundle::of(files(&[("a.wasm", EMPTY), (name, EMPTY)])).unwrap_err();
+        let error = Bundle::from_files(files(&[("a.wasm", EMPTY), (name, EMPTY)])).unwrap_err();
         assert_eq!(error.code(), code, "{name}: {error}");
         assert!(!error.to_string().chars().any(pivot_core::words::hidden), "{error:?}");
     }
     let large = |size: u64| vec![0; usize::try_from(size).unwrap()];
     for (name, limit) in [("b.wasm", COMPONENT), ("b.md", OTHER), ("b.cdx.json", SBOM)] {
-        let error = Bundle::of(files(&[("a.wasm", EMPTY), (name, &large(limit + 1))])).unwrap_err();
+        let error = Bundle::from_files(files(&[("a.wasm", EMPTY), (name, &large(limit + 1))])).unwrap_err();
         assert_eq!(error.code(), "file-too-large", "{name}");
     }
-    assert!(Bundle::of(files(&[("a.wasm", EMPTY), ("b.md", &large(OTHER))])).is_ok());
+    assert!(Bundle::from_files(files(&[("a.wasm", EMPTY), ("b.md", &large(OTHER))])).is_ok());
     for (of, code) in [
         (files(&[]), "no-component"),
         (files(&[("plugins.toml", b"")]), "no-component"),
         (files(&[("a.wasm", b"\0asm\x01\0\0\0")]), "not-a-component"),
         (files(&[("a.wasm", &importing(100, 11_000))]), "too-many-imports"),
     ] {
-        assert_eq!(Bundle::of(of).unwrap_err().code(), code);
+        assert_eq!(Bundle::from_files(of).unwrap_err().code(), code);
     }
 }
 
@@ -334,7 +336,8 @@ fn files_are_refused_each_for_its_reason() {
 fn a_tar_is_limited_before_it_is_read() {
     let entries = entries(&bundle());
     let bytes = pack(&entries);
-    let read = |limits: Limits| archive::read(bytes.as_slice(), &limits).map(drop).map_err(|e| e.code());
+    let read =
+        |limits: Limits| archive::read_layout(bytes.as_slice(), &limits).map(drop).map_err(|e| e.code());
     let sizes = || entries.iter().filter(|e| e.path.len() > 20).map(|e| e.data.len() as u64);
     let (all, largest) = (sizes().sum(), sizes().max().unwrap());
     let exact = || Limits { blob: largest, total: all, entries: entries.len() };

@@ -61,7 +61,7 @@ pub struct SignatureFile {
 
 impl SignatureFile {
     /// Reads a file's bytes.
-    pub fn read(bytes: &[u8]) -> Result<Self, LineError> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, LineError> {
         if bytes.len() > SIZE {
             return Err(LineError::Size(bytes.len()));
         }
@@ -74,7 +74,7 @@ impl SignatureFile {
             return Err(LineError::Lines(n + 1));
         }
         let read = lines().map(|(n, line)| {
-            let read = Envelope::read(line).map(Line::Read);
+            let read = Envelope::parse(line).map(Line::Read);
             (n + 1, read.unwrap_or_else(|why| Line::Unread(line.to_owned(), why)))
         });
         Ok(Self { lines: read.collect() })
@@ -100,14 +100,14 @@ impl SignatureFile {
 
     /// Adds an envelope after the others; one that is there already isn't added again.
     pub fn add(&mut self, envelope: Envelope) -> Result<(), LineError> {
-        if self.envelopes().any(|(_, there)| there.says_the_same(&envelope)) {
+        if self.envelopes().any(|(_, there)| there.has_same_content(&envelope)) {
             return Ok(());
         }
         let line = self.lines.last().map_or(0, |(line, _)| *line) + 1;
         if self.lines.len() >= LINES {
             return Err(LineError::Lines(line));
         }
-        let size = self.text().len() + envelope.line().len() + 1;
+        let size = self.to_text().len() + envelope.line().len() + 1;
         if size > SIZE {
             return Err(LineError::Size(size));
         }
@@ -116,7 +116,7 @@ impl SignatureFile {
     }
 
     /// The file's text, without blank lines.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         self.lines.iter().fold(String::new(), |text, (_, line)| text + line.text() + "\n")
     }
 }

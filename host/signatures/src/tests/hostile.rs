@@ -9,9 +9,9 @@ use crate::envelope::{Envelope, EnvelopeError, IN_TOTO, SIGNATURES, SIZE};
 use crate::json::JsonError;
 use crate::judge::{CHECKS, Purpose, Subject};
 use crate::key::{Algorithm, PublicKey};
-use crate::lines::{LINES, LineError, SignatureFile};
-use crate::sample::{People, SHA, key, statement as said, vetted};
+use crate::signature_file::{LINES, LineError, SignatureFile};
 use crate::statement::{self, Claim, Statement};
+use crate::tests::sample::{People, SHA, key, statement as said, vetted};
 use crate::trust_file::MANY;
 
 /// A bare envelope and a bundle that nothing is wrong with.
@@ -28,7 +28,7 @@ fn with(text: &str, from: &str, to: &str) -> String {
 #[test]
 fn hostile_lines_are_refused_each_for_its_reason() {
     for good in [BARE, BUNDLE] {
-        assert!(Envelope::read(good).is_ok());
+        assert!(Envelope::parse(good).is_ok());
     }
     let material = r#""publicKey":{"hint":"a"}"#;
     let cases = [
@@ -95,23 +95,23 @@ fn hostile_lines_are_refused_each_for_its_reason() {
     for (text, from, to, reason) in cases {
         let reason =
             reason.strip_suffix(" twice").map_or(reason.to_owned(), |key| format!("the key {key} twice"));
-        let error = Envelope::read(&with(text, from, to)).unwrap_err().to_string();
+        let error = Envelope::parse(&with(text, from, to)).unwrap_err().to_string();
         assert!(error.contains(&reason), "{to}: {error}");
         assert!(!error.chars().any(pivot_core::words::hidden), "{error:?}");
     }
     let many =
         with(BARE, "\"signatures\":[", &format!("\"signatures\":[{}", "{\"sig\":\"AAAA\"},".repeat(16)));
-    assert!(Envelope::read(&many).unwrap_err().to_string().starts_with("it has 17 signatures"));
+    assert!(Envelope::parse(&many).unwrap_err().to_string().starts_with("it has 17 signatures"));
     let deep = with(BUNDLE, "\"1\"", &format!("{}{}", "[".repeat(62), "]".repeat(62)));
-    assert_eq!(Envelope::read(&deep).unwrap_err(), JsonError::Depth.into());
+    assert_eq!(Envelope::parse(&deep).unwrap_err(), JsonError::Depth.into());
     let large = format!("{BARE}{}", " ".repeat(SIZE));
-    assert_eq!(Envelope::read(&large).unwrap_err(), EnvelopeError::Size(BARE.len() + SIZE));
-    assert!(Envelope::read("\u{feff}{}").is_err() && Envelope::read("[]").is_err());
+    assert_eq!(Envelope::parse(&large).unwrap_err(), EnvelopeError::Size(BARE.len() + SIZE));
+    assert!(Envelope::parse("\u{feff}{}").is_err() && Envelope::parse("[]").is_err());
 }
 
 #[test]
 fn hostile_payloads_are_refused_each_for_its_reason() {
-    let good = said(Claim::Vetted, "hosts", SHA).text();
+    let good = said(Claim::Vetted, "hosts", SHA).to_payload();
     let sha = format!("\"sha256\":\"{SHA}\"");
     let upper = sha.to_uppercase().replace("SHA256", "sha256");
     let cases = [
@@ -157,7 +157,7 @@ fn hostile_payloads_are_refused_each_for_its_reason() {
         ("\"hooks\":[]", "\"hooks\":[\"\\u200b\"]", "one that can't be seen"),
     ];
     for (from, to, reason) in cases {
-        let error = Statement::read(with(&good, from, to).as_bytes()).unwrap_err().to_string();
+        let error = Statement::parse(with(&good, from, to).as_bytes()).unwrap_err().to_string();
         assert!(error.contains(reason), "{to}: {error}");
     }
     for (name, most) in [("reviewer", 200), ("note", 1_000)] {
@@ -165,12 +165,12 @@ fn hostile_payloads_are_refused_each_for_its_reason() {
             let plain = with(&good, ",\"reviewer\":\"Alice\"", "");
             let long = format!("\"{name}\":\"{}\",\"claim\"", "ä".repeat(length));
             let text = with(&plain, "\"claim\"", &long);
-            assert_eq!(Statement::read(text.as_bytes()).is_ok(), fine, "{name} {length}");
+            assert_eq!(Statement::parse(text.as_bytes()).is_ok(), fine, "{name} {length}");
         }
     }
-    assert_eq!(Statement::read(b"{\"_type\":\"\xff\"}").unwrap_err().code(), "not-text");
-    assert_eq!(Statement::read(b"").unwrap_err().code(), "not-json");
-    assert_eq!(Statement::read("[".repeat(1_000).as_bytes()).unwrap_err().code(), "too-deep");
+    assert_eq!(Statement::parse(b"{\"_type\":\"\xff\"}").unwrap_err().code(), "not-text");
+    assert_eq!(Statement::parse(b"").unwrap_err().code(), "not-json");
+    assert_eq!(Statement::parse("[".repeat(1_000).as_bytes()).unwrap_err().code(), "too-deep");
 }
 
 #[test]
@@ -265,16 +265,16 @@ fn hostile_trust_files_are_refused_each_for_its_reason() {
 #[test]
 fn a_line_too_many_and_a_byte_too_many_are_refused() {
     let lines = |count| vec![BARE; count].join("\n\n \r\n");
-    assert_eq!(SignatureFile::read(lines(LINES).as_bytes()).unwrap().envelopes().count(), LINES);
-    assert_eq!(SignatureFile::read(lines(LINES + 1).as_bytes()), Err(LineError::Lines(LINES * 3 + 1)));
+    assert_eq!(SignatureFile::parse(lines(LINES).as_bytes()).unwrap().envelopes().count(), LINES);
+    assert_eq!(SignatureFile::parse(lines(LINES + 1).as_bytes()), Err(LineError::Lines(LINES * 3 + 1)));
     let padded = format!("{BARE}{}", " ".repeat(SIZE - BARE.len()));
     assert_eq!(
-        SignatureFile::read(padded.as_bytes()).unwrap().text(),
-        SignatureFile::read(BARE.as_bytes()).unwrap().text()
+        SignatureFile::parse(padded.as_bytes()).unwrap().to_text(),
+        SignatureFile::parse(BARE.as_bytes()).unwrap().to_text()
     );
-    assert_eq!(SignatureFile::read(format!("{padded} ").as_bytes()), Err(LineError::Size(SIZE + 1)));
-    assert_eq!(SignatureFile::read(b"\n\n\xff"), Err(LineError::NotText(3)));
-    assert!(SignatureFile::read(b" \n\n").unwrap().is_empty());
+    assert_eq!(SignatureFile::parse(format!("{padded} ").as_bytes()), Err(LineError::Size(SIZE + 1)));
+    assert_eq!(SignatureFile::parse(b"\n\n\xff"), Err(LineError::NotText(3)));
+    assert!(SignatureFile::parse(b" \n\n").unwrap().is_empty());
 }
 
 /// SLSA's provenance has such a line; it says nothing here, and others read it.
@@ -286,17 +286,17 @@ fn a_line_that_can_not_be_read_is_ignored_and_kept() {
     let hosts = Subject::Plugin { name: Some("hosts"), sha256: SHA };
     let provenance = with(BARE, "\"sig\"", "\"cert\": 1, \"sig\"");
     let text = format!("\n {provenance}\t\r\n{{}}\n");
-    let mut signed = SignatureFile::read(text.as_bytes()).unwrap();
+    let mut signed = SignatureFile::parse(text.as_bytes()).unwrap();
     assert!(!signed.is_empty() && signed.envelopes().next().is_none());
     let error = policy.judge(&hosts, &signed, Purpose::Load).unwrap_err().to_string();
     let ignored = "line 2: can't be read: `signatures[0].cert` is unknown; line 3: can't be read: `payloadType` is missing";
     assert!(error.ends_with(&format!("; ignored: {ignored}")), "{error}");
     signed.add(vetted(people.key("a"))).unwrap();
     let line = vetted(people.key("a")).line().to_owned();
-    assert_eq!(signed.text(), format!("{}{line}\n", &text[1..]));
+    assert_eq!(signed.to_text(), format!("{}{line}\n", &text[1..]));
     let trusted = policy.judge(&hosts, &signed, Purpose::Load).unwrap();
-    assert_eq!((trusted.said.len(), trusted.ignored.len()), (1, 2));
-    let full = SignatureFile::read(vec!["{}"; LINES].join("\n").as_bytes()).unwrap();
+    assert_eq!((trusted.claims.len(), trusted.ignored.len()), (1, 2));
+    let full = SignatureFile::parse(vec!["{}"; LINES].join("\n").as_bytes()).unwrap();
     assert_eq!(full.clone().add(vetted(people.key("a"))), Err(LineError::Lines(LINES + 1)));
 }
 
@@ -307,8 +307,8 @@ fn an_added_envelope_is_there_once() {
     for envelope in [&one, &two, &one] {
         signed.add(envelope.clone()).unwrap();
     }
-    assert_eq!(signed.text(), format!("{}\n{}\n", one.line(), two.line()));
-    let again = SignatureFile::read(signed.text().as_bytes()).unwrap();
+    assert_eq!(signed.to_text(), format!("{}\n{}\n", one.line(), two.line()));
+    let again = SignatureFile::parse(signed.to_text().as_bytes()).unwrap();
     signed = again.clone();
     signed.add(one).unwrap();
     assert_eq!(signed, again);
@@ -318,7 +318,7 @@ fn an_added_envelope_is_there_once() {
 fn ten_thousand_bad_lines_are_refused_at_once() {
     // Were one of them read, the error would be about that line.
     let file = vec!["{\"payload\":{{{{"; 10_000].join("\n");
-    assert_eq!(SignatureFile::read(file.as_bytes()), Err(LineError::Lines(LINES + 1)));
+    assert_eq!(SignatureFile::parse(file.as_bytes()), Err(LineError::Lines(LINES + 1)));
 }
 
 /// Time that this thread has had a processor for: how long it waits for one is not its business.
@@ -349,12 +349,12 @@ fn the_most_that_is_verified_takes_no_time() {
     let many = trusting(&mut people, MANY);
     let passed_by = [line(700_000, IN_TOTO), line(1_000, "text/plain")].join("\n");
     let start = processor_time();
-    let signed = SignatureFile::read(largest.as_bytes()).unwrap();
+    let signed = SignatureFile::parse(largest.as_bytes()).unwrap();
     assert_eq!(policy.judge(&subject, &signed, Purpose::Load).unwrap().ignored.len(), 11);
     let took = processor_time() - start;
     assert!(took < Duration::from_secs(4), "{took:?}");
     let start = processor_time();
-    let signed = SignatureFile::read(passed_by.as_bytes()).unwrap();
+    let signed = SignatureFile::parse(passed_by.as_bytes()).unwrap();
     let codes = many.judge(&subject, &signed, Purpose::Load).unwrap().ignored;
     let codes: Vec<&str> = codes.iter().map(|ignored| ignored.why.code()).collect();
     assert_eq!(codes, ["too-large", "other-payload"]);
@@ -367,13 +367,13 @@ fn no_flipped_byte_makes_another_payload_verify() {
     for algorithm in [Algorithm::P256, Algorithm::Ed25519] {
         let private = key(algorithm);
         let (public, line) = (private.public_key(), vetted(&private).line().to_owned());
-        let original = said(Claim::Vetted, "hosts", SHA).text();
+        let original = said(Claim::Vetted, "hosts", SHA).to_payload();
         let mut verified = 0;
         for at in 0..line.len() {
             for mask in [1, 0x20, 0x80] {
                 let mut bytes = line.clone().into_bytes();
                 bytes[at] ^= mask;
-                let Ok(file) = SignatureFile::read(&bytes) else { continue };
+                let Ok(file) = SignatureFile::parse(&bytes) else { continue };
                 for (_, envelope) in file.envelopes() {
                     if let Some(found) = envelope.verified_by([&public]) {
                         verified += 1;
@@ -393,13 +393,13 @@ fn a_bundle_is_written_as_cosign_writes_it() {
     let private = key(Algorithm::P256);
     let envelope = vetted(&private);
     let value: serde_json::Value = serde_json::from_str(envelope.line()).unwrap();
-    let der = private.public_key().der();
+    let der = private.public_key().to_der();
     assert_eq!(
         value["verificationMaterial"]["publicKey"]["hint"],
         STANDARD.encode(crate::digest::sha256_bytes(&der))
     );
     assert!(!envelope.line().contains('\n') && !envelope.line().contains("keyid"));
-    let again = Envelope::read(envelope.line()).unwrap();
+    let again = Envelope::parse(envelope.line()).unwrap();
     assert_eq!(again.unverified_payload(), envelope.unverified_payload());
     let keys: [PublicKey; 2] = [key(Algorithm::P256).public_key(), private.public_key()];
     assert_eq!(again.verified_by(&keys).unwrap().keys(), [&keys[1]]);
@@ -416,7 +416,7 @@ fn a_certificate_is_read_and_verifies_nothing() {
         let start = line.find("\"publicKey\":").unwrap();
         let end = line.find("}},\"dsse").unwrap() + 1;
         let keyless = format!("{}\"{name}\":{value}{}", &line[..start], &line[end..]);
-        let envelope = Envelope::read(&keyless).unwrap();
-        assert!(envelope.keyless() && envelope.verified_by([&private.public_key()]).is_none());
+        let envelope = Envelope::parse(&keyless).unwrap();
+        assert!(envelope.is_keyless() && envelope.verified_by([&private.public_key()]).is_none());
     }
 }

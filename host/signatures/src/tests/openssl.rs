@@ -7,10 +7,10 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::envelope::{Envelope, IN_TOTO, pae};
+use crate::envelope::{Envelope, IN_TOTO, pre_authentication_encoding};
 use crate::key::{Algorithm, KeyError, PrivateKey, PublicKey};
-use crate::sample::statement;
 use crate::statement::Claim;
+use crate::tests::sample::statement;
 
 const P256: &[&str] = &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
 const ED25519: &[&str] = &["-algorithm", "ED25519"];
@@ -80,10 +80,10 @@ fn keys_and_signatures_of_openssl_are_understood_and_it_understands_ours() {
         let (private, public) = openssl.key(kind);
         assert_eq!(private.public_key(), public);
         assert_eq!(public.algorithm(), algorithm);
-        assert_eq!(public.pem(), openssl.text("k.pub"));
+        assert_eq!(public.to_pem(), openssl.text("k.pub"));
 
-        let text = statement(Claim::Vetted, "hosts", &"a".repeat(64)).text();
-        let message = pae(IN_TOTO, text.as_bytes());
+        let text = statement(Claim::Vetted, "hosts", &"a".repeat(64)).to_payload();
+        let message = pre_authentication_encoding(IN_TOTO, text.as_bytes());
         assert!(public.verify(&message, &openssl.sign(algorithm, &message)));
         let ours = private.sign(&message).unwrap();
         assert!(openssl.verifies(algorithm, &message, &ours));
@@ -99,14 +99,14 @@ fn a_bare_envelope_signed_by_openssl_is_verified() {
     for (algorithm, kind) in [(Algorithm::P256, P256), (Algorithm::Ed25519, ED25519)] {
         let openssl = Openssl::new();
         let (_, public) = openssl.key(kind);
-        let text = statement(Claim::Vetted, "hosts", &"a".repeat(64)).text();
-        let signature = openssl.sign(algorithm, &pae(IN_TOTO, text.as_bytes()));
+        let text = statement(Claim::Vetted, "hosts", &"a".repeat(64)).to_payload();
+        let signature = openssl.sign(algorithm, &pre_authentication_encoding(IN_TOTO, text.as_bytes()));
         for alphabet in [&STANDARD, &URL_SAFE] {
             let (payload, sig) = (alphabet.encode(&text), alphabet.encode(&signature));
             let line = format!(
                 r#"{{"payloadType":"{IN_TOTO}","payload":"{payload}","signatures":[{{"keyid":"x","sig":"{sig}"}}]}}"#
             );
-            let envelope = Envelope::read(&line).unwrap();
+            let envelope = Envelope::parse(&line).unwrap();
             let verified = envelope.verified_by([&public]).unwrap();
             assert_eq!((verified.payload(), verified.keys()), (text.as_bytes(), &[&public][..]));
         }

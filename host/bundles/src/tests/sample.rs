@@ -61,7 +61,7 @@ pub(crate) fn files(of: &[(&str, &[u8])]) -> BTreeMap<String, Vec<u8>> {
 
 /// A bundle with one file of each kind.
 pub(crate) fn bundle() -> Bundle {
-    Bundle::of(files(&[
+    Bundle::from_files(files(&[
         ("hosts.wasm", &wasm("hosts")),
         ("hosts.wasm.intoto.jsonl", b"{}"),
         ("hosts.md", b"# Hosts\n"),
@@ -77,13 +77,13 @@ pub(crate) fn bundle() -> Bundle {
 
 /// The smallest bundle.
 pub(crate) fn small() -> Bundle {
-    Bundle::of(files(&[("a.wasm", EMPTY)])).unwrap()
+    Bundle::from_files(files(&[("a.wasm", EMPTY)])).unwrap()
 }
 
 /// A bundle as a tar.
 pub(crate) fn tar(bundle: &Bundle) -> Vec<u8> {
     let mut bytes = Vec::new();
-    bundle.write(&mut bytes).unwrap();
+    bundle.write_tar(&mut bytes).unwrap();
     bytes
 }
 

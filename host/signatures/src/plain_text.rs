@@ -8,7 +8,7 @@ use pivot_core::words::hidden;
 const NAME: usize = 63;
 
 /// Fails unless a text is one visible line of 1 to so many characters.
-pub(crate) fn sentence(text: &str, most: usize) -> Result<(), String> {
+pub(crate) fn check_sentence(text: &str, most: usize) -> Result<(), String> {
     if text.trim() != text || text.is_empty() {
         return Err("it is empty, or begins or ends with a space".into());
     }
@@ -22,7 +22,7 @@ pub(crate) fn sentence(text: &str, most: usize) -> Result<(), String> {
 }
 
 /// Fails unless a text is a plain word: lower-case letters and digits, joined by `-`, `_` or `.`.
-pub(crate) fn word(text: &str) -> Result<(), String> {
+pub(crate) fn check_word(text: &str) -> Result<(), String> {
     let word = |word: &str| {
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
@@ -33,16 +33,16 @@ pub(crate) fn word(text: &str) -> Result<(), String> {
 }
 
 /// A day, as `2027-06-30` and in no other way.
-pub(crate) fn day(text: &str) -> Result<Date, String> {
+pub(crate) fn parse_day(text: &str) -> Result<Date, String> {
     let wrong = || "it is not a day like 2027-06-30".to_owned();
-    if !shaped(text, "0000-00-00") {
+    if !has_shape(text, "0000-00-00") {
         return Err(wrong());
     }
     text.parse().map_err(|_| wrong())
 }
 
 /// A point in time, as RFC 3339 has it: jiff reads other spellings too.
-pub(crate) fn instant(text: &str) -> Result<Timestamp, String> {
+pub(crate) fn parse_instant(text: &str) -> Result<Timestamp, String> {
     let wrong = || "it is not a time like 2026-11-23T13:00:00Z (RFC 3339)".to_owned();
     let (date, rest) = text.split_at_checked(19).ok_or_else(wrong)?;
     let zone = match rest.strip_prefix('.') {
@@ -55,15 +55,15 @@ pub(crate) fn instant(text: &str) -> Result<Timestamp, String> {
             zone
         }
     };
-    let zoned = zone == "Z" || shaped(zone, "+00:00") || shaped(zone, "-00:00");
-    if !shaped(date, "0000-00-00T00:00:00") || !zoned {
+    let zoned = zone == "Z" || has_shape(zone, "+00:00") || has_shape(zone, "-00:00");
+    if !has_shape(date, "0000-00-00T00:00:00") || !zoned {
         return Err(wrong());
     }
     text.parse().map_err(|_| wrong())
 }
 
 /// Whether a text has digits where the model has zeros, and is the same elsewhere.
-fn shaped(text: &str, model: &str) -> bool {
+fn has_shape(text: &str, model: &str) -> bool {
     text.len() == model.len()
         && text.bytes().zip(model.bytes()).all(|(byte, model)| match model {
             b'0' => byte.is_ascii_digit(),
@@ -78,12 +78,12 @@ mod tests {
     #[test]
     fn a_name_is_a_plain_word() {
         for name in ["a", "acme", "j.doe", "a-b_c.d9", "7even", &"a".repeat(63)] {
-            assert_eq!(word(name), Ok(()), "{name}");
+            assert_eq!(check_word(name), Ok(()), "{name}");
         }
         for name in
             ["", "A", "a b", "-a", "a-", "a..b", "a\n", "\u{430}lice", "a\u{200b}", "a/b", &"a".repeat(64)]
         {
-            assert!(word(name).is_err(), "{name:?}");
+            assert!(check_word(name).is_err(), "{name:?}");
         }
     }
 
@@ -92,7 +92,7 @@ mod tests {
         for time in
             ["2026-11-23T13:00:00Z", "2026-11-23T13:00:00.123456789+01:00", "2026-11-23T13:00:00-05:30"]
         {
-            assert!(instant(time).is_ok(), "{time}");
+            assert!(parse_instant(time).is_ok(), "{time}");
         }
         for time in [
             "",
@@ -109,11 +109,11 @@ mod tests {
             "+002026-11-23T13:00:00Z",
             "äääääääääääääääääääääääää",
         ] {
-            assert!(instant(time).unwrap_err().starts_with("it is not a time like "), "{time}");
+            assert!(parse_instant(time).unwrap_err().starts_with("it is not a time like "), "{time}");
         }
-        assert!(day("2027-06-30").is_ok());
+        assert!(parse_day("2027-06-30").is_ok());
         for day_ in ["2027-6-30", "2027-02-29", "20270630", "2027-06-30T00:00:00", " 2027-06-30", ""] {
-            assert_eq!(day(day_).unwrap_err(), "it is not a day like 2027-06-30", "{day_}");
+            assert_eq!(parse_day(day_).unwrap_err(), "it is not a day like 2027-06-30", "{day_}");
         }
     }
 }

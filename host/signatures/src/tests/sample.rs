@@ -9,9 +9,9 @@ use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPa
 use crate::card;
 use crate::envelope::Envelope;
 use crate::key::{Algorithm, PrivateKey};
-use crate::lines::SignatureFile;
 use crate::policy::Policy;
-use crate::statement::{About, Claim, Predicate, Statement, Topic};
+use crate::signature_file::SignatureFile;
+use crate::statement::{Claim, Predicate, Statement, SubjectFile, Topic};
 use crate::trust_file::{self, TrustError};
 
 /// The digest of the component that is judged.
@@ -31,18 +31,19 @@ pub(crate) fn key(algorithm: Algorithm) -> PrivateKey {
 pub(crate) fn statement(claim: Claim, name: &str, sha256: &str) -> Statement {
     let predicate = Predicate {
         claim,
-        card: (claim.topic() == Topic::Plugin).then(|| card::sample(name)),
+        card: (claim.topic() == Topic::Plugin).then(|| card::sample_card(name)),
         reviewer: Some("Alice".into()),
         date: "2026-11-23T13:00:00Z".parse().unwrap(),
         note: None,
         checked: None,
     };
-    Statement::new(vec![About { name: format!("{name}.wasm"), sha256: sha256.into() }], predicate).unwrap()
+    Statement::new(vec![SubjectFile { name: format!("{name}.wasm"), sha256: sha256.into() }], predicate)
+        .unwrap()
 }
 
 /// A claim about the plugin `hosts`, signed.
 pub(crate) fn vetted(key: &PrivateKey) -> Envelope {
-    Envelope::sign(&statement(Claim::Vetted, "hosts", SHA).text(), key).unwrap()
+    Envelope::sign(&statement(Claim::Vetted, "hosts", SHA).to_payload(), key).unwrap()
 }
 
 /// Some people's keys.
@@ -57,10 +58,10 @@ impl People {
 
     /// A trust file in which each path of a key is someone's name.
     pub(crate) fn trust(&mut self, text: &str) -> Result<Policy, TrustError> {
-        trust_file::read(text, &mut |path| match path {
+        trust_file::parse(text, &mut |path| match path {
             "missing" => Err("no such file".into()),
             "rsa" => Ok("-----BEGIN RSA PUBLIC KEY-----\nMAo=\n-----END RSA PUBLIC KEY-----\n".into()),
-            name => Ok(self.key(name).public_key().pem()),
+            name => Ok(self.key(name).public_key().to_pem()),
         })
     }
 
@@ -73,5 +74,5 @@ impl People {
 /// A file with these lines.
 pub(crate) fn file(envelopes: impl IntoIterator<Item = Envelope>) -> SignatureFile {
     let text: String = envelopes.into_iter().map(|envelope| envelope.line().to_owned() + "\n").collect();
-    SignatureFile::read(text.as_bytes()).unwrap()
+    SignatureFile::parse(text.as_bytes()).unwrap()
 }

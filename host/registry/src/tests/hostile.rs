@@ -9,10 +9,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::connection::Patience;
+use crate::connection::Timeouts;
 use crate::{Reference, Registry, RegistryError};
 
-const PATIENCE: Patience = Patience {
+const PATIENCE: Timeouts = Timeouts {
     connect: Duration::from_secs(10),
     silence: Duration::from_secs(1),
     whole: Duration::from_secs(3),
@@ -55,8 +55,8 @@ impl Fake {
     }
 
     fn registry(&self, rest: &str) -> Registry {
-        let reference = Reference::read(&format!("{}/site/plugins{rest}", self.host)).unwrap();
-        Registry::new(reference, true).with_patience(PATIENCE)
+        let reference = Reference::parse(&format!("{}/site/plugins{rest}", self.host)).unwrap();
+        Registry::new(reference, true).with_timeouts(PATIENCE)
     }
 
     fn heard(&self) -> Vec<String> {
@@ -105,7 +105,7 @@ fn to(address: &str) -> Does {
 
 fn bundle() -> Bundle {
     let component = b"\0asm\x0d\0\x01\0".to_vec();
-    Bundle::of(BTreeMap::from([("a.wasm".to_owned(), component)])).unwrap()
+    Bundle::from_files(BTreeMap::from([("a.wasm".to_owned(), component)])).unwrap()
 }
 
 /// A registry that has a bundle, but for what a test says first.
