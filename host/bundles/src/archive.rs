@@ -1,5 +1,5 @@
-//! The tar as it is read. Of everything that a tar can say, only regular files with a handful of names are believed, so there is
-//! nothing in it that could be extracted to somewhere else or mean something else to another reader.
+//! Reads the tar of a layout. Only regular files with a few known names are accepted. So no entry can be extracted to another
+//! place or mean something else to another reader.
 //!
 //! The entries are walked here rather than by the `tar` crate, which takes an archive that just stops for one that has ended,
 //! and doesn't look at what follows the end.
@@ -25,7 +25,7 @@ use crate::kind::{COMPONENT, FILES, TOTAL};
 /// The most bytes of an extension header with times.
 const TIMES: u64 = 4096;
 
-/// How much is read. Tests have less.
+/// Limits of reading. Tests set lower ones.
 pub(crate) struct Limits {
     /// Bytes of one blob.
     pub(crate) blob: u64,
@@ -42,7 +42,7 @@ impl Default for Limits {
     }
 }
 
-/// What is in a layout's tar.
+/// The contents of a layout's tar.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub(crate) layout: Vec<u8>,
@@ -51,7 +51,7 @@ pub(crate) struct Files {
     pub(crate) blobs: BTreeMap<String, Vec<u8>>,
 }
 
-/// What may be in a tar.
+/// The allowed paths in a tar.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum EntryPath {
     /// `./`, which GNU tar writes for the directory that it was started in.
@@ -60,7 +60,7 @@ enum EntryPath {
     Sha256,
     Layout,
     Index,
-    /// `manifest.json`, which regctl writes for Docker beside the index. It isn't looked into.
+    /// `manifest.json`, which regctl writes for Docker next to the index. The content is ignored.
     Docker,
     Blob(String),
 }
@@ -152,7 +152,7 @@ pub(crate) fn read_layout(from: impl Read, limits: &Limits) -> Result<Files, Arc
     Ok(Files { layout, index, blobs })
 }
 
-/// What an entry is, with its path as it may be printed.
+/// Returns the kind of an entry, and its path in a printable form.
 fn parse_path(header: &Header, kind: u8) -> Result<(String, EntryPath), ArchiveError> {
     let bytes = header.path_bytes();
     let text = String::from_utf8_lossy(&bytes);
@@ -183,7 +183,7 @@ fn parse_path(header: &Header, kind: u8) -> Result<(String, EntryPath), ArchiveE
     }
 }
 
-/// How many bytes belong to an entry.
+/// Returns the size of an entry, or fails if the size exceeds the limit.
 fn checked_size(header: &Header, at: u64, path: &str, limit: u64) -> Result<u64, ArchiveError> {
     let too_large = || ArchiveError::Size(path.to_owned(), limit);
     let field = header.as_old().size;

@@ -1,4 +1,4 @@
-//! A bundle: the files of a plugin directory, and what they are in a layout.
+//! A bundle: the files of a plugin directory, and their blobs and manifests in a layout.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ struct Component {
 /// A bundle as a registry holds it. The order is that of pushing: blobs, manifests of components, the bundle's manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout<'b> {
-    /// What isn't a manifest, each once and in the order of the digests. Two files with the same bytes are one blob.
+    /// Everything except manifests, each blob once, in the order of the digests. Two files with the same bytes are one blob.
     pub blobs: Vec<Blob<'b>>,
     /// The components' own manifests, by name. Two components with the same bytes have the same manifest.
     pub components: Vec<Manifest<'b>>,
@@ -47,7 +47,7 @@ pub struct Layout<'b> {
 /// Some bytes that a manifest refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob<'b> {
-    /// What they are.
+    /// Media type of the bytes.
     pub media_type: &'static str,
     /// `sha256:…`
     pub digest: &'b str,
@@ -58,7 +58,7 @@ pub struct Blob<'b> {
 /// An image manifest (`application/vnd.oci.image.manifest.v1+json`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest<'b> {
-    /// What it is called in the index: the component's name, or `bundle`.
+    /// Name in the index: the component's name, or `bundle`.
     pub name: &'b str,
     /// `sha256:…`
     pub digest: &'b str,
@@ -110,7 +110,7 @@ impl Bundle {
         &self.files
     }
 
-    /// The files, by name, without what was found out about them.
+    /// Returns the files by name, without the derived data.
     pub fn into_files(self) -> BTreeMap<String, Vec<u8>> {
         self.files
     }
@@ -120,7 +120,7 @@ impl Bundle {
         &self.digest
     }
 
-    /// Its blobs and manifests.
+    /// Returns the bundle's blobs and manifests.
     pub fn layout(&self) -> Layout<'_> {
         let empty = (oci::EMPTY_DIGEST, oci::EMPTY, oci::EMPTY_BYTES);
         let configs = self.components.iter().map(|component| {

@@ -1,5 +1,5 @@
-//! What a component imports and exports. It is written into the component's own manifest, where other tools look for it; nothing
-//! is decided by it, so the component isn't validated here: that happens wherever it is loaded.
+//! The imports and exports of a component. They are written into the component's own manifest, where other tools look for them.
+//! No decision depends on them, so the component isn't validated here; every loader validates it.
 
 use wasmparser::{BinaryReaderError, Chunk, Encoding, Parser, Payload};
 
@@ -11,12 +11,12 @@ use crate::kind::FileError;
 pub(crate) struct Interface {
     pub(crate) imports: Vec<String>,
     pub(crate) exports: Vec<String>,
-    /// How many bytes the names have.
+    /// Total bytes of the names.
     size: usize,
 }
 
 impl Interface {
-    /// Reads the outermost sections. What is nested is skipped, so that neither its depth nor its number costs anything.
+    /// Reads the outermost sections. Nested sections are skipped, so neither their depth nor their number costs anything.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, FileError> {
         let mut found = Self::default();
         let mut parser = Parser::new(0);

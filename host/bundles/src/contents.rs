@@ -1,4 +1,4 @@
-//! What a bundle's manifest lists: names, sizes and digests are known, and checked, before anything is fetched.
+//! The contents that a bundle's manifest lists. Names, sizes and digests are known, and checked, before anything is fetched.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::file_set;
 use crate::kind::Kind;
 use crate::oci;
 
-/// What errors call the manifest.
+/// Name of the manifest in errors.
 const WHAT: &str = "the bundle's manifest";
 
-/// What a bundle's manifest lists, all of it within the limits.
+/// The listed contents of a bundle's manifest, all of them within the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     layers: Vec<Layer>,
@@ -28,11 +28,11 @@ pub struct Contents {
 pub struct Layer {
     /// The file's name.
     pub name: String,
-    /// What it is.
+    /// Media type of the file.
     pub media_type: &'static str,
     /// The digest of its bytes: `sha256:…`.
     pub digest: String,
-    /// How many they are.
+    /// Size of the file in bytes.
     pub size: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the JSON documents of a layout have in common: their size, their text, and the descriptors they are made of.
+//! Shared code for the JSON documents of a layout: their size, their text, and their descriptors.
 
 pub(crate) mod error;
 
@@ -27,12 +27,12 @@ pub(crate) fn check_version(fields: &mut Fields) -> Result<(), DocumentError> {
     }
 }
 
-/// Compares a media type with what it has to be.
+/// Compares a media type with the expected one.
 pub(crate) fn check_media_type(path: String, found: &str, wanted: &'static str) -> Result<(), DocumentError> {
     if found == wanted { Ok(()) } else { Err(DocumentError::MediaType(path, shown(found, NAME), wanted)) }
 }
 
-/// What refers to a blob.
+/// A reference to a blob.
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     pub(crate) media_type: String,
@@ -42,7 +42,7 @@ pub(crate) struct Descriptor {
 }
 
 impl Descriptor {
-    /// Takes the three fields that every descriptor has; what else it has is left.
+    /// Takes the three fields that every descriptor has and leaves the others.
     pub(crate) fn take_from(fields: &mut Fields) -> Result<Self, DocumentError> {
         let digest = fields.take_text("digest")?;
         match digest.strip_prefix("sha256:") {

@@ -1,4 +1,4 @@
-//! Why a bundle is refused.
+//! Reasons to refuse a bundle.
 
 use pivot_core::words::shown;
 
@@ -6,7 +6,7 @@ use crate::archive::ArchiveError;
 use crate::document::DocumentError;
 use crate::kind::{FILES, FileError, NAME, TOTAL};
 
-/// Why files, a tar or a manifest are not a bundle.
+/// Reasons to refuse files, a tar or a manifest as a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BundleError {
     /// One of the files can't be part of a bundle.
@@ -29,10 +29,10 @@ pub enum BundleError {
     /// The tar is not one that holds a bundle.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// A JSON document of the layout is not what it has to be.
+    /// A JSON document of the layout is wrong.
     #[error("{what}: {why}")]
     Document {
-        /// Which document: its path, or the digest of its blob.
+        /// The document: its path, or the digest of its blob.
         what: String,
         /// The reason.
         why: DocumentError,
@@ -59,7 +59,7 @@ impl BundleError {
 }
 
 impl FileError {
-    /// The same about a file.
+    /// Returns this error as an error about a file.
     pub(crate) fn in_file(self, name: &str) -> BundleError {
         BundleError::File { name: shown(name, NAME), why: self }
     }

@@ -1,4 +1,4 @@
-//! What names and sizes say about a set of files.
+//! Checks of a set of files by their names and sizes.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! From the blobs of a layout to the bundle in it: which of the listed manifests is a bundle's, and whether every blob belongs to
-//! one of them.
+//! Finds the bundle in the blobs of a layout: which of the listed manifests belongs to a bundle, and whether every blob belongs
+//! to a listed manifest.
 //!
 //! Tools rewrite an index: they drop the components' manifests, rename what is listed, leave out artifact types. So the manifests
 //! themselves decide, and a field of the index that isn't known here is ignored.
@@ -17,7 +17,7 @@ use crate::oci;
 type Blobs = BTreeMap<String, Vec<u8>>;
 
 impl Bundle {
-    /// Reads a tar: one that [`Bundle::write_tar`] wrote, or what another tool made of it.
+    /// Reads a tar that [`Bundle::write_tar`] wrote, or that another tool made from such a tar.
     pub fn read_tar(from: impl Read) -> Result<Self, BundleError> {
         find_bundle(archive::read_layout(from, &Limits::default())?)
     }

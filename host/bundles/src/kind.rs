@@ -1,5 +1,5 @@
-//! Which files a bundle may have. Their names become paths on the machine that imports the bundle and tags in a registry, so they
-//! are plain enough for both, and for file systems that don't distinguish upper from lower case.
+//! The kinds of files that a bundle may have. File names become paths on the machine that imports the bundle, and tags in a
+//! registry. So they are plain enough for both, and for file systems that don't distinguish upper from lower case.
 
 /// The most files of a bundle.
 pub const FILES: usize = 256;
@@ -14,13 +14,13 @@ pub const OTHER: u64 = 1 << 20;
 /// The most bytes of all files, and of all blobs of a tar.
 pub const TOTAL: u64 = 512 << 20;
 
-/// What follows a component's name, and what follows that for its signed statements.
+/// Suffix of a component's file, and the suffix after it for its signed statements.
 const WASM: &str = ".wasm";
 const STATEMENTS: &str = ".intoto.jsonl";
-/// What the index calls the whole bundle, so no component can have this name.
+/// Name of the whole bundle in the index, which no component can have.
 pub(crate) const WHOLE: &str = "bundle";
 
-/// Why a file can't be part of a bundle.
+/// Reasons to refuse a file as part of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
     /// A name that is unsafe somewhere.
@@ -43,9 +43,9 @@ pub enum FileError {
     /// Too large for its kind.
     #[error("it has {size} bytes; at most {limit} are allowed")]
     Size {
-        /// How many bytes it has, or is said to have.
+        /// Size of the file in bytes, counted or claimed.
         size: u64,
-        /// How many it may have.
+        /// Allowed size in bytes.
         limit: u64,
     },
     /// No WebAssembly component.
@@ -72,7 +72,7 @@ impl FileError {
     }
 }
 
-/// What a file is, by its name.
+/// The kind of a file, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `NAME.wasm`

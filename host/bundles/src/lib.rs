@@ -1,4 +1,4 @@
-//! A plugin directory as one deterministic file: an OCI image layout in a tar, and the same thing as a registry holds it.
+//! A plugin directory as one deterministic file: an OCI image layout in a tar. The same layout can be pushed to a registry.
 //!
 //! Bytes in, values out: nothing here opens a file, asks for the time or talks to anyone.
 //!

@@ -7,7 +7,7 @@ use crate::component::Interface;
 
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-/// What a bundle's manifest says that it is.
+/// Artifact type of a bundle's manifest.
 pub(crate) const ARTIFACT: &str = "application/vnd.pivot-host.plugins.v1";
 /// The configuration of something that has none, and its digest.
 pub(crate) const EMPTY: &str = "application/vnd.oci.empty.v1+json";
@@ -33,7 +33,7 @@ pub(crate) struct Descriptor<'a> {
     pub(crate) annotations: Option<Annotation<'a>>,
 }
 
-/// The one annotation of a descriptor: a file's name, or what a manifest is called in its index.
+/// The only annotation of a descriptor: a file's name, or the name of a manifest in its index.
 #[derive(Serialize)]
 pub(crate) enum Annotation<'a> {
     #[serde(rename = "org.opencontainers.image.title")]
@@ -65,7 +65,7 @@ struct Index<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WasmConfig<'a> {
-    /// It has to be there, and a bundle doesn't depend on the time.
+    /// A required field. The time is constant, so that a bundle doesn't depend on the clock.
     created: &'a str,
     architecture: &'a str,
     os: &'a str,

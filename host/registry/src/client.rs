@@ -19,14 +19,14 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const MOST: u64 = 1 << 20;
 const BLOB: &str = "application/octet-stream";
 
-/// What a push did.
+/// The result of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pushed {
     /// The bundle, by its digest.
     pub reference: String,
     /// The components, each by its own manifest's digest, for tools that pull a single one.
     pub components: Vec<(String, String)>,
-    /// How many blobs were sent; the registry had the others.
+    /// Number of blobs that were sent. The registry had the others.
     pub sent: usize,
 }
 
@@ -48,8 +48,8 @@ impl Registry {
         Self { timeouts, ..self }
     }
 
-    /// Pushes a bundle: blobs first, then the components' manifests, the bundle's own last, so that a tag never leads to what is
-    /// not there.
+    /// Pushes a bundle: blobs first, then the components' manifests, and the bundle's own manifest last. So a tag never leads
+    /// to missing content.
     pub async fn push(&self, bundle: &Bundle) -> Result<Pushed, RegistryError> {
         let tag = self.reference.tag_to_write()?.to_owned();
         let mut session = Session::new(self.reference.clone(), self.plain, true, self.timeouts)?;
@@ -68,7 +68,7 @@ impl Registry {
         Ok(Pushed { reference, components, sent })
     }
 
-    /// Pulls a bundle. Nothing of it is used before all of it is there and is what its digests say.
+    /// Pulls a bundle. No part of the bundle is used before all of it has arrived and matches its digests.
     pub async fn pull(&self) -> Result<Bundle, RegistryError> {
         let reference = &self.reference;
         let no = |why: BundleError| RegistryError::Bundle(reference.to_string(), why);

@@ -28,7 +28,7 @@ use tower::ServiceExt;
 
 use crate::error::RegistryError;
 
-/// How long who answers may be silent.
+/// Limits on the silence of a registry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeouts {
     /// Until a connection stands.
@@ -37,7 +37,7 @@ pub(crate) struct Timeouts {
     pub(crate) silence: Duration,
     /// For a whole answer of no size.
     pub(crate) whole: Duration,
-    /// Bytes for which it gets a second more: the slowest line on which somebody waits for a bundle.
+    /// Bytes that extend the time for a whole answer by one second. This is the slowest useful speed.
     pub(crate) rate: u64,
 }
 
@@ -236,7 +236,7 @@ fn slow_error(host: &str, what: &'static str) -> RegistryError {
     RegistryError::Slow { host: host.to_owned(), what }
 }
 
-/// With the last reason of a chain, which says what happened.
+/// Builds the error for an unreachable registry from a chain of reasons.
 fn unreachable_error(host: &str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RegistryError {
     let error = why.into();
     let mut why = error.to_string();

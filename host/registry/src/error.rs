@@ -1,15 +1,15 @@
-//! Why a registry could not be used.
+//! Errors of a registry.
 
 use pivot_bundles::BundleError;
 use pivot_core::words::shown;
 
-/// How much of a registry's own words is printed.
+/// Most characters of a registry's own words that are printed.
 const SAID: usize = 200;
 
-/// What went wrong. Nothing here has credentials or contents of files.
+/// Errors of a registry. No text contains credentials or contents of files.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// What was typed names no place in a registry.
+    /// The typed text is not a place in a registry.
     #[error("`{0}` isn't a reference to a registry: {1}")]
     Reference(String, &'static str),
     /// No connection.
@@ -17,56 +17,56 @@ pub enum RegistryError {
     Unreachable {
         /// Whom.
         host: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// Too slow.
     #[error("{host} did not answer in time: {what}")]
     Slow {
-        /// Who.
+        /// The registry.
         host: String,
-        /// What was waited for.
+        /// The missing part of the answer.
         what: &'static str,
     },
     /// The registry refused something.
     #[error("{host} refused to {what}: HTTP {status}{said}")]
     Refused {
-        /// Who.
+        /// The registry.
         host: String,
-        /// What it was asked to do.
+        /// The refused request.
         what: &'static str,
         /// The status.
         status: u16,
-        /// What it said, as ` (CODE)`.
+        /// The registry's codes, as ` (CODE)`.
         said: String,
     },
-    /// It doesn't let this user.
+    /// The user is not allowed to do this.
     #[error(
         "{host} doesn't let you {what}: log in with `docker login {host}`, or another tool that writes the same file"
     )]
     Unauthorized {
-        /// Who.
+        /// The registry.
         host: String,
-        /// What it was asked to do.
+        /// The refused request.
         what: &'static str,
     },
-    /// It answered what no registry should.
+    /// The registry gave an answer that no registry should give.
     #[error("{host} answered what no registry should: {why}")]
     Answer {
-        /// Who.
+        /// The registry.
         host: String,
-        /// What is wrong.
+        /// The fault in the answer.
         why: String,
     },
-    /// What is kept for logging in can't be used.
+    /// The stored credentials can't be used.
     #[error("the stored credentials for {host} can't be used: {why}")]
     Credentials {
         /// For whom.
         host: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// What is there is no bundle.
+    /// The content at this place is not a bundle.
     #[error("{0} is no bundle of plugins: {1}")]
     Bundle(String, BundleError),
 }

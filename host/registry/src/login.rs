@@ -1,4 +1,4 @@
-//! Who this is to a registry: credentials from where `docker login` and its like keep them, and tokens.
+//! Authentication at a registry: credentials from the files of `docker login` and similar tools, and tokens.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind};
@@ -12,12 +12,12 @@ use pivot_core::words::shown;
 
 use crate::error::RegistryError;
 
-/// What a query keeps of a value.
+/// Characters that a query keeps unescaped in a value.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// How Docker calls a token in place of a password.
+/// Docker's user name for a token that replaces a password.
 const IDENTITY: &str = "<token>";
 
-/// Where credentials are kept, by Docker first, then by Podman.
+/// Returns the files that store credentials: Docker's first, then Podman's.
 fn credential_files() -> Vec<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
     let docker = variable("DOCKER_CONFIG").or_else(|| variable("HOME").map(|home| home.join(".docker")));
@@ -33,7 +33,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// What is kept for a host; none, if nobody has logged in.
+    /// Returns the stored credentials for a host, or none if no user has logged in.
     pub(crate) async fn load(host: &str) -> Result<Option<Self>, RegistryError> {
         let name = host.to_owned();
         // It may start a helper, and waits for it.
@@ -79,7 +79,7 @@ impl Login {
     }
 }
 
-/// How a registry wants to be asked.
+/// The authentication scheme that a registry asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Challenge {
     Basic,
@@ -117,7 +117,8 @@ impl Challenge {
     }
 }
 
-/// Where to ask for a token: the registry says whom, and this program what for, whatever scope the registry names.
+/// Returns the address to ask for a token. The registry names the token server. This program chooses the scope and ignores the
+/// registry's.
 pub(crate) fn token_address(realm: &str, service: Option<&str>, name: &str, push: bool) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, KEPT).to_string();
     let actions = if push { "pull,push" } else { "pull" };

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::RegistryError;
 
-/// The longest reference: what the specification allows a name, and room for host, tag and digest.
+/// Longest reference: the specification's limit for a name, and room for host, tag and digest.
 const LONGEST: usize = 512;
 /// The longest tag of the specification.
 const TAG: usize = 128;
@@ -22,7 +22,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Reads what was typed. No part has a default: `latest`, or a registry that wasn't named, is nothing to take plugins from.
+    /// Parses a reference that a user typed. No part has a default: neither `latest` nor an unnamed registry is a safe source
+    /// of plugins.
     pub fn parse(typed: &str) -> Result<Self, RegistryError> {
         let no = |why| RegistryError::Reference(pivot_core::words::shown(typed, LONGEST), why);
         if typed.len() > LONGEST {
@@ -62,7 +63,7 @@ impl Reference {
         }
     }
 
-    /// What to ask for: the digest decides, where there is one.
+    /// Returns the digest if there is one, and otherwise the tag.
     pub(crate) fn digest_or_tag(&self) -> &str {
         self.digest.as_deref().or(self.tag.as_deref()).unwrap_or_default()
     }
@@ -112,7 +113,7 @@ fn is_component(word: &str) -> bool {
         && !word.contains("..")
 }
 
-/// Whether it is a digest as this program writes them.
+/// Returns true if a text is a digest in the spelling of this program.
 pub(crate) fn is_digest(text: &str) -> bool {
     let hex = text.strip_prefix("sha256:");
     hex.is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))

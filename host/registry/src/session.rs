@@ -9,7 +9,7 @@ use crate::error::{RegistryError, error_codes};
 use crate::login::{Challenge, Login, token_address};
 use crate::reference::Reference;
 
-/// How often a blob may be somewhere else.
+/// Most redirects of a blob.
 const REDIRECTS: usize = 3;
 /// The largest answer that is read for its error codes, or for a token.
 pub(crate) const SMALL: u64 = 64 << 10;
@@ -25,14 +25,14 @@ pub(crate) struct Session {
     authorization: Option<String>,
 }
 
-/// What is asked.
+/// One request to a registry.
 pub(crate) struct ApiRequest<'q> {
     pub(crate) method: Method,
     pub(crate) address: String,
     pub(crate) what: &'static str,
     pub(crate) accept: &'q str,
     pub(crate) content: Option<(&'q str, Bytes)>,
-    /// How much of an answer is read.
+    /// Most bytes of an answer that are read.
     pub(crate) most: u64,
     pub(crate) may_redirect: bool,
 }
@@ -134,7 +134,7 @@ impl Session {
         }
     }
 
-    /// Where a redirect or an upload leads: to the same host, or to another one by TLS.
+    /// Returns the address of a redirect or an upload: on the same host, or on another one over TLS.
     pub(crate) fn resolve_location(&self, from: &Uri, to: &str) -> Result<Uri, RegistryError> {
         let here = from.authority().map(ToString::to_string).unwrap_or_default();
         let whole = match to.strip_prefix('/') {
@@ -160,7 +160,7 @@ impl Session {
         }
     }
 
-    /// Whether it is the registry that the user named, over a line that the user accepted.
+    /// Returns true if an address belongs to the registry that the user named, with the scheme that the user accepted.
     pub(crate) fn is_ours(&self, uri: &Uri) -> bool {
         let same = uri.authority().is_some_and(|there| there.as_str().eq_ignore_ascii_case(self.host()));
         same && uri.scheme_str() == Some(self.scheme())

@@ -1,5 +1,6 @@
-//! What a plugin is and asks for, as one object of JSON: what its reviewers saw, and what the host computes from its binary and
-//! its description. A signed card that differs from the computed one is of no use, whoever signed it.
+//! A plugin's card: one JSON object that describes the plugin and its requests. Reviewers sign a card, and the host computes
+//! another one from the plugin's binary and description. A signed card that differs from the computed one is worthless, whoever
+//! signed it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +33,7 @@ const NAME: usize = 64;
 pub struct Card(BTreeMap<String, Value>);
 
 impl Card {
-    /// A card with these fields. The error says what is wrong, and in which field.
+    /// Creates a card from fields. The error names the wrong field and the reason.
     pub fn new(fields: Map<String, Value>) -> Result<Self, String> {
         if let Some(missing) = FIELDS.into_iter().find(|name| !fields.contains_key(*name)) {
             return Err(format!("`{missing}` is missing"));
@@ -57,7 +58,7 @@ impl Card {
         self.0.get("name").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Its version.
+    /// Returns the plugin's version.
     pub fn version(&self) -> &str {
         self.0.get("version").and_then(Value::as_str).unwrap_or_default()
     }
@@ -72,8 +73,8 @@ impl Card {
         Value::Object(self.0.clone().into_iter().collect())
     }
 
-    /// The fields of this signed card that differ from what this program computes, or that it doesn't compute and so can't check.
-    /// A program may compute more than was signed.
+    /// Returns the fields of this signed card that differ from the computed card, or that this program doesn't compute and so
+    /// can't check. A program may compute more fields than were signed.
     pub fn differing_fields(&self, computed: &Self) -> Vec<String> {
         let names: BTreeSet<&String> = self.0.keys().chain(computed.0.keys()).collect();
         let differs = |name: &&String| match (self.0.get(*name), computed.0.get(*name)) {
@@ -90,7 +91,8 @@ fn is_visible(text: &str) -> bool {
     !text.chars().any(hidden)
 }
 
-/// Whether a value shows all that it has. Numbers are integers: two large floating-point numbers may be equal and not look so.
+/// Returns true if a value hides nothing from a reader. Numbers must be integers: two large floating-point numbers may be equal
+/// and look different.
 fn is_fully_visible(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) => true,

@@ -19,7 +19,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     text
 }
 
-/// Whether a text is a SHA-256 as this program writes them.
+/// Returns true if a text is a SHA-256 in the spelling of this program.
 pub fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -23,7 +23,7 @@ pub const SIZE: usize = 1 << 20;
 /// The most signatures of a bare envelope. Each is tried with each key.
 pub const SIGNATURES: usize = 16;
 
-/// Why a line is no envelope.
+/// Reasons to refuse a line as an envelope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
     /// Not the JSON that it should be.
@@ -85,7 +85,7 @@ pub struct Verified<'e, 'k> {
 }
 
 impl<'e, 'k> Verified<'e, 'k> {
-    /// What was signed. Its type was signed with it.
+    /// Returns the signed bytes. Their type was signed with them.
     pub fn payload(&self) -> &'e [u8] {
         self.payload
     }
@@ -194,7 +194,8 @@ impl Envelope {
         Ok(Self { line, payload_type: IN_TOTO.into(), payload, signatures: vec![signature], keyless: false })
     }
 
-    /// Which of these keys have made a signature of the payload; none if no one has, or if it was signed with a certificate.
+    /// Returns the keys that have signed the payload. Returns none if no key has, or if the envelope was signed with a
+    /// certificate.
     pub fn verified_by<'k>(&self, keys: impl IntoIterator<Item = &'k PublicKey>) -> Option<Verified<'_, 'k>> {
         if self.keyless {
             return None;
@@ -216,24 +217,24 @@ impl Envelope {
         &self.line
     }
 
-    /// Whether another one has the same payload with the same signatures, however it is written.
+    /// Returns true if another envelope has the same payload and signatures, in any spelling.
     pub fn has_same_content(&self, other: &Self) -> bool {
         let parts =
             |of: &Self| (of.payload_type.clone(), of.payload.clone(), of.signatures.clone(), of.keyless);
         parts(self) == parts(other)
     }
 
-    /// Whether it was signed with a certificate that only a certificate authority can vouch for.
+    /// Returns true if the envelope was signed with a certificate, for which only a certificate authority can vouch.
     pub fn is_keyless(&self) -> bool {
         self.keyless
     }
 
-    /// How many signatures it has.
+    /// Returns the number of signatures.
     pub fn signature_count(&self) -> usize {
         self.signatures.len()
     }
 
-    /// What it claims to be, before anyone verified it: for showing it, and for passing it by.
+    /// Returns the claimed type and payload before any verification, to show them or to ignore the line.
     pub fn unverified_payload(&self) -> (&str, &[u8]) {
         (&self.payload_type, &self.payload)
     }

@@ -1,5 +1,5 @@
-//! Objects of JSON, taken field by field rather than by derived code: serde takes a list for a struct, and `null` for what is
-//! absent. What nobody took is refused by its name.
+//! JSON objects that are read field by field. Derived code would accept a list for a struct, and `null` for a missing field. An
+//! unread field is refused by name.
 
 use pivot_core::words::shown;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use crate::json::{JsonError, NAME};
 
 /// An object whose fields are taken one after the other.
 pub struct Fields {
-    /// Where it is: `predicate.`; empty for the outermost.
+    /// Path of the object, such as `predicate.`; empty for the outermost object.
     path: String,
     map: Map<String, Value>,
 }
@@ -26,7 +26,7 @@ impl Fields {
         }
     }
 
-    /// Whether a field is there and not yet taken.
+    /// Returns true if a field is present and was not taken yet.
     pub fn contains(&self, name: &str) -> bool {
         self.map.contains_key(name)
     }
@@ -124,7 +124,7 @@ impl Fields {
         self.map.keys().cloned().collect()
     }
 
-    /// Refuses what nobody took.
+    /// Refuses the first field that was not taken.
     pub fn refuse_remaining(self) -> Result<(), JsonError> {
         match self.map.keys().min() {
             None => Ok(()),

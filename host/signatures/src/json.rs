@@ -6,12 +6,12 @@ use pivot_core::words::shown;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// How deeply values may be nested.
+/// Deepest nesting of values.
 pub const DEPTH: usize = 64;
-/// How many characters of a name are printed.
+/// Most characters of a name that are printed.
 pub const NAME: usize = 80;
 
-/// Why something isn't what it should be. Quotes names of fields, never values.
+/// Reasons to refuse JSON. The texts quote names of fields, never values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     /// No JSON.
@@ -26,7 +26,7 @@ pub enum JsonError {
     /// A field that isn't there.
     #[error("`{0}` is missing")]
     Missing(String),
-    /// A field that nobody knows.
+    /// An unknown field.
     #[error("`{0}` is unknown")]
     Unknown(String),
     /// A field with a value of another type.
@@ -63,7 +63,7 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
     })
 }
 
-/// What is wrong with a text, and where, without a part of it.
+/// Describes a syntax error and its position without quoting the text.
 fn describe_syntax_error(error: &serde_json::Error) -> String {
     let what = match error.classify() {
         serde_json::error::Category::Eof => "it ends too early",
@@ -76,7 +76,7 @@ fn describe_syntax_error(error: &serde_json::Error) -> String {
 
 struct Strict<'t> {
     depth: usize,
-    /// What serde's errors have no room for.
+    /// The error to report instead of serde's, which can't express it.
     trouble: &'t mut Option<JsonError>,
 }
 
@@ -153,7 +153,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
-/// The same value with the keys of all objects in order, whatever order serde_json's maps have.
+/// Returns the value with the keys of all objects sorted, independent of the order of serde_json's maps.
 pub fn sort_keys(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(sort_keys).collect(),

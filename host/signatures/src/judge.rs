@@ -1,4 +1,4 @@
-//! Whether a plugin, a plan or a directory meets the operator's rules.
+//! Checks a plugin, a plan or a directory against the operator's rules.
 //!
 //! Names of signers are counted, not signatures and not keys: one person with two keys is one person. Every rule that applies
 //! has to be met. A revoked key counts nowhere, whatever date a claim bears: whoever has the key writes the date.
@@ -17,17 +17,18 @@ use crate::signature_file::SignatureFile;
 use crate::statement::{Claim, Predicate, SIZE, Statement, StatementError, Topic};
 use crate::untrusted::{IgnoreReason, IgnoredLine, UnmetRule, Untrusted};
 
-/// How many signatures are verified at most: one on each of 64 lines, with each of 32 keys. That takes half a second, of the largest
-/// statements.
+/// Most signatures that are verified: one on each of 64 lines, with each of 32 keys. For the largest statements, this takes
+/// half a second.
 pub const CHECKS: usize = 1 << 11;
 
-/// What is judged.
+/// The subject of a judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject<'s> {
     /// A plugin.
     Plugin {
-        /// Its name, by the lock or by its own description. None before either says so: then rules for single plugins apply by
-        /// the names on signed cards only, and it **has to be judged again** once it has described itself.
+        /// Name of the plugin, from the lock file or from its own description. Before either gives a name, rules for single
+        /// plugins apply by the names on signed cards only, and the plugin **must be judged again** once it has described
+        /// itself.
         name: Option<&'s str>,
         /// The SHA-256 of its component, as 64 digits.
         sha256: &'s str,
@@ -54,7 +55,7 @@ impl Subject<'_> {
     }
 }
 
-/// What it is judged for.
+/// Purpose of a judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Loading a plugin that was admitted, at any later time.
@@ -68,15 +69,16 @@ pub enum Purpose {
 pub struct AcceptedClaim {
     /// The line it is on, from 1.
     pub line: usize,
-    /// Who made it, by the trust file.
+    /// Name of the signer in the trust file.
     pub signer: String,
     /// The fingerprint of the key.
     pub key: String,
     /// The claim.
     pub claim: Claim,
-    /// What the plugin is, by this claim. **To be compared** with the computed card; only claims about plugins have one.
+    /// The plugin's card in this claim. The caller **must compare** it with the computed card. Only claims about plugins have
+    /// one.
     pub card: Option<Card>,
-    /// Who reviewed, in the signer's words.
+    /// Name of the reviewer, in the signer's words.
     pub reviewer: Option<String>,
     /// When, by the signer's clock.
     pub date: Timestamp,
@@ -92,7 +94,7 @@ pub struct Trusted {
 }
 
 impl Policy {
-    /// Judges a plugin, a plan or a directory by what is signed about it.
+    /// Judges a plugin, a plan or a directory by its signed statements.
     pub fn judge(
         &self,
         subject: &Subject<'_>,
@@ -184,7 +186,7 @@ impl Policy {
     }
 }
 
-/// Why a line counts for nothing, whoever signed it.
+/// Returns the reason to ignore a line regardless of its signer.
 fn reason_to_ignore(envelope: &Envelope) -> Option<IgnoreReason> {
     let (kind, payload) = envelope.unverified_payload();
     if envelope.is_keyless() {

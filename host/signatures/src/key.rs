@@ -50,7 +50,7 @@ const fn small_order_key(first: u8, middle: u8, last: u8) -> [u8; 32] {
     bytes
 }
 
-/// What a key is for.
+/// Signature algorithm of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Algorithm {
     /// ECDSA on P-256 with SHA-256; signatures are ASN.1 DER.
@@ -110,7 +110,7 @@ impl PublicKey {
         Ok(self)
     }
 
-    /// Its algorithm.
+    /// Returns the key's algorithm.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
@@ -135,7 +135,7 @@ impl PublicKey {
         format!("sha256:{}", sha256(&self.to_der()))
     }
 
-    /// Whether this key made the signature of the message.
+    /// Returns true if this key made the signature of the message.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         match self.algorithm {
             Algorithm::P256 => {

@@ -8,7 +8,7 @@ const SIZE: usize = 16 << 10;
 const CONVERT: &str = "convert it with `openssl pkcs8 -topk8 -nocrypt`";
 const ELSEWHERE: &str = "sign with the tool that holds the key, and attach what it wrote";
 
-/// Why a key is refused. No text contains any part of a key.
+/// Reasons to refuse a key. No text contains any part of a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// No PEM file.
@@ -17,11 +17,11 @@ pub enum KeyError {
     /// A PEM file of something else.
     #[error("it is {what}, not {wanted}{}", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default())]
     Kind {
-        /// What it is.
+        /// Kind of the file's content.
         what: String,
-        /// What it should be.
+        /// Expected kind.
         wanted: &'static str,
-        /// What to do.
+        /// Advice for the user.
         hint: Option<String>,
     },
     /// A key of another algorithm.

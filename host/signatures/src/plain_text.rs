@@ -62,7 +62,7 @@ pub(crate) fn parse_instant(text: &str) -> Result<Timestamp, String> {
     text.parse().map_err(|_| wrong())
 }
 
-/// Whether a text has digits where the model has zeros, and is the same elsewhere.
+/// Returns true if a text has digits where the model has zeros, and equals the model elsewhere.
 fn has_shape(text: &str, model: &str) -> bool {
     text.len() == model.len()
         && text.bytes().zip(model.bytes()).all(|(byte, model)| match model {

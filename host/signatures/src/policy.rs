@@ -15,8 +15,8 @@ use crate::statement::Claim;
 pub struct Signer {
     /// The keys, of which any one will do; no two signers share one.
     pub keys: Vec<PublicKey>,
-    /// The last day on which plugins can be admitted by their claims. There is no clock to trust at every start, so what was
-    /// admitted by then goes on loading.
+    /// The last day on which plugins can be admitted by this signer's claims. No trusted clock exists at every start, so
+    /// plugins that were admitted by then continue to load.
     pub admits_until: Option<Date>,
 }
 
@@ -27,16 +27,17 @@ pub struct Rule {
     pub claim: Claim,
     /// The signers whose claims count.
     pub from: BTreeSet<String>,
-    /// How many of them are needed: 1 to all.
+    /// Required number of these signers, from 1 to all of them.
     pub at_least: usize,
     /// The plugins it is about, by name; empty: all.
     pub plugins: BTreeSet<String>,
 }
 
-/// What is trusted, and what for.
+/// The trusted signers and the rules about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// The rules of each strict file. One of these has to be about a plugin: those of another file are somebody else's.
+    /// The rules of each strict file. For each strict file, one of its own rules must apply to a plugin. Rules of another file
+    /// don't count.
     pub(crate) strict: Vec<Vec<Rule>>,
     pub(crate) signers: BTreeMap<String, Signer>,
     pub(crate) rules: Vec<Rule>,
@@ -75,7 +76,8 @@ impl Conflict {
 }
 
 impl Policy {
-    /// What both require. A signer that both have needs the same keys in both, and admits until the earlier day.
+    /// Merges two policies into one that requires everything that either requires. A signer that both contain must have the
+    /// same keys in both, and admits until the earlier day.
     pub fn merge(mut self, other: Self) -> Result<Self, Conflict> {
         let Self { strict, signers, rules, revoked_keys, revoked_components } = other;
         for (name, signer) in signers {
@@ -119,7 +121,7 @@ impl Policy {
         self.signers.iter().find(|(_, signer)| signer.keys.contains(key)).map(|(name, _)| name.as_str())
     }
 
-    /// Whether a plugin that no rule of a strict file is about is refused.
+    /// Returns true if a plugin is refused when no rule of a strict file applies to it.
     pub fn is_strict(&self) -> bool {
         !self.strict.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The file `NAME.wasm.intoto.jsonl` beside a component: one envelope a line.
+//! The file `NAME.wasm.intoto.jsonl` next to a component, with one envelope per line.
 //!
 //! Lines that say something else (another payload or predicate type, such as SLSA provenance) are carried along, and so are lines
 //! that can't be read: claims only add, so a line that isn't understood takes nothing away from the others. The limits of the whole
@@ -6,12 +6,12 @@
 
 use crate::envelope::{Envelope, EnvelopeError, SIZE};
 
-/// What follows the name of the component's file.
+/// Suffix of the file's name, after the name of the component's file.
 pub const ENDING: &str = ".intoto.jsonl";
 /// The most lines of a file, not counting blank ones.
 pub const LINES: usize = 64;
 
-/// Why a file is refused.
+/// Reasons to refuse a signature file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     /// Too large.
@@ -93,7 +93,7 @@ impl SignatureFile {
         self.lines().filter_map(|(n, line)| line.ok().map(|envelope| (n, envelope)))
     }
 
-    /// Whether there is none.
+    /// Returns true if the file has no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What is signed: an in-toto statement (v1) with a claim about a plugin, a saved plan or a directory.
+//! Signed statements: an in-toto statement (v1) with a claim about a plugin, a saved plan or a directory.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -30,7 +30,7 @@ const NAME: usize = 255;
 const REVIEWER: usize = 200;
 const NOTE: usize = 1_000;
 
-/// Why a payload is no statement of ours.
+/// Reasons to refuse a payload as a statement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StatementError {
     /// A statement of another kind. It counts for nothing, and nothing is wrong with it.
@@ -92,10 +92,10 @@ impl Topic {
     }
 }
 
-/// What someone says about a plugin, a plan or a directory.
+/// A claim about a plugin, a plan or a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Claim {
-    /// Its author released it.
+    /// The author released the plugin.
     Released,
     /// Someone reviewed it.
     Vetted,
@@ -114,7 +114,7 @@ impl Claim {
         Self::ALL.into_iter().find(|claim| claim.name() == name)
     }
 
-    /// Its name.
+    /// Returns the claim's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Released => "released",
@@ -143,26 +143,26 @@ impl fmt::Display for Claim {
 /// A file that a statement is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SubjectFile {
-    /// Its name, for people. Files are recognised by their digest.
+    /// Name of the file, for people. Files are recognised by their digest.
     pub name: String,
     /// The SHA-256 of its bytes, as 64 digits.
     pub sha256: String,
 }
 
-/// A claim, with what belongs to it.
+/// A claim and its details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Predicate {
     /// The claim.
     pub claim: Claim,
     /// Card of the plugin, in a claim about a plugin.
     pub card: Option<Card>,
-    /// Who reviewed, approved or wrote, in their own words.
+    /// Name of the person who reviewed, approved or wrote the subject, in their own words.
     pub reviewer: Option<String>,
     /// When, by the signer's clock.
     pub date: Timestamp,
     /// A remark.
     pub note: Option<String>,
-    /// Of a claim about a plugin: the SHA-256 of a report of checks.
+    /// For a claim about a plugin: SHA-256 of a report of checks.
     pub checked: Option<String>,
 }
 
@@ -225,12 +225,12 @@ impl Statement {
         &self.subjects
     }
 
-    /// What it says about them.
+    /// Returns the claim about these files.
     pub fn predicate(&self) -> &Predicate {
         &self.predicate
     }
 
-    /// Whether it is about the file with this digest.
+    /// Returns true if the statement is about the file with this digest.
     pub fn is_about(&self, sha256: &str) -> bool {
         self.subjects.iter().any(|subject| subject.sha256 == sha256)
     }

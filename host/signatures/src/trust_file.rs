@@ -24,7 +24,7 @@ const DAY: &str = "admits-until";
 /// The most characters of a reason, and of the path of a key.
 const REASON: usize = 1_000;
 
-/// Why a trust file is refused.
+/// Reasons to refuse a trust file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
     /// Too large.
@@ -40,7 +40,7 @@ pub enum TrustError {
         /// The reason, without a part of the text.
         why: String,
     },
-    /// A field that isn't what it should be.
+    /// A field with a wrong name, type or value.
     #[error(transparent)]
     Field(#[from] JsonError),
     /// A key that can't be opened.
@@ -70,7 +70,7 @@ pub enum TrustError {
         field: String,
         /// The key.
         fingerprint: String,
-        /// Whose it is.
+        /// The signer that has the key already.
         holder: String,
     },
 }

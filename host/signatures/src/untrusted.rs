@@ -1,4 +1,5 @@
-//! Why a plugin or a plan isn't trusted: which rule isn't met, who signed, who is missing, and what was ignored and why.
+//! Reasons not to trust a plugin or a plan: the unmet rules, the signers, the missing signers, and the ignored lines with their
+//! reasons.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,51 +10,51 @@ use crate::envelope::EnvelopeError;
 use crate::policy::Rule;
 use crate::statement::StatementError;
 
-/// How many ignored lines a message lists.
+/// Most ignored lines that a message lists.
 const LISTED: usize = 8;
 
 /// A line that counted for nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoredLine {
-    /// Its number, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// Why.
+    /// The reason to ignore it.
     pub why: IgnoreReason,
 }
 
-/// Why a line counts for nothing.
+/// Reasons to ignore a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IgnoreReason {
-    /// It can't be read.
+    /// The line can't be read.
     #[error("can't be read: {0}")]
     Unread(EnvelopeError),
     /// No key of the trust file made its signature.
     #[error("signed by no key of the trust file")]
     NoKey,
-    /// It was signed with a certificate.
+    /// The line was signed with a certificate.
     #[error("signed with a certificate, not with a key")]
     Keyless,
-    /// Its payload is no in-toto statement.
+    /// The payload is not an in-toto statement.
     #[error("not a statement")]
     OtherPayload,
-    /// Its statement can't be used.
+    /// The statement can't be used.
     #[error("{0}")]
     Statement(StatementError),
-    /// It is about plans where a plugin is judged, or the other way.
+    /// The statement is about a plan when a plugin is judged, or the reverse.
     #[error("about something else")]
     OtherKind,
-    /// It is about other files.
+    /// The statement is about other files.
     #[error("about another {0}")]
     OtherSubject(&'static str),
-    /// It was signed with a revoked key.
+    /// The line was signed with a revoked key.
     #[error("key of {signer} revoked: {why}")]
     Revoked {
-        /// Whose key.
+        /// The owner of the key.
         signer: String,
         /// The operator's reason.
         why: String,
     },
-    /// Its signer admits nothing any more.
+    /// The signer's last day for admissions has passed.
     #[error("{signer} admits until {until}")]
     Expired {
         /// The signer.
@@ -123,7 +124,7 @@ fn list_first_names<'n>(names: impl Iterator<Item = &'n str>) -> String {
     }
 }
 
-/// Why a plugin or a plan isn't trusted.
+/// Reasons not to trust a plugin or a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Untrusted {
     /// The operator revoked these very bytes.
@@ -135,19 +136,19 @@ pub enum Untrusted {
     Unmet {
         /// These.
         rules: Vec<UnmetRule>,
-        /// What counted for nothing.
+        /// The ignored lines.
         ignored: Vec<IgnoredLine>,
     },
     /// No rule of a strict trust file is about this plugin.
     NoRule {
-        /// What counted for nothing.
+        /// The ignored lines.
         ignored: Vec<IgnoredLine>,
     },
     /// The digest to be judged is not written as digests are here. Revocations would miss it.
     Digest,
     /// Verifying all signatures with all keys would take too long.
     TooMuch {
-        /// How many verifications it would take.
+        /// Required number of verifications.
         checks: usize,
         /// The limit.
         most: usize,

@@ -14,7 +14,7 @@ const FILLING: usize = 1 << 20;
 /// A tar that is being read.
 pub(super) struct TarReader<R> {
     from: BufReader<R>,
-    /// How many bytes have been read.
+    /// Number of bytes that have been read.
     pub(super) at: u64,
 }
 
@@ -45,7 +45,7 @@ impl<R: Read> TarReader<R> {
         }
     }
 
-    /// The bytes of an entry. Memory grows with what is there, not with what the header says.
+    /// Reads the bytes of an entry. Memory grows with the bytes that arrive, not with the size that the header claims.
     pub(super) fn read_data(&mut self, size: u64) -> Result<Vec<u8>, ArchiveError> {
         let padded = size.next_multiple_of(BLOCK as u64);
         let mut data = self.read_up_to(size)?;
@@ -54,7 +54,7 @@ impl<R: Read> TarReader<R> {
         if (data.len() + filling.len()) as u64 == padded { Ok(data) } else { Err(ArchiveError::Truncated) }
     }
 
-    /// Whether only zeros are left: at least one more block of them.
+    /// Fails unless only zeros are left, and at least one more block of them.
     pub(super) fn expect_only_zeros(mut self) -> Result<(), ArchiveError> {
         let rest = self.read_up_to(FILLING as u64)?;
         if rest.len() == FILLING || rest.iter().any(|byte| *byte != 0) {
@@ -102,7 +102,7 @@ pub(super) fn check_only_times(data: &[u8], at: u64) -> Result<(), ArchiveError>
     Ok(())
 }
 
-/// The first record (`20 key=value\n`, where 20 is the length of all of it) and what follows it.
+/// Splits off the first record (`20 key=value\n`, where 20 is the length of the whole record) and returns the rest.
 fn split_record(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = data.iter().position(|byte| *byte == b' ')?;
     let digits = data.get(..space).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;

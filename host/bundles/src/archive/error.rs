@@ -1,23 +1,23 @@
-//! Why a tar is refused.
+//! Reasons to refuse a tar.
 
 use std::io;
 
-/// How many characters of a path are printed.
+/// Most characters of a path that are printed.
 pub(super) const NAME: usize = 120;
 
-/// Why a tar is refused. Quotes paths, never contents.
+/// Reasons to refuse a tar. The texts quote paths, never contents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
-    /// It can't be read at all.
+    /// The tar can't be read at all.
     #[error("it can't be read: {0}")]
     Io(io::ErrorKind),
-    /// It is compressed.
+    /// The tar is compressed.
     #[error("it is compressed with {0}; decompress it first ({0} -d)")]
     Compressed(&'static str),
     /// Something else than a tar.
     #[error("it is not a tar")]
     NotTar,
-    /// It ends before its end.
+    /// The tar ends too early.
     #[error("it is truncated")]
     Truncated,
     /// A header that contradicts itself.
@@ -68,7 +68,7 @@ pub enum ArchiveError {
     /// An entry that is there already.
     #[error("{0}: a second time")]
     Twice(String),
-    /// Too large for what it is.
+    /// An entry that is larger than its kind allows.
     #[error("{0}: more than {1} bytes")]
     Size(String, u64),
     /// Too much in all.

@@ -1,11 +1,11 @@
-//! Why a document is refused.
+//! Reasons to refuse a document.
 
 use pivot_signatures::json::JsonError;
 
 /// The most bytes of a document.
 pub const SIZE: usize = 1 << 20;
 
-/// Why a document is refused. Quotes names, types and digests, never contents.
+/// Reasons to refuse a document. The texts quote names, types and digests, never contents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// Too large.
@@ -46,9 +46,9 @@ pub enum DocumentError {
     WrongSize {
         /// The blob.
         what: String,
-        /// How many bytes it has.
+        /// Size in bytes.
         size: u64,
-        /// How many it should have.
+        /// Listed size in bytes.
         listed: u64,
     },
     /// One digest with two sizes.

@@ -108,7 +108,7 @@ fn entries_are_refused_each_for_its_reason() {
 }
 
 impl Entry {
-    /// The same as another type.
+    /// Returns the entry with another type.
     fn also(self, kind: u8) -> Self {
         Self { kind, ..self }
     }

@@ -1,4 +1,4 @@
-//! What goes in comes out, and the same every time.
+//! Bundles survive a round trip, with the same bytes every time.
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -93,7 +93,7 @@ pub(crate) struct Entry {
     pub(crate) path: String,
     pub(crate) kind: u8,
     pub(crate) data: Vec<u8>,
-    /// What the header says, if that isn't the data's.
+    /// Size in the header, if it differs from the data's size.
     pub(crate) size: Option<u64>,
     pub(crate) gnu: bool,
 }
@@ -143,7 +143,7 @@ pub(crate) fn entries(bundle: &Bundle) -> Vec<Entry> {
     archive.entries().unwrap().map(entry).collect()
 }
 
-/// The same with the bundle's manifest and index replaced; the digest of the manifest in the index is adjusted.
+/// Returns the entries with the bundle's manifest and index replaced. The digest of the manifest in the index is adjusted.
 pub(crate) fn with_manifest(bundle: &Bundle, manifest: &[u8]) -> Vec<Entry> {
     let mut entries = entries(bundle);
     let old = bundle.digest().replace("sha256:", "blobs/sha256/");

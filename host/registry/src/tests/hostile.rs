@@ -19,7 +19,7 @@ const PATIENCE: Timeouts = Timeouts {
     rate: 10 << 20,
 };
 
-/// What a fake does when it is asked for a path that contains a word.
+/// A fake registry's reaction to a path that contains a word.
 #[derive(Clone)]
 enum Does {
     /// Answers this, byte for byte.
@@ -108,7 +108,7 @@ fn bundle() -> Bundle {
     Bundle::from_files(BTreeMap::from([("a.wasm".to_owned(), component)])).unwrap()
 }
 
-/// A registry that has a bundle, but for what a test says first.
+/// Returns a registry that has a bundle and follows a test's script first.
 fn honest(first: Script) -> Script {
     let bundle = bundle();
     let layout = bundle.layout();

@@ -1,4 +1,4 @@
-//! Rules, judged: who counts, for what, and what is said about it.
+//! Judgements by rules: accepted signers, purposes, and the reported reasons.
 
 use jiff::civil::date;
 

@@ -1,4 +1,4 @@
-//! What cosign 3.1.3 signed with a P-256 key, as `cargo xtask interop` has it made anew: its own bundle, byte for byte.
+//! A bundle that cosign 3.1.3 signed with a P-256 key, byte for byte. `cargo xtask interop` creates it again.
 
 use crate::envelope::Envelope;
 use crate::key::PublicKey;

@@ -1,4 +1,4 @@
-//! What someone would write to be trusted who isn't: each refused for its own reason.
+//! Forged trust input. Each case is refused with its own error.
 
 use std::time::Duration;
 

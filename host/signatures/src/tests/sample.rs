@@ -51,7 +51,7 @@ pub(crate) fn vetted(key: &PrivateKey) -> Envelope {
 pub(crate) struct People(BTreeMap<String, PrivateKey>);
 
 impl People {
-    /// Their key; made when it is first asked for.
+    /// Returns a person's key, and creates it on the first call.
     pub(crate) fn key(&mut self, name: &str) -> &PrivateKey {
         self.0.entry(name.into()).or_insert_with(|| key(Algorithm::Ed25519))
     }
