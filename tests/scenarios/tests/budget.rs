@@ -4,7 +4,7 @@ use kube::api::{Patch, PatchParams};
 use pivot_lab::audit::Tally;
 use pivot_lab::{Audit, say};
 use pivot_scenarios::host::AGENT;
-use pivot_scenarios::shape;
+use pivot_scenarios::{shape, state};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -83,6 +83,9 @@ async fn cost(stage: &Stage, name: &str, objects: Vec<Value>, namespace: &str, a
     let (source, target) =
         tokio::try_join!(stage.pair.source.audit_since(marks.0), stage.pair.target.audit_since(marks.1))
             .unwrap();
+    for server in [&stage.pair.source, &stage.pair.target] {
+        state::ensure_no_secret_in_records(server).await.unwrap();
+    }
     let cost = Cost::of([source, target], &objects);
     cost.say(name);
     cost

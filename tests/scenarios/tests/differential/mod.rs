@@ -18,6 +18,7 @@ use kube::api::{Api, Patch, PatchParams};
 use pivot_lab::{Crds, Dump, Pair, Server, say};
 use pivot_scenarios::host::Host;
 use pivot_scenarios::sampling;
+use pivot_scenarios::state::ensure_no_secret_in_records;
 use serde_json::Value;
 
 use differences::{DIFFERENCES, Difference, Side, found};
@@ -110,6 +111,9 @@ async fn clusterctl_and_pivot_host_leave_the_same_but_for_the_differences_that_h
         let mut refused = BTreeMap::new();
         for shapes in [first, others] {
             refused.extend(by_pivot_host(&ours, shapes).await);
+        }
+        for server in [&ours.source, &ours.target] {
+            ensure_no_secret_in_records(server).await.unwrap();
         }
         collect_garbage(&ours, before.clone()).await;
         (ours, differences::comparable(before), refused)

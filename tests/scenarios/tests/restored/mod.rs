@@ -19,7 +19,7 @@ use pivot_lab::{Dump, Revision, Server, say};
 use pivot_scenarios::host::{AGENT, Ended, Host};
 use pivot_scenarios::point::Point;
 use pivot_scenarios::secrets::mark_secret;
-use pivot_scenarios::{sampling, shape};
+use pivot_scenarios::{sampling, shape, state};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, all, same};
@@ -333,6 +333,9 @@ async fn play(scenes: &[Scene], side: Side, revision: Revision) -> Moves<'_> {
     side_of(&mut moves.stage, side).restore(&backup, revision).await.unwrap();
     say(format_args!("restored after {:.1} s", start.elapsed().as_secs_f64()));
     moves.judge().await;
+    for server in [&moves.stage.pair.source, &moves.stage.pair.target] {
+        state::ensure_no_secret_in_records(server).await.unwrap();
+    }
     say(format_args!("judged after {:.1} s", start.elapsed().as_secs_f64()));
     moves
 }
