@@ -178,7 +178,7 @@ pub struct Record {
     /// versions than the list says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub source_went_back: bool,
-    /// When the move was committed, by the target's clock, if the target's record is older than its commit. Only that record has it.
+    /// The time of the commit, by the target's clock, if the target's record is older. Only that record has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub committed_at: Option<String>,
     /// That the source is handed over in files: it stays paused until they are imported elsewhere.

@@ -198,7 +198,7 @@ impl Journal {
         if self.at.target.is_some() {
             // Left by an attempt that got half-way; its list may have been longer.
             target.remove_lists(&record.move_id).await?;
-            // What controllers wrote since that attempt shows nothing of this one: they may be gone by now.
+            // Controllers that wrote since that attempt may be gone by now.
             committed_at = Some(target.read_time(&record.move_id).await?);
         }
         // The target's record already says Live: it decides nothing until the source's says Committed, and then Live is next.
@@ -346,7 +346,7 @@ impl Journal {
         }
     }
 
-    /// When the move was committed, by the target's clock: when its record was created, unless the commit found one there.
+    /// Returns the time of the commit, by the target's clock. It is the record's creation, unless the commit found a record there.
     pub(crate) fn committed_at(&self) -> Result<&str, Failure> {
         let stored = self.at.target.as_ref();
         let at = stored.and_then(|stored| stored.record.committed_at.as_ref().or(stored.created.as_ref()));

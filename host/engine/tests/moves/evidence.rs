@@ -112,7 +112,7 @@ async fn a_cluster_alone_is_no_evidence_for_its_machines() {
     assert_eq!(report.done.unverified.into_iter().collect::<Vec<_>>(), [GroupKind::new(CLUSTERS, "Machine")]);
 }
 
-/// A commit that failed half-way leaves a record in the target, whose controllers may be gone when the move is committed.
+/// A commit that failed partway leaves a record in the target. The target's controllers may be gone when the move is committed.
 // proves: I11
 #[tokio::test(start_paused = true)]
 async fn writes_before_a_second_commit_are_no_evidence() {

@@ -10,7 +10,7 @@ use super::Schema;
 use crate::body::set;
 use crate::place::{Access, Event, Listing, PlaceError, Result};
 
-/// What its clock shows unless a test sets it: tests compare objects.
+/// The time of the clock that no test has set: tests compare objects.
 const EPOCH: &str = "2026-01-01T00:00:00Z";
 
 /// A past event.
@@ -44,15 +44,15 @@ pub(super) struct State {
     pub(super) journal: Vec<Call>,
     history: Vec<Past>,
     version: u64,
-    /// What its clock was set to.
+    /// The time to which a test set the clock.
     pub(super) time: Option<String>,
     /// Watches from before this version must start over.
     floor: u64,
 }
 
 impl State {
-    /// What its clock shows.
-    pub(super) fn now(&self) -> Value {
+    /// Returns the time of the clock.
+    pub(super) fn read_time(&self) -> Value {
         self.time.as_deref().unwrap_or(EPOCH).into()
     }
 

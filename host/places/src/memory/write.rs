@@ -54,7 +54,7 @@ impl State {
             map.remove("status");
         }
         set(&mut new, "uid", Uuid::new_v4().to_string().into());
-        set(&mut new, "creationTimestamp", self.now());
+        set(&mut new, "creationTimestamp", self.read_time());
         if counts_generations(kind) {
             set(&mut new, "generation", 1.into());
         }
@@ -123,7 +123,7 @@ impl State {
             self.drop_object(key, old);
         } else if meta(&old, "deletionTimestamp").is_none() {
             let mut new = old;
-            set(&mut new, "deletionTimestamp", self.now());
+            set(&mut new, "deletionTimestamp", self.read_time());
             set(&mut new, "deletionGracePeriodSeconds", 0.into());
             if let Some(generation) = meta(&new, "generation").and_then(Value::as_i64) {
                 set(&mut new, "generation", (generation + 1).into());
@@ -154,7 +154,7 @@ impl State {
             set(&mut body, "uid", Uuid::new_v4().to_string().into());
         }
         if meta(&body, "creationTimestamp").is_none() {
-            set(&mut body, "creationTimestamp", self.now());
+            set(&mut body, "creationTimestamp", self.read_time());
         }
         if counts_generations(&kind) && meta(&body, "generation").is_none() {
             set(&mut body, "generation", 1.into());
