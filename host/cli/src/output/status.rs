@@ -363,6 +363,10 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
         Some(Side::Source) => {
             "name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands"
         }
+        None if one.elsewhere && one.record.phase.committed() => {
+            "this is not the target of the move: name the right one, or restore that from a backup of its etcd of after the commit; until then \
+             keep the source, paused as it is"
+        }
         None if one.elsewhere => "this is not the target of the move: name the right one",
         None if one.one_sided.is_some() => {
             return one.one_sided.as_ref().map(|lost| describe_one_sided(lost, &one.record.move_id));

@@ -188,8 +188,8 @@ fn fits(
     if found.elsewhere {
         let way = match phase.committed() {
             true => {
-                ". Only that target shows whether it lost the move. If it is lost or replaced for good, the source may be the last copy: \
-                 keep it, paused as it is"
+                ". Only that target shows whether it lost the move. If it is lost or replaced, restore it from a backup of its etcd of after \
+                 the commit, which keeps that UID. Until then the source may be the last copy: keep it, paused as it is"
             }
             false => ", or roll it back first",
         };

@@ -462,6 +462,7 @@ async fn source_is_kept_if_its_target_was_replaced() {
     let before = (picture(&stage.source), picture(&stage.target));
     for stop in commands(&stage).await {
         assert!(stop.to_string().contains("the source may be the last copy: keep it"), "{stop}");
+        assert!(stop.to_string().contains("restore it from a backup of its etcd"), "{stop}");
         assert_eq!(stop.exit, Exit::Refused, "{stop}");
         advises_nothing_by_hand(&stop);
     }
