@@ -154,7 +154,7 @@ fn message_parts(event: &Event) -> MessageParts<'_> {
     match event {
         Event::Finding { plugin, severity, object, text, remedy, .. } => {
             let note = if *severity == Severity::Note { "note: " } else { "" };
-            MessageParts { head: format!("{note}{plugin}: "), object: object.as_ref(), text, remedy }
+            MessageParts { head: format!("{note}plugin {plugin}: "), object: object.as_ref(), text, remedy }
         }
         Event::Note { object, text, .. } => {
             MessageParts { head: "note: ".to_owned(), object: object.as_ref(), text, remedy: "" }

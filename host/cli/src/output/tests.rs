@@ -13,14 +13,14 @@ mod status;
 mod texts;
 
 use expect_test::{Expect, expect};
-use pivot_core::hooks::Severity;
+use pivot_core::hooks::{Finding, Severity};
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::plan::{Fate, KeepReason, Note, Plan, Stay, StayReason, Step, Why};
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
 use pivot_core::risk::Risk;
 use pivot_core::{Both, GroupKind, Key, OwnerReference, Side, Uid};
-use pivot_engine::{Awaited, Event, LeaseState, Summary, Verb, Watcher};
+use pivot_engine::{Awaited, Event, Failure, LeaseState, Summary, Verb, Watcher};
 
 use super::testing::output;
 use super::*;
@@ -332,8 +332,8 @@ fn without_a_terminal_each_event_is_a_line() {
             Copied:    creating 5 objects in the target
             waiting, 42s left: Machine ns/edge-1 in the source: not paused yet; and for 7 more objects
             warning: the target does not answer (no route); retrying
-            note: readiness: Cluster ns/edge: it is not ready; wait for it
-            warning: readiness: Cluster ns/edge: it is not ready; wait for it
+            note: plugin readiness: Cluster ns/edge: it is not ready; wait for it
+            warning: plugin readiness: Cluster ns/edge: it is not ready; wait for it
             warning: the target has no ready node
             Copied:    1 object, 1 left as found in 2.3 s
         "#]],
@@ -366,8 +366,8 @@ fn with_v_counts_and_reasons_are_reported_during_the_run() {
             waiting, 42s left: Machine ns/edge-1 in the source: not paused yet; and for 7 more objects
             warning: the target does not answer (no route); retrying
             the target asks for fewer requests (17 rejected so far)
-            note: readiness: Cluster ns/edge: it is not ready; wait for it
-            warning: readiness: Cluster ns/edge: it is not ready; wait for it
+            note: plugin readiness: Cluster ns/edge: it is not ready; wait for it
+            warning: plugin readiness: Cluster ns/edge: it is not ready; wait for it
             warning: the target has no ready node
             Copied:    1 object, 1 left as found in 2.3 s
         "#]],
@@ -394,6 +394,31 @@ fn progress_of_plan(format: OutputFormat) -> (Arc<Progress>, testing::Written) {
     };
     let (output, _, err) = testing::written(settings);
     (Progress::new(output, SIDES, PlanUse::Result), err)
+}
+
+/// A plugin chooses its own name, too: it may be the head of a line of advice.
+// proves: T177
+#[test]
+fn words_of_plugins_stand_behind_their_names() {
+    let words = "pivot-host rollback --without-target";
+    let (name, code) = ("next".to_owned(), "lost".to_owned());
+    let event = |severity| {
+        let (text, remedy) = (words.to_owned(), words.to_owned());
+        Event::Finding { plugin: name.clone(), code: code.clone(), severity, object: None, text, remedy }
+    };
+    let (what, remedy) = (words.to_owned(), words.to_owned());
+    let awaited = vec![Awaited { object: None, side: None, plugin: Some(name.clone()), what, remedy }];
+    let waiting = Event::Waiting { awaited: awaited.clone(), more: 0, seconds_left: 1 };
+    let (message, remedy) = (words.to_owned(), words.to_owned());
+    let finding = Finding { severity: Severity::Stop, code: code.clone(), message, object: None, remedy };
+    let failures = [Failure::Gate(vec![(name.clone(), finding)]), Failure::TimedOut(awaited)];
+    let events = [event(Severity::Note), event(Severity::Warn), waiting];
+    let told = events.iter().map(|event| events::line(event, SIDES));
+    let told = told.chain(failures.iter().flat_map(|failure| failure.lines(true).lines.into_iter().skip(1)));
+    for line in told {
+        let (before, _) = line.split_once(words).unwrap();
+        assert!(before.ends_with("plugin next: "), "{line}");
+    }
 }
 
 /// An approver reads the plan, and not what was printed while it was made.
@@ -423,11 +448,11 @@ fn plan_shows_risks_warnings_and_stops() {
               - the target's controllers don't have to show that they took over (takeover-unchecked)
 
             Warnings (2):
-              - readiness: Cluster ns/edge: it is not ready; wait for it
+              - plugin readiness: Cluster ns/edge: it is not ready; wait for it
               - the target has no ready node
 
             Problems (1):
-              - readiness: Cluster ns/edge: it is not ready; wait for it"#]],
+              - plugin readiness: Cluster ns/edge: it is not ready; wait for it"#]],
     );
     assert!(text.contains("  ns/edge  3        0      1         1 Secret"), "a stop is a blocker: {text}");
     let scope = pivot_core::scope::Scope::new(pivot_core::scope::Namespaces::All);
@@ -464,7 +489,7 @@ fn a_plan_that_is_the_result_is_not_shown_twice() {
         progress.event(event);
     }
     progress.end();
-    assert_eq!(err.text(), "note: readiness: Cluster ns/edge: it is not ready; wait for it\n");
+    assert_eq!(err.text(), "note: plugin readiness: Cluster ns/edge: it is not ready; wait for it\n");
     assert_eq!(progress.plan().map(|plan| plan.steps.len()), Some(5));
 }
 

@@ -73,7 +73,7 @@ fn grouped<'a>(awaited: impl IntoIterator<Item = &'a Awaited>) -> Vec<Group<'a, 
 fn line(group: &Group<'_, Awaited>, most: usize) -> String {
     let Awaited { object, side, plugin, what, remedy } = group.first;
     let text = match (plugin, object, side) {
-        (Some(plugin), _, _) => format!("{plugin}: {}", group.line(what, most)),
+        (Some(plugin), _, _) => format!("plugin {plugin}: {}", group.line(what, most)),
         (None, Some(object), Some(side)) if group.objects.len() == 1 => {
             format!("{object} in the {side}: {what}")
         }

@@ -440,7 +440,7 @@ fn found(findings: &[(String, Finding)], names: usize) -> Vec<String> {
     let line = |group: &Group<'_, (String, Finding)>| {
         let (plugin, Finding { code, message, remedy, .. }) = group.first;
         let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
-        format!("{plugin}: {}{remedy}", group.line(&format!("{message} ({code})"), names))
+        format!("plugin {plugin}: {}{remedy}", group.line(&format!("{message} ({code})"), names))
     };
     groups.iter().map(line).collect()
 }

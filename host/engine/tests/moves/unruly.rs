@@ -178,8 +178,8 @@ async fn a_plugin_that_blocks_only_some_objects_is_still_called_for_the_rest() {
     let waits_for = |name: &str| !matches!(name, "h2" | "h5" | "h8");
     stage.plugins = vec![Arc::new(Unruly { waits_for, ..Unruly::new(&stage) })];
     let stop = run::start(stage.setup()).await.unwrap_err();
-    assert_eq!(because(&stop, "timed out: unruly: it never comes"), 7, "{stop}");
-    let told = "timed out: unruly: it never comes (7 Hosts: ns/h0, ns/h1, ns/h3, … and 4 more)";
+    assert_eq!(because(&stop, "timed out: plugin unruly: it never comes"), 7, "{stop}");
+    let told = "timed out: plugin unruly: it never comes (7 Hosts: ns/h0, ns/h1, ns/h3, … and 4 more)";
     assert!(stop.to_string().contains(told), "{stop}");
     assert!(!stop.to_string().contains("is no longer asked"), "{stop}");
 }

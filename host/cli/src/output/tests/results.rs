@@ -52,8 +52,8 @@ fn a_message_about_many_objects_is_printed_once_and_names_them() {
         shown(&stop(Failure::TimedOut(waits.clone())), AlreadyShown::Plan),
         &expect![[r#"
             error: timed out:
-              - readiness: no controller of the target has written a status yet (6 Machines: ns/c1-m0, ns/c1-m1, ns/c1-m2, … and 3 more)
-              - readiness: Cluster ns/c1: no controller of the target has written a status yet
+              - plugin readiness: no controller of the target has written a status yet (6 Machines: ns/c1-m0, ns/c1-m1, ns/c1-m2, … and 3 more)
+              - plugin readiness: Cluster ns/c1: no controller of the target has written a status yet
             state: the source is the truth
             next:  pivot-host resume
                or  pivot-host rollback
@@ -71,7 +71,7 @@ fn a_message_about_many_objects_is_printed_once_and_names_them() {
         shown(&stop(Failure::Gate(findings)), AlreadyShown::Plan),
         &expect![[r#"
             error: a check says stop:
-              - hosts: it is off (off) (2 Machines: ns/c1-m0, ns/c1-m1); switch it on
+              - plugin hosts: it is off (off) (2 Machines: ns/c1-m0, ns/c1-m1); switch it on
             state: the source is the truth
             next:  pivot-host resume
                or  pivot-host rollback

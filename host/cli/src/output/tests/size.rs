@@ -143,7 +143,7 @@ fn the_output_of_a_thousand_objects_fits_on_a_page() {
         "accepted: Clusters that a user paused move, and stay paused (already-paused)",
         "Planned:   1,032 objects (24 Clusters), from kind-boot to prod",
         "note: and 290 more like it (many); -v shows them",
-        "warning: readiness: Machine fleet/c00-0 runs an old version (also 191 Machines: fleet/c00-1, fleet/c00-2, \
+        "warning: plugin readiness: Machine fleet/c00-0 runs an old version (also 191 Machines: fleet/c00-1, fleet/c00-2, \
          fleet/c00-3, … and 188 more); upgrade it",
         "waiting, 295s left: in the target: not paused yet (100 Machines: fleet/c00-0, ",
         "Paused:    24 objects in 31.0 s",
@@ -177,7 +177,7 @@ fn with_v_and_as_json_lines_each_object_is_listed() {
 fn with_q_only_warnings_and_the_result_are_printed() {
     let text = written(0, true, LogFormat::Text);
     let mut lines = text.lines();
-    assert!(lines.next().unwrap().starts_with("warning: readiness: "), "{text}");
+    assert!(lines.next().unwrap().starts_with("warning: plugin readiness: "), "{text}");
     assert!(lines.next().unwrap().starts_with("Moved: 1,032 objects"), "{text}");
 }
 
