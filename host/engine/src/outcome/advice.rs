@@ -316,6 +316,11 @@ fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
             "only the target says that it has taken over; if it has, the source is out of date, and runs"
         }
         OneRecord::Lost(OneSidedMove::LastCopyInSource) => NOT_RECOVERED,
+        OneRecord::Lost(OneSidedMove::PartTakenOver { without, unmarked, .. })
+            if without.is_empty() && !unmarked.is_empty() =>
+        {
+            "the target runs what moved, part of it without the mark of the move: keep both as they are"
+        }
         OneRecord::Lost(OneSidedMove::PartTakenOver { .. }) => {
             "the target runs part of what moved, and the source may be the last copy of the rest: keep both as they are"
         }

@@ -40,6 +40,8 @@ pub enum OneSidedMove {
         proof: String,
         /// The source's Clusters that have no complete copy that runs.
         without: Vec<Key>,
+        /// The source's Clusters that run in the target without a mark of the move.
+        unmarked: Vec<Key>,
     },
     /// The source has none of the objects, and the target says that nothing was deleted yet: the target's copies may be the last.
     LastCopyInTarget,
@@ -87,15 +89,28 @@ impl OneSidedMove {
                 "the source says that move {move_id} is committed, and the target has no record of it, and no complete copy that \
                  runs: the target may have been restored from a backup, and the source may be the last copy"
             ),
-            Self::PartTakenOver { proof, without } if without.is_empty() => format!(
-                "{proof}, but the target has no record of move {move_id}, and the source no longer shows whether all of it runs there; keep \
-                 both sides as they are"
-            ),
-            Self::PartTakenOver { proof, without } => format!(
-                "{proof}, but the target has no record of move {move_id}, and no complete copy that runs of {}: of those the source may be the \
-                 last copy; keep both sides as they are",
-                some_of(without, NAMES)
-            ),
+            Self::PartTakenOver { proof, without, unmarked } => {
+                let lost = match (without.is_empty(), unmarked.is_empty()) {
+                    (true, true) => {
+                        ", and the source no longer shows whether all of it runs there".to_owned()
+                    }
+                    (true, false) => String::new(),
+                    (false, _) => format!(
+                        ", and no complete copy that runs of {}: of those the source may be the last copy",
+                        some_of(without, NAMES)
+                    ),
+                };
+                let unmarked = match unmarked.is_empty() {
+                    true => String::new(),
+                    false => format!(
+                        "; {} there without its mark, and nothing shows whether anything is missing",
+                        describe_running(unmarked)
+                    ),
+                };
+                format!(
+                    "{proof}, but the target has no record of move {move_id}{lost}{unmarked}; keep both sides as they are"
+                )
+            }
             Self::LastCopyInTarget => format!(
                 "the target says that move {move_id} has deleted nothing yet, and its source has neither a record nor any of the \
                  objects: the source seems to have been released, and the target restored from a backup of before that, so that \
@@ -108,4 +123,10 @@ impl OneSidedMove {
             ),
         }
     }
+}
+
+/// `Cluster ns/a runs`, or `Cluster ns/a, Cluster ns/b run`.
+fn describe_running(clusters: &[Key]) -> String {
+    let verb = if clusters.len() == 1 { "runs" } else { "run" };
+    format!("{} {verb}", some_of(clusters, NAMES))
 }

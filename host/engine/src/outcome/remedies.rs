@@ -9,6 +9,10 @@ use pivot_core::remedy::Remedy;
 use crate::outcome::failure::{Exit, Failure};
 use crate::outcome::one_sided::OneSidedMove;
 
+/// Remedy for Clusters that run in the target without the mark of their move.
+const EXPLAIN_UNMARKED: &str = "find out which tool made these Clusters, or removed the mark. Compare all that belongs to them with the source. \
+                                Restore neither side from a backup";
+
 /// What to do about a stop caused by plugins.
 pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
     match (failure, exit) {
@@ -35,8 +39,16 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
                 .into_iter()
                 .collect()
         }
-        (Failure::OneSidedMove { one_sided: OneSidedMove::PartTakenOver { .. }, .. }, _) => {
-            vec![Remedy::ExplainMissingCopies]
+        (
+            Failure::OneSidedMove {
+                one_sided: OneSidedMove::PartTakenOver { without, unmarked, .. }, ..
+            },
+            _,
+        ) => {
+            vec![match without.is_empty() && !unmarked.is_empty() {
+                true => EXPLAIN_UNMARKED.into(),
+                false => Remedy::ExplainMissingCopies,
+            }]
         }
         (Failure::OneSidedMove { one_sided: OneSidedMove::TakenOver(_), .. }, _) => {
             vec![Remedy::SwitchOffSource]

@@ -147,14 +147,26 @@ impl ClusterSides<'_> {
         let target = &self.sides.target;
         let all = list(target, &self.kinds.target, record).await?;
         let (marked, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|copy| is_copy(record, copy));
+        let unmarked = self.keep_unmarked(record, others).await?;
+        Ok(marked.iter().map(Object::key).chain(unmarked).collect())
+    }
+
+    /// Finds the Clusters of the target that run without a mark of the move, and are certainly of the source's workload clusters.
+    pub(crate) async fn find_running_unmarked(self, record: &Record) -> Result<Vec<Key>, Failure> {
+        let mut others = list(&self.sides.target, &self.kinds.target, record).await?;
+        others.retain(|copy| !is_copy(record, copy));
+        self.keep_unmarked(record, others).await
+    }
+
+    /// Keeps those Clusters without a mark of the move that run, and are certainly of the source's workload clusters.
+    async fn keep_unmarked(self, record: &Record, others: Vec<Object>) -> Result<Vec<Key>, Failure> {
         let mut running = Vec::new();
         for other in others {
-            if !other.meta.deleting() && !is_paused(target, &other)? {
+            if !other.meta.deleting() && !is_paused(&self.sides.target, &other)? {
                 running.push(other);
             }
         }
-        let unmarked = self.find_unmarked(record, &running).await?;
-        Ok(marked.iter().map(Object::key).chain(unmarked).collect())
+        self.find_unmarked(record, &running).await
     }
 
     /// The source's Clusters that were paused before the move, whose copies are paused without an annotation of it. A move that takes

@@ -40,12 +40,12 @@ pub(crate) async fn judge(
             }
             Ok(Some(match clusters.find_running(&source.record).await? {
                 Some(Running::Now(proof)) => {
-                    let without = clusters
-                        .find_without_running_copy(&source.record, |copy, original| {
-                            is_written(copy, Some(original))
-                        })
-                        .await?;
-                    OneSidedMove::PartTakenOver { proof, without }
+                    let is_written = |copy: &Meta, original: &Meta| is_written(copy, Some(original));
+                    let without = clusters.find_without_running_copy(&source.record, is_written).await?;
+                    let running = clusters.find_running_unmarked(&source.record).await?;
+                    let (unmarked, without) =
+                        without.into_iter().partition(|cluster| running.contains(cluster));
+                    OneSidedMove::PartTakenOver { proof, without, unmarked }
                 }
                 Some(Running::PausedAgain(_)) | None => OneSidedMove::LastCopyInSource,
             }))

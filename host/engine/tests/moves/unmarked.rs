@@ -5,8 +5,8 @@ use pivot_engine::{OneSidedMove, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
-use crate::recovered::{Lost, lose, recovering, two_clusters, wake};
-use crate::restored::{advises_nothing_by_hand, cluster, forget, one_sided};
+use crate::recovered::{Lost, lose, other, recovering, two_clusters, wake};
+use crate::restored::{advises_nothing_by_hand, cluster, forget, one_sided, reconcile};
 use crate::stage::{key, picture};
 use crate::trouble::half_committed;
 
@@ -85,4 +85,39 @@ async fn other_clusters_of_the_name_stop_no_rollback() {
     stage.target.edit(&cluster(), other).unwrap();
     run::rollback(stage.setup()).await.unwrap();
     assert!(stage.target.body(&cluster()).is_some());
+}
+
+/// The source is not the last copy of a Cluster that runs: only the mark is missing.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn unmarked_copies_are_not_told_as_missing() {
+    for is_rest_marked in [true, false] {
+        let stage = lose(Lost::BeforeCommit).await;
+        for cluster in [cluster(), other()] {
+            wake(&stage.target, &cluster);
+            reconcile(&stage.target, &cluster);
+        }
+        unmark(&stage.target, &other());
+        if !is_rest_marked {
+            unmark(&stage.target, &cluster());
+        }
+        let before = (picture(&stage.source), picture(&stage.target));
+        let stop = run::resume(stage.setup()).await.unwrap_err();
+        let OneSidedMove::PartTakenOver { without, unmarked, .. } = one_sided(&stop) else {
+            panic!("{stop}")
+        };
+        let expected = if is_rest_marked { vec![other()] } else { vec![cluster(), other()] };
+        assert_eq!((without, unmarked), (&Vec::new(), &expected), "{stop}");
+        assert!(!stop.to_string().contains("last copy"), "{stop}");
+        assert!(stop.to_string().contains("there without its mark"), "{stop}");
+        advises_nothing_by_hand(&stop);
+        // One that doesn't run is missing all the same.
+        let sleeping = stage.target.body(&other()).unwrap();
+        stage.target.edit(&other(), |body| body["spec"]["paused"] = json!(true)).unwrap();
+        let stop = run::resume(stage.setup()).await.unwrap_err();
+        let OneSidedMove::PartTakenOver { without, .. } = one_sided(&stop) else { panic!("{stop}") };
+        assert_eq!(without, &[other()], "{stop}");
+        stage.target.edit(&other(), |body| body["spec"] = sleeping["spec"].clone()).unwrap();
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+    }
 }

@@ -146,7 +146,7 @@ fn words(next: &[Next]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-fn lost() -> [OneSidedMove; 9] {
+fn lost() -> [OneSidedMove; 11] {
     let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
     // Doesn't compile if there is another.
     match taken_over {
@@ -176,10 +176,29 @@ fn lost() -> [OneSidedMove; 9] {
     let part = OneSidedMove::PartTakenOver {
         proof: "Cluster lab, a copy of move 1234, runs in the target".into(),
         without: vec![capi("Cluster", "edge")],
+        unmarked: Vec::new(),
     };
+    let unmarked = |without| OneSidedMove::PartTakenOver {
+        proof: "Cluster lab, a copy of move 1234, runs in the target".into(),
+        without,
+        unmarked: vec![capi("Cluster", "far")],
+    };
+    let (unmarked, part_unmarked) = (unmarked(Vec::new()), unmarked(vec![capi("Cluster", "edge")]));
     let replaced = OneSidedMove::SourceReplaced(vec![capi("Cluster", "edge")]);
     let out_of_date = OneSidedMove::SourceOutOfDate("the target says that move 1234 is Released".into());
-    [taken_over, out_of_date, paused_again, went_back, claimed, part, in_source, in_target, replaced]
+    [
+        taken_over,
+        out_of_date,
+        paused_again,
+        went_back,
+        claimed,
+        part,
+        unmarked,
+        part_unmarked,
+        in_source,
+        in_target,
+        replaced,
+    ]
 }
 
 fn one_records() -> String {
