@@ -407,7 +407,10 @@ fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
         OneSidedMove::SourceReplaced(_) => {
             format!("{shown}; no command goes on until it is known which side runs these Clusters")
         }
-        OneSidedMove::LastCopyInSource => {
+        OneSidedMove::ClosedInTarget { proof: Some(_) } => {
+            format!("{shown}. To end the move, and leave the source as it is:")
+        }
+        OneSidedMove::LastCopyInSource | OneSidedMove::ClosedInTarget { proof: None } => {
             format!(
                 "{shown}; keep it, paused as it is, and restore the target from a backup of after the commit"
             )

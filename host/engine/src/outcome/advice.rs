@@ -191,9 +191,13 @@ impl<'a> Situation<'a> {
     pub fn next(&self) -> &'static [Next] {
         match (&self.one_sided, self.sides) {
             (_, KnownSides::OtherTarget | KnownSides::NotGiven(Side::Source)) => return &[],
-            (Some(OneRecord::Lost(OneSidedMove::LastCopyInTarget)), _) => {
-                return &[Next::ResumeWithoutSource];
-            }
+            // A closed move gets its summary in the target, and the source is left as it is.
+            (
+                Some(OneRecord::Lost(
+                    OneSidedMove::LastCopyInTarget | OneSidedMove::ClosedInTarget { proof: Some(_) },
+                )),
+                _,
+            ) => return &[Next::ResumeWithoutSource],
             (Some(OneRecord::Lost(OneSidedMove::SourceOutOfDate(_))), _) => {
                 return &[Next::DeleteFromSource];
             }
@@ -303,9 +307,11 @@ pub(crate) fn of_one_sided(one_sided: &OneSidedMove, failure: &Failure) -> &'sta
 /// The state of both sides of a move that only one has a record of, as far as what they have shows it.
 fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
     match one_sided {
-        OneRecord::Lost(OneSidedMove::TakenOver(_) | OneSidedMove::SourceOutOfDate(_)) => {
-            "the target has taken over, the source is out of date"
-        }
+        OneRecord::Lost(
+            OneSidedMove::TakenOver(_)
+            | OneSidedMove::SourceOutOfDate(_)
+            | OneSidedMove::ClosedInTarget { proof: Some(_) },
+        ) => "the target has taken over, the source is out of date",
         OneRecord::Lost(OneSidedMove::PausedAgain(_)) => {
             "the copies are paused, and one of the sides is out of date: keep both as they are"
         }
@@ -315,7 +321,9 @@ fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
         OneRecord::Lost(OneSidedMove::ClaimedByTarget { .. }) => {
             "only the target says that it has taken over; if it has, the source is out of date, and runs"
         }
-        OneRecord::Lost(OneSidedMove::LastCopyInSource) => NOT_RECOVERED,
+        OneRecord::Lost(OneSidedMove::LastCopyInSource | OneSidedMove::ClosedInTarget { proof: None }) => {
+            NOT_RECOVERED
+        }
         OneRecord::Lost(OneSidedMove::PartTakenOver { without, unmarked, .. })
             if without.is_empty() && !unmarked.is_empty() =>
         {
@@ -454,6 +462,9 @@ mod tests {
         assert_eq!(next(&lost(OneSidedMove::LastCopyInSource)), []);
         assert_eq!(next(&lost(OneSidedMove::TakenOver("it runs".into()))), []);
         assert_eq!(next(&lost(OneSidedMove::LastCopyInTarget)), [Next::ResumeWithoutSource]);
+        let closed = |proof| lost(OneSidedMove::ClosedInTarget { proof });
+        assert_eq!(next(&closed(Some("it runs".into()))), [Next::ResumeWithoutSource]);
+        assert_eq!(next(&closed(None)), [], "the source may be the last copy");
     }
 
     #[test]

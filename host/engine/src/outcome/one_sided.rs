@@ -43,6 +43,11 @@ pub enum OneSidedMove {
         /// The source's Clusters that run in the target without a mark of the move.
         unmarked: Vec<Key>,
     },
+    /// The source's record says that it is committed, and has deleted nothing; the target has closed it, except for the last write.
+    ClosedInTarget {
+        /// Proof that each of its Clusters runs in the target, if there is one.
+        proof: Option<String>,
+    },
     /// The source has none of the objects, and the target says that nothing was deleted yet: the target's copies may be the last.
     LastCopyInTarget,
     /// As [`LastCopyInTarget`](Self::LastCopyInTarget), but the source has these Clusters under the same names with other UIDs: it may
@@ -61,6 +66,7 @@ impl OneSidedMove {
             Self::ClaimedByTarget { .. } => "claimed-by-target",
             Self::LastCopyInSource => "last-copy-in-source",
             Self::PartTakenOver { .. } => "part-taken-over",
+            Self::ClosedInTarget { .. } => "closed-in-target",
             Self::LastCopyInTarget => "last-copy-in-target",
             Self::SourceReplaced(_) => "source-replaced",
         }
@@ -110,6 +116,20 @@ impl OneSidedMove {
                 format!(
                     "{proof}, but the target has no record of move {move_id}{lost}{unmarked}; keep both sides as they are"
                 )
+            }
+            Self::ClosedInTarget { proof } => {
+                let closed = format!(
+                    "the source says that move {move_id} has deleted nothing yet, but in the target it is all but closed: its release list is missing"
+                );
+                match proof {
+                    Some(proof) => format!(
+                        "{closed}. {proof}: the target has taken over, and what the source has is out of date, as after a restore from a backup; \
+                         keep its Clusters paused"
+                    ),
+                    None => format!(
+                        "{closed}; nothing shows that each Cluster runs in the target, so that the source may be the last copy"
+                    ),
+                }
             }
             Self::LastCopyInTarget => format!(
                 "the target says that move {move_id} has deleted nothing yet, and its source has neither a record nor any of the \

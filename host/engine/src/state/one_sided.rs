@@ -63,6 +63,17 @@ pub(crate) async fn judge(
             )
             .await
         }
+        Both { source: Some(source), target: Some(stored) }
+            if has_deleted_nothing(&source.record) && stored.record.phase >= Phase::Settled =>
+        {
+            // The list goes last of all, and the source's record says before that whether deleting has begun.
+            let is_closed = target.read_list(stored).await?.is_none();
+            let proof = match is_closed {
+                true => clusters.prove_takeover(&source.record, None).await?,
+                false => None,
+            };
+            Ok(is_closed.then_some(OneSidedMove::ClosedInTarget { proof }))
+        }
         Both { source: Some(source), target: at_target } if !source.record.phase.committed() => {
             let is_earlier = at_target
                 .as_ref()
@@ -100,6 +111,11 @@ pub(crate) async fn judge(
         }
         _ => Ok(None),
     }
+}
+
+/// Returns true if the source's record proves that its move is committed, and that nothing was deleted there.
+fn has_deleted_nothing(record: &Record) -> bool {
+    record.phase.committed() && record.phase < Phase::Released && record.release_uids.is_some()
 }
 
 async fn find_summary(target: &Records, record: &Record) -> Result<Option<Finished>, Failure> {

@@ -6,7 +6,7 @@ use pivot_core::names;
 use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
-use pivot_engine::{Exit, Failure, Next, OneSidedMove, Setup, Stop, run};
+use pivot_engine::{Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop, run};
 use pivot_places::MemoryPlace;
 use pivot_worlds::SECRET_DATA;
 use serde_json::{Value, json};
@@ -192,6 +192,51 @@ async fn copies_that_may_be_the_last_are_not_removed() {
     let cluster = stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap();
     assert_eq!(cluster["spec"]["paused"], json!(false));
     assert_eq!(cluster["metadata"]["annotations"].get(names::UNDO), None);
+}
+
+/// Removes the list from a record, as the end of a move does before its last write if the list is large.
+fn close_but_for_the_summary(body: &mut Value) {
+    let data = body["data"].as_object_mut().unwrap();
+    data.remove("list");
+    let mut record: Value = serde_json::from_str(data["record.json"].as_str().unwrap()).unwrap();
+    (record["phase"], record["releaseChunks"]) = (json!("Settled"), json!(0));
+    data["record.json"] = json!(record.to_string());
+}
+
+/// The source went back to before the deletion when its target had closed the move, except for the last write.
+// proves: I14, T178
+#[tokio::test(start_paused = true)]
+async fn moves_that_their_target_closed_end_there() {
+    for is_proven in [true, false] {
+        let mut stage = live().await;
+        let record = stage.target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
+        stage.target.edit(&record, close_but_for_the_summary).unwrap();
+        if is_proven {
+            reconcile(&stage.target, &cluster());
+        }
+        let before = (picture(&stage.source), picture(&stage.target));
+        for stop in commands(&stage).await {
+            let OneSidedMove::ClosedInTarget { proof } = one_sided(&stop) else { panic!("{stop}") };
+            assert_eq!(proof.is_some(), is_proven, "{stop}");
+            advises_nothing_by_hand(&stop);
+        }
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+        let status = under_way(stage.setup()).await.unwrap();
+        let next = Situation::of_status(&status, None, false).next();
+        assert_eq!(next, if is_proven { &[Next::ResumeWithoutSource][..] } else { &[] });
+        if !is_proven {
+            continue;
+        }
+        // The proposed command ends the move, and leaves the source whole and paused.
+        stage.options.without_source = true;
+        run::resume(stage.setup()).await.unwrap();
+        assert_eq!(picture(&stage.source), before.0);
+        stage.options.without_source = false;
+        for stop in commands(&stage).await {
+            assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
+        }
+        assert_eq!(picture(&stage.source), before.0);
+    }
 }
 
 /// A summary alone proves nothing: the target may have been restored, or another cluster may have the name by now.

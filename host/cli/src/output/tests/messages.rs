@@ -146,7 +146,7 @@ fn words(next: &[Next]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-fn lost() -> [OneSidedMove; 11] {
+fn lost() -> [OneSidedMove; 13] {
     let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
     // Doesn't compile if there is another.
     match taken_over {
@@ -157,6 +157,7 @@ fn lost() -> [OneSidedMove; 11] {
         | OneSidedMove::ClaimedByTarget { .. }
         | OneSidedMove::LastCopyInSource
         | OneSidedMove::PartTakenOver { .. }
+        | OneSidedMove::ClosedInTarget { .. }
         | OneSidedMove::LastCopyInTarget
         | OneSidedMove::SourceReplaced(_) => {}
     }
@@ -184,6 +185,9 @@ fn lost() -> [OneSidedMove; 11] {
         unmarked: vec![capi("Cluster", "far")],
     };
     let (unmarked, part_unmarked) = (unmarked(Vec::new()), unmarked(vec![capi("Cluster", "edge")]));
+    let closed = |is_proven: bool| OneSidedMove::ClosedInTarget {
+        proof: is_proven.then(|| "Cluster edge, a copy of move 1234, runs in the target".into()),
+    };
     let replaced = OneSidedMove::SourceReplaced(vec![capi("Cluster", "edge")]);
     let out_of_date = OneSidedMove::SourceOutOfDate("the target says that move 1234 is Released".into());
     [
@@ -196,6 +200,8 @@ fn lost() -> [OneSidedMove; 11] {
         unmarked,
         part_unmarked,
         in_source,
+        closed(true),
+        closed(false),
         in_target,
         replaced,
     ]
