@@ -104,6 +104,15 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
             let flag = if *into_directory { "--to-directory" } else { "--to-kubeconfig" };
             Text::from(format!("{stop}: name that with {flag}, or roll it back first"))
         }
+        Failure::BegunByOther { move_id, phase, .. } => {
+            let rollback = match phase.committed() {
+                true => String::new(),
+                false => format!(" or `pivot-host rollback {move_id}`"),
+            };
+            Text::from(format!(
+                "{stop}: its author continues it, or an administrator at a terminal, with `pivot-host resume {move_id}`{rollback}"
+            ))
+        }
         Failure::Inputs(why) => Text::from(format!(
             "{why}; resume with the files that it was begun with (--with-manifest, --plan), or roll back, which needs none"
         )),

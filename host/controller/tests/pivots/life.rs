@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pivot_controller::GROUP;
 use pivot_core::{GroupKind, Key, names, typed};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
@@ -297,6 +298,31 @@ async fn a_move_from_another_cluster_comes_in() {
     assert_eq!(stage.cluster_in(&stage.home, "a"), Vec::<String>::new());
     assert_eq!(stage.cluster_in(&stage.home, "desk").len(), 5);
     running.stop().await;
+}
+
+/// A user removed the finalizer of the first one.
+// proves: T176
+#[tokio::test(start_paused = true)]
+async fn pivot_of_the_same_name_continues_no_move() {
+    let stage = Stage::new(&["a"]);
+    held_at(&stage.target, &Arc::new(AtomicBool::new(true)));
+    stage.ask("a");
+    let running = stage.start();
+    stage.until("copying", |stage| stage.pivot("a").unwrap()["status"]["phase"] == "Copied").await;
+    running.kill();
+    stage.home.remove(&Key::new(GroupKind::new(GROUP, "Pivot"), Some("a"), "pivot")).unwrap();
+    stage.ask("a");
+    let running = stage.start();
+    let says =
+        |stage: &Stage, what: &str| stage.pivot("a").unwrap()["status"]["message"].to_string().contains(what);
+    stage.until("refused", |stage| stage.is("a", "Stalled") && says(stage, "is under way, which ")).await;
+    stage.delete("a").await;
+    stage.until("let go", |stage| stage.pivot("a").is_none()).await;
+    running.stop().await;
+    let of_record = |key: &&Key| key.name.starts_with("pivot-host-source-");
+    let keys = stage.home.keys();
+    let record = stage.home.body(keys.iter().find(of_record).unwrap()).unwrap();
+    assert!(record.to_string().contains("Paused") || record.to_string().contains("Copied"), "{record:#}");
 }
 
 // proves: T48

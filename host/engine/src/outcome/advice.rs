@@ -270,9 +270,11 @@ pub(crate) fn without_move(failure: &Failure) -> (String, &'static [Next]) {
     match failure {
         Failure::OneSidedMove { one_sided, .. } => (state(OneRecord::Lost(one_sided)), &[Next::Status]),
         Failure::Orphan(_) => (state(OneRecord::RolledBack), &[Next::Rollback]),
-        Failure::Declined(_) | Failure::OtherEnd { .. } | Failure::Record(_) | Failure::Several(_) => {
-            (unknown.to_owned(), &[Next::Status])
-        }
+        Failure::Declined(_)
+        | Failure::BegunByOther { .. }
+        | Failure::OtherEnd { .. }
+        | Failure::Record(_)
+        | Failure::Several(_) => (unknown.to_owned(), &[Next::Status]),
         // What the reachable side knows of a move is worth a look, and so is the progress of another run.
         Failure::Place { error: PlaceError::Unavailable(_), .. } | Failure::Unreachable { .. } => {
             (unknown.to_owned(), &[Next::Status])

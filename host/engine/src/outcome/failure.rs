@@ -7,6 +7,7 @@ use std::fmt;
 
 use pivot_core::grouped::{Group, NAMES, groups};
 use pivot_core::hooks::{Finding, Hook};
+use pivot_core::record::Phase;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
 use pivot_core::words::did_you_mean_object;
@@ -166,6 +167,15 @@ pub enum Failure {
     Halted(Halt),
     /// The command can't apply to the move under way; nothing was done.
     Declined(String),
+    /// A Pivot asks for what another author's move is about; nothing was done.
+    BegunByOther {
+        /// The move under way.
+        move_id: String,
+        /// Phase of that move.
+        phase: Phase,
+        /// Name of the author, in one line.
+        author: String,
+    },
     /// The command names a target of another type (directory or cluster) than the move's; nothing was done.
     OtherEnd {
         /// The move under way.
@@ -391,6 +401,9 @@ impl fmt::Display for Failure {
             ),
             Self::Declined(why) | Self::Inputs(why) | Self::Imported(why) | Self::Record(why) => {
                 f.write_str(why)
+            }
+            Self::BegunByOther { move_id, phase, author } => {
+                write!(f, "another move ({move_id}, {phase}) is under way, which {author:?} began")
             }
             Self::OtherEnd { move_id, into_directory: true } => {
                 write!(f, "move {move_id} copies into a directory")

@@ -199,12 +199,11 @@ pub(crate) fn in_the_way(other: &Record, scope: &Scope) -> Failure {
 /// The refusal of a Pivot because another author began a move with its scope. The Pivot's author chooses the target, which may claim to
 /// be the target of that move.
 pub(crate) fn begun_by_others(other: &Record) -> Failure {
-    Failure::Declined(format!(
-        "another move ({}, {}) is under way, which {:?} began: its author continues it, or an administrator at a terminal",
-        other.move_id,
-        other.phase,
-        words::line(&other.started_by, LONGEST_ID)
-    ))
+    Failure::BegunByOther {
+        move_id: other.move_id.clone(),
+        phase: other.phase,
+        author: words::line(&other.started_by, LONGEST_ID),
+    }
 }
 
 /// Once a move is committed, the target's record says how far it is, and nothing else: it may lie in a cluster of somebody who would

@@ -232,7 +232,7 @@ async fn pivots_continue_no_move_of_others() {
     let operator = std::mem::replace(&mut stage.options.operator, "Pivot desk/p".to_owned());
     stage.options.asked_by = Some(Uid("0-1-2".to_owned()));
     let stop = run::start(stage.setup()).await.unwrap_err();
-    assert!(stop.to_string().contains("began: its author continues it"), "{stop}");
+    assert!(matches!(stop.failure, Failure::BegunByOther { .. }), "{stop}");
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
     (stage.options.operator, stage.options.asked_by) = (operator, None);
     run::start(stage.setup()).await.unwrap();

@@ -8,7 +8,7 @@ use expect_test::expect_file;
 use pivot_core::Both;
 use pivot_core::hooks::{Finding, Hook};
 use pivot_core::part::Part;
-use pivot_core::record::{Handover, Record};
+use pivot_core::record::{Handover, Phase, Record};
 use pivot_core::remedy::{Installation, Remedy};
 use pivot_core::risk::Risk;
 use pivot_core::shell::Kubectl;
@@ -291,6 +291,8 @@ fn failures() -> String {
         Failure::Halted(Halt::Signal(2)),
         Failure::Halted(Halt::LeaseLost("it was not renewed for 10 seconds".into())),
         Failure::Declined("move 1234 is past the point of no return".into()),
+        begun_by_other(Phase::Copied),
+        begun_by_other(Phase::Live),
         Failure::OtherEnd { move_id: "1234".into(), into_directory: true },
         Failure::OtherEnd { move_id: "1234".into(), into_directory: false },
         Failure::Inputs("move 1234 was begun with other files".into()),
@@ -336,6 +338,11 @@ fn failures() -> String {
     text
 }
 
+fn begun_by_other(phase: Phase) -> Failure {
+    let author = "Pivot shop/into-prod (UID 0-1-2)".into();
+    Failure::BegunByOther { move_id: "1234".into(), phase, author }
+}
+
 /// A stop past the commit, from which there is most to be done.
 fn stop(failure: Failure) -> pivot_engine::Stop {
     pivot_engine::Stop { exit: pivot_engine::Exit::PastCommit, ..results::stop(failure) }
@@ -359,6 +366,7 @@ fn name(failure: &Failure) -> &'static str {
         Failure::Changed { .. } => "Changed",
         Failure::Halted(_) => "Halted",
         Failure::Declined(_) => "Declined",
+        Failure::BegunByOther { .. } => "BegunByOther",
         Failure::OtherEnd { .. } => "OtherEnd",
         Failure::Inputs(_) => "Inputs",
         Failure::Imported(_) => "Imported",
