@@ -9,8 +9,8 @@ use pivot_core::Key;
 use pivot_core::names::RECORD_NAMESPACE;
 use pivot_engine::{Exit, Halter};
 use pivot_link::{
-    Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, Papers, RegisterError, Role,
-    WallClock, invited,
+    Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, RegisterError, Role, TlsFiles,
+    WallClock, invitation_data,
 };
 use pivot_places::{ConnectOptions, KubePlace, Place, PlaceError, builtin_kinds};
 use serde_json::json;
@@ -50,9 +50,11 @@ pub(crate) async fn run(verb: &AgentVerb, output: &Arc<Output>) -> u8 {
         AgentVerb::Run(typed) => answering(typed, output).await,
         AgentVerb::Invite(AgentInvitation { name, of, image, install_namespace, called }) => {
             invite(name, of).await.map(|invitation| {
-                let shows =
-                    AgentShows::Invited { secret: CREDENTIALS.to_owned(), data: invited(&invitation) };
-                printed(image, install_namespace, shows, called, output);
+                let shows = AgentShows::Invited {
+                    secret: CREDENTIALS.to_owned(),
+                    data: invitation_data(&invitation),
+                };
+                print_objects(image, install_namespace, shows, called, output);
                 exit::DONE
             })
         }
@@ -74,7 +76,7 @@ pub(crate) fn print_manifests(typed: &AgentManifests, output: &Output) -> u8 {
         output.fail(why);
         return exit::code(Exit::Usage);
     }
-    printed(image, namespace, AgentShows::Mounted(secret.clone()), called, output);
+    print_objects(image, namespace, AgentShows::Mounted(secret.clone()), called, output);
     exit::DONE
 }
 
@@ -92,7 +94,7 @@ fn contradiction(called: &Called, prints: bool) -> Option<&'static str> {
     }
 }
 
-fn printed(image: &str, namespace: &str, shows: AgentShows, called: &Called, output: &Output) {
+fn print_objects(image: &str, namespace: &str, shows: AgentShows, called: &Called, output: &Output) {
     let objects = agent_manifests(&AgentInstallation {
         image: image.to_owned(),
         namespace: namespace.to_owned(),
@@ -118,7 +120,7 @@ async fn remove(name: &str, of: &OfController) -> Result<AgentName, (Exit, Text)
     match enrolment.remove(&name).await {
         Ok(true) => Ok(name),
         Ok(false) => {
-            Err(refused(format!("there is no agent {name} in namespace {}", of.controller_namespace)))
+            Err(refusal(format!("there is no agent {name} in namespace {}", of.controller_namespace)))
         }
         Err(error) => Err(not_registered(&error)),
     }
@@ -139,13 +141,13 @@ fn enrolment(
     // Nobody calls this process.
     let enrolment = Enrolment::new(place, controller_namespace, Vec::new(), Arc::new(WallClock));
     let name = AgentName { namespace: namespace.clone(), name: name.to_owned() };
-    Ok((enrolment.map_err(|error| refused(error.to_string()))?, name))
+    Ok((enrolment.map_err(|error| refusal(error.to_string()))?, name))
 }
 
 /// Connects to the controller's cluster and checks that it has the controller's namespace. Gives up a cluster that is silent at
 /// first sooner than one that has answered: the address may be wrong.
 async fn controllers_cluster(of: &OfController) -> exit::Result<Arc<dyn Place>> {
-    let place = connected(of.kubeconfig.clone(), of.kubeconfig_context.clone()).await?;
+    let place = connect_to_cluster(of.kubeconfig.clone(), of.kubeconfig_context.clone()).await?;
     match timeout(FIRST_ANSWER, check_namespace(&*place, &of.controller_namespace)).await {
         Ok(checked) => checked.map(|()| place),
         Err(_) => {
@@ -167,23 +169,23 @@ async fn check_namespace(place: &dyn Place, name: &str) -> exit::Result<()> {
     match place.get(&Arc::new(kind), &key).await {
         Ok(None) => {
             let cluster = place.label();
-            Err(refused(format!("there is no namespace {name} in the controller's cluster, {cluster}")))
+            Err(refusal(format!("there is no namespace {name} in the controller's cluster, {cluster}")))
         }
         Ok(Some(_)) | Err(PlaceError::Forbidden(_)) => Ok(()),
         Err(error) => Err((exit::of_server(error.transient()), error.to_string().into())),
     }
 }
 
-async fn connected(
+async fn connect_to_cluster(
     kubeconfig: Option<PathBuf>,
     context: Option<String>,
 ) -> Result<Arc<dyn Place>, (Exit, Text)> {
     let options = ConnectOptions { kubeconfig, context, ..ConnectOptions::default() };
-    let place = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
+    let place = KubePlace::connect(options).await.map_err(|error| refusal(error.to_string()))?;
     Ok(Arc::new(place))
 }
 
-fn refused(why: String) -> (Exit, Text) {
+fn refusal(why: String) -> (Exit, Text) {
     (Exit::Refused, why.into())
 }
 
@@ -191,7 +193,7 @@ async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
     let called = &typed.called;
     // It is required where nothing is printed.
     let address = called.call.clone().unwrap_or_default();
-    let place = connected(typed.kubeconfig.clone(), typed.kubeconfig_context.clone()).await?;
+    let place = connect_to_cluster(typed.kubeconfig.clone(), typed.kubeconfig_context.clone()).await?;
     let guard = Guard {
         namespaces: (!called.allow_all_namespaces).then(|| called.allow_namespace.iter().cloned().collect()),
         record_namespace: typed.record_namespace.clone(),
@@ -204,24 +206,24 @@ async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
     // They are for nothing else.
     let plugins = match called.finish_alone_after {
         Some(_) => Loading::begin(&called.with),
-        None => Loading::none(),
+        None => Loading::without_plugins(),
     };
     // Better found out now than when nobody is there.
-    if let Some(errors) = plugins.refused().await {
+    if let Some(errors) = plugins.wait_for_refusal().await {
         return Err((Exit::Plugin, errors));
     }
     let agent = match &typed.credentials {
         Some(SecretName { namespace, name }) => {
             let credentials = Credentials::new(place.clone(), namespace, name, Arc::new(WallClock));
-            let credentials = credentials.map_err(|error| refused(error.to_string()))?;
-            Agent::invited(address.clone(), credentials, place, guard)
+            let credentials = credentials.map_err(|error| refusal(error.to_string()))?;
+            Agent::with_invitation(address.clone(), credentials, place, guard)
         }
         None => {
-            let papers = Papers::of(typed.tls.clone().unwrap_or_default());
+            let papers = TlsFiles::in_directory(typed.tls.clone().unwrap_or_default());
             Agent::new(address.clone(), papers, place, guard)
         }
     };
-    let agent = agent.map_err(|error| refused(error.to_string()))?;
+    let agent = agent.map_err(|error| refusal(error.to_string()))?;
     let agent = match called.finish_alone_after {
         Some(after) => {
             let (record_namespace, output) = (typed.record_namespace.clone(), output.clone());

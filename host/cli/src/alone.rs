@@ -38,7 +38,7 @@ impl Alone {
                     std::future::pending().await
                 };
                 tokio::select! {
-                    again = alone.all(&place, &halter) => again,
+                    again = alone.finish_all(&place, &halter) => again,
                     never = stop => never,
                 }
             }
@@ -47,12 +47,12 @@ impl Alone {
     }
 
     /// Returns whether it has to be tried again.
-    async fn all(&self, place: &Arc<dyn Place>, halter: &Halter) -> bool {
+    async fn finish_all(&self, place: &Arc<dyn Place>, halter: &Halter) -> bool {
         let moves = match run::status(self.setup(place, halter, None)).await {
             Ok(status) => status.moves,
             Err(_) if halter.halted().is_some() => return false,
             Err(stop) => {
-                self.failed("which moves are under way can't be read", &stop);
+                self.report_failure("which moves are under way can't be read", &stop);
                 return true;
             }
         };
@@ -71,7 +71,7 @@ impl Alone {
                     return false;
                 }
                 Err(stop) => {
-                    self.failed(&format!("move {id} is not finished here"), &stop);
+                    self.report_failure(&format!("move {id} is not finished here"), &stop);
                     again = true;
                 }
             }
@@ -79,14 +79,14 @@ impl Alone {
         again
     }
 
-    fn failed(&self, what: &str, stop: &Stop) {
-        let mut text = output::explained(stop);
-        text.line(format!("{what}: {}; it is tried again, until there is a link", stop.state));
+    fn report_failure(&self, what: &str, stop: &Stop) {
+        let mut text = output::explain_stop(stop);
+        text.add_line(format!("{what}: {}; it is tried again, until there is a link", stop.state));
         self.output.warn(text);
     }
 
     fn setup(&self, place: &Arc<dyn Place>, halter: &Halter, which: Option<String>) -> Setup {
-        let source: Arc<dyn Place> = Arc::new(MissingSide::gone(Side::Source));
+        let source: Arc<dyn Place> = Arc::new(MissingSide::missing_cluster(Side::Source));
         let progress = Progress::new(self.output.clone(), (source.label(), place.label()), PlanUse::Counted);
         let options = Options {
             which,
@@ -101,7 +101,7 @@ impl Alone {
         Setup {
             sides: Sides { source, target: place.clone() },
             options,
-            plugins: self.plugins.called(|_| {}),
+            plugins: self.plugins.participating(|_| {}),
             watcher: progress,
             halter: halter.clone(),
             parking: Default::default(),

@@ -37,20 +37,20 @@ pub(crate) struct Approved {
 }
 
 /// The trust file, if it requires that plans are approved.
-pub(crate) fn required(named: Option<&Path>) -> Result<Option<TrustFile>, Text> {
+pub(crate) fn trust_file_requiring_approval(named: Option<&Path>) -> Result<Option<TrustFile>, Text> {
     TrustFile::with_rules(named, Topic::Plan)
 }
 
 /// Reads the plan to carry out, if one is named, and holds it against the trust file. A move without a plan is refused where
 /// plans have to be approved; a resume goes on with what was begun, and accepts no danger under the name of those who approved
 /// fewer: `beyond` has the flags of this run that a plan's decisions lack.
-pub(crate) fn read(
+pub(crate) fn read_approved_plan(
     plan: Option<&Path>,
     trust: Option<&Path>,
     begins: bool,
     beyond: impl FnOnce(&Decisions) -> Vec<String>,
 ) -> Result<Approved, Text> {
-    let trust = required(trust)?;
+    let trust = trust_file_requiring_approval(trust)?;
     let Some(file) = plan else {
         return match trust {
             Some(_) if begins => Err(

@@ -20,7 +20,8 @@ use crate::plugins::trust::{TrustFile, signers};
 pub(crate) fn run(signing: &Signing, output: &Output) -> u8 {
     let Err((code, why)) = sign(signing, output) else { return exit::DONE };
     if output.settings().format.is_document() {
-        let document = ErrorDocument::other(code, &why, "nothing in the directory is changed", Vec::new());
+        let document =
+            ErrorDocument::outside_engine(code, &why, "nothing in the directory is changed", Vec::new());
         output.result(Text::default, &document);
     }
     output.fail(why);
@@ -32,7 +33,7 @@ fn sign(signing: &Signing, output: &Output) -> Result<()> {
     let refused = |why: Text| (Exit::Refused, why);
     let examined = Examined::of(&signing.file, None).map_err(|error| refused(error.to_string().into()))?;
     let Some(digest) = examined.digest().map(str::to_owned) else {
-        return Err(refused(output::altered(&examined)));
+        return Err(refused(output::altered_files_text(&examined)));
     };
     let called = format!("directory {}", examined.path);
     // The canonical path: what was typed may end in a slash.

@@ -82,19 +82,19 @@ impl<'a> Command<'a> {
     pub(crate) fn reporting(self, command: &'static str) -> Result<Self, u8> {
         match Reporting::begin(command, self.choices, self.output) {
             Ok(report) => Ok(Self { report, ..self }),
-            Err(why) => Err(self.failed(Exit::Refused, &why.into(), UNTOUCHED)),
+            Err(why) => Err(self.report_failure(Exit::Refused, &why.into(), UNTOUCHED)),
         }
     }
 
     /// The user did not wait for the run to stop at a safe point.
-    pub(crate) fn forced(&self) {
+    pub(crate) fn report_forced_exit(&self) {
         let message = Text::from("exited at once, as requested");
         self.output.fail(message.clone());
-        let next = self.lines(&[Next::Status, Next::Resume], About::default());
+        let next = self.command_lines(&[Next::Status, Next::Resume], About::default());
         self.output.state(INTERRUPTED, &next);
         if let Some(report) = &self.report {
-            let document = ErrorDocument::other(Exit::Unexpected, &message, INTERRUPTED, next);
-            report.failed(Exit::Unexpected, &document, &message);
+            let document = ErrorDocument::outside_engine(Exit::Unexpected, &message, INTERRUPTED, next);
+            report.report_failure(Exit::Unexpected, &document, &message);
         }
     }
 
@@ -102,12 +102,12 @@ impl<'a> Command<'a> {
     fn next_commands(&self, stop: &Stop) -> Vec<String> {
         let silent = matches!(stop.failure, Failure::Unreachable { side: Side::Source, .. });
         let next = stop.next.iter().copied().filter(|next| !(silent && *next == Next::Status));
-        self.lines(&next.collect::<Vec<_>>(), About::stopped(stop))
+        self.command_lines(&next.collect::<Vec<_>>(), About::of_stop(stop))
     }
 
     /// The command lines for the next steps, for the same two sides.
-    fn lines(&self, next: &[Next], about: About<'_>) -> Vec<String> {
-        next.iter().filter_map(|next| self.commands.line(*next, about)).collect()
+    fn command_lines(&self, next: &[Next], about: About<'_>) -> Vec<String> {
+        next.iter().filter_map(|next| self.commands.command_line(*next, about)).collect()
     }
 
     pub(crate) async fn plan(&self) -> u8 {
@@ -122,7 +122,7 @@ impl<'a> Command<'a> {
         let out = out.transpose();
         let out = match out {
             Ok(out) => Mutex::new(out),
-            Err(why) => return self.failed(Exit::Refused, &why.into(), UNTOUCHED),
+            Err(why) => return self.report_failure(Exit::Refused, &why.into(), UNTOUCHED),
         };
         let plugins = Loading::begin(&self.choices.with);
         let read = async {
@@ -155,12 +155,12 @@ impl<'a> Command<'a> {
             progress.show_reported();
             return code;
         }
-        let disabled = plugins.disabled();
+        let disabled = plugins.disabled_plugins();
         let of_plugins = plugins.notes();
         let moves = self.under_way(&progress);
         let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
         let format = self.output.settings().format;
-        let reported = progress.reported();
+        let reported = progress.reported_so_far();
         let saved_in = self.choices.out.as_deref();
         let begun = moves.iter().find(|one| one.record.scope == scope);
         let carry_out = self.commands.carry_out(saved_in).filter(|_| has_target && begun.is_none());
@@ -186,14 +186,14 @@ impl<'a> Command<'a> {
                 next: &next,
                 reported: &reported,
                 failed,
-                now: output::now(),
+                now: output::current_time(),
             };
             let document = PlanDocument::new(plan, source, target, &scope, &reported, (&moves, &next));
             if let Some(file) = self.report.as_ref().and_then(Reporting::take_file) {
                 self.write_report(file, &page, &document);
             }
             if let OutputFormat::Picture(picture) = format {
-                return self.output.own(&output::drawn(picture, &page));
+                return self.output.own(&output::draw(picture, &page));
             }
             let text = || {
                 let mut text = Document::<PlanDocument<'_>>::text(
@@ -205,7 +205,7 @@ impl<'a> Command<'a> {
                 );
                 text.append(output::under_way(&moves, &next));
                 if is_complete {
-                    text.append(verdict.lines());
+                    text.append(verdict.to_text());
                 }
                 text
             };
@@ -219,7 +219,7 @@ impl<'a> Command<'a> {
                 let why = format!(
                     "move {id} of this is under way: finish it or roll it back, and plan then; no plan is saved"
                 );
-                return Some(self.failed(Exit::Refused, &why.into(), UNTOUCHED));
+                return Some(self.report_failure(Exit::Refused, &why.into(), UNTOUCHED));
             }
             let (decisions, operator) = (decisions.clone(), operator.clone());
             let with = saved::With { decisions, operator, opened: &opened, has_target, plugins: &plugins };
@@ -228,7 +228,7 @@ impl<'a> Command<'a> {
                     self.output.note(saved);
                     None
                 }
-                Err(error) => Some(self.failed(Exit::Refused, &error, UNTOUCHED)),
+                Err(error) => Some(self.report_failure(Exit::Refused, &error, UNTOUCHED)),
             }
         };
         let stop = match result {
@@ -251,7 +251,7 @@ impl<'a> Command<'a> {
         if let (Failure::Empty(_), Some(file)) = (&stop.failure, &self.choices.out) {
             progress.show_reported();
             let why = format!("{stop}, so that no plan is saved; {} is as it was", file.display());
-            return self.failed(Exit::Empty, &why.into(), UNTOUCHED);
+            return self.report_failure(Exit::Empty, &why.into(), UNTOUCHED);
         }
         // The results so far are shown, with every problem; a document has either them or the failure.
         let shown = match (progress.plan(), &stop.failure) {
@@ -276,17 +276,17 @@ impl<'a> Command<'a> {
                 AlreadyShown::Nothing
             }
         };
-        self.stopped(&stop, shown, &disabled)
+        self.report_stop(&stop, shown, &disabled)
     }
 
     /// Writes a plan where a move would write its report. The plan is shown all the same if that fails.
     fn write_report(&self, file: PrivateFile, page: &PlanPage<'_>, document: &impl Serialize) {
         let path = file.path().to_owned();
         let text = match file.is_page() {
-            true => Ok(output::drawn(Picture::Html, page)),
+            true => Ok(output::draw(Picture::Html, page)),
             false => serde_json::to_string_pretty(document).map(|text| text + "\n"),
         };
-        match text.map_err(std::io::Error::from).and_then(|text| file.write(&text)) {
+        match text.map_err(std::io::Error::from).and_then(|text| file.write_text(&text)) {
             Ok(()) => self.output.note(format!("report: {}", path.display())),
             Err(error) => {
                 self.output.warn(format!("the report can't be written to {}: {error}", path.display()))
@@ -295,9 +295,9 @@ impl<'a> Command<'a> {
     }
 
     /// The run reached what it was for.
-    fn succeeded(&self, outcome: &'static str, move_id: Option<&str>, document: &impl Serialize) {
+    fn report_success(&self, outcome: &'static str, move_id: Option<&str>, document: &impl Serialize) {
         if let Some(report) = &self.report {
-            report.succeeded(outcome, move_id, document);
+            report.report_success(outcome, move_id, document);
         }
     }
 
@@ -305,11 +305,11 @@ impl<'a> Command<'a> {
     fn under_way(&self, progress: &Progress) -> Vec<MoveStatus> {
         let missing = matches!(self.choices.ends.target, TargetEnd::None).then_some(Side::Target);
         let moves = progress.under_way();
-        moves.into_iter().map(|one| self.placed(MoveStatus { missing, ..one })).collect()
+        moves.into_iter().map(|one| self.with_place_of_files(MoveStatus { missing, ..one })).collect()
     }
 
     /// If a cluster was given as target, a move into a directory goes elsewhere; and the other way round.
-    fn placed(&self, one: MoveStatus) -> MoveStatus {
+    fn with_place_of_files(&self, one: MoveStatus) -> MoveStatus {
         let to_directory = self.choices.connection.to_files.to_directory.is_some();
         // Any cluster may have imported what was handed over.
         let other_end = one.record.into_directory != to_directory && one.record.handed_over().is_none();
@@ -327,9 +327,13 @@ impl<'a> Command<'a> {
         }
         let plugins = Loading::begin(&self.choices.with);
         let opening = async {
-            let approved = self.approved(command)?;
+            let approved = self.read_approved(command)?;
             let within = approved.plan.as_ref().map(|plan| &plan.decisions.scope.namespaces);
-            Ok((self.added(&plugins).await?, self.opened(Some(command), &plugins, within).await?, approved))
+            Ok((
+                self.read_additions(&plugins).await?,
+                self.open_sides(Some(command), &plugins, within).await?,
+                approved,
+            ))
         };
         let (added, opened, approved) = match self.unless_halted(opening).await {
             Ok(opened) => opened,
@@ -357,10 +361,10 @@ impl<'a> Command<'a> {
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
             return code;
         }
-        let disabled = plugins.disabled();
+        let disabled = plugins.disabled_plugins();
         let report = match result {
             Ok(report) => report,
-            Err(stop) => return self.stopped(&stop, AlreadyShown::Nothing, &disabled),
+            Err(stop) => return self.report_stop(&stop, AlreadyShown::Nothing, &disabled),
         };
         let copied = self.choices.ends.of_files();
         let outcome = match copied {
@@ -375,9 +379,9 @@ impl<'a> Command<'a> {
             false => output::moved(&report, labels, all),
         };
         let document = ReportDocument::done(outcome, &report, labels)
-            .with_reported(&progress.reported())
-            .without(&disabled);
-        self.succeeded(outcome, Some(&report.move_id), &document);
+            .with_reported(&progress.reported_so_far())
+            .with_disabled_plugins(&disabled);
+        self.report_success(outcome, Some(&report.move_id), &document);
         self.output.result(text, &document);
         exit::DONE
     }
@@ -385,7 +389,7 @@ impl<'a> Command<'a> {
     pub(crate) async fn roll_back(&self) -> u8 {
         let options = self.choices.options(None);
         let plugins = Loading::begin(&self.choices.with);
-        let opened = match self.unless_halted(self.opened(None, &plugins, None)).await {
+        let opened = match self.unless_halted(self.open_sides(None, &plugins, None)).await {
             Ok(opened) => opened,
             Err(code) => return code,
         };
@@ -400,20 +404,20 @@ impl<'a> Command<'a> {
         }
         match result {
             Ok(rolled_back) => {
-                let document =
-                    ReportDocument::rolled_back(&rolled_back, labels).with_reported(&progress.reported());
-                self.succeeded("RolledBack", None, &document);
+                let document = ReportDocument::rolled_back(&rolled_back, labels)
+                    .with_reported(&progress.reported_so_far());
+                self.report_success("RolledBack", None, &document);
                 self.output.result(|| output::rolled_back(&rolled_back, labels), &document);
                 exit::DONE
             }
-            Err(stop) => self.stopped(&stop, AlreadyShown::Nothing, &plugins.disabled()),
+            Err(stop) => self.report_stop(&stop, AlreadyShown::Nothing, &plugins.disabled_plugins()),
         }
     }
 
     pub(crate) async fn status(&self) -> u8 {
         let FromCluster { kubeconfig, kubeconfig_context, as_user, .. } = &self.choices.connection.from;
         let source_given = kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some();
-        let plugins = Loading::none();
+        let plugins = Loading::without_plugins();
         let (opened, one) = match ends::to_ask(&self.choices.ends, source_given).await {
             Ok(Asked::Both(opened)) => (*opened, None),
             Ok(Asked::One(side, place)) => {
@@ -436,16 +440,16 @@ impl<'a> Command<'a> {
                 if let Some(id) = self.choices.options(None).which.as_deref()
                     && let Err(why) = status.select(id)
                 {
-                    return self.failed(Exit::Refused, &why.into(), UNTOUCHED);
+                    return self.report_failure(Exit::Refused, &why.into(), UNTOUCHED);
                 }
-                status.moves = status.moves.into_iter().map(|one| self.placed(one)).collect();
+                status.moves = status.moves.into_iter().map(|one| self.with_place_of_files(one)).collect();
                 let next: Vec<Vec<String>> =
                     status.moves.iter().map(|one| self.ways_of(&status, one)).collect();
                 let text = || output::status(&status, labels, &next);
                 self.output.result(text, &StatusDocument::new(&status, labels, &next));
                 exit::DONE
             }
-            Err(stop) => self.stopped(&stop, AlreadyShown::Nothing, &[]),
+            Err(stop) => self.report_stop(&stop, AlreadyShown::Nothing, &[]),
         }
     }
 
@@ -465,30 +469,30 @@ impl<'a> Command<'a> {
     /// Lets the next commands name the workload cluster that was found.
     fn found_workload<'o>(&self, opened: &'o Opened) -> Option<&'o Key> {
         let cluster = opened.workload.as_ref()?;
-        self.commands.found_workload(&workload::named(cluster));
+        self.commands.found_workload(&workload::typed_name(cluster));
         Some(cluster)
     }
 
     /// Reads the plan to carry out, if there is one, and who approved it; otherwise returns the exit code.
-    fn approved(&self, command: MoveOrResume) -> Result<Approved, u8> {
+    fn read_approved(&self, command: MoveOrResume) -> Result<Approved, u8> {
         let Choices { plan, with, .. } = self.choices;
         let begins = matches!(command, MoveOrResume::Move);
         let beyond = |plan: &Decisions| self.choices.beyond(plan);
-        let read = approval::read(plan.as_deref(), with.trust.as_deref(), begins, beyond);
-        let approved = read.map_err(|error| self.failed(Exit::Refused, &error, UNTOUCHED))?;
+        let read = approval::read_approved_plan(plan.as_deref(), with.trust.as_deref(), begins, beyond);
+        let approved = read.map_err(|error| self.report_failure(Exit::Refused, &error, UNTOUCHED))?;
         let other = |plan: &SavedPlan| begins && plan.decisions.handover != self.choices.hands_over();
         match approved.plan.as_ref().filter(|plan| other(plan)) {
             None => Ok(approved),
             Some(plan) => {
                 let verb = if plan.decisions.handover { "handover start" } else { "move" };
                 let why = format!("the plan is not for this command: carry it out with `{verb} --plan`");
-                Err(self.failed(Exit::Refused, &why.into(), UNTOUCHED))
+                Err(self.report_failure(Exit::Refused, &why.into(), UNTOUCHED))
             }
         }
     }
 
     /// Reads the files of objects to add; otherwise returns the exit code.
-    async fn added(&self, plugins: &Loading) -> Result<Vec<Addition>, u8> {
+    async fn read_additions(&self, plugins: &Loading) -> Result<Vec<Addition>, u8> {
         match ends::additions(&self.choices.add).await {
             Ok(added) => Ok(added),
             Err(error) => Err(self.not_opened(&error, plugins).await),
@@ -501,7 +505,7 @@ impl<'a> Command<'a> {
     }
 
     /// Opens both sides to work on; otherwise returns the exit code. `within` is what moves, according to a saved plan.
-    async fn opened(
+    async fn open_sides(
         &self,
         command: Option<MoveOrResume>,
         plugins: &Loading,
@@ -509,9 +513,9 @@ impl<'a> Command<'a> {
     ) -> Result<Opened, u8> {
         // Don't create a directory for a move that is refused because of its plugins.
         if matches!(self.choices.ends.target, TargetEnd::Directory(_))
-            && let Some(errors) = plugins.refused().await
+            && let Some(errors) = plugins.wait_for_refusal().await
         {
-            return Err(self.failed(Exit::Plugin, &errors, UNTOUCHED));
+            return Err(self.report_failure(Exit::Plugin, &errors, UNTOUCHED));
         }
         let mut ends = self.choices.ends.clone();
         // Unless its own namespace was typed, the target is looked for where the objects are that move.
@@ -533,8 +537,8 @@ impl<'a> Command<'a> {
         if matches!(stop?.failure, Failure::Halted(_)) {
             return None;
         }
-        let errors = plugins.refused().await?;
-        Some(self.failed(Exit::Plugin, &errors, UNTOUCHED))
+        let errors = plugins.wait_for_refusal().await?;
+        Some(self.report_failure(Exit::Plugin, &errors, UNTOUCHED))
     }
 
     /// Before the engine starts there is no safe point to reach: the first signal ends the program.
@@ -547,7 +551,7 @@ impl<'a> Command<'a> {
             Halt::Signal(signals::TERMINATE) => Exit::Terminated,
             Halt::Signal(_) | Halt::LeaseLost(_) => Exit::Interrupted,
         };
-        Err(self.failed(exit, &"stopped as asked".into(), UNTOUCHED))
+        Err(self.report_failure(exit, &"stopped as asked".into(), UNTOUCHED))
     }
 
     /// Completes the kubectl commands of a stop.
@@ -574,7 +578,7 @@ impl<'a> Command<'a> {
         Setup {
             sides: opened.sides(),
             options,
-            plugins: plugins.called(tell),
+            plugins: plugins.participating(tell),
             watcher,
             halter: self.halter.clone(),
             parking: Default::default(),
@@ -582,12 +586,12 @@ impl<'a> Command<'a> {
     }
 
     async fn not_opened(&self, error: &OpenError, plugins: &Loading) -> u8 {
-        if let Some(errors) = plugins.refused().await {
-            return self.failed(Exit::Plugin, &errors, UNTOUCHED);
+        if let Some(errors) = plugins.wait_for_refusal().await {
+            return self.report_failure(Exit::Plugin, &errors, UNTOUCHED);
         }
         // With its sources, each separate from the error that it caused.
         tracing::debug!(error = error as &dyn std::error::Error, "not opened");
-        self.failed(error.exit(), &error.to_string().into(), UNTOUCHED)
+        self.report_failure(error.exit(), &error.to_string().into(), UNTOUCHED)
     }
 
     /// Returns the lines for a move of a status: none while a run is at work on it.
@@ -606,36 +610,36 @@ impl<'a> Command<'a> {
         let into_directory = self.choices.connection.to_files.to_directory.is_some();
         let move_id = Some(one.record.move_id.as_str()).filter(|_| named);
         let about = About { move_id, committed: one.record.phase.committed(), unnamed: &[] };
-        self.lines(Situation::of_status(one, silent, into_directory).next(), about)
+        self.command_lines(Situation::of_status(one, silent, into_directory).next(), about)
     }
 
     /// Reports a failure outside the engine.
-    fn failed(&self, exit: Exit, message: &Text, state: &str) -> u8 {
-        let document = ErrorDocument::other(exit, message, state, Vec::new());
+    fn report_failure(&self, exit: Exit, message: &Text, state: &str) -> u8 {
+        let document = ErrorDocument::outside_engine(exit, message, state, Vec::new());
         if self.output.settings().format.is_document() {
             self.output.result(Text::default, &document);
         }
         self.output.fail(message.clone());
         self.output.state(state, &[]);
         if let Some(report) = &self.report {
-            report.failed(exit, &document, message);
+            report.report_failure(exit, &document, message);
         }
         exit::code(exit)
     }
 
     /// Reports why the engine stopped, in a run without some of the installed plugins.
-    fn stopped(&self, stop: &Stop, shown: AlreadyShown, disabled: &[String]) -> u8 {
+    fn report_stop(&self, stop: &Stop, shown: AlreadyShown, disabled: &[String]) -> u8 {
         let next = self.next_commands(stop);
         let advice = Advice::new(stop, self.kubectl_flags.get().unwrap_or(&Both::default()), next);
-        let document = ErrorDocument::stop(stop, advice.clone()).without(disabled);
+        let document = ErrorDocument::stop(stop, advice.clone()).with_disabled_plugins(disabled);
         if shown == AlreadyShown::Nothing && self.output.settings().format.is_document() {
             self.output.result(Text::default, &document);
         }
         let code = exit::code(stop.exit);
         if let Some(report) = &self.report {
-            report.stopped(stop, code, &document);
+            report.report_stop(stop, code, &document);
         }
-        self.output.stopped(stop, shown, &advice);
+        self.output.report_stop(stop, shown, &advice);
         if let (TargetEnd::Workload(_), Failure::Unreachable { side: Side::Target, .. }) =
             (&self.choices.ends.target, &stop.failure)
         {

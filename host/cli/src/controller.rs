@@ -7,7 +7,7 @@ use pivot_controller::{
 };
 use pivot_core::names::RECORD_NAMESPACE;
 use pivot_engine::{Exit, Halter, Stop};
-use pivot_link::{Agents, Enrolment, Papers, WallClock};
+use pivot_link::{Agents, Enrolment, TlsFiles, WallClock};
 use pivot_places::{Budget, ConnectOptions, KubePlace, Place};
 use serde_json::json;
 
@@ -51,7 +51,7 @@ pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u
 
 /// Runs a controller, and returns the exit code.
 pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
-    match controlled(typed, output).await {
+    match run_controller(typed, output).await {
         Ok(()) => exit::DONE,
         Err((code, why)) => {
             output.fail(why);
@@ -60,16 +60,17 @@ pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
     }
 }
 
-async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exit, Text)> {
+async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exit, Text)> {
     let refused = |why: String| (Exit::Refused, Text::from(why));
     // A Pivot carries no plan that somebody could have approved.
-    let approved = approval::required(typed.with.trust.as_deref()).map_err(|why| (Exit::Refused, why))?;
+    let approved = approval::trust_file_requiring_approval(typed.with.trust.as_deref())
+        .map_err(|why| (Exit::Refused, why))?;
     if approved.is_some() {
         return Err(refused(NO_PLANS.to_owned()));
     }
     let plugins = Arc::new(Loading::begin(&typed.with));
     // A controller without the plugins that it was given would move what they would have stopped.
-    if let Some(errors) = plugins.refused().await {
+    if let Some(errors) = plugins.wait_for_refusal().await {
         return Err((Exit::Plugin, errors));
     }
     plugins.notes().into_iter().for_each(|note| output.warn(note.message));
@@ -86,16 +87,16 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
     let home: Arc<dyn Place> = Arc::new(home);
     let agents = match &typed.agents_tls {
         Some(directory) => {
-            Some(Agents::new(Papers::of(directory)).map_err(|error| refused(error.to_string()))?)
+            Some(Agents::new(TlsFiles::in_directory(directory)).map_err(|error| refused(error.to_string()))?)
         }
         None if typed.agents_host.is_empty() => None,
         None => {
             let (names, clock) = (typed.agents_host.clone(), Arc::new(WallClock));
             let enrolment = Enrolment::new(home.clone(), &typed.namespace, names, clock);
-            Some(Agents::enrolled(Arc::new(enrolment.map_err(|error| refused(error.to_string()))?)))
+            Some(Agents::with_enrolment(Arc::new(enrolment.map_err(|error| refused(error.to_string()))?)))
         }
     };
-    let agents = agents.map(|agents| Arc::new(agents.holding(answers)));
+    let agents = agents.map(|agents| Arc::new(agents.with_answer_budget(answers)));
     let metrics = Arc::new(Metrics::of(agents.clone()));
     let halter = Halter::default();
     let interrupted = signals::listen(halter.clone(), output.clone(), true)
@@ -124,7 +125,7 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
             answers,
             special_networks: typed.allow_special_network.clone(),
         }),
-        plugins: Arc::new(move || plugins.called(|_| {})),
+        plugins: Arc::new(move || plugins.participating(|_| {})),
         settings: Settings {
             namespace: typed.namespace.clone(),
             record_namespace: typed.record_namespace.clone(),
@@ -153,5 +154,5 @@ async fn controlled(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exi
 
 /// Describes why a move stopped, for readers of its Pivot.
 fn explain(stop: &Stop) -> String {
-    describe_stop(&output::explained(stop).message(), &stop.state)
+    describe_stop(&output::explain_stop(stop).message(), &stop.state)
 }

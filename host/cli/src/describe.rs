@@ -28,7 +28,7 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
             if as_document {
                 output.result(
                     Text::default,
-                    &ErrorDocument::other(Exit::Refused, &message, UNTOUCHED, Vec::new()),
+                    &ErrorDocument::outside_engine(Exit::Refused, &message, UNTOUCHED, Vec::new()),
                 );
             }
             output.fail(message);
@@ -49,9 +49,9 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
         Ok(described) => {
             let (tree, now) = (describe(&described, view), Timestamp::now());
             let document = DescribeDocument::new(place.label(), &tree, now);
-            output.result(|| output::described(&tree, now), &document);
+            output.result(|| output::tree_text(&tree, now), &document);
             if !tree.unmatched.is_empty() {
-                output.warn(output::unmatched(&tree.unmatched));
+                output.warn(output::no_match_text(&tree.unmatched));
             }
             exit::DONE
         }
@@ -60,7 +60,7 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
             if as_document {
                 output.result(Text::default, &ErrorDocument::stop(&stop, advice.clone()));
             }
-            output.stopped(&stop, AlreadyShown::Nothing, &advice);
+            output.report_stop(&stop, AlreadyShown::Nothing, &advice);
             exit::code(stop.exit)
         }
     }

@@ -159,7 +159,7 @@ async fn with_target(ends: &Ends, source: OpenedSource) -> Result<Opened, OpenEr
             Arc::new(MissingSide::directory(path, keys.is_some()))
         }
         TargetEnd::None => Arc::new(MissingSide::target()),
-        TargetEnd::Gone => Arc::new(MissingSide::gone(Side::Target)),
+        TargetEnd::Gone => Arc::new(MissingSide::missing_cluster(Side::Target)),
     };
     Ok(Opened { source, target, namespace, workload: cluster, signed })
 }
@@ -243,7 +243,7 @@ async fn source(end: &SourceEnd, authors: Option<&Authors>) -> Result<OpenedSour
             let place = off_thread(Side::Source, path, decrypt).await?;
             OpenedSource::check_signed(place, path, authors)
         }
-        SourceEnd::Gone => Ok(OpenedSource::new(MissingSide::gone(Side::Source), None)),
+        SourceEnd::Gone => Ok(OpenedSource::new(MissingSide::missing_cluster(Side::Source), None)),
     }
 }
 

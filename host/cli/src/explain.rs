@@ -22,7 +22,7 @@ struct Explanation {
 pub(crate) fn run(risk: Option<Risk>, output: &Output) -> u8 {
     let risks = risk.map_or_else(|| Risk::ALL.to_vec(), |risk| vec![risk]);
     let document = Document::new("Risks", json!({"risks": risks.iter().map(document).collect::<Vec<_>>()}));
-    output.result(|| risk.map_or_else(list, text), &document);
+    output.result(|| risk.map_or_else(list, explain_risk), &document);
     exit::DONE
 }
 
@@ -39,20 +39,20 @@ fn list() -> Text {
     let width = Risk::ALL.iter().map(|risk| risk.code().len()).max().unwrap_or(0);
     let mut text = Text::default();
     for risk in Risk::ALL {
-        text.line(format!("{:<width$}  {}", risk.code(), risk.summary()));
+        text.add_line(format!("{:<width$}  {}", risk.code(), risk.summary()));
     }
     text
 }
 
 /// The explanation of a risk for people.
-pub(crate) fn text(risk: Risk) -> Text {
+pub(crate) fn explain_risk(risk: Risk) -> Text {
     let Explanation { cause, danger, alternatives } = explanation(risk);
     let mut text = Text::default();
-    text.line(format!("{risk}: {}", risk.summary()));
+    text.add_line(format!("{risk}: {}", risk.summary()));
     for (head, words) in [("cause", cause), ("danger", danger), ("instead", alternatives)] {
-        text.line(format!("  {head:<8} {words}"));
+        text.add_line(format!("  {head:<8} {words}"));
     }
-    text.line(format!("  {:<8} {}", "accept", to_accept(risk)));
+    text.add_line(format!("  {:<8} {}", "accept", to_accept(risk)));
     text
 }
 

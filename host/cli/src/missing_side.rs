@@ -36,7 +36,7 @@ impl MissingSide {
     }
 
     /// In place of a cluster that is gone.
-    pub(crate) fn gone(side: Side) -> Self {
+    pub(crate) fn missing_cluster(side: Side) -> Self {
         Self { label: format!("a {side} that is gone"), can: Capabilities::API_SERVER }
     }
 }

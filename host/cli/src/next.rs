@@ -59,7 +59,7 @@ pub(crate) struct About<'a> {
 
 impl<'a> About<'a> {
     /// The move that stopped.
-    pub(crate) fn stopped(stop: &'a Stop) -> Self {
+    pub(crate) fn of_stop(stop: &'a Stop) -> Self {
         let unnamed: &[Key] = match &stop.failure {
             Failure::LeftPaused { clusters, .. } | Failure::UndoLost { clusters } => clusters,
             _ => &[],
@@ -136,10 +136,10 @@ impl Commands {
     }
 
     /// The line for one command. `None` if this run's flags don't say enough for it.
-    pub(crate) fn line(&self, next: Next, about: About<'_>) -> Option<String> {
+    pub(crate) fn command_line(&self, next: Next, about: About<'_>) -> Option<String> {
         if self.no_records {
             let goes_on = next == Next::Resume;
-            return goes_on.then(|| self.words(self.again.iter().map(String::as_str)));
+            return goes_on.then(|| self.join_words(self.again.iter().map(String::as_str)));
         }
         let words: &[&str] = match (next, self.gone) {
             (Next::Status, _) => &["status"],
@@ -185,7 +185,7 @@ impl Commands {
         let which = about.move_id.filter(|_| next != Next::Status);
         let workload = self.workload.as_ref().map(|workload| ["--to-workload", workload.name()]);
         let both = self.both.iter().map(String::as_str).chain(workload.into_iter().flatten());
-        Some(self.words(words.iter().copied().chain(both).chain(going_on).chain(which)))
+        Some(self.join_words(words.iter().copied().chain(both).chain(going_on).chain(which)))
     }
 
     /// Returns the line that carries out the plan of this run, or the file that it was saved in.
@@ -203,10 +203,10 @@ impl Commands {
         };
         let whole: Vec<OsString> = std::iter::once(&self.program).chain(&words).map(Into::into).collect();
         let task = args::parse(&whole).ok().and_then(|parsed| args::check(parsed).ok());
-        matches!(task, Some(Task::Move(_))).then(|| self.words(words.iter().map(String::as_str)))
+        matches!(task, Some(Task::Move(_))).then(|| self.join_words(words.iter().map(String::as_str)))
     }
 
-    fn words<'a>(&self, words: impl Iterator<Item = &'a str>) -> String {
+    fn join_words<'a>(&self, words: impl Iterator<Item = &'a str>) -> String {
         let mut line = self.program.clone();
         for word in words {
             line.push(' ');
@@ -497,7 +497,8 @@ pub(crate) mod tests {
             for (index, next) in ALL.into_iter().enumerate() {
                 assert_eq!(place(next), index);
                 for move_id in [None, Some("1234")] {
-                    let Some(line) = commands.line(next, About { move_id, ..About::default() }) else {
+                    let Some(line) = commands.command_line(next, About { move_id, ..About::default() })
+                    else {
                         continue;
                     };
                     offered += 1;
@@ -595,7 +596,8 @@ pub(crate) mod tests {
 
     #[test]
     fn commands_that_would_lack_a_flag_are_not_offered() {
-        let lines = |run: &[&str]| ALL.map(|next| commands(run).0.line(next, About::default()).is_some());
+        let lines =
+            |run: &[&str]| ALL.map(|next| commands(run).0.command_line(next, About::default()).is_some());
         // status, resume, rollback; … without source, … without target; … imported, … not imported; delete from the source
         assert_eq!(
             lines(&["status", "--kubeconfig", "a"]),
@@ -625,7 +627,7 @@ pub(crate) mod tests {
         let line = |run: &[&str], found: Option<&str>| {
             let (commands, _) = commands(run);
             found.into_iter().for_each(|found| commands.found_workload(found));
-            commands.line(Next::Resume, About::default()).unwrap()
+            commands.command_line(Next::Resume, About::default()).unwrap()
         };
         let resume = |workload| format!("pivot-host resume --kubeconfig a --to-workload {workload}");
         let run = ["move", "--kubeconfig", "a", "--to-workload", "c"];
@@ -654,7 +656,7 @@ pub(crate) mod tests {
             "moves",
         ];
         assert_eq!(
-            commands(&run).0.line(Next::Resume, About::default()).unwrap(),
+            commands(&run).0.command_line(Next::Resume, About::default()).unwrap(),
             r"pivot-host resume --kubeconfig 'a b/it'\''s' --as jane --to-kubeconfig /k/to --record-namespace moves --as-group ops --as-group dev"
         );
     }
@@ -665,7 +667,7 @@ pub(crate) mod tests {
             let (next, before) = commands(&[verb, "--to-kubeconfig", "b", "--report", "r.html"]);
             assert_eq!(before.report.as_deref(), Some(std::path::Path::new("r.html")), "{verb}");
             for command in [Next::Resume, Next::Rollback] {
-                let line = next.line(command, OF_ONE).unwrap();
+                let line = next.command_line(command, OF_ONE).unwrap();
                 assert!(line.ends_with("--to-kubeconfig b 1234"), "{line}");
             }
         }
@@ -678,7 +680,7 @@ pub(crate) mod tests {
         let about = About { move_id: Some("1234"), unnamed: &unnamed, ..About::default() };
         let run =
             ["resume", "--to-kubeconfig", "b", "--accept", "takeover-unchecked", "--accept", "world-changed"];
-        let line = |next| commands(&run).0.line(next, about).unwrap();
+        let line = |next| commands(&run).0.command_line(next, about).unwrap();
         assert_eq!(
             line(Next::Resume),
             "pivot-host resume --to-kubeconfig b --accept takeover-unchecked --unpause ns/a 1234"
@@ -694,12 +696,12 @@ pub(crate) mod tests {
     #[test]
     fn commands_that_continue_a_move_name_its_plugins_and_files() {
         let run = ["move", "--to-kubeconfig", "b", "--with-manifest", "bom.yaml"];
-        let line = |next| commands(&run).0.line(next, About::default()).unwrap();
+        let line = |next| commands(&run).0.command_line(next, About::default()).unwrap();
         assert_eq!(line(Next::Resume), "pivot-host resume --to-kubeconfig b --with-manifest bom.yaml");
         assert_eq!(line(Next::Rollback), "pivot-host rollback --to-kubeconfig b");
         // What is added is in the target then.
         let committed = About { committed: true, ..About::default() };
-        let line = commands(&run).0.line(Next::Resume, committed).unwrap();
+        let line = commands(&run).0.command_line(Next::Resume, committed).unwrap();
         assert_eq!(line, "pivot-host resume --to-kubeconfig b");
         let run = [
             "move",
@@ -712,7 +714,7 @@ pub(crate) mod tests {
             "takeover-unchecked",
         ];
         let (next, _) = commands(&run);
-        let line = |command, id| next.line(command, id).unwrap();
+        let line = |command, id| next.command_line(command, id).unwrap();
         let resume =
             "pivot-host resume --to-kubeconfig b --plugins ./plugins --strict --accept takeover-unchecked";
         assert_eq!(line(Next::Resume, About::default()), resume);

@@ -42,10 +42,10 @@ use indicatif::MultiProgress;
 use pivot_engine::Event;
 use serde::Serialize;
 
-pub(crate) use describe::{DescribeDocument, described, unmatched};
+pub(crate) use describe::{DescribeDocument, no_match_text, tree_text};
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
 pub(crate) use page::PlanPage;
-pub(crate) use pictures::drawn;
+pub(crate) use pictures::draw;
 pub(crate) use progress::{PlanUse, Progress};
 pub(crate) use remedies::{name_kubeconfigs, sentence as remedy};
 pub(crate) use report::{Ending, Recorder};
@@ -53,10 +53,10 @@ pub(crate) use result::{copied, handed_over, moved, rolled_back};
 pub(crate) use roles::{manifests, role_list, role_manifests, roles};
 pub(crate) use saved::{differences, saved_plan};
 pub(crate) use status::{status, under_way};
-pub(crate) use stop::{Advice, AlreadyShown, explained, failure_lines, placeholder_flags, refusals};
+pub(crate) use stop::{Advice, AlreadyShown, explain_stop, failure_lines, placeholder_flags, refusals};
 pub(crate) use text::Text;
 pub(crate) use verdict::{Outlook, judge};
-pub(crate) use verification::{altered, exposed, verified};
+pub(crate) use verification::{altered_files_text, exposed_files_text, verification_text};
 
 use self::events::Level;
 #[cfg(test)]
@@ -148,7 +148,7 @@ impl Output {
 
     /// Writes a line of progress, or a note.
     pub(crate) fn say(&self, text: impl Into<Text>) {
-        self.line(Level::Info, text);
+        self.write_line(Level::Info, text);
     }
 
     /// Writes a note that `-q` leaves out.
@@ -160,12 +160,12 @@ impl Output {
 
     /// Writes a line that needs attention.
     pub(crate) fn warn(&self, text: impl Into<Text>) {
-        self.line(Level::Warn, text);
+        self.write_line(Level::Warn, text);
     }
 
     /// Writes an error.
     pub(crate) fn fail(&self, text: impl Into<Text>) {
-        self.line(Level::Error, text);
+        self.write_line(Level::Error, text);
     }
 
     /// Writes a message of the command line's parser: help has colours, an error quotes what was typed. The help for a command that
@@ -178,7 +178,7 @@ impl Output {
             return self.own(&error.render().ansi().to_string());
         }
         let text = usage::quoting_harmlessly(error).render().to_string();
-        self.fail(Text::ours(text.strip_prefix("error: ").unwrap_or(&text)));
+        self.fail(Text::from_own_text(text.strip_prefix("error: ").unwrap_or(&text)));
     }
 
     /// Writes an event for programs.
@@ -186,7 +186,7 @@ impl Output {
         self.above_bars(&text::json(&events::json(event, &Text::from(message).message())));
     }
 
-    fn line(&self, level: Level, text: impl Into<Text>) {
+    fn write_line(&self, level: Level, text: impl Into<Text>) {
         let used = match level {
             Level::Info => 0,
             Level::Warn => "warning: ".len(),
@@ -205,7 +205,7 @@ impl Output {
     }
 
     /// Writes a line of a library's log.
-    fn logged(&self, line: &str) {
+    fn write_log_line(&self, line: &str) {
         match self.settings.log {
             LogFormat::Json => self.above_bars(&text::json(line)),
             LogFormat::Text => self.above_bars(&text::one_line(line)),
@@ -230,7 +230,7 @@ impl Write for LogLines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         // One call is one line.
         let line = String::from_utf8_lossy(bytes);
-        self.0.logged(line.strip_suffix('\n').unwrap_or(&line));
+        self.0.write_log_line(line.strip_suffix('\n').unwrap_or(&line));
         Ok(bytes.len())
     }
 
@@ -240,7 +240,7 @@ impl Write for LogLines {
 }
 
 /// The time now, to the second, as in records.
-pub(crate) fn now() -> String {
+pub(crate) fn current_time() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 

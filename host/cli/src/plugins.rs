@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 
 use pivot_core::hooks::Description;
 use pivot_engine::Exit;
-use pivot_runtime::{Admission, Admitting, Grant, LoadOptions, Loaded, Locked, Plugin};
+use pivot_runtime::{Admission, AdmitOptions, Grant, LoadOptions, Loaded, Locked, Plugin};
 use serde_json::{Value, json};
 
 use crate::args::{Import, PluginVerb, With};
 use crate::exit::{self, Result};
 use crate::operator;
-use crate::output::{Document, Output, Text, now};
+use crate::output::{Document, Output, Text, current_time};
 use inspection::{document, facts, short};
 pub(crate) use loading::Loading;
 use notes::{not_called, switched_off, written_by_others};
@@ -34,10 +34,10 @@ use runtime::runtime;
 use trust::TrustFile;
 
 /// Loads the plugins of a directory as the flags say.
-async fn read(directory: &Path, with: &With) -> Result<Loaded, Text> {
+async fn load_directory(directory: &Path, with: &With) -> Result<Loaded, Text> {
     let (options, _) = options(false, with.strict, with.trust.as_deref())?;
     let loaded = runtime().map_err(|(_, why)| why)?.load(directory, options).await;
-    loaded.map_err(|errors| refused::text(directory, &errors))
+    loaded.map_err(|errors| refused::directory_refusal_text(directory, &errors))
 }
 
 /// How plugins are loaded, and by which trust file.
@@ -46,7 +46,7 @@ fn options(
     strict: bool,
     trust: Option<&Path>,
 ) -> Result<(LoadOptions, Option<TrustFile>), Text> {
-    let trust = TrustFile::read(trust)?;
+    let trust = TrustFile::load(trust)?;
     // Who writes the trust file decides whether it is strict; who types can only add.
     let strict = strict || trust.as_ref().is_some_and(|trust| trust.policy.is_strict());
     // What no lock has admitted is admitted now.
@@ -62,7 +62,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         PluginVerb::List { directory, allow_unlocked, strict, trust } => {
             list(directory, *allow_unlocked, *strict, trust.as_deref(), output).await
         }
-        PluginVerb::Add { file, grant, trust } => add(file, *grant, trust.as_deref(), output).await,
+        PluginVerb::Add { file, grant, trust } => add_plugin(file, *grant, trust.as_deref(), output).await,
         PluginVerb::Sign { claim, checked, signing } => match runtime() {
             Ok(runtime) => sign::run(*claim, checked.as_deref(), signing, &runtime, output).await,
             Err(error) => Err(error),
@@ -75,9 +75,9 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
             verify(directory, *strict, trust.as_deref(), output).await
         }
         PluginVerb::Bundle { directory, out, trust } => {
-            bundled(directory, out, trust.as_deref(), output).await
+            write_bundle(directory, out, trust.as_deref(), output).await
         }
-        PluginVerb::Import(typed) => imported(typed, output).await,
+        PluginVerb::Import(typed) => import_bundle(typed, output).await,
         #[cfg(feature = "registry")]
         PluginVerb::Push { bundle, reference, plain_http } => {
             registry::push(bundle, reference, *plain_http, output).await
@@ -133,21 +133,21 @@ async fn inspect(file: &Path, output: &Output) -> Result<()> {
     let text = || {
         let mut text = facts(&inspection);
         text.gap();
-        text.line("a section of plugins.toml that grants all of it; review it:");
+        text.add_line("a section of plugins.toml that grants all of it; review it:");
         text.gap();
-        text.append(Text::ours(&inspection.section));
+        text.append(Text::from_own_text(&inspection.section));
         text
     };
     output.result(text, &Document::new("Plugin", document(&inspection)));
     Ok(())
 }
 
-async fn bundled(directory: &Path, out: &Path, trust: Option<&Path>, output: &Output) -> Result<()> {
+async fn write_bundle(directory: &Path, out: &Path, trust: Option<&Path>, output: &Output) -> Result<()> {
     let (options, _) = options(false, false, trust).map_err(|why| (Exit::Plugin, why))?;
     bundle::run(directory, out, options, &runtime()?, output).await
 }
 
-async fn imported(typed: &Import, output: &Output) -> Result<()> {
+async fn import_bundle(typed: &Import, output: &Output) -> Result<()> {
     let (options, trust) =
         options(false, typed.strict, typed.trust.as_deref()).map_err(|why| (Exit::Plugin, why))?;
     let open = trust.as_ref().map_or(Ok(None), TrustFile::open).map_err(|why| (Exit::Plugin, why))?;
@@ -159,17 +159,17 @@ async fn diff(old: &Path, new: &Path, output: &Output) -> Result<u8> {
     comparison::run(old, new, &runtime()?, output).await
 }
 
-async fn add(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
-    let trust = TrustFile::read(trust).map_err(|why| (Exit::Plugin, why))?;
+async fn add_plugin(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
+    let trust = TrustFile::load(trust).map_err(|why| (Exit::Plugin, why))?;
     let open = trust.as_ref().map_or(Ok(None), TrustFile::open).map_err(|why| (Exit::Plugin, why))?;
     open.into_iter().for_each(|open| output.warn(open));
     let trust = trust.map(TrustFile::for_admitting);
-    let how = Admitting {
+    let how = AdmitOptions {
         grant: if grant { Grant::All } else { Grant::Nothing },
         trust: trust.as_ref(),
         by: &operator::name(),
-        at: &now(),
-        ..Admitting::default()
+        at: &current_time(),
+        ..AdmitOptions::default()
     };
     let admitted = runtime()?.admit(file, &how).await;
     let admission = admitted.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
@@ -177,49 +177,49 @@ async fn add(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) ->
     let text = || {
         let mut text = facts(inspection);
         match replaced {
-            Some(Locked { version, sha256, size: _ }) => text.line(format!(
+            Some(Locked { version, sha256, size: _ }) => text.add_line(format!(
                 "locked as it is now, in place of version {version} (sha256 {})",
                 short(sha256)
             )),
-            None => text.line("locked as it is now"),
+            None => text.add_line("locked as it is now"),
         }
         let switched_off = "it is not enabled there, and no move calls it until you write `enabled = true`";
         let section = match added {
             Some(section) if *enabled => {
-                text.line("plugins.toml now grants all it asks for (--grant); review it:");
+                text.add_line("plugins.toml now grants all it asks for (--grant); review it:");
                 section
             }
             Some(section) => {
-                text.line("plugins.toml now has what it asks for, and grants nothing of it until you write `enabled = true`; review it:");
+                text.add_line("plugins.toml now has what it asks for, and grants nothing of it until you write `enabled = true`; review it:");
                 section
             }
             None if missing.is_empty() => {
-                text.line(
+                text.add_line(
                     "plugins.toml has a section for it already, which grants what it asks for and was not changed",
                 );
                 if !enabled {
-                    text.line(switched_off);
+                    text.add_line(switched_off);
                 }
-                text.append(comparison::unasked("the section", surplus));
+                text.append(comparison::unrequested_grants_text("the section", surplus));
                 return text;
             }
             None => {
-                text.line(
+                text.add_line(
                     "plugins.toml has a section for it already, which was not changed. A move refuses the plugin until that \
                      section also grants:",
                 );
-                refused::lines(missing).for_each(|line| text.line(line));
+                refused::bullet_lines(missing).for_each(|line| text.add_line(line));
                 if !enabled {
-                    text.line(switched_off);
+                    text.add_line(switched_off);
                 }
-                text.append(comparison::unasked("the section", surplus));
+                text.append(comparison::unrequested_grants_text("the section", surplus));
                 text.gap();
-                text.line("a section that grants it all; review it:");
+                text.add_line("a section that grants it all; review it:");
                 &inspection.section
             }
         };
         text.gap();
-        text.append(Text::ours(section));
+        text.append(Text::from_own_text(section));
         text
     };
     let mut content = document(inspection);
@@ -243,18 +243,18 @@ async fn list(
     let (options, trust) = options(allow_unlocked, strict, trust).map_err(|why| (Exit::Plugin, why))?;
     let loaded = runtime()?.load(directory, options).await;
     let Loaded { plugins, disabled, open_to_others } =
-        loaded.map_err(|errors| (Exit::Plugin, refused::text(directory, &errors)))?;
+        loaded.map_err(|errors| (Exit::Plugin, refused::directory_refusal_text(directory, &errors)))?;
     let disabled = switched_off(&disabled);
     let line = |plugin: &Plugin| {
         let description = plugin.description();
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
         let digest = short(plugin.file_digest());
-        let by = vouched(plugin);
+        let by = signers_suffix(plugin);
         format!("{}  {}  {digest}  {}{by}", description.name, description.version, hooks.join(","))
     };
     let text = || {
         let mut text: Text = plugins.iter().map(line).collect();
-        text.line(TrustFile::line(trust.as_ref()));
+        text.add_line(TrustFile::describe(trust.as_ref()));
         text.append(not_called(&disabled));
         text.append(written_by_others(&open_to_others));
         text
@@ -296,7 +296,7 @@ async fn verify(directory: &Path, strict: bool, trust: Option<&Path>, output: &O
                 json!({"admitted": false, "trust": trusting, "faults": faults}),
             );
             output.result(Text::default, &document);
-            return Err((Exit::Plugin, refused::text(directory, &errors)));
+            return Err((Exit::Plugin, refused::directory_refusal_text(directory, &errors)));
         }
     };
     let called = |plugin: &Plugin| {
@@ -304,7 +304,7 @@ async fn verify(directory: &Path, strict: bool, trust: Option<&Path>, output: &O
         format!("{name} {version}")
     };
     let lines: Vec<String> =
-        plugins.iter().map(|plugin| format!("  {}{}", called(plugin), vouched(plugin))).collect();
+        plugins.iter().map(|plugin| format!("  {}{}", called(plugin), signers_suffix(plugin))).collect();
     let called: Vec<String> = plugins.iter().map(called).collect();
     let vouched_by: BTreeMap<&str, &[String]> = plugins
         .iter()
@@ -317,11 +317,11 @@ async fn verify(directory: &Path, strict: bool, trust: Option<&Path>, output: &O
             "{}: digests, imports, descriptions and grants agree. A move calls, in this order:",
             directory.display()
         ));
-        lines.iter().for_each(|line| text.line(line.clone()));
+        lines.iter().for_each(|line| text.add_line(line.clone()));
         if lines.is_empty() {
-            text.line("  no plugin: there is no component, or none is enabled");
+            text.add_line("  no plugin: there is no component, or none is enabled");
         }
-        text.line(TrustFile::line(trust.as_ref()));
+        text.add_line(TrustFile::describe(trust.as_ref()));
         text.append(not_called(&disabled));
         text.append(written_by_others(&open_to_others));
         text
@@ -339,7 +339,7 @@ async fn verify(directory: &Path, strict: bool, trust: Option<&Path>, output: &O
 }
 
 /// Who vouches for a plugin, to follow on its line.
-fn vouched(plugin: &Plugin) -> String {
+fn signers_suffix(plugin: &Plugin) -> String {
     match plugin.description().vouched_by.as_slice() {
         [] => String::new(),
         by => format!("  {}", by.join(", ")),

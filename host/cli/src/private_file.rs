@@ -56,7 +56,7 @@ impl PrivateFile {
     }
 
     /// Writes it, whole or not at all.
-    pub(crate) fn write(self, text: &str) -> io::Result<()> {
+    pub(crate) fn write_text(self, text: &str) -> io::Result<()> {
         self.write_with(|file| file.write_all(text.as_bytes()))
     }
 
@@ -117,7 +117,7 @@ mod tests {
         let read = dir.path().join("../").join(dir.path().file_name().unwrap()).join("report.html");
         let said = reserve(&[dir.path().join("other"), read]).unwrap_err();
         assert!(said.ends_with("report.html: this command reads it"), "{said}");
-        reserve(&[]).unwrap().write("after").unwrap();
+        reserve(&[]).unwrap().write_text("after").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "after");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");

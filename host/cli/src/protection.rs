@@ -63,11 +63,12 @@ fn manifests(protection: &Protection) -> [Value; 2] {
         json!({"apiGroups": [group], "apiVersions": ["*"], "operations": ["DELETE"], "resources": resources})
     })
     .collect();
-    let conditions: Vec<Value> = [("by-others", by_others(allow_user)), ("of-a-protected-kind", protected())]
-        .into_iter()
-        .chain((!cluster.is_empty()).then(|| ("not-of-another-cluster", of_no_other(cluster))))
-        .map(|(name, expression)| json!({"name": name, "expression": expression}))
-        .collect();
+    let conditions: Vec<Value> =
+        [("by-others", by_others(allow_user)), ("of-a-protected-kind", protected_kinds())]
+            .into_iter()
+            .chain((!cluster.is_empty()).then(|| ("not-of-another-cluster", of_no_other(cluster))))
+            .map(|(name, expression)| json!({"name": name, "expression": expression}))
+            .collect();
     let policy = json!({
         "failurePolicy": "Fail",
         "matchConstraints": {
@@ -76,7 +77,7 @@ fn manifests(protection: &Protection) -> [Value; 2] {
         },
         "matchConditions": conditions,
         "validations": [{
-            "expression": meant(),
+            "expression": deletion_is_meant(),
             "reason": "Forbidden",
             "message": format!("it belongs to a cluster that manages itself; to delete it, set the annotation {ALLOW}=true first"),
             "messageExpression": message(),
@@ -100,7 +101,7 @@ fn by_others(users: &[String]) -> String {
 
 /// Kinds are known by the end of their names, as Cluster API's contract for providers has them. Of definitions, which are in no
 /// namespace, those of Cluster API's groups.
-fn protected() -> String {
+fn protected_kinds() -> String {
     let [_, control_planes, ..] = GROUPS;
     format!(
         "request.resource.resource == 'customresourcedefinitions' ? dyn(oldObject).spec.group in {} : \
@@ -126,7 +127,7 @@ fn of_no_other(clusters: &[String]) -> String {
 }
 
 /// Annotated by a user who means it, or by a move that has copied it: movers say so on each object before they delete it.
-fn meant() -> String {
+fn deletion_is_meant() -> String {
     format!(
         "has(oldObject.metadata.annotations) && ('{DELETE_FOR_MOVE}' in oldObject.metadata.annotations || \
          '{ALLOW}' in oldObject.metadata.annotations && oldObject.metadata.annotations['{ALLOW}'] == 'true')"

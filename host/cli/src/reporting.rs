@@ -47,14 +47,19 @@ impl Reporting {
     }
 
     /// The run reached what it was for.
-    pub(crate) fn succeeded(&self, outcome: &'static str, move_id: Option<&str>, document: &impl Serialize) {
+    pub(crate) fn report_success(
+        &self,
+        outcome: &'static str,
+        move_id: Option<&str>,
+        document: &impl Serialize,
+    ) {
         let ending = self.ending(outcome, exit::DONE, document);
-        self.write(&Ending { move_id: move_id.map(str::to_owned), ..ending });
+        self.write_report(&Ending { move_id: move_id.map(str::to_owned), ..ending });
     }
 
     /// The engine stopped.
-    pub(crate) fn stopped(&self, stop: &Stop, code: u8, document: &Document<ErrorDocument>) {
-        self.write(&Ending {
+    pub(crate) fn report_stop(&self, stop: &Stop, code: u8, document: &Document<ErrorDocument>) {
+        self.write_report(&Ending {
             move_id: stop.move_id.clone(),
             message: output::failure_lines(stop),
             refusals: output::refusals(&stop.failure).to_vec(),
@@ -63,9 +68,9 @@ impl Reporting {
     }
 
     /// The run failed outside the engine.
-    pub(crate) fn failed(&self, exit: Exit, document: &Document<ErrorDocument>, message: &Text) {
+    pub(crate) fn report_failure(&self, exit: Exit, document: &Document<ErrorDocument>, message: &Text) {
         let message = message.message().lines().map(str::to_owned).collect();
-        self.write(&Ending { message, ..self.ending("Stopped", exit::code(exit), document) });
+        self.write_report(&Ending { message, ..self.ending("Stopped", exit::code(exit), document) });
     }
 
     fn ending(&self, outcome: &'static str, code: u8, document: &impl Serialize) -> Ending {
@@ -81,11 +86,11 @@ impl Reporting {
     }
 
     /// Writes it. What the run did stays done if that fails.
-    fn write(&self, ending: &Ending) {
+    fn write_report(&self, ending: &Ending) {
         let Some(file) = self.take_file() else { return };
         let path = file.path().to_owned();
         let text = self.recorder.ended(self.command, &self.by, file.is_page(), ending);
-        match file.write(&text) {
+        match file.write_text(&text) {
             Ok(()) => self.output.note(format!("report: {}", path.display())),
             Err(error) => {
                 self.output.warn(format!("the report can't be written to {}: {error}", path.display()));

@@ -263,7 +263,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
         Ok(interrupted) = interrupted => match interrupted {
             Interrupted::Reading(signal) => 128 + signal,
             Interrupted::Forced => {
-                command.forced();
+                command.report_forced_exit();
                 exit::code(Exit::Unexpected)
             }
         },

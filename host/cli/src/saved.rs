@@ -36,7 +36,7 @@ pub(crate) async fn save(file: PrivateFile, plan: &Plan, with: With<'_>) -> Resu
     };
     let made = Made {
         by: operator,
-        at: output::now(),
+        at: output::current_time(),
         source: end(&*opened.source).await?,
         target,
         plugins: plugins.pins().await,
@@ -44,7 +44,8 @@ pub(crate) async fn save(file: PrivateFile, plan: &Plan, with: With<'_>) -> Resu
     let remedies = plan.refusals.iter().map(|refusal| output::remedy(&refusal.remedies)).collect();
     let saved = SavedPlan::new(plan, made, decisions, remedies);
     let shown = file.path().display().to_string();
-    file.write(&saved.text()).map_err(|error| format!("the plan can't be written to {shown}: {error}"))?;
+    file.write_text(&saved.text())
+        .map_err(|error| format!("the plan can't be written to {shown}: {error}"))?;
     let why = match (has_target, saved.refusals.len()) {
         (false, _) => "; without a target it can be looked at, and not carried out",
         (true, 0) => "",
@@ -64,7 +65,7 @@ async fn end(place: &dyn Place) -> Result<End, Text> {
 }
 
 /// Reads a saved plan.
-fn read(file: &Path) -> Result<SavedPlan, Text> {
+fn read_plan(file: &Path) -> Result<SavedPlan, Text> {
     read_with_bytes(file).map(|(plan, _)| plan)
 }
 
@@ -84,7 +85,7 @@ pub(crate) fn read_with_bytes(file: &Path) -> Result<(SavedPlan, Vec<u8>), Text>
 /// Shows a saved plan, or how two differ.
 pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
     let done = match verb {
-        PlanVerb::Show { file } => read(file).map(|plan| {
+        PlanVerb::Show { file } => read_plan(file).map(|plan| {
             let all = output.settings().verbose > 0;
             output.result(|| output::saved_plan(&plan, all), &plan);
             exit::DONE
@@ -93,8 +94,8 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
             Ok(()) => Ok(exit::DONE),
             Err((_, why)) => Err(why),
         },
-        PlanVerb::Diff { old, new } => read(old).and_then(|older| {
-            let newer = read(new)?;
+        PlanVerb::Diff { old, new } => read_plan(old).and_then(|older| {
+            let newer = read_plan(new)?;
             let (differences, otherwise) =
                 (differences_between(&older, &newer), aspects_between(&older, &newer));
             let content = json!({
@@ -112,7 +113,7 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
     // Not the code that says that two plans differ.
     done.unwrap_or_else(|message| {
         if output.settings().format.is_document() {
-            let document = ErrorDocument::other(Exit::Usage, &message, UNTOUCHED, Vec::new());
+            let document = ErrorDocument::outside_engine(Exit::Usage, &message, UNTOUCHED, Vec::new());
             output.result(Text::default, &document);
         }
         output.fail(message);

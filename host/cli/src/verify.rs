@@ -23,10 +23,10 @@ pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, outpu
     let examined = tokio::task::spawn_blocking(move || examine(&directory)).await;
     let examined = match examined {
         Ok(Ok(examined)) => examined,
-        Ok(Err(error)) => return refused(Text::from(format!("{error}{}", flag_for(&error))), output),
+        Ok(Err(error)) => return report_refusal(Text::from(format!("{error}{}", flag_for(&error))), output),
         Err(_) => {
             let bug = "the task that reads files panicked; this is a bug in pivot-host, please report it";
-            return refused(Text::from(bug), output);
+            return report_refusal(Text::from(bug), output);
         }
     };
     let signed = authors.check(&path, examined.digest());
@@ -62,12 +62,12 @@ pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, outpu
         "signed": signed.as_ref().ok().and_then(Option::as_ref).map(|note| &note.message),
     });
     let all = output.settings().verbose > 0;
-    output.result(|| output::verified(&examined, all), &Document::new("Verification", content));
+    output.result(|| output::verification_text(&examined, all), &Document::new("Verification", content));
     if !exposed.is_empty() {
-        output.warn(output::exposed(exposed));
+        output.warn(output::exposed_files_text(exposed));
     }
     let why = match signed {
-        _ if examined.digest().is_none() => output::altered(&examined),
+        _ if examined.digest().is_none() => output::altered_files_text(&examined),
         Err(why) => why,
         Ok(note) => {
             note.into_iter().for_each(|note| output.note(note.message));
@@ -83,9 +83,12 @@ fn examine(DirectoryEnd { path, keys }: &DirectoryEnd) -> Result<Examined, Direc
     Examined::of(path, identities)
 }
 
-fn refused(message: Text, output: &Output) -> u8 {
+fn report_refusal(message: Text, output: &Output) -> u8 {
     if output.settings().format.is_document() {
-        output.result(Text::default, &ErrorDocument::other(Exit::Refused, &message, UNTOUCHED, Vec::new()));
+        output.result(
+            Text::default,
+            &ErrorDocument::outside_engine(Exit::Refused, &message, UNTOUCHED, Vec::new()),
+        );
     }
     output.fail(message);
     exit::code(Exit::Refused)

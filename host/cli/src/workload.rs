@@ -59,7 +59,7 @@ impl fmt::Display for WorkloadError {
             }
             Self::Several(there) => {
                 let all: Vec<&Key> = there.iter().collect();
-                let named = there.first().map(named).unwrap_or_default();
+                let named = there.first().map(typed_name).unwrap_or_default();
                 write!(f, "source: {}; name one of them: --to-workload {named}", counted(&all, NAMES))
             }
             Self::NoSecret { cluster, look } => write!(
@@ -94,7 +94,7 @@ pub(crate) async fn open(
     };
     let cluster = match namespace {
         Some(namespace) => Key::new(kind_of_clusters(), Some(namespace), &workload.name),
-        None => one(&workload.name, clusters(source, None).await?)?,
+        None => single_cluster(&workload.name, clusters(source, None).await?)?,
     };
     let kind = builtin_kinds().into_iter().find(|kind| kind.group_kind.is_secret());
     let kind =
@@ -109,7 +109,7 @@ pub(crate) async fn open(
     if workload.must_exist && namespace.is_some() {
         let there = clusters(source, namespace).await?;
         if !there.contains(&cluster) {
-            return Err(WorkloadError::NoCluster { named: named(&cluster), there });
+            return Err(WorkloadError::NoCluster { named: typed_name(&cluster), there });
         }
     }
     let place = KubePlace::connect_by_secret(secret, ENTRY, workload.options.clone()).await;
@@ -142,7 +142,7 @@ fn keys(kind: &Kind, listed: pivot_places::MetaListing) -> Vec<Key> {
 }
 
 /// The only Cluster of that name.
-fn one(name: &str, there: Vec<Key>) -> Result<Key, WorkloadError> {
+fn single_cluster(name: &str, there: Vec<Key>) -> Result<Key, WorkloadError> {
     let (mut same, others): (Vec<Key>, Vec<Key>) =
         there.into_iter().partition(|cluster| cluster.name == name);
     match (same.pop(), same.is_empty()) {
@@ -167,7 +167,7 @@ fn without_secret(cluster: Key, there: Vec<Key>, flags: Vec<String>) -> Workload
             let look = Kubectl { flags, ..Kubectl::object(Side::Source, "describe", &cluster, &[]) };
             WorkloadError::NoSecret { cluster, look: Box::new(look) }
         }
-        false => WorkloadError::NoCluster { named: named(&cluster), there },
+        false => WorkloadError::NoCluster { named: typed_name(&cluster), there },
     }
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn saved_kubeconfig(cluster: &Key) -> String {
 }
 
 /// As it can be typed.
-pub(crate) fn named(cluster: &Key) -> String {
+pub(crate) fn typed_name(cluster: &Key) -> String {
     let Key { namespace, name, .. } = cluster;
     namespace.as_ref().map_or_else(|| name.clone(), |namespace| format!("{namespace}/{name}"))
 }
@@ -220,13 +220,13 @@ mod tests {
     #[test]
     fn a_name_means_the_only_cluster_of_that_name() {
         let there = || vec![cluster("a", "c1"), cluster("a", "c2"), cluster("b", "c2")];
-        assert_eq!(one("c1", there()).unwrap(), cluster("a", "c1"));
+        assert_eq!(single_cluster("c1", there()).unwrap(), cluster("a", "c1"));
         assert_eq!(
-            one("c2", there()).unwrap_err().to_string(),
+            single_cluster("c2", there()).unwrap_err().to_string(),
             "source: 2 Clusters: a/c2, b/c2; name one of them: --to-workload a/c2"
         );
         assert_eq!(
-            one("c3", there()).unwrap_err().to_string(),
+            single_cluster("c3", there()).unwrap_err().to_string(),
             "source: there is no Cluster c3, but 3 Clusters: a/c1, a/c2, b/c2; if it was moved already, name a \
              saved copy of its kubeconfig with --to-kubeconfig"
         );

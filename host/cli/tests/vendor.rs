@@ -313,7 +313,7 @@ mod vendor {
         assert_eq!(inspected["asGranted"], true);
     }
 
-    /// Admitting a file grants nothing, and whoever looks is told.
+    /// AdmitOptions a file grants nothing, and whoever looks is told.
     fn locked_and_switched_off(folder: &Folder) {
         let locked = out(&folder.host(0, &["plugin", "add", "plugins/my-hosts.wasm"]));
         assert!(

@@ -183,7 +183,7 @@ impl Desk {
     /// Works until it is dropped.
     async fn work(&mut self, agents: Option<&Agents>) {
         let mut changes = follow(self.shared.home.clone(), self.shared.metrics.clone());
-        let mut calls = agents.map(Agents::calls);
+        let mut calls = agents.map(Agents::subscribe_to_calls);
         loop {
             self.begin_what_is_due();
             self.count();

@@ -72,7 +72,7 @@ impl Opener for KubeOpener {
                 "be called by agents: start it with --agents",
             ));
         };
-        match agents.place(name, AGENT).await {
+        match agents.wait_for_place(name, AGENT).await {
             Some(place) => Ok(place),
             None => Err(PlaceError::Unavailable(agents.describe_absence(name).await)),
         }

@@ -91,7 +91,7 @@ impl Metrics {
         let plain = |value: usize| vec![(String::new(), value.to_string())];
         let labelled = |label: &str, value: &str| format!("{{{label}=\"{value}\"}}");
         metric("leader", "gauge", "Whether this controller works.", plain((*leads).into()));
-        let connected = self.agents.as_ref().map_or(0, |agents| agents.connected());
+        let connected = self.agents.as_ref().map_or(0, |agents| agents.connected_count());
         metric("agents_connected", "gauge", "Agents that are connected.", plain(connected));
         let lines =
             pivots.iter().map(|(phase, count)| (labelled("phase", phase), count.to_string())).collect();

@@ -70,7 +70,7 @@ impl Server {
                     served = timeout(ASKING, server.serve_connection(TokioIo::new(stream), answer)) => {
                         tracing::debug!(?served, "a client of the metrics");
                     }
-                    () = client.displaced() => tracing::debug!("a client of the metrics was displaced"),
+                    () = client.wait_until_displaced() => tracing::debug!("a client of the metrics was displaced"),
                 }
             });
         }

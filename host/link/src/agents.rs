@@ -18,12 +18,12 @@ use tokio_rustls::server::TlsStream;
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
 use crate::enrolment::{Admitted, Enrolment};
+use crate::log_throttle::LogThrottle;
 use crate::name::AgentName;
 use crate::newcomers::{Newcomer, Newcomers};
-use crate::papers::{Papers, PapersError};
-use crate::place::{Alive, Greeted, LinkError, LinkPlace, greeted};
-use crate::quiet::Quiet;
-use crate::turned::{HELLO, PATIENCE, Turned};
+use crate::place::{Alive, Greeted, LinkError, LinkPlace, greet};
+use crate::rejected_connection::{HELLO, PATIENCE, RejectedConnection};
+use crate::tls_files::{TlsFiles, TlsFilesError};
 
 /// Most connections that may be undecided at once: none of them has shown yet who it is.
 const STRANGERS: usize = 256;
@@ -48,7 +48,7 @@ impl fmt::Debug for Agents {
 /// How it is known who may call.
 enum Known {
     /// By certificates of an authority of the site's.
-    Papers(Papers),
+    TlsFiles(TlsFiles),
     /// By those of the controller's own.
     Enrolled(Arc<Enrolment>),
 }
@@ -64,29 +64,29 @@ enum Taken {
 type Shown = (TlsStream<TcpStream>, AgentName, Option<(Arc<Enrolment>, Admitted)>);
 
 /// Reads the first message of TLS.
-async fn said_hello(stream: TcpStream) -> Result<StartHandshake<TcpStream>, Turned> {
+async fn read_client_hello(stream: TcpStream) -> Result<StartHandshake<TcpStream>, RejectedConnection> {
     let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
-    Ok(timeout(HELLO, hello).await.map_err(|_| Turned::Silent)??)
+    Ok(timeout(HELLO, hello).await.map_err(|_| RejectedConnection::Silent)??)
 }
 
 impl Agents {
     /// With these papers, if they can be used.
-    pub fn new(papers: Papers) -> Result<Self, PapersError> {
-        papers.called()?;
-        Ok(Self::known(Known::Papers(papers)))
+    pub fn new(papers: TlsFiles) -> Result<Self, TlsFilesError> {
+        papers.server_config()?;
+        Ok(Self::with_source(Known::TlsFiles(papers)))
     }
 
     /// Those that this controller invites itself.
-    pub fn enrolled(enrolment: Arc<Enrolment>) -> Self {
-        Self::known(Known::Enrolled(enrolment))
+    pub fn with_enrolment(enrolment: Arc<Enrolment>) -> Self {
+        Self::with_source(Known::Enrolled(enrolment))
     }
 
-    fn known(known: Known) -> Self {
+    fn with_source(known: Known) -> Self {
         Self { known, links: Mutex::default(), calls: broadcast::Sender::new(WAITING), answers: None }
     }
 
     /// Bounds the bytes of each agent's answers that are held at once.
-    pub fn holding(self, answers: usize) -> Self {
+    pub fn with_answer_budget(self, answers: usize) -> Self {
         Self { answers: Some(answers), ..self }
     }
 
@@ -94,19 +94,19 @@ impl Agents {
     pub async fn listen(self: Arc<Self>, listener: TcpListener) -> Infallible {
         let removed = async {
             match &self.known {
-                Known::Papers(_) => pending().await,
-                Known::Enrolled(enrolment) => enrolment.follow().await,
+                Known::TlsFiles(_) => pending().await,
+                Known::Enrolled(enrolment) => enrolment.watch_removals().await,
             }
         };
         tokio::select! {
-            never = self.clone().accept(listener) => never,
+            never = self.clone().accept_connections(listener) => never,
             never = removed => never,
         }
     }
 
-    async fn accept(self: Arc<Self>, listener: TcpListener) -> Infallible {
+    async fn accept_connections(self: Arc<Self>, listener: TcpListener) -> Infallible {
         let strangers = Newcomers::new(STRANGERS);
-        let quiet = Arc::new(Quiet::default());
+        let quiet = Arc::new(LogThrottle::default());
         let mut connections = JoinSet::new();
         loop {
             while connections.try_join_next().is_some() {}
@@ -116,7 +116,7 @@ impl Agents {
             };
             let (agents, quiet, stranger) = (self.clone(), quiet.clone(), strangers.admit(from.ip()));
             connections.spawn(async move {
-                match agents.take(stream, stranger).await {
+                match agents.take_connection(stream, stranger).await {
                     Ok(Taken::Link(name, alive)) => {
                         tracing::info!(agent = %name, %from, "an agent is connected");
                         alive.await;
@@ -134,21 +134,27 @@ impl Agents {
         }
     }
 
-    async fn take(&self, stream: TcpStream, mut stranger: Newcomer) -> Result<Taken, Turned> {
+    async fn take_connection(
+        &self,
+        stream: TcpStream,
+        mut stranger: Newcomer,
+    ) -> Result<Taken, RejectedConnection> {
         stream.set_nodelay(true)?;
         let shown = tokio::select! {
-            shown = timeout(PATIENCE, self.shown(stream)) => shown.map_err(|_| Turned::Silent)??,
-            () = stranger.displaced() => return Err(Turned::Displaced),
+            shown = timeout(PATIENCE, self.identify_caller(stream)) => shown.map_err(|_| RejectedConnection::Silent)??,
+            () = stranger.wait_until_displaced() => return Err(RejectedConnection::Displaced),
         };
         // It has shown who it is.
         drop(stranger);
         let Some((stream, name, admitted)) = shown else { return Ok(Taken::Served) };
-        let turned = |error| Turned::Link { name: name.clone(), error };
-        let greeted =
-            timeout(PATIENCE, greeted(stream)).await.map_err(|_| Turned::Silent)?.map_err(turned)?;
-        let mut alive = self.linked(&name, greeted).map_err(turned)?;
+        let turned = |error| RejectedConnection::Link { name: name.clone(), error };
+        let greeted = timeout(PATIENCE, greet(stream))
+            .await
+            .map_err(|_| RejectedConnection::Silent)?
+            .map_err(turned)?;
+        let mut alive = self.open_link(&name, greeted).map_err(turned)?;
         if let Some((enrolment, admitted)) = admitted {
-            let dismissed = async move { enrolment.dismissed(admitted).await };
+            let dismissed = async move { enrolment.wait_for_dismissal(admitted).await };
             // What is dropped with it is the connection.
             alive = select(alive, dismissed.boxed()).map(drop).boxed();
         }
@@ -158,17 +164,20 @@ impl Agents {
     }
 
     /// Reads who calls; `None` if it got what it came for.
-    async fn shown(&self, stream: TcpStream) -> Result<Option<Shown>, Turned> {
+    async fn identify_caller(&self, stream: TcpStream) -> Result<Option<Shown>, RejectedConnection> {
         Ok(match &self.known {
-            Known::Papers(papers) => {
-                let hello = said_hello(stream).await?;
-                let stream = hello.into_stream(papers.called()?).await?;
+            Known::TlsFiles(papers) => {
+                let hello = read_client_hello(stream).await?;
+                let stream = hello.into_stream(papers.server_config()?).await?;
                 let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
-                let name = certificates.first().and_then(AgentName::of).ok_or(Turned::Nameless)?;
+                let name = certificates
+                    .first()
+                    .and_then(AgentName::from_certificate)
+                    .ok_or(RejectedConnection::Nameless)?;
                 Some((stream, name, None))
             }
             Known::Enrolled(enrolment) => {
-                let taken = enrolment.take(said_hello(stream).await?).await?;
+                let taken = enrolment.take_connection(read_client_hello(stream).await?).await?;
                 taken.map(|(stream, admitted)| {
                     let name = admitted.name.clone();
                     (stream, name, Some((enrolment.clone(), admitted)))
@@ -177,34 +186,34 @@ impl Agents {
         })
     }
 
-    fn linked(&self, name: &AgentName, greeted: Greeted) -> Result<Alive, LinkError> {
+    fn open_link(&self, name: &AgentName, greeted: Greeted) -> Result<Alive, LinkError> {
         let mut links = self.links();
         match links.get(name) {
             Some(place) if place.is_of(&greeted) => {
-                if place.connected() {
+                if place.is_connected() {
                     tracing::warn!(
                         agent = %name,
                         "another connection of this agent takes the place of its link; if that repeats, two agents run with the same \
                          credentials"
                     );
                 }
-                return Ok(place.resumed(greeted));
+                return Ok(place.take_connection(greeted));
             }
             // A certificate that was copied takes over no link. When the first is away, it may have been made anew.
-            Some(place) if place.connected() => return Err(LinkError::OtherPlace),
+            Some(place) if place.is_connected() => return Err(LinkError::OtherPlace),
             _ => {}
         }
-        let (place, alive) = LinkPlace::begun(greeted, self.answers.map(Budget::new));
+        let (place, alive) = LinkPlace::from_greeted(greeted, self.answers.map(Budget::new));
         links.insert(name.clone(), place);
         Ok(alive)
     }
 
     /// The place of an agent, if it is connected, or calls in time.
-    pub async fn place(&self, name: &AgentName, patience: Duration) -> Option<Arc<LinkPlace>> {
-        let connected = || self.links().get(name).filter(|place| place.connected()).cloned();
+    pub async fn wait_for_place(&self, name: &AgentName, patience: Duration) -> Option<Arc<LinkPlace>> {
+        let connected = || self.links().get(name).filter(|place| place.is_connected()).cloned();
         let wait = async {
             // What calls between a look and the wait counts.
-            let mut calls = self.calls();
+            let mut calls = self.subscribe_to_calls();
             loop {
                 if let Some(place) = connected() {
                     return place;
@@ -218,7 +227,7 @@ impl Agents {
     /// Says that an agent is not connected, and why, as far as that is known: its name may be mistyped.
     pub async fn describe_absence(&self, name: &AgentName) -> String {
         let reason = match &self.known {
-            Known::Papers(_) => None,
+            Known::TlsFiles(_) => None,
             Known::Enrolled(enrolment) => enrolment.reason_for_absence(name).await,
         };
         let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -226,13 +235,13 @@ impl Agents {
     }
 
     /// The agents that call from now on.
-    pub fn calls(&self) -> broadcast::Receiver<AgentName> {
+    pub fn subscribe_to_calls(&self) -> broadcast::Receiver<AgentName> {
         self.calls.subscribe()
     }
 
     /// How many are connected.
-    pub fn connected(&self) -> usize {
-        self.links().values().filter(|place| place.connected()).count()
+    pub fn connected_count(&self) -> usize {
+        self.links().values().filter(|place| place.is_connected()).count()
     }
 
     fn links(&self) -> MutexGuard<'_, BTreeMap<AgentName, Arc<LinkPlace>>> {

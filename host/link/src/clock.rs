@@ -45,7 +45,7 @@ impl Clock for WallClock {
 }
 
 /// The time after another.
-pub(crate) fn after(time: Timestamp, wait: SignedDuration) -> Timestamp {
+pub(crate) fn add_saturating(time: Timestamp, wait: SignedDuration) -> Timestamp {
     time.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 

@@ -19,13 +19,13 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::clock::{Clock, ForTls, after};
+use crate::clock::{Clock, ForTls, add_saturating};
 use crate::enrolment::{
-    Digest, ENROL, EnrolAnswer, EnrolQuestion, Granted, Invitation, RENEW, Secrets, Stored, ask, encoded,
-    receive, stranger,
+    Digest, ENROL, EnrolAnswer, EnrolQuestion, Granted, Invitation, RENEW, Secrets, Stored,
+    bare_key_connector, encode_entry, receive, send_message,
 };
-use crate::pem::{certificates, key, roots};
-use crate::reach::{ReachError, reach};
+use crate::pem::{parse_certificates, parse_key, parse_roots};
+use crate::reach::{ReachError, connect_to_controller};
 use crate::tls::{self, LINK, Parts};
 
 /// The entries of the Secret: what is applied, the key that was made for it, and what came of it.
@@ -96,8 +96,8 @@ pub enum CredentialsError {
 }
 
 /// The data of the Secret that an invited agent begins with.
-pub fn invited(invitation: &Invitation) -> Value {
-    json!({ INVITATION: encoded(invitation) })
+pub fn invitation_data(invitation: &Invitation) -> Value {
+    json!({ INVITATION: encode_entry(invitation) })
 }
 
 impl Credentials {
@@ -108,15 +108,15 @@ impl Credentials {
         name: &str,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, PlaceError> {
-        Ok(Self { secrets: Secrets::of(place, namespace)?, name: name.to_owned(), clock })
+        Ok(Self { secrets: Secrets::new(place, namespace)?, name: name.to_owned(), clock })
     }
 
     /// With what the agent links. An invitation that is there comes first: whoever applied it wants it used.
     pub(crate) async fn connector(&self, address: &str) -> Result<TlsConnector, CredentialsError> {
         let read = self.read().await?;
-        let held: Option<Held> = read.entry(HELD)?;
+        let held: Option<Held> = read.parse_entry(HELD)?;
         let in_date = |held: &Held| self.clock.now() < held.granted.until;
-        let held = match (read.entry::<Invitation>(INVITATION)?, held) {
+        let held = match (read.parse_entry::<Invitation>(INVITATION)?, held) {
             (Some(invitation), held) => match self.enrol(address, read, &invitation).await {
                 Ok(held) => held,
                 Err(error) => match held.filter(in_date) {
@@ -133,43 +133,43 @@ impl Credentials {
         if !in_date(&held) {
             return Err(CredentialsError::Ended(held.granted.until));
         }
-        self.shows(&held, LINK)
+        self.connector_showing(&held, LINK)
     }
 
     /// Renews the certificate whenever that is due, and at most once an hour: to an agent whose clock is weeks ahead of the
     /// controller's, each new certificate is due at once.
     pub(crate) async fn keep_renewed(&self, address: &str) -> Infallible {
         loop {
-            if let Some(due) = self.due().await {
+            if let Some(due) = self.renewal_time().await {
                 self.clock.until(due).await;
-                if let Err(error) = self.renew_what_is_due(address).await {
+                if let Err(error) = self.renew_if_due(address).await {
                     tracing::warn!(%error, "the certificate was not renewed; it is tried again in an hour");
                 }
             }
-            self.clock.until(after(self.clock.now(), AGAIN)).await;
+            self.clock.until(add_saturating(self.clock.now(), AGAIN)).await;
         }
     }
 
     /// When the next certificate is due; one that has ended can't be renewed.
-    async fn due(&self) -> Option<Timestamp> {
-        let held: Held = self.read().await.ok()?.entry(HELD).ok()??;
-        (self.clock.now() < held.granted.until).then(|| held.granted.due())
+    async fn renewal_time(&self) -> Option<Timestamp> {
+        let held: Held = self.read().await.ok()?.parse_entry(HELD).ok()??;
+        (self.clock.now() < held.granted.until).then(|| held.granted.renewal_time())
     }
 
-    async fn renew_what_is_due(&self, address: &str) -> Result<(), CredentialsError> {
+    async fn renew_if_due(&self, address: &str) -> Result<(), CredentialsError> {
         let read = self.read().await?;
-        let Some(held) = read.entry::<Held>(HELD)? else { return Ok(()) };
+        let Some(held) = read.parse_entry::<Held>(HELD)? else { return Ok(()) };
         let now = self.clock.now();
-        if now < held.granted.due() || now >= held.granted.until {
+        if now < held.granted.renewal_time() || now >= held.granted.until {
             return Ok(());
         }
-        let mut stream = reach(address, self.shows(&held, RENEW)?).await?;
-        let granted = self.answered(&mut stream).await?;
+        let mut stream = connect_to_controller(address, self.connector_showing(&held, RENEW)?).await?;
+        let granted = self.receive_granted(&mut stream).await?;
         tracing::info!(until = %granted.until, "the certificate is renewed");
-        if granted.due() <= now {
+        if granted.renewal_time() <= now {
             tracing::warn!(from = %granted.from, %now, "the clock of this machine is weeks ahead of the controller's: set it");
         }
-        self.write(&read, [(HELD, encoded(&Held { key: held.key, granted }))]).await.map(drop)
+        self.write(&read, [(HELD, encode_entry(&Held { key: held.key, granted }))]).await.map(drop)
     }
 
     /// Gets a certificate for a key that is kept before anybody is asked: the answer may be lost, and only the same key may ask again.
@@ -180,32 +180,38 @@ impl Credentials {
         invitation: &Invitation,
     ) -> Result<Held, CredentialsError> {
         let of = invitation.token.digest();
-        let (asking, read) = match read.entry::<Asking>(ASKING)? {
+        let (asking, read) = match read.parse_entry::<Asking>(ASKING)? {
             Some(asking) if asking.invitation == of => (asking, read),
             _ => {
-                let key = KeyPair::generate().map_err(|error| self.unusable(error))?.serialize_pem();
+                let key = KeyPair::generate().map_err(|error| self.unusable_error(error))?.serialize_pem();
                 let asking = Asking { invitation: of, key };
-                let read = self.write(&read, [(ASKING, encoded(&asking))]).await?;
+                let read = self.write(&read, [(ASKING, encode_entry(&asking))]).await?;
                 (asking, read)
             }
         };
-        let tls = key(&asking.key).zip(roots(&invitation.authority)).ok_or("its invitation can't be read");
-        let (key, roots) = tls.map_err(|why| self.unusable(why))?;
-        let tls = stranger(key, roots, self.time()).map_err(|error| self.unusable(error))?;
-        let mut stream = reach(address, tls).await?;
+        let tls = parse_key(&asking.key)
+            .zip(parse_roots(&invitation.authority))
+            .ok_or("its invitation can't be read");
+        let (key, roots) = tls.map_err(|why| self.unusable_error(why))?;
+        let tls =
+            bare_key_connector(key, roots, self.tls_time()).map_err(|error| self.unusable_error(error))?;
+        let mut stream = connect_to_controller(address, tls).await?;
         if stream.get_ref().1.alpn_protocol() != Some(ENROL) {
             return Err(CredentialsError::Answer("it doesn't enrol agents".to_owned()));
         }
         let question = EnrolQuestion { agent: invitation.agent.clone(), token: invitation.token.clone() };
-        ask(&mut stream, &question).await.map_err(|error| CredentialsError::Answer(error.to_string()))?;
-        let granted = self.answered(&mut stream).await?;
+        send_message(&mut stream, &question)
+            .await
+            .map_err(|error| CredentialsError::Answer(error.to_string()))?;
+        let granted = self.receive_granted(&mut stream).await?;
         tracing::info!(agent = %invitation.agent, until = %granted.until, "enrolled");
         let held = Held { key: asking.key, granted };
-        self.write(&read, [(HELD, encoded(&held)), (ASKING, Value::Null), (INVITATION, Value::Null)]).await?;
+        self.write(&read, [(HELD, encode_entry(&held)), (ASKING, Value::Null), (INVITATION, Value::Null)])
+            .await?;
         Ok(held)
     }
 
-    async fn answered(&self, stream: &mut TlsStream<TcpStream>) -> Result<Granted, CredentialsError> {
+    async fn receive_granted(&self, stream: &mut TlsStream<TcpStream>) -> Result<Granted, CredentialsError> {
         let answer = timeout(PATIENCE, receive(stream)).await;
         let answer = answer.map_err(|_| CredentialsError::Answer("it doesn't answer".to_owned()))?;
         match answer.map_err(|error| CredentialsError::Answer(error.to_string()))? {
@@ -214,15 +220,20 @@ impl Credentials {
         }
     }
 
-    fn shows(&self, held: &Held, protocol: &[u8]) -> Result<TlsConnector, CredentialsError> {
+    fn connector_showing(&self, held: &Held, protocol: &[u8]) -> Result<TlsConnector, CredentialsError> {
         let Held { key: own, granted: Granted { certificate, authority, .. } } = held;
-        let parts =
-            || Some(Parts { chain: certificates(certificate)?, key: key(own)?, roots: roots(authority)? });
-        let parts = parts().ok_or_else(|| self.unusable("its certificate can't be read"))?;
-        tls::calls(parts, protocol, self.time()).map_err(|error| self.unusable(error))
+        let parts = || {
+            Some(Parts {
+                chain: parse_certificates(certificate)?,
+                key: parse_key(own)?,
+                roots: parse_roots(authority)?,
+            })
+        };
+        let parts = parts().ok_or_else(|| self.unusable_error("its certificate can't be read"))?;
+        tls::client_connector(parts, protocol, self.tls_time()).map_err(|error| self.unusable_error(error))
     }
 
-    fn time(&self) -> tls::Time {
+    fn tls_time(&self) -> tls::Time {
         Arc::new(ForTls(self.clock.clone()))
     }
 
@@ -245,7 +256,7 @@ impl Credentials {
         format!("{}/{}", self.secrets.namespace, self.name)
     }
 
-    fn unusable(&self, why: impl ToString) -> CredentialsError {
+    fn unusable_error(&self, why: impl ToString) -> CredentialsError {
         CredentialsError::Unusable(self.label(), why.to_string())
     }
 }

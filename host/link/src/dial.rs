@@ -19,10 +19,10 @@ use tokio_rustls::client::TlsStream;
 
 use crate::credentials::{Credentials, CredentialsError};
 use crate::guard::Guard;
-use crate::papers::{Papers, PapersError};
 use crate::place::LinkPlace;
-use crate::reach::{ReachError, host, reach};
-use crate::serve::Far;
+use crate::reach::{ReachError, connect_to_controller, parse_host};
+use crate::serve::FarEnd;
+use crate::tls_files::{TlsFiles, TlsFilesError};
 
 /// The pause before the next call doubles up to the longest; after a link that lasted it is the first again.
 const FIRST: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ const BUFFER: usize = 64 << 10;
 pub struct Agent {
     address: String,
     shows: Shows,
-    far: Arc<Far>,
+    far: Arc<FarEnd>,
     /// Since when there is no link, if there is none.
     away: watch::Sender<Option<Instant>>,
     alone: Option<Alone>,
@@ -63,7 +63,7 @@ pub type Returned = BoxFuture<'static, ()>;
 
 /// What the agent shows.
 enum Shows {
-    Papers(Papers),
+    TlsFiles(TlsFiles),
     Credentials(Credentials),
 }
 
@@ -72,7 +72,7 @@ enum Shows {
 pub enum DialError {
     /// The agent can't show who it is.
     #[error(transparent)]
-    Papers(#[from] PapersError),
+    TlsFiles(#[from] TlsFilesError),
     /// The same, of one that is invited.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
@@ -91,7 +91,7 @@ pub enum DialError {
         "{address}: the controller rejects this agent{why}: it was removed there, its certificate isn't good, or another agent \
          of its name is linked; the controller's log says which"
     )]
-    Turned {
+    Rejected {
         /// Where.
         address: String,
         /// What TLS says of it.
@@ -103,27 +103,27 @@ impl Agent {
     /// Calls `HOST:PORT` with these papers, if they can be used.
     pub fn new(
         address: String,
-        papers: Papers,
+        papers: TlsFiles,
         place: Arc<dyn Place>,
         guard: Guard,
     ) -> Result<Self, DialError> {
         papers.connector()?;
-        host(&address)?;
-        Ok(Self::that(address, Shows::Papers(papers), Far::new(place, guard)))
+        parse_host(&address)?;
+        Ok(Self::with_identity(address, Shows::TlsFiles(papers), FarEnd::new(place, guard)))
     }
 
     /// Calls `HOST:PORT` by an invitation, and from then on with what came of it.
-    pub fn invited(
+    pub fn with_invitation(
         address: String,
         credentials: Credentials,
         place: Arc<dyn Place>,
         guard: Guard,
     ) -> Result<Self, DialError> {
-        host(&address)?;
-        Ok(Self::that(address, Shows::Credentials(credentials), Far::new(place, guard)))
+        parse_host(&address)?;
+        Ok(Self::with_identity(address, Shows::Credentials(credentials), FarEnd::new(place, guard)))
     }
 
-    fn that(address: String, shows: Shows, far: Arc<Far>) -> Self {
+    fn with_identity(address: String, shows: Shows, far: Arc<FarEnd>) -> Self {
         Self { address, shows, far, away: watch::Sender::new(Some(Instant::now())), alone: None }
     }
 
@@ -138,12 +138,12 @@ impl Agent {
     pub async fn keep(&self, tell: impl Fn(Result<(), &DialError>) + Send + Sync) -> Infallible {
         let renewed = async {
             match &self.shows {
-                Shows::Papers(_) => pending().await,
+                Shows::TlsFiles(_) => pending().await,
                 Shows::Credentials(credentials) => credentials.keep_renewed(&self.address).await,
             }
         };
         tokio::select! {
-            never = self.links(tell) => never,
+            never = self.keep_linked(tell) => never,
             never = renewed => never,
             never = self.finishes() => never,
         }
@@ -166,12 +166,12 @@ impl Agent {
                     () = changed(&mut away) => break,
                     () = sleep_until(next) => {}
                 }
-                let alone = self.far.alone().await;
+                let alone = self.far.wait_for_all().await;
                 // The last of what was asked may have been waited for while a new link began.
                 if away.has_changed().unwrap_or(true) {
                     break;
                 }
-                let again = self.finish(finish).await;
+                let again = self.run_finish(finish).await;
                 drop(alone);
                 if !again {
                     changed(&mut away).await;
@@ -182,12 +182,12 @@ impl Agent {
         }
     }
 
-    async fn finish(&self, finish: &Finish) -> bool {
+    async fn run_finish(&self, finish: &Finish) -> bool {
         let (near, far) = duplex(BUFFER);
         let mut away = self.away.subscribe();
         let returned = async move { drop(away.wait_for(Option::is_none).await) }.boxed();
         let work = async {
-            match LinkPlace::over(near).await {
+            match LinkPlace::connect(near).await {
                 Ok((place, alive)) => tokio::select! {
                     again = finish(place, returned) => again,
                     () = alive => true,
@@ -198,19 +198,19 @@ impl Agent {
                 }
             }
         };
-        let itself = self.far.apart();
+        let itself = self.far.without_turn();
         // It ends with the connection, once each write that was begun has its answer.
-        let (again, _) = tokio::join!(work, itself.serve(far, Arc::default()));
+        let (again, _) = tokio::join!(work, itself.serve_connection(far, Arc::default()));
         again
     }
 
-    async fn links(&self, tell: impl Fn(Result<(), &DialError>) + Send + Sync) -> Infallible {
+    async fn keep_linked(&self, tell: impl Fn(Result<(), &DialError>) + Send + Sync) -> Infallible {
         let (mut pause, mut short) = (FIRST, 0);
         loop {
             match self.dial().await {
                 Ok(connection) => {
                     let begun = Instant::now();
-                    let served = self.serve(connection, &tell).await;
+                    let served = self.serve_connection(connection, &tell).await;
                     let lasted = begun.elapsed() >= LASTED;
                     short = if lasted || served.is_err() { 0 } else { short + 1 };
                     match served {
@@ -224,14 +224,14 @@ impl Agent {
                 }
                 Err(error) => tell(Err(&error)),
             }
-            sleep(spread(pause)).await;
+            sleep(randomize_pause(pause)).await;
             pause = (pause * 2).min(LONGEST);
         }
     }
 
     /// Serves on a connection until it ends. It counts as a link once something is asked on it: TLS ends at the agent before the
     /// controller has looked at its certificate.
-    async fn serve(
+    async fn serve_connection(
         &self,
         connection: TlsStream<TcpStream>,
         tell: &(impl Fn(Result<(), &DialError>) + Send + Sync),
@@ -245,7 +245,7 @@ impl Agent {
             pending::<Infallible>().await
         };
         let served = tokio::select! {
-            served = self.far.serve(connection, asked.clone()) => served,
+            served = self.far.serve_connection(connection, asked.clone()) => served,
             never = greeted => match never {},
         };
         if let Err(error) = &served {
@@ -256,15 +256,15 @@ impl Agent {
             return Ok(());
         }
         let why = served.err().map(|error| format!(" ({})", first_cause(&error))).unwrap_or_default();
-        Err(DialError::Turned { address: self.address.clone(), why })
+        Err(DialError::Rejected { address: self.address.clone(), why })
     }
 
     async fn dial(&self) -> Result<TlsStream<TcpStream>, DialError> {
         let tls = match &self.shows {
-            Shows::Papers(papers) => papers.connector()?,
+            Shows::TlsFiles(papers) => papers.connector()?,
             Shows::Credentials(credentials) => credentials.connector(&self.address).await?,
         };
-        Ok(reach(&self.address, tls).await?)
+        Ok(connect_to_controller(&self.address, tls).await?)
     }
 }
 
@@ -274,7 +274,7 @@ fn first_cause(error: &dyn Error) -> String {
 }
 
 /// Between half of a pause and all of it: a thousand agents whose controller was restarted don't call at once.
-fn spread(pause: Duration) -> Duration {
+fn randomize_pause(pause: Duration) -> Duration {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     pause / 2 + pause.mul_f64(f64::from(now.subsec_nanos()) / 2e9)
 }

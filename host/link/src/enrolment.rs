@@ -7,12 +7,12 @@
 //! | `pivot-link/1` | its certificate | a link |
 
 mod authority;
+mod bare_keys;
 mod key;
 mod message;
 mod register;
 mod roots;
 mod secrets;
-mod strangers;
 mod token;
 
 use std::convert::Infallible;
@@ -32,22 +32,20 @@ use tokio_rustls::server::TlsStream;
 
 use self::authority::Authority;
 use self::key::AgentKey;
-use self::message::{Answer, Question, received, send};
-use self::register::{Register, Standing, named};
+use self::message::{Answer, Question};
+use self::register::{Register, Standing, agent_of_secret};
 use crate::clock::{Clock, ForTls};
 use crate::name::AgentName;
-use crate::pem::{certificates, key, roots as roots_of};
+use crate::pem::{parse_certificates, parse_key, parse_roots};
+use crate::rejected_connection::RejectedConnection;
 use crate::tls::{self, LINK, Parts, Time};
-use crate::turned::Turned;
 
 pub use self::authority::AuthorityError;
-pub(crate) use self::message::{
-    Answer as EnrolAnswer, Question as EnrolQuestion, received as receive, send as ask,
-};
+pub(crate) use self::bare_keys::{ENROL, client_connector as bare_key_connector};
+pub(crate) use self::message::{Answer as EnrolAnswer, Question as EnrolQuestion, receive, send_message};
 pub use self::register::RegisterError;
 pub(crate) use self::roots::Granted;
-pub(crate) use self::secrets::{Secrets, Stored, encoded};
-pub(crate) use self::strangers::{ENROL, calls as stranger};
+pub(crate) use self::secrets::{Secrets, Stored, encode_entry};
 pub use self::token::NoRandomness;
 pub(crate) use self::token::{Digest, Token};
 
@@ -100,7 +98,7 @@ impl Enrolment {
         if let Some(odd) = hosts.iter().find(|host| ServerName::try_from(host.as_str()).is_err()) {
             return Err(PlaceError::Invalid(format!("{odd:?} is no name of a host")));
         }
-        let secrets = Secrets::of(place, namespace)?;
+        let secrets = Secrets::new(place, namespace)?;
         Ok(Self {
             authority: Authority::new(secrets.clone(), hosts, clock.clone()),
             register: Register::new(secrets.clone(), clock.clone()),
@@ -114,7 +112,7 @@ impl Enrolment {
     /// Invites an agent.
     pub async fn invite(&self, agent: &AgentName) -> Result<Invitation, RegisterError> {
         // Before anything is promised.
-        let authority = self.authority.bundle().await?;
+        let authority = self.authority.root_bundle().await?;
         let token = self.register.invite(agent).await?;
         Ok(Invitation { agent: agent.clone(), token, authority })
     }
@@ -126,7 +124,7 @@ impl Enrolment {
 
     /// Returns why an agent has not called, if the register shows that.
     pub(crate) async fn reason_for_absence(&self, agent: &AgentName) -> Option<String> {
-        match self.register.standing(agent).await {
+        match self.register.agent_standing(agent).await {
             Ok(Standing::Uninvited) => Some("it was not invited, or was removed".to_owned()),
             Ok(Standing::Invited(until)) if self.clock.now() >= until => {
                 Some(format!("its invitation expired at {until}; invite it again"))
@@ -136,76 +134,81 @@ impl Enrolment {
         }
     }
 
-    fn time(&self) -> Time {
+    fn tls_time(&self) -> Time {
         Arc::new(ForTls(self.clock.clone()))
     }
 
     /// Takes a connection: one that is to be a link is returned, the others get what they came for.
-    pub(crate) async fn take(
+    pub(crate) async fn take_connection(
         &self,
         hello: StartHandshake<TcpStream>,
-    ) -> Result<Option<(TlsStream<TcpStream>, Admitted)>, Turned> {
-        let (granted, key) = self.authority.called().await?;
-        let parts = parts(&granted.certificate, &key, &granted.authority)?;
+    ) -> Result<Option<(TlsStream<TcpStream>, Admitted)>, RejectedConnection> {
+        let (granted, key) = self.authority.controller_certificate().await?;
+        let parts = parse_parts(&granted.certificate, &key, &granted.authority)?;
         let enrols = hello.client_hello().alpn().into_iter().flatten().any(|protocol| protocol == ENROL);
         let config = match enrols {
-            true => strangers::called(parts, self.time()),
-            false => tls::called(parts, &[LINK, RENEW], self.time()),
+            true => bare_keys::server_config(parts, self.tls_time()),
+            false => tls::server_config(parts, &[LINK, RENEW], self.tls_time()),
         };
-        let config = config.map_err(|error| Turned::Own(error.to_string()))?;
+        let config = config.map_err(|error| RejectedConnection::Own(error.to_string()))?;
         let mut stream = hello.into_stream(Arc::new(config)).await?;
         let (_, connection) = stream.get_ref();
         let shown = connection.peer_certificates().and_then(<[_]>::first);
         match connection.alpn_protocol() {
             Some(ENROL) => {
-                let key = shown.and_then(|info| AgentKey::of_info(info)).ok_or(Turned::Nameless)?;
-                self.enrol(&mut stream, &key).await.map(|()| None)
+                let key =
+                    shown.and_then(|info| AgentKey::of_info(info)).ok_or(RejectedConnection::Nameless)?;
+                self.enrol_agent(&mut stream, &key).await.map(|()| None)
             }
             Some(protocol @ (LINK | RENEW)) => {
                 let links = protocol == LINK;
-                let name = shown.and_then(AgentName::of).ok_or(Turned::Nameless)?;
-                let key = shown.and_then(AgentKey::of_certificate).ok_or(Turned::Nameless)?;
+                let name = shown.and_then(AgentName::from_certificate).ok_or(RejectedConnection::Nameless)?;
+                let key = shown.and_then(AgentKey::of_certificate).ok_or(RejectedConnection::Nameless)?;
                 // Before it is asked, so that no change is missed.
                 let changes = self.changed.subscribe();
-                if !self.register.allows(&name, &key).await.map_err(Turned::Register)? {
-                    return Err(Turned::Removed(name));
+                if !self.register.allows_key(&name, &key).await.map_err(RejectedConnection::Register)? {
+                    return Err(RejectedConnection::Removed(name));
                 }
                 if links {
                     return Ok(Some((stream, Admitted { name, key, changes })));
                 }
-                let next = self.authority.agent(&name, &key).await?;
+                let next = self.authority.sign_agent(&name, &key).await?;
                 tracing::info!(agent = %name, until = %next.until, "an agent has renewed its certificate");
-                answered(&mut stream, &Answer::Granted(next)).await?;
+                send_answer(&mut stream, &Answer::Granted(next)).await?;
                 Ok(None)
             }
-            _ => Err(Turned::Protocol),
+            _ => Err(RejectedConnection::Protocol),
         }
     }
 
-    async fn enrol(&self, stream: &mut TlsStream<TcpStream>, key: &AgentKey) -> Result<(), Turned> {
-        let Question { agent, token } = received(stream).await.map_err(Turned::Question)?;
+    async fn enrol_agent(
+        &self,
+        stream: &mut TlsStream<TcpStream>,
+        key: &AgentKey,
+    ) -> Result<(), RejectedConnection> {
+        let Question { agent, token } = receive(stream).await.map_err(RejectedConnection::Question)?;
         let taken = {
             let _one = self.asking.lock().await;
-            self.register.take(&agent, &token, key).await.map_err(Turned::Register)?
+            self.register.accept_token(&agent, &token, key).await.map_err(RejectedConnection::Register)?
         };
         match taken {
             Ok(()) => {
-                let granted = self.authority.agent(&agent, key).await?;
+                let granted = self.authority.sign_agent(&agent, key).await?;
                 tracing::info!(agent = %agent, key = %key.digest(), "an agent has enrolled");
-                Ok(answered(stream, &Answer::Granted(granted)).await?)
+                Ok(send_answer(stream, &Answer::Granted(granted)).await?)
             }
             Err(why) => {
                 sleep(REFUSAL).await;
-                answered(stream, &Answer::Refused).await?;
+                send_answer(stream, &Answer::Refused).await?;
                 // What a stranger calls itself may be anything.
                 let of = if agent.is_valid() { agent.to_string() } else { "no name of an agent".to_owned() };
-                Err(Turned::Invitation(format!("{of}: {why}")))
+                Err(RejectedConnection::Invitation(format!("{of}: {why}")))
             }
         }
     }
 
     /// Ends when an agent may no longer call.
-    pub(crate) async fn dismissed(&self, admitted: Admitted) {
+    pub(crate) async fn wait_for_dismissal(&self, admitted: Admitted) {
         let Admitted { name, key, mut changes } = admitted;
         loop {
             if let Ok(Some(changed)) = changes.recv().await
@@ -214,7 +217,7 @@ impl Enrolment {
                 continue;
             }
             loop {
-                match self.register.allows(&name, &key).await {
+                match self.register.allows_key(&name, &key).await {
                     Ok(true) => break,
                     Ok(false) => {
                         tracing::info!(agent = %name, "an agent was removed, or has another key now");
@@ -233,11 +236,11 @@ impl Enrolment {
     }
 
     /// Watches who is removed.
-    pub(crate) async fn follow(&self) -> Infallible {
+    pub(crate) async fn watch_removals(&self) -> Infallible {
         // The same reason again and again is logged once.
         let mut logged = None;
         loop {
-            if let Err(error) = self.round(&mut logged).await {
+            if let Err(error) = self.list_and_watch(&mut logged).await {
                 if logged.as_ref() != Some(&error) {
                     tracing::warn!(%error, "the agents that may call can't be watched; each link is looked up instead");
                     logged = Some(error);
@@ -250,7 +253,7 @@ impl Enrolment {
     }
 
     /// One list and its watch. Once they answer, nothing that was logged counts any more.
-    async fn round(&self, logged: &mut Option<PlaceError>) -> Result<(), PlaceError> {
+    async fn list_and_watch(&self, logged: &mut Option<PlaceError>) -> Result<(), PlaceError> {
         let Secrets { place, kind, namespace } = &self.secrets;
         // Nobody may be linked.
         let tell = |name| drop(self.changed.send(name));
@@ -260,7 +263,7 @@ impl Enrolment {
         *logged = None;
         while let Some(event) = events.next().await {
             let (Event::Applied(object) | Event::Deleted(object)) = event?;
-            if let Some(name) = named(&object.meta.name) {
+            if let Some(name) = agent_of_secret(&object.meta.name) {
                 tell(Some(name));
             }
         }
@@ -268,14 +271,19 @@ impl Enrolment {
     }
 }
 
-fn parts(certificate: &str, own: &str, authority: &str) -> Result<Parts, Turned> {
-    let read =
-        || Some(Parts { chain: certificates(certificate)?, key: key(own)?, roots: roots_of(authority)? });
-    read().ok_or_else(|| Turned::Own("a certificate that was just made can't be read".to_owned()))
+fn parse_parts(certificate: &str, own: &str, authority: &str) -> Result<Parts, RejectedConnection> {
+    let read = || {
+        Some(Parts {
+            chain: parse_certificates(certificate)?,
+            key: parse_key(own)?,
+            roots: parse_roots(authority)?,
+        })
+    };
+    read().ok_or_else(|| RejectedConnection::Own("a certificate that was just made can't be read".to_owned()))
 }
 
-async fn answered(stream: &mut TlsStream<TcpStream>, answer: &Answer) -> std::io::Result<()> {
-    send(stream, answer).await?;
+async fn send_answer(stream: &mut TlsStream<TcpStream>, answer: &Answer) -> std::io::Result<()> {
+    send_message(stream, answer).await?;
     stream.shutdown().await
 }
 
@@ -327,7 +335,7 @@ mod tests {
                 .unwrap();
         let mut changes = enrolment.changed.subscribe();
         let _logs = tracing::subscriber::set_default(Warnings(count.clone()));
-        assert!(timeout(Duration::from_secs(60), enrolment.follow()).await.is_err());
+        assert!(timeout(Duration::from_secs(60), enrolment.watch_removals()).await.is_err());
         assert_eq!(count.load(Ordering::SeqCst), 1);
         // Each link is looked up nevertheless.
         let mut looks = 0;

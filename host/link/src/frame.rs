@@ -42,7 +42,7 @@ impl Tag {
         }
     }
 
-    fn of(letter: u8) -> Option<Self> {
+    fn from_letter(letter: u8) -> Option<Self> {
         [Self::Answer, Self::Object, Self::Meta, Self::Version, Self::Applied, Self::Deleted, Self::Error]
             .into_iter()
             .find(|tag| tag.letter() == letter)
@@ -61,7 +61,7 @@ pub(crate) enum FrameError {
 }
 
 /// A frame as bytes, to be sent as one piece after the other: the body of an object isn't copied.
-pub(crate) fn pieces(tag: Tag, content: Bytes) -> [Bytes; 2] {
+pub(crate) fn encode_frame(tag: Tag, content: Bytes) -> [Bytes; 2] {
     let mut head = BytesMut::with_capacity(HEAD);
     head.put_u8(tag.letter());
     // Longer than that is refused where it is read.
@@ -79,12 +79,12 @@ pub(crate) struct Frames {
 
 impl Frames {
     /// Of an answer that has an end.
-    pub(crate) fn of_at_most(bytes: u64) -> Self {
+    pub(crate) fn with_limit(bytes: u64) -> Self {
         Self { bytes: BytesMut::new(), left: Some(bytes) }
     }
 
     /// Of one that has none.
-    pub(crate) fn endless() -> Self {
+    pub(crate) fn without_limit() -> Self {
         Self { bytes: BytesMut::new(), left: None }
     }
 
@@ -107,7 +107,7 @@ impl Frames {
     /// The next whole frame, if it is there.
     pub(crate) fn next(&mut self) -> Result<Option<(Tag, Bytes)>, FrameError> {
         let Some((&letter, rest)) = self.bytes.split_first() else { return Ok(None) };
-        let tag = Tag::of(letter).ok_or(FrameError::Tag)?;
+        let tag = Tag::from_letter(letter).ok_or(FrameError::Tag)?;
         let Some(length) = rest.first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
         if length > LARGEST {
@@ -132,11 +132,11 @@ mod tests {
         let sent = [(Tag::Object, "{}"), (Tag::Meta, ""), (Tag::Version, "17"), (Tag::Error, "no")];
         let bytes: Vec<u8> = sent
             .iter()
-            .flat_map(|(tag, text)| pieces(*tag, Bytes::from_static(text.as_bytes())))
+            .flat_map(|(tag, text)| encode_frame(*tag, Bytes::from_static(text.as_bytes())))
             .flat_map(|piece| piece.to_vec())
             .collect();
         for size in 1..=bytes.len() {
-            let mut frames = Frames::endless();
+            let mut frames = Frames::without_limit();
             let mut got = Vec::new();
             for piece in bytes.chunks(size) {
                 frames.push(piece).unwrap();
@@ -155,13 +155,13 @@ mod tests {
         let sent = [(Tag::Object, "{\"a\":1}"), (Tag::Meta, ""), (Tag::Version, "17"), (Tag::Answer, "[]")];
         let good: Vec<u8> = sent
             .into_iter()
-            .flat_map(|(tag, text)| pieces(tag, Bytes::from_static(text.as_bytes())))
+            .flat_map(|(tag, text)| encode_frame(tag, Bytes::from_static(text.as_bytes())))
             .flat_map(|piece| piece.to_vec())
             .collect();
         let (mut whole, mut refused) = (0, 0);
         mutants::each(&[&good], 5_000, |bytes| {
             let read = |size: usize| {
-                let (mut frames, mut got) = (Frames::of_at_most(MOST), Vec::new());
+                let (mut frames, mut got) = (Frames::with_limit(MOST), Vec::new());
                 for piece in bytes.chunks(size) {
                     frames.push(piece).unwrap();
                     loop {
@@ -181,7 +181,7 @@ mod tests {
                 Err(_) => refused += 1,
                 Ok(rest) => {
                     whole += usize::from(rest.is_empty());
-                    let again = got.into_iter().flat_map(|(tag, content)| pieces(tag, content));
+                    let again = got.into_iter().flat_map(|(tag, content)| encode_frame(tag, content));
                     let again = again.flat_map(|piece| piece.to_vec()).chain(rest);
                     assert_eq!(again.collect::<Vec<_>>(), bytes);
                 }
@@ -192,10 +192,10 @@ mod tests {
 
     #[test]
     fn what_is_no_frame_is_refused_before_it_is_waited_for() {
-        let mut frames = Frames::endless();
+        let mut frames = Frames::without_limit();
         frames.push(b"?").unwrap();
         assert_eq!(frames.next(), Err(FrameError::Tag));
-        let mut frames = Frames::endless();
+        let mut frames = Frames::without_limit();
         frames.push(b"o\xff\xff\xff\xff").unwrap();
         assert_eq!(frames.next(), Err(FrameError::Large));
     }
@@ -203,7 +203,7 @@ mod tests {
     // proves: T68
     #[test]
     fn an_answer_that_does_not_end_is_refused_and_one_that_need_not_is_not() {
-        let piece = pieces(Tag::Object, Bytes::from_static(b"{}")).concat();
+        let piece = encode_frame(Tag::Object, Bytes::from_static(b"{}")).concat();
         let takes = |mut frames: Frames| {
             let mut took = 0;
             while took < 100 && frames.push(&piece).is_ok() {
@@ -212,8 +212,8 @@ mod tests {
             }
             took
         };
-        assert_eq!(takes(Frames::of_at_most(7 * 10)), 10);
-        assert_eq!(takes(Frames::of_at_most(7 * 10 - 1)), 9);
-        assert_eq!(takes(Frames::endless()), 100);
+        assert_eq!(takes(Frames::with_limit(7 * 10)), 10);
+        assert_eq!(takes(Frames::with_limit(7 * 10 - 1)), 9);
+        assert_eq!(takes(Frames::without_limit()), 100);
     }
 }

@@ -14,8 +14,8 @@ use pivot_core::usable::{odd_kind, odd_name, odd_version};
 use pivot_places::{Access, Place, PlaceError, Result};
 use serde_json::Value;
 
-use crate::ask::Ask;
-use crate::deed::{OURS, deed, reads};
+use crate::link_request::LinkRequest;
+use crate::requested_access::{OURS, is_read_only, requested_access};
 use crate::role::Role;
 
 /// What may be asked of an agent.
@@ -33,52 +33,53 @@ pub struct Guard {
 
 impl Guard {
     /// Why a question is not answered, if it isn't.
-    pub(crate) fn refuses(&self, ask: &Ask) -> Option<PlaceError> {
-        if let Some(odd) = odd(ask) {
+    pub(crate) fn refusal(&self, ask: &LinkRequest) -> Option<PlaceError> {
+        if let Some(odd) = invalid_word(ask) {
             return Some(PlaceError::Invalid(odd));
         }
         if self.creates_record_namespace(ask) {
             return None;
         }
         let refused = match ask {
-            Ask::ProxyGet { service, .. } => (!self.within(Some(&service.namespace)))
+            LinkRequest::ProxyGet { service, .. } => (!self.is_allowed_namespace(Some(&service.namespace)))
                 .then(|| format!("asking services in namespace {}", service.namespace)),
-            ask => deed(ask)
-                .filter(|deed| !self.allows(&deed.access, deed.name.as_deref(), deed.stands_in))
+            ask => requested_access(ask)
+                .filter(|deed| !self.allows_access(&deed.access, deed.name.as_deref(), deed.stands_in))
                 .map(|deed| deed.access.to_string()),
         };
         if let Some(what) = refused {
             let why = format!("the agent's --allow-namespace leaves this out: {what}");
             return Some(PlaceError::Forbidden(why));
         }
-        let deed = deed(ask)?;
-        if let Ask::Create { body, .. } = ask
+        let deed = requested_access(ask)?;
+        if let LinkRequest::Create { body, .. } = ask
             && (&*deed.access.group, &*deed.access.resource) == ("", "secrets")
             && body.get("type").and_then(Value::as_str).is_some_and(|of| SECRETS_OF_ONE_CLUSTER.contains(&of))
         {
             let why = "the agent makes no credentials of its cluster: they would bypass its rules";
             return Some(PlaceError::Forbidden(why.to_owned()));
         }
-        let why = match self.of_ours(&deed.access, deed.name.as_deref()) {
-            true => self.role.misplaces(&deed)?,
-            false => self.role.denies(&deed.access).or_else(|| self.role.refuses(ask))?,
+        let why = match self.is_state_object(&deed.access, deed.name.as_deref()) {
+            true => self.role.record_refusal(&deed)?,
+            false => self.role.access_refusal(&deed.access).or_else(|| self.role.request_refusal(ask))?,
         };
         Some(PlaceError::Forbidden(format!("the agent's --role is {}, and {why}", self.role)))
     }
 
     /// The question, bound to what it may be about.
-    pub(crate) async fn looked_at(&self, ask: Ask, place: &dyn Place) -> Result<Ask> {
-        match deed(&ask) {
-            Some(deed) if !self.of_ours(&deed.access, deed.name.as_deref()) => {
-                self.role.looked_at(ask, place).await
+    pub(crate) async fn bind_to_object(&self, ask: LinkRequest, place: &dyn Place) -> Result<LinkRequest> {
+        match requested_access(&ask) {
+            Some(deed) if !self.is_state_object(&deed.access, deed.name.as_deref()) => {
+                self.role.bind_to_object(ask, place).await
             }
             _ => Ok(ask),
         }
     }
 
     /// Whether the guard alone would refuse it, whatever the object's name is.
-    pub(crate) fn denies(&self, access: &Access) -> bool {
-        !self.allows(access, Some(OURS), false) && !self.allows(access, self.any_namespace(), false)
+    pub(crate) fn denies_access(&self, access: &Access) -> bool {
+        !self.allows_access(access, Some(OURS), false)
+            && !self.allows_access(access, self.any_namespace(), false)
     }
 
     fn any_namespace(&self) -> Option<&str> {
@@ -86,30 +87,30 @@ impl Guard {
     }
 
     /// Returns true if the question creates the namespace of records, as every run creates it.
-    fn creates_record_namespace(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Create { kind, body, .. } if kind.group_kind.is("", "Namespace")
+    fn creates_record_namespace(&self, ask: &LinkRequest) -> bool {
+        matches!(ask, LinkRequest::Create { kind, body, .. } if kind.group_kind.is("", "Namespace")
             && (&*kind.plural, kind.namespaced) == ("namespaces", false)
             && *body == record_namespace_manifest(&self.record_namespace))
     }
 
     /// Whether it is about a lease, or a record, of a move.
-    fn of_ours(&self, access: &Access, name: Option<&str>) -> bool {
+    fn is_state_object(&self, access: &Access, name: Option<&str>) -> bool {
         let kind = (access.group.as_str(), access.resource.as_str());
         matches!(kind, ("", "configmaps") | ("coordination.k8s.io", "leases"))
             && access.namespace.as_deref() == Some(self.record_namespace.as_str())
             && name.is_some_and(|name| name.starts_with(OURS))
     }
 
-    fn allows(&self, access: &Access, name: Option<&str>, stands_in: bool) -> bool {
+    fn allows_access(&self, access: &Access, name: Option<&str>, stands_in: bool) -> bool {
         let (group, plural) = (access.group.as_str(), access.resource.as_str());
-        let within = stands_in || self.within(access.namespace.as_deref());
-        if reads(access) {
+        let within = stands_in || self.is_allowed_namespace(access.namespace.as_deref());
+        if is_read_only(access) {
             // What else there is, a move has to know to be safe; none of it is secret.
             return within || (group, plural) != ("", "secrets");
         }
         match (group, plural) {
-            _ if self.of_ours(access, name) => true,
-            ("", "namespaces") => self.within(name),
+            _ if self.is_state_object(access, name) => true,
+            ("", "namespaces") => self.is_allowed_namespace(name),
             ("", "secrets" | "configmaps") => within && access.namespace.is_some(),
             // Permissions, webhooks, definitions, workloads: no move writes one.
             _ if is_kubernetes_group(group) => false,
@@ -119,25 +120,25 @@ impl Guard {
     }
 
     /// Whether that namespace is one of those. All of them are only if all are allowed.
-    fn within(&self, namespace: Option<&str>) -> bool {
+    fn is_allowed_namespace(&self, namespace: Option<&str>) -> bool {
         let Some(allowed) = &self.namespaces else { return true };
         namespace.is_some_and(|namespace| allowed.contains(namespace))
     }
 }
 
 /// What is wrong with the words of a question that become part of a path.
-fn odd(ask: &Ask) -> Option<String> {
+fn invalid_word(ask: &LinkRequest) -> Option<String> {
     let kinds: Vec<&Kind> = match ask {
-        Ask::List { kind, .. }
-        | Ask::ListLabelled { kind, .. }
-        | Ask::ListMeta { kind, .. }
-        | Ask::ListIdentities { kind, .. }
-        | Ask::Get { kind, .. }
-        | Ask::Create { kind, .. }
-        | Ask::Patch { kind, .. }
-        | Ask::Delete { kind, .. }
-        | Ask::Watch { kind, .. } => vec![kind],
-        Ask::Learn { kinds } => kinds.iter().collect(),
+        LinkRequest::List { kind, .. }
+        | LinkRequest::ListLabelled { kind, .. }
+        | LinkRequest::ListMeta { kind, .. }
+        | LinkRequest::ListIdentities { kind, .. }
+        | LinkRequest::Get { kind, .. }
+        | LinkRequest::Create { kind, .. }
+        | LinkRequest::Patch { kind, .. }
+        | LinkRequest::Delete { kind, .. }
+        | LinkRequest::Watch { kind, .. } => vec![kind],
+        LinkRequest::Learn { kinds } => kinds.iter().collect(),
         _ => Vec::new(),
     };
     let of_kind = |kind: &&Kind| {
@@ -146,10 +147,10 @@ fn odd(ask: &Ask) -> Option<String> {
             .or_else(|| odd_name(&kind.plural))
             .or_else(|| versions.map(String::as_str).find_map(odd_version))
     };
-    let deed = deed(ask);
+    let deed = requested_access(ask);
     let names = deed.iter().flat_map(|deed| deed.access.namespace.iter().chain(&deed.name));
     let service = match ask {
-        Ask::ProxyGet { service, .. } => vec![&service.namespace, &service.service, &service.port],
+        LinkRequest::ProxyGet { service, .. } => vec![&service.namespace, &service.service, &service.port],
         _ => Vec::new(),
     };
     kinds.iter().find_map(of_kind).or_else(|| names.chain(service).map(String::as_str).find_map(odd_name))
@@ -189,7 +190,7 @@ mod tests {
         Key::new(kind.group_kind.clone(), Some(namespace).filter(|one| !one.is_empty()), name)
     }
 
-    fn each_write(name: &str, namespace: &str, object: &str) -> [Ask; 3] {
+    fn each_write(name: &str, namespace: &str, object: &str) -> [LinkRequest; 3] {
         let kind = kind(name);
         let key = key(&kind, namespace, object);
         let mut metadata = json!({"name": object, "annotations": {MARK: "1"}});
@@ -202,9 +203,13 @@ mod tests {
             change: Change::Real,
         };
         [
-            Ask::Create { kind: kind.clone(), body: json!({"metadata": metadata}), change: Change::Real },
-            Ask::Patch { kind: kind.clone(), key: key.clone(), patch },
-            Ask::Delete { kind, key, preconditions: Preconditions::default() },
+            LinkRequest::Create {
+                kind: kind.clone(),
+                body: json!({"metadata": metadata}),
+                change: Change::Real,
+            },
+            LinkRequest::Patch { kind: kind.clone(), key: key.clone(), patch },
+            LinkRequest::Delete { kind, key, preconditions: Preconditions::default() },
         ]
     }
 
@@ -222,7 +227,7 @@ mod tests {
         ];
         for (kind, namespace, name) in allowed {
             for ask in each_write(kind, namespace, name) {
-                assert_eq!(guard().refuses(&ask), None, "{ask:?}");
+                assert_eq!(guard().refusal(&ask), None, "{ask:?}");
             }
         }
         let refused = [
@@ -246,7 +251,7 @@ mod tests {
         ];
         for (kind, namespace, name) in refused {
             for ask in each_write(kind, namespace, name) {
-                assert!(matches!(guard().refuses(&ask), Some(PlaceError::Forbidden(_))), "{ask:?}");
+                assert!(matches!(guard().refusal(&ask), Some(PlaceError::Forbidden(_))), "{ask:?}");
             }
         }
     }
@@ -266,15 +271,15 @@ mod tests {
                 ("Lease", "pivot-host.ns.shop"),
             ] {
                 for mut ask in each_write(kind, "pivot-host-records", name) {
-                    if let Ask::Create { body, .. } = &mut ask {
+                    if let LinkRequest::Create { body, .. } = &mut ask {
                         body["metadata"]["annotations"] = json!({});
                     }
-                    assert_eq!(guard.refuses(&ask), None, "{ask:?}");
-                    assert!(guard.looked_at(ask, &place).await.is_ok(), "{role} {name}");
+                    assert_eq!(guard.refusal(&ask), None, "{ask:?}");
+                    assert!(guard.bind_to_object(ask, &place).await.is_ok(), "{role} {name}");
                 }
             }
             for ask in each_write("ConfigMap", "pivot-host-records", elsewhere) {
-                let refused = guard.refuses(&ask);
+                let refused = guard.refusal(&ask);
                 assert!(
                     matches!(&refused, Some(PlaceError::Forbidden(why)) if why.contains("--role")),
                     "{refused:?}"
@@ -282,13 +287,13 @@ mod tests {
             }
             let kind = kind("ConfigMap");
             assert_eq!(
-                guard.refuses(&Ask::Get { key: key(&kind, "pivot-host-records", elsewhere), kind }),
+                guard.refusal(&LinkRequest::Get { key: key(&kind, "pivot-host-records", elsewhere), kind }),
                 None
             );
         }
         let source = Guard { role: Role::Source, ..guard() };
         for ask in each_write("Namespace", "", "shop") {
-            let refused = source.refuses(&ask);
+            let refused = source.refusal(&ask);
             assert!(
                 matches!(&refused, Some(PlaceError::Forbidden(why)) if why.contains("--role")),
                 "{refused:?}"
@@ -299,64 +304,65 @@ mod tests {
     // proves: T149
     #[test]
     fn missing_record_namespace_is_created_as_every_run_does() {
-        let create = |body: Value| Ask::Create { kind: kind("Namespace"), body, change: Change::Real };
+        let create =
+            |body: Value| LinkRequest::Create { kind: kind("Namespace"), body, change: Change::Real };
         let manifest = record_namespace_manifest("pivot-host-records");
         for role in [Role::Target, Role::Source] {
             let guard = Guard { role, ..guard() };
-            assert_eq!(guard.refuses(&create(manifest.clone())), None);
+            assert_eq!(guard.refusal(&create(manifest.clone())), None);
             let mut labelled = manifest.clone();
             labelled["metadata"]["labels"] = json!({"a": "b"});
             for other in [labelled, record_namespace_manifest("other")] {
-                assert!(guard.refuses(&create(other)).is_some(), "{role}");
+                assert!(guard.refusal(&create(other)).is_some(), "{role}");
             }
         }
     }
 
     #[test]
     fn before_its_namespace_exists_an_object_is_only_tried_in_another() {
-        let create = |name, namespace: &str, change| Ask::Create {
+        let create = |name, namespace: &str, change| LinkRequest::Create {
             kind: kind(name),
             body: json!({"metadata": {"name": "m", "namespace": namespace, "annotations": {MARK: "1"}}}),
             change,
         };
         for name in ["Machine", "Secret", "ConfigMap"] {
-            assert_eq!(guard().refuses(&create(name, "default", Change::DryRun)), None, "{name}");
-            assert!(guard().refuses(&create(name, "default", Change::Real)).is_some(), "{name}");
-            assert!(guard().refuses(&create(name, "other", Change::DryRun)).is_some(), "{name}");
+            assert_eq!(guard().refusal(&create(name, "default", Change::DryRun)), None, "{name}");
+            assert!(guard().refusal(&create(name, "default", Change::Real)).is_some(), "{name}");
+            assert!(guard().refusal(&create(name, "other", Change::DryRun)).is_some(), "{name}");
         }
-        assert!(guard().refuses(&create("RoleBinding", "default", Change::DryRun)).is_some());
+        assert!(guard().refusal(&create("RoleBinding", "default", Change::DryRun)).is_some());
     }
 
     /// Their tokens would be read over the link, and used without it.
     // proves: T59
     #[test]
     fn credentials_of_the_cluster_are_made_for_nobody() {
-        let create = |of: &str| Ask::Create {
+        let create = |of: &str| LinkRequest::Create {
             kind: kind("Secret"),
             body: json!({"type": of, "metadata": {"name": "s", "namespace": "shop", "annotations": {MARK: "1"}}}),
             change: Change::Real,
         };
-        assert_eq!(guard().refuses(&create("cluster.x-k8s.io/secret")), None);
+        assert_eq!(guard().refusal(&create("cluster.x-k8s.io/secret")), None);
         for of in SECRETS_OF_ONE_CLUSTER {
-            assert!(matches!(guard().refuses(&create(of)), Some(PlaceError::Forbidden(_))), "{of}");
+            assert!(matches!(guard().refusal(&create(of)), Some(PlaceError::Forbidden(_))), "{of}");
         }
     }
 
     // proves: T52
     #[test]
     fn secrets_are_read_in_the_allowed_namespaces_only() {
-        let list = |name, namespace: Option<&str>| Ask::List {
+        let list = |name, namespace: Option<&str>| LinkRequest::List {
             kind: kind(name),
             namespace: namespace.map(str::to_owned),
         };
         for ask in [list("Secret", Some("shop")), list("Machine", None), list("Deployment", Some("other"))] {
-            assert_eq!(guard().refuses(&ask), None, "{ask:?}");
+            assert_eq!(guard().refusal(&ask), None, "{ask:?}");
         }
         for ask in [list("Secret", None), list("Secret", Some("pivot-host-records"))] {
-            assert!(guard().refuses(&ask).is_some(), "{ask:?}");
+            assert!(guard().refusal(&ask).is_some(), "{ask:?}");
         }
         let everything = Guard { namespaces: None, ..guard() };
-        assert_eq!(everything.refuses(&list("Secret", None)), None);
+        assert_eq!(everything.refusal(&list("Secret", None)), None);
     }
 
     // proves: T52
@@ -364,30 +370,30 @@ mod tests {
     fn a_question_that_lies_about_its_kind_is_judged_by_the_path_it_would_take() {
         // A Secret that says it is a Machine.
         let lying = Kind { group_kind: GroupKind::new("", "Machine"), ..kind("Secret") };
-        assert!(guard().refuses(&Ask::List { kind: lying, namespace: None }).is_some());
+        assert!(guard().refusal(&LinkRequest::List { kind: lying, namespace: None }).is_some());
         // Secrets that say they are in no namespace: the path would name none, and so all of them.
         let all = || Kind { namespaced: false, ..kind("Secret") };
         let namespace = || Some("shop".to_owned());
         let version = "1".to_owned();
         for ask in [
-            Ask::List { kind: all(), namespace: namespace() },
-            Ask::ListMeta { kind: all(), namespace: namespace() },
-            Ask::ListIdentities { kind: all(), namespace: namespace() },
-            Ask::ListLabelled { kind: all(), namespace: "shop".to_owned(), label: "a=b".to_owned() },
-            Ask::Watch { kind: all(), namespace: namespace(), resource_version: version },
+            LinkRequest::List { kind: all(), namespace: namespace() },
+            LinkRequest::ListMeta { kind: all(), namespace: namespace() },
+            LinkRequest::ListIdentities { kind: all(), namespace: namespace() },
+            LinkRequest::ListLabelled { kind: all(), namespace: "shop".to_owned(), label: "a=b".to_owned() },
+            LinkRequest::Watch { kind: all(), namespace: namespace(), resource_version: version },
         ] {
-            assert!(matches!(guard().refuses(&ask), Some(PlaceError::Forbidden(_))), "{ask:?}");
+            assert!(matches!(guard().refusal(&ask), Some(PlaceError::Forbidden(_))), "{ask:?}");
         }
         for plural in ["../secrets", "namespaces/kube-system/secrets", "", ".."] {
             let kind = Kind { plural: plural.to_owned(), ..kind("Machine") };
-            let ask = Ask::List { kind, namespace: Some("shop".to_owned()) };
-            assert!(matches!(guard().refuses(&ask), Some(PlaceError::Invalid(_))), "{plural}");
+            let ask = LinkRequest::List { kind, namespace: Some("shop".to_owned()) };
+            assert!(matches!(guard().refusal(&ask), Some(PlaceError::Invalid(_))), "{plural}");
         }
         let kind = kind("Machine");
         for (namespace, name) in [("shop", "../../other/machines/m"), ("shop/../other", "m"), ("shop", "..")]
         {
-            let ask = Ask::Get { kind: kind.clone(), key: key(&kind, namespace, name) };
-            assert!(matches!(guard().refuses(&ask), Some(PlaceError::Invalid(_))), "{ask:?}");
+            let ask = LinkRequest::Get { kind: kind.clone(), key: key(&kind, namespace, name) };
+            assert!(matches!(guard().refusal(&ask), Some(PlaceError::Invalid(_))), "{ask:?}");
         }
         let service = |namespace: &str| ServicePath {
             namespace: namespace.to_owned(),
@@ -395,7 +401,7 @@ mod tests {
             port: "80".to_owned(),
             path: "v1".to_owned(),
         };
-        assert!(guard().refuses(&Ask::ProxyGet { service: service("other"), limit: 1 }).is_some());
-        assert_eq!(guard().refuses(&Ask::ProxyGet { service: service("shop"), limit: 1 }), None);
+        assert!(guard().refusal(&LinkRequest::ProxyGet { service: service("other"), limit: 1 }).is_some());
+        assert_eq!(guard().refusal(&LinkRequest::ProxyGet { service: service("shop"), limit: 1 }), None);
     }
 }

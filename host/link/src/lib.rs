@@ -13,36 +13,36 @@
 //! | `frame` | the parts of an answer |
 //! | [`serve()`], [`Guard`], [`Role`], `ended` | the far end, what it may be asked, and until when |
 //! | [`LinkPlace`] | the near end |
-//! | [`Papers`], [`AgentName`] | who is at the two ends, by the certificates of an authority of the site's |
+//! | [`TlsFiles`], [`AgentName`] | who is at the two ends, by the certificates of an authority of the site's |
 //! | [`Enrolment`], [`Credentials`] | the same by those of the controller's own: how an agent gets one, and the next |
 //! | [`Agent`], [`Agents`] | who calls, and who is called |
 //! | [`Newcomers`], `quiet` | strangers: how many at once, and how many lines about them |
 //! | `tls`, `pem`, `reach`, `tunnel`, [`Clock`] | what both ways need |
 
 mod agents;
-mod ask;
 mod clock;
 mod connection;
 mod credentials;
-mod deed;
 mod dial;
-mod ended;
 mod enrolment;
-mod fits;
+mod expected_answer;
 mod frame;
 mod guard;
+mod link_request;
+mod log_throttle;
 mod name;
 mod newcomers;
-mod papers;
 mod pem;
 mod place;
-mod quiet;
+mod post_move_gate;
 mod reach;
+mod rejected_connection;
+mod requested_access;
 mod role;
 mod serve;
 mod tls;
+mod tls_files;
 mod tunnel;
-mod turned;
 mod work;
 
 #[cfg(test)]
@@ -53,17 +53,17 @@ mod mutants;
 pub use agents::Agents;
 pub use clock::{Clock, WallClock};
 pub use connection::Connection;
-pub use credentials::{Credentials, CredentialsError, invited};
+pub use credentials::{Credentials, CredentialsError, invitation_data};
 pub use dial::{Agent, DialError, Finish, Returned};
 pub use enrolment::{AuthorityError, Enrolment, Invitation, NoRandomness, RegisterError};
 pub use guard::Guard;
 pub use name::AgentName;
 pub use newcomers::{Newcomer, Newcomers};
-pub use papers::{Papers, PapersError};
 pub use place::{Alive, LinkError, LinkPlace};
 pub use reach::{ReachError, check_address};
 pub use role::Role;
 pub use serve::serve;
+pub use tls_files::{TlsFiles, TlsFilesError};
 
 /// The one path of the protocol's first version.
 const PATH: &str = "/pivot-link/1";

@@ -19,15 +19,15 @@ pub struct AgentName {
 impl AgentName {
     /// That of a certificate: one URI `spiffe://DOMAIN/agent/NAMESPACE/NAME` among its names. The domain says nothing here, because
     /// the authority is the site's own.
-    pub(crate) fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
+    pub(crate) fn from_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
         let certificate = EndEntityCert::try_from(certificate).ok()?;
-        let mut names = certificate.valid_uri_names().filter_map(Self::in_uri);
+        let mut names = certificate.valid_uri_names().filter_map(Self::from_uri);
         // Two would be two agents.
         names.next().filter(|_| names.next().is_none())
     }
 
     /// The URI that it has in a certificate of an authority of this domain.
-    pub(crate) fn uri(&self, domain: &str) -> String {
+    pub(crate) fn to_uri(&self, domain: &str) -> String {
         format!("spiffe://{domain}/agent/{}/{}", self.namespace, self.name)
     }
 
@@ -44,7 +44,7 @@ impl AgentName {
         label(&self.namespace) && label(&self.name)
     }
 
-    fn in_uri(uri: &str) -> Option<Self> {
+    fn from_uri(uri: &str) -> Option<Self> {
         let (_, path) = uri.strip_prefix("spiffe://")?.split_once('/')?;
         match path.split('/').collect::<Vec<_>>().as_slice() {
             ["agent", namespace, name] if !namespace.is_empty() && !name.is_empty() => {
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn an_agents_name_is_one_uri_of_this_form() {
         let name = AgentName { namespace: "shop".into(), name: "edge".into() };
-        assert_eq!(AgentName::in_uri("spiffe://site.example.com/agent/shop/edge"), Some(name));
+        assert_eq!(AgentName::from_uri("spiffe://site.example.com/agent/shop/edge"), Some(name));
         for odd in [
             "spiffe://site.example.com/agent/shop",
             "spiffe://site.example.com/agent/shop/edge/more",
@@ -79,7 +79,7 @@ mod tests {
             "https://site.example.com/agent/shop/edge",
             "",
         ] {
-            assert_eq!(AgentName::in_uri(odd), None, "{odd}");
+            assert_eq!(AgentName::from_uri(odd), None, "{odd}");
         }
     }
 

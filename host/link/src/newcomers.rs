@@ -48,8 +48,8 @@ impl Newcomers {
     /// Gives a place to a connection from this address.
     pub fn admit(self: &Arc<Self>, from: IpAddr) -> Newcomer {
         let (sender, stays) = oneshot::channel();
-        let mut waiting = self.waiting();
-        let (number, network) = (waiting.next, network(from));
+        let mut waiting = self.lock_waiting();
+        let (number, network) = (waiting.next, network_of(from));
         waiting.next += 1;
         waiting.places.push_back(Place { number, network, _stays: sender });
         if waiting.places.len() > self.most {
@@ -59,7 +59,7 @@ impl Newcomers {
         Newcomer { number, room: self.clone(), stays }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn lock_waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,7 +78,7 @@ impl Waiting {
 
 impl Newcomer {
     /// Waits until another connection has the place.
-    pub async fn displaced(&mut self) {
+    pub async fn wait_until_displaced(&mut self) {
         // Nothing is ever sent.
         let _ = (&mut self.stays).await;
     }
@@ -86,12 +86,12 @@ impl Newcomer {
 
 impl Drop for Newcomer {
     fn drop(&mut self) {
-        self.room.waiting().places.retain(|place| place.number != self.number);
+        self.room.lock_waiting().places.retain(|place| place.number != self.number);
     }
 }
 
 /// The network that an address is of: who has one IPv6 address has 2^64.
-fn network(address: IpAddr) -> IpAddr {
+fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
         v4 => v4,
@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn is_displaced(newcomer: &mut Newcomer) -> bool {
-        newcomer.displaced().now_or_never().is_some()
+        newcomer.wait_until_displaced().now_or_never().is_some()
     }
 
     #[test]

@@ -5,19 +5,19 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// At least one.
-pub(crate) fn certificates(text: &str) -> Option<Vec<CertificateDer<'static>>> {
+pub(crate) fn parse_certificates(text: &str) -> Option<Vec<CertificateDer<'static>>> {
     let read = CertificateDer::pem_slice_iter(text.as_bytes()).collect::<Result<Vec<_>, _>>().ok()?;
     (!read.is_empty()).then_some(read)
 }
 
-pub(crate) fn key(text: &str) -> Option<PrivateKeyDer<'static>> {
+pub(crate) fn parse_key(text: &str) -> Option<PrivateKeyDer<'static>> {
     PrivateKeyDer::from_pem_slice(text.as_bytes()).ok()
 }
 
 /// What certificates may be of.
-pub(crate) fn roots(text: &str) -> Option<RootCertStore> {
+pub(crate) fn parse_roots(text: &str) -> Option<RootCertStore> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(text)? {
+    for certificate in parse_certificates(text)? {
         roots.add(certificate).ok()?;
     }
     Some(roots)

@@ -27,10 +27,10 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::ask::{Ask, Hello, NEWEST, OLDEST};
 use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
-use crate::fits::{Asked, unbelievable};
+use crate::expected_answer::{ExpectedAnswer, unbelievable_error};
 use crate::frame::{Frames, MOST, Tag};
+use crate::link_request::{Hello, LinkRequest, NEWEST, OLDEST};
 use crate::work::Work;
 
 /// Bytes of an agent's name for its place that are shown and kept.
@@ -70,17 +70,17 @@ pub enum LinkError {
 
 impl LinkPlace {
     /// Takes a connection that the far end made. The future keeps it alive, and ends with it.
-    pub async fn over<C: Connection>(connection: C) -> Result<(Arc<Self>, Alive), LinkError> {
-        greeted(connection).await.map(|greeted| Self::begun(greeted, None))
+    pub async fn connect<C: Connection>(connection: C) -> Result<(Arc<Self>, Alive), LinkError> {
+        greet(connection).await.map(|greeted| Self::from_greeted(greeted, None))
     }
 
     /// Takes a new connection of the same place; what is still asked on the old one fails.
-    pub async fn again<C: Connection>(&self, connection: C) -> Result<Alive, LinkError> {
-        let greeted = greeted(connection).await?;
-        if self.is_of(&greeted) { Ok(self.resumed(greeted)) } else { Err(LinkError::OtherPlace) }
+    pub async fn reconnect<C: Connection>(&self, connection: C) -> Result<Alive, LinkError> {
+        let greeted = greet(connection).await?;
+        if self.is_of(&greeted) { Ok(self.take_connection(greeted)) } else { Err(LinkError::OtherPlace) }
     }
 
-    pub(crate) fn begun(
+    pub(crate) fn from_greeted(
         Greeted { sender, hello, alive }: Greeted,
         budget: Option<Budget>,
     ) -> (Arc<Self>, Alive) {
@@ -94,68 +94,69 @@ impl LinkPlace {
         greeted.hello.identity == self.hello.identity
     }
 
-    pub(crate) fn resumed(&self, greeted: Greeted) -> Alive {
+    pub(crate) fn take_connection(&self, greeted: Greeted) -> Alive {
         *self.finishes_with.lock().unwrap_or_else(PoisonError::into_inner) = greeted.hello.finishes_with;
         self.line.send_replace(Some(greeted.sender));
         greeted.alive
     }
 
     /// Whether there is a connection.
-    pub fn connected(&self) -> bool {
+    pub fn is_connected(&self) -> bool {
         self.line.borrow().as_ref().is_some_and(|sender| !sender.is_closed())
     }
 
-    async fn ask(&self, ask: Ask) -> Result<Answer> {
+    async fn send(&self, ask: LinkRequest) -> Result<Answer> {
         let sender = self.line.borrow().clone();
-        let Some(sender) = sender else { return Err(away()) };
-        let share = self.budget.as_ref().filter(|_| !matches!(ask, Ask::Watch { .. })).map(Budget::share);
-        Ok(Answer { share, ..asked(sender, &ask).await? })
+        let Some(sender) = sender else { return Err(not_connected_error()) };
+        let share =
+            self.budget.as_ref().filter(|_| !matches!(ask, LinkRequest::Watch { .. })).map(Budget::share);
+        Ok(Answer { share, ..send_request(sender, &ask).await? })
     }
 
-    async fn one<T: DeserializeOwned>(&self, ask: Ask) -> Result<T> {
-        self.ask(ask).await?.one().await
+    async fn send_for_value<T: DeserializeOwned>(&self, ask: LinkRequest) -> Result<T> {
+        self.send(ask).await?.into_value().await
     }
 
     /// The object that was written.
-    async fn written(&self, kind: &Arc<Kind>, about: &Asked, ask: Ask) -> Result<Object> {
-        let object = self.ask(ask).await?.object(kind, about).await?;
+    async fn send_write(&self, kind: &Arc<Kind>, about: &ExpectedAnswer, ask: LinkRequest) -> Result<Object> {
+        let object = self.send(ask).await?.into_object(kind, about).await?;
         object.ok_or_else(|| PlaceError::Unreadable("an answer without an object".to_owned()))
     }
 
-    async fn listing(&self, kind: &Arc<Kind>, about: &Asked, ask: Ask) -> Result<Listing> {
-        let mut answer = self.ask(ask).await?;
+    async fn send_list(&self, kind: &Arc<Kind>, about: &ExpectedAnswer, ask: LinkRequest) -> Result<Listing> {
+        let mut answer = self.send(ask).await?;
         let mut objects = Vec::new();
         loop {
-            match answer.part().await? {
+            match answer.next_in_time().await? {
                 Some((Tag::Object, body)) => {
                     answer.charge_object()?;
-                    objects.push(parsed(kind, about, body)?);
+                    objects.push(parse_object(kind, about, body)?);
                 }
                 Some((Tag::Version, version)) => {
-                    answer.hold(objects.iter_mut().map(|object: &mut Object| &mut object.meta));
-                    return Ok(Listing { objects, resource_version: text(&version)? });
+                    answer.attach_share(objects.iter_mut().map(|object: &mut Object| &mut object.meta));
+                    return Ok(Listing { objects, resource_version: parse_version(&version)? });
                 }
-                other => return Err(odd(other)),
+                other => return Err(unexpected_part_error(other)),
             }
         }
     }
 
-    async fn metas(&self, about: &Asked, ask: Ask) -> Result<MetaListing> {
-        let mut answer = self.ask(ask).await?;
+    async fn send_meta_list(&self, about: &ExpectedAnswer, ask: LinkRequest) -> Result<MetaListing> {
+        let mut answer = self.send(ask).await?;
         let mut metas: Vec<Meta> = Vec::new();
         loop {
-            match answer.part().await? {
+            match answer.next_in_time().await? {
                 Some((Tag::Meta, meta)) => {
                     answer.charge_object()?;
-                    let meta = read(&meta)?;
-                    about.fits(&meta)?;
+                    let meta = parse_json(&meta)?;
+                    about.check(&meta)?;
                     metas.push(meta);
                 }
                 Some((Tag::Version, version)) => {
-                    answer.hold(metas.iter_mut());
-                    return Ok(MetaListing { metas, resource_version: text(&version)? });
+                    answer.attach_share(metas.iter_mut());
+                    return Ok(MetaListing { metas, resource_version: parse_version(&version)? });
                 }
-                other => return Err(odd(other)),
+                other => return Err(unexpected_part_error(other)),
             }
         }
     }
@@ -172,7 +173,7 @@ pub(crate) struct Greeted {
 }
 
 /// Begins HTTP/2, as the side that asks although it was called.
-pub(crate) async fn greeted<C: Connection>(connection: C) -> Result<Greeted, LinkError> {
+pub(crate) async fn greet<C: Connection>(connection: C) -> Result<Greeted, LinkError> {
     // HTTP/2 runs in tasks of its own, which keep a connection for as long as anything is asked on it.
     let work = Work::default();
     let mut client = http2::Builder::new(work.clone());
@@ -187,8 +188,8 @@ pub(crate) async fn greeted<C: Connection>(connection: C) -> Result<Greeted, Lin
         client.handshake(TokioIo::new(connection)).await.map_err(LinkError::Handshake)?;
     let mut connection = Box::pin(connection);
     let hello = async {
-        let ask = Ask::Hello { oldest: OLDEST, newest: NEWEST };
-        let hello = asked(sender.clone(), &ask).await?.one::<Hello>().await?;
+        let ask = LinkRequest::Hello { oldest: OLDEST, newest: NEWEST };
+        let hello = send_request(sender.clone(), &ask).await?.into_value::<Hello>().await?;
         bound_hello(hello)
     };
     // The connection works only while it is polled.
@@ -197,7 +198,7 @@ pub(crate) async fn greeted<C: Connection>(connection: C) -> Result<Greeted, Lin
         ended = &mut connection => {
             return Err(match ended {
                 Err(error) => LinkError::Handshake(error),
-                Ok(()) => LinkError::Refused(away()),
+                Ok(()) => LinkError::Refused(not_connected_error()),
             });
         }
     };
@@ -205,31 +206,31 @@ pub(crate) async fn greeted<C: Connection>(connection: C) -> Result<Greeted, Lin
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a link has ended");
         }
-        work.end().await;
+        work.abort_all().await;
     };
     Ok(Greeted { sender, hello, alive: alive.boxed() })
 }
 
 /// Bounds what the far end says about itself, which is kept for as long as its place is.
 fn bound_hello(hello: Hello) -> Result<Hello> {
-    let too_many = || unbelievable("it has more plugins than a move can have");
+    let too_many = || unbelievable_error("it has more plugins than a move can have");
     let plugins = hello.finishes_with.map(|plugins| plugins.into_bounded().ok_or_else(too_many));
     Ok(Hello { label: words::line(&hello.label, LABEL), finishes_with: plugins.transpose()?, ..hello })
 }
 
-fn away() -> PlaceError {
+fn not_connected_error() -> PlaceError {
     PlaceError::Unavailable("the agent is not connected".to_owned())
 }
 
-fn cut(error: &hyper::Error) -> PlaceError {
+fn cut_error(error: &hyper::Error) -> PlaceError {
     PlaceError::Unavailable(format!("the link was cut: {error}"))
 }
 
-fn late() -> PlaceError {
+fn late_error() -> PlaceError {
     PlaceError::Unavailable(format!("no answer over the link for {} seconds", DEADLINE.as_secs()))
 }
 
-fn odd(part: Option<(Tag, Bytes)>) -> PlaceError {
+fn unexpected_part_error(part: Option<(Tag, Bytes)>) -> PlaceError {
     let what = match part {
         Some((tag, _)) => format!("{tag:?} in an answer that has none"),
         None => "an answer that ends too soon".to_owned(),
@@ -237,23 +238,23 @@ fn odd(part: Option<(Tag, Bytes)>) -> PlaceError {
     PlaceError::Unreadable(what)
 }
 
-async fn asked(mut sender: Sender, ask: &Ask) -> Result<Answer> {
+async fn send_request(mut sender: Sender, ask: &LinkRequest) -> Result<Answer> {
     let body =
         serde_json::to_vec(ask).map_err(|_| PlaceError::Invalid("a question that can't be sent".into()))?;
     let request = Request::builder().method(Method::POST).uri(crate::URI).body(Full::new(Bytes::from(body)));
     let request = request.map_err(|_| PlaceError::Invalid("a question that can't be sent".into()))?;
     let response = async {
-        sender.ready().await.map_err(|error| cut(&error))?;
-        sender.send_request(request).await.map_err(|error| cut(&error))
+        sender.ready().await.map_err(|error| cut_error(&error))?;
+        sender.send_request(request).await.map_err(|error| cut_error(&error))
     };
     // Whether the first part of a watch ever comes, nobody knows; its head does.
-    let response = timeout(DEADLINE, response).await.map_err(|_| late())??;
+    let response = timeout(DEADLINE, response).await.map_err(|_| late_error())??;
     match response.status() {
         StatusCode::OK => {
             let frames = match ask {
-                Ask::Watch { .. } => Frames::endless(),
-                Ask::Hello { .. } => Frames::of_at_most(MOST_HELLO),
-                _ => Frames::of_at_most(MOST),
+                LinkRequest::Watch { .. } => Frames::without_limit(),
+                LinkRequest::Hello { .. } => Frames::with_limit(MOST_HELLO),
+                _ => Frames::with_limit(MOST),
             };
             Ok(Answer { body: response.into_body(), frames, share: None, pace: Pace::begin(), bytes: 0 })
         }
@@ -281,7 +282,7 @@ impl Answer {
     async fn next(&mut self) -> Result<Option<(Tag, Bytes)>> {
         loop {
             match self.frames.next() {
-                Ok(Some((Tag::Error, error))) => return Err(read::<PlaceError>(&error)?),
+                Ok(Some((Tag::Error, error))) => return Err(parse_json::<PlaceError>(&error)?),
                 Ok(Some(part)) => return Ok(Some(part)),
                 Ok(None) => {}
                 Err(error) => return Err(PlaceError::Unreadable(error.to_string())),
@@ -296,15 +297,15 @@ impl Answer {
                         self.frames.push(data).map_err(|error| PlaceError::Unreadable(error.to_string()))?;
                     }
                 }
-                Some(Err(error)) => return Err(cut(&error)),
+                Some(Err(error)) => return Err(cut_error(&error)),
                 None if self.frames.is_empty() => return Ok(None),
                 None => return Err(PlaceError::Unavailable("the link was cut within an answer".to_owned())),
             }
         }
     }
 
-    async fn part(&mut self) -> Result<Option<(Tag, Bytes)>> {
-        let part = timeout(DEADLINE, self.next()).await.map_err(|_| late())?;
+    async fn next_in_time(&mut self) -> Result<Option<(Tag, Bytes)>> {
+        let part = timeout(DEADLINE, self.next()).await.map_err(|_| late_error())?;
         self.pace.check(self.bytes, ABOUT)?;
         part
     }
@@ -315,45 +316,45 @@ impl Answer {
     }
 
     /// Has the share held for as long as one of these is.
-    fn hold<'a>(self, metas: impl Iterator<Item = &'a mut Meta>) {
+    fn attach_share<'a>(self, metas: impl Iterator<Item = &'a mut Meta>) {
         let Some(held) = self.share.map(Share::into_held) else { return };
         metas.for_each(|meta| meta.held = held.clone());
     }
 
-    async fn one<T: DeserializeOwned>(mut self) -> Result<T> {
-        match self.part().await? {
-            Some((Tag::Answer, answer)) => read(&answer),
-            other => Err(odd(other)),
+    async fn into_value<T: DeserializeOwned>(mut self) -> Result<T> {
+        match self.next_in_time().await? {
+            Some((Tag::Answer, answer)) => parse_json(&answer),
+            other => Err(unexpected_part_error(other)),
         }
     }
 
-    async fn object(mut self, kind: &Arc<Kind>, about: &Asked) -> Result<Option<Object>> {
-        match self.part().await? {
-            Some((Tag::Object, body)) => parsed(kind, about, body).map(Some),
+    async fn into_object(mut self, kind: &Arc<Kind>, about: &ExpectedAnswer) -> Result<Option<Object>> {
+        match self.next_in_time().await? {
+            Some((Tag::Object, body)) => parse_object(kind, about, body).map(Some),
             None => Ok(None),
-            other => Err(odd(other)),
+            other => Err(unexpected_part_error(other)),
         }
     }
 }
 
 /// Errors of serde quote what they read.
-fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|_| PlaceError::Unreadable("an answer over the link".to_owned()))
 }
 
-fn text(bytes: &Bytes) -> Result<String> {
+fn parse_version(bytes: &Bytes) -> Result<String> {
     String::from_utf8(bytes.to_vec())
         .map_err(|_| PlaceError::Unreadable("a version over the link".to_owned()))
 }
 
-fn parsed(kind: &Arc<Kind>, about: &Asked, body: Bytes) -> Result<Object> {
+fn parse_object(kind: &Arc<Kind>, about: &ExpectedAnswer, body: Bytes) -> Result<Object> {
     let object =
         Object::parse(kind.clone(), body).map_err(|error| PlaceError::Unreadable(error.to_string()))?;
-    about.fits(&object.meta)?;
+    about.check(&object.meta)?;
     Ok(object)
 }
 
-fn owned(namespace: Option<&str>) -> Option<String> {
+fn to_owned_namespace(namespace: Option<&str>) -> Option<String> {
     namespace.map(str::to_owned)
 }
 
@@ -374,7 +375,7 @@ impl Place for LinkPlace {
     }
 
     async fn identify(&self) -> Result<Identity> {
-        match self.one(Ask::Identify).await? {
+        match self.send_for_value(LinkRequest::Identify).await? {
             Identity::Directory { .. } => Err(PlaceError::Unreadable("an agent that has files".to_owned())),
             cluster => Ok(cluster),
         }
@@ -390,53 +391,67 @@ impl Place for LinkPlace {
     }
 
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
-        let kinds = self.one::<Vec<Kind>>(Ask::Kinds).await?;
+        let kinds = self.send_for_value::<Vec<Kind>>(LinkRequest::Kinds).await?;
         match kinds.iter().find_map(odd_definition) {
-            Some(odd) => Err(unbelievable(&odd)),
+            Some(odd) => Err(unbelievable_error(&odd)),
             None => Ok(kinds.into_iter().map(Arc::new).collect()),
         }
     }
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        let about = Asked::within(kind, namespace);
-        self.listing(kind, &about, Ask::List { kind: (**kind).clone(), namespace: owned(namespace) }).await
+        let about = ExpectedAnswer::objects_in(kind, namespace);
+        self.send_list(
+            kind,
+            &about,
+            LinkRequest::List { kind: (**kind).clone(), namespace: to_owned_namespace(namespace) },
+        )
+        .await
     }
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
-        let about = Asked::within(kind, Some(namespace));
+        let about = ExpectedAnswer::objects_in(kind, Some(namespace));
         let (namespace, label) = (namespace.to_owned(), label.to_owned());
-        self.listing(kind, &about, Ask::ListLabelled { kind: (**kind).clone(), namespace, label }).await
+        self.send_list(kind, &about, LinkRequest::ListLabelled { kind: (**kind).clone(), namespace, label })
+            .await
     }
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        let about = Asked::within(kind, namespace);
-        self.metas(&about, Ask::ListMeta { kind: (**kind).clone(), namespace: owned(namespace) }).await
+        let about = ExpectedAnswer::objects_in(kind, namespace);
+        self.send_meta_list(
+            &about,
+            LinkRequest::ListMeta { kind: (**kind).clone(), namespace: to_owned_namespace(namespace) },
+        )
+        .await
     }
 
     async fn list_identities(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        let about = Asked::within(kind, namespace);
-        self.metas(&about, Ask::ListIdentities { kind: (**kind).clone(), namespace: owned(namespace) }).await
+        let about = ExpectedAnswer::objects_in(kind, namespace);
+        self.send_meta_list(
+            &about,
+            LinkRequest::ListIdentities { kind: (**kind).clone(), namespace: to_owned_namespace(namespace) },
+        )
+        .await
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        let ask = Ask::Get { kind: (**kind).clone(), key: key.clone() };
-        self.ask(ask).await?.object(kind, &Asked::one(kind, key)).await
+        let ask = LinkRequest::Get { kind: (**kind).clone(), key: key.clone() };
+        self.send(ask).await?.into_object(kind, &ExpectedAnswer::single_object(kind, key)).await
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        let ask = Ask::Create { kind: (**kind).clone(), body: body.clone(), change };
-        self.written(kind, &Asked::created(kind, body), ask).await
+        let ask = LinkRequest::Create { kind: (**kind).clone(), body: body.clone(), change };
+        self.send_write(kind, &ExpectedAnswer::created_object(kind, body), ask).await
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
-        let about = Asked::one(kind, key);
+        let about = ExpectedAnswer::single_object(kind, key);
         let (key, patch) = (key.clone(), patch.clone());
-        self.written(kind, &about, Ask::Patch { kind: (**kind).clone(), key, patch }).await
+        self.send_write(kind, &about, LinkRequest::Patch { kind: (**kind).clone(), key, patch }).await
     }
 
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
         let (key, preconditions) = (key.clone(), preconditions.clone());
-        self.one(Ask::Delete { kind: (**kind).clone(), key, preconditions }).await
+        self.send_for_value(LinkRequest::Delete { kind: (**kind).clone(), key, preconditions }).await
     }
 
     async fn watch(
@@ -445,20 +460,20 @@ impl Place for LinkPlace {
         namespace: Option<&str>,
         resource_version: &str,
     ) -> Result<BoxStream<'static, Result<Event>>> {
-        let ask = Ask::Watch {
+        let ask = LinkRequest::Watch {
             kind: (**kind).clone(),
-            namespace: owned(namespace),
+            namespace: to_owned_namespace(namespace),
             resource_version: resource_version.to_owned(),
         };
-        let answer = self.ask(ask).await?;
-        let about = Asked::within(kind, namespace);
+        let answer = self.send(ask).await?;
+        let about = ExpectedAnswer::objects_in(kind, namespace);
         let events =
             stream::try_unfold((answer, kind.clone(), about), |(mut answer, kind, about)| async move {
                 let event = match answer.next().await? {
                     None => return Ok(None),
-                    Some((Tag::Applied, body)) => Event::Applied(parsed(&kind, &about, body)?),
-                    Some((Tag::Deleted, body)) => Event::Deleted(parsed(&kind, &about, body)?),
-                    other => return Err(odd(other)),
+                    Some((Tag::Applied, body)) => Event::Applied(parse_object(&kind, &about, body)?),
+                    Some((Tag::Deleted, body)) => Event::Deleted(parse_object(&kind, &about, body)?),
+                    other => return Err(unexpected_part_error(other)),
                 };
                 Ok(Some((event, (answer, kind, about))))
             });
@@ -466,22 +481,23 @@ impl Place for LinkPlace {
     }
 
     async fn learn(&self, kinds: &[Arc<Kind>]) -> Result<()> {
-        self.one(Ask::Learn { kinds: kinds.iter().map(|kind| (**kind).clone()).collect() }).await
+        self.send_for_value(LinkRequest::Learn { kinds: kinds.iter().map(|kind| (**kind).clone()).collect() })
+            .await
     }
 
     async fn open(&self, opening: &Opening) -> Result<()> {
-        self.one(Ask::Open { opening: opening.clone() }).await
+        self.send_for_value(LinkRequest::Open { opening: opening.clone() }).await
     }
 
     async fn close(&self, closing: &Closing) -> Result<()> {
-        self.one(Ask::Close { closing: closing.clone() }).await
+        self.send_for_value(LinkRequest::Close { closing: closing.clone() }).await
     }
 
     async fn proxy_get(&self, service: &ServicePath, limit: usize) -> Result<(u16, Vec<u8>)> {
-        self.one(Ask::ProxyGet { service: service.clone(), limit }).await
+        self.send_for_value(LinkRequest::ProxyGet { service: service.clone(), limit }).await
     }
 
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        self.one(Ask::Denied { asked: asked.to_vec() }).await
+        self.send_for_value(LinkRequest::Denied { asked: asked.to_vec() }).await
     }
 }

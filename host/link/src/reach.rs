@@ -36,8 +36,11 @@ pub enum ReachError {
 }
 
 /// Calls `HOST:PORT`, through the proxy that the environment names for it, if it names one.
-pub(crate) async fn reach(address: &str, tls: TlsConnector) -> Result<TlsStream<TcpStream>, ReachError> {
-    let host = host(address)?;
+pub(crate) async fn connect_to_controller(
+    address: &str,
+    tls: TlsConnector,
+) -> Result<TlsStream<TcpStream>, ReachError> {
+    let host = parse_host(address)?;
     let server = format!("https://{address}").parse();
     let server = server.map_err(|_| ReachError::Address(address.to_owned()))?;
     let proxy = choose_proxy(&server, |name| std::env::var(name).ok()).map_err(ReachError::Proxy)?;
@@ -55,11 +58,11 @@ pub(crate) async fn reach(address: &str, tls: TlsConnector) -> Result<TlsStream<
 
 /// Checks that an agent could call at this address.
 pub fn check_address(address: &str) -> Result<(), ReachError> {
-    host(address).map(drop)
+    parse_host(address).map(drop)
 }
 
 /// The host of an address, which has to be in the certificate there.
-pub(crate) fn host(address: &str) -> Result<ServerName<'static>, ReachError> {
+pub(crate) fn parse_host(address: &str) -> Result<ServerName<'static>, ReachError> {
     let host = address.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
     let host = host.and_then(|(host, _)| ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).ok());
     host.ok_or_else(|| ReachError::Address(address.to_owned()))

@@ -15,8 +15,8 @@ use pivot_core::{Key, Kind, Meta, Object, Uid};
 use pivot_places::{Access, Patch, Place, PlaceError, Preconditions, Result, Subresource};
 use serde_json::{Map, Value, json};
 
-use crate::ask::Ask;
-use crate::deed::{Deed, OURS, reads};
+use crate::link_request::LinkRequest;
+use crate::requested_access::{OURS, RequestedAccess, is_read_only};
 
 /// What the agent's cluster is to a move: its own administrator's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,19 +48,19 @@ const DELETES: &str = "a move deletes an object by its UID and in one state";
 impl Role {
     /// Why a move in this role keeps no such record: a cluster that is asked for a move in the other has to say so before anything
     /// has begun.
-    pub(crate) fn misplaces(self, deed: &Deed) -> Option<&'static str> {
+    pub(crate) fn record_refusal(self, deed: &RequestedAccess) -> Option<&'static str> {
         let of = |role: Self| {
             deed.name.as_deref().is_some_and(|name| name.starts_with(&format!("{OURS}-{role}-")))
         };
         match self {
-            _ if reads(&deed.access) => None,
+            _ if is_read_only(&deed.access) => None,
             Self::Target => of(Self::Source).then_some("this is a move out of its cluster"),
             Self::Source => of(Self::Target).then_some("this is a move into its cluster"),
         }
     }
 
     /// Why no move does this to a cluster in this role, whatever the question says besides.
-    pub(crate) fn denies(self, access: &Access) -> Option<&'static str> {
+    pub(crate) fn access_refusal(self, access: &Access) -> Option<&'static str> {
         let namespace = (&*access.group, &*access.resource) == ("", "namespaces");
         match (self, &*access.verb) {
             (Self::Source, "create") => Some(CREATES),
@@ -71,52 +71,56 @@ impl Role {
     }
 
     /// Why no move asks this of a cluster in this role, as far as the question itself tells.
-    pub(crate) fn refuses(self, ask: &Ask) -> Option<&'static str> {
+    pub(crate) fn request_refusal(self, ask: &LinkRequest) -> Option<&'static str> {
         let why = |is_fine: bool, why| (!is_fine).then_some(why);
         match (self, ask) {
-            (Self::Target, Ask::Create { body, .. }) => why(is_marked(body), UNMARKED),
-            (Self::Source, Ask::Patch { kind, patch, .. }) => why(leaves_alone(kind, patch), PATCHES),
-            (Self::Source, Ask::Delete { preconditions, .. }) => why(is_bound(preconditions), DELETES),
+            (Self::Target, LinkRequest::Create { body, .. }) => why(is_marked(body), UNMARKED),
+            (Self::Source, LinkRequest::Patch { kind, patch, .. }) => {
+                why(only_pauses_or_releases(kind, patch), PATCHES)
+            }
+            (Self::Source, LinkRequest::Delete { preconditions, .. }) => {
+                why(is_bound(preconditions), DELETES)
+            }
             _ => None,
         }
     }
 
     /// Looks at the object that a question would change, where that decides, and binds the question to it.
-    pub(crate) async fn looked_at(self, ask: Ask, place: &dyn Place) -> Result<Ask> {
+    pub(crate) async fn bind_to_object(self, ask: LinkRequest, place: &dyn Place) -> Result<LinkRequest> {
         if self == Self::Source {
             return Ok(ask);
         }
         match ask {
-            Ask::Patch { kind, key, mut patch } => {
-                let named = metadata(&patch.body).and_then(|metadata| metadata.get("uid")).cloned();
-                let uid = ours(place, &kind, &key, named.as_ref().and_then(Value::as_str)).await?;
+            LinkRequest::Patch { kind, key, mut patch } => {
+                let named = metadata_of(&patch.body).and_then(|metadata| metadata.get("uid")).cloned();
+                let uid = find_marked_uid(place, &kind, &key, named.as_ref().and_then(Value::as_str)).await?;
                 pivot_core::merge::apply(&mut patch.body, &json!({"metadata": {"uid": uid}}));
-                Ok(Ask::Patch { kind, key, patch })
+                Ok(LinkRequest::Patch { kind, key, patch })
             }
-            Ask::Delete { kind, key, preconditions } => {
+            LinkRequest::Delete { kind, key, preconditions } => {
                 let named = preconditions.uid.as_ref().map(|uid| &*uid.0);
-                let uid = Some(ours(place, &kind, &key, named).await?);
-                Ok(Ask::Delete { kind, key, preconditions: Preconditions { uid, ..preconditions } })
+                let uid = Some(find_marked_uid(place, &kind, &key, named).await?);
+                Ok(LinkRequest::Delete { kind, key, preconditions: Preconditions { uid, ..preconditions } })
             }
             ask => Ok(ask),
         }
     }
 }
 
-fn metadata(body: &Value) -> Option<&Map<String, Value>> {
+fn metadata_of(body: &Value) -> Option<&Map<String, Value>> {
     body.get("metadata")?.as_object()
 }
 
 /// Whether a body that is to be created carries a mark.
 fn is_marked(body: &Value) -> bool {
-    let annotation = metadata(body).and_then(|metadata| metadata.get("annotations")?.get(MARK)?.as_str());
+    let annotation = metadata_of(body).and_then(|metadata| metadata.get("annotations")?.get(MARK)?.as_str());
     annotation.is_some_and(|id| !id.is_empty())
 }
 
 /// Whether a patch does no more than pause and resume, hold and let go, remove finalizers, and say why.
-fn leaves_alone(kind: &Kind, patch: &Patch) -> bool {
+fn only_pauses_or_releases(kind: &Kind, patch: &Patch) -> bool {
     let Some(body) = patch.body.as_object() else { return false };
-    let names_uid = || metadata(&patch.body).is_some_and(|all| all.contains_key("uid"));
+    let names_uid = || metadata_of(&patch.body).is_some_and(|all| all.contains_key("uid"));
     // A mark is no pause: with one an object would count as brought by a move.
     let named = |(name, value): (&String, &Value)| value.is_null() || (value.is_string() && name != MARK);
     let of_metadata = |(name, value): (&String, &Value)| match name.as_str() {
@@ -152,13 +156,13 @@ fn is_bound(preconditions: &Preconditions) -> bool {
 
 /// The UID of an object that a move made, or that was made below one of those. One that isn't there, or is another than the one that
 /// was named, is answered as the server would: a move goes on from that.
-async fn ours(place: &dyn Place, kind: &Kind, key: &Key, named: Option<&str>) -> Result<Uid> {
+async fn find_marked_uid(place: &dyn Place, kind: &Kind, key: &Key, named: Option<&str>) -> Result<Uid> {
     let there = place.get(&kind.clone().into(), key).await?;
     let there = there.ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
     if named.is_some_and(|named| named != there.meta.uid.0) {
         return Err(PlaceError::Conflict(format!("another object is {key} now")));
     }
-    if marked(&there.meta) || is_below_one(place, &there).await? {
+    if has_mark(&there.meta) || has_marked_owner(place, &there).await? {
         return Ok(there.meta.uid);
     }
     Err(PlaceError::Forbidden(format!(
@@ -166,12 +170,12 @@ async fn ours(place: &dyn Place, kind: &Kind, key: &Key, named: Option<&str>) ->
     )))
 }
 
-fn marked(meta: &Meta) -> bool {
+fn has_mark(meta: &Meta) -> bool {
     meta.annotations.get(MARK).is_some_and(|id| !id.is_empty())
 }
 
 /// Whether one of its owners carries a mark.
-async fn is_below_one(place: &dyn Place, object: &Object) -> Result<bool> {
+async fn has_marked_owner(place: &dyn Place, object: &Object) -> Result<bool> {
     if object.meta.owner_references.is_empty() {
         return Ok(false);
     }
@@ -181,7 +185,7 @@ async fn is_below_one(place: &dyn Place, object: &Object) -> Result<bool> {
         let namespace = object.meta.namespace.as_deref().filter(|_| kind.namespaced);
         let key = Key::new(kind.group_kind.clone(), namespace, &owner.name);
         let there = place.get(kind, &key).await?;
-        if there.is_some_and(|there| there.meta.uid == owner.uid && marked(&there.meta)) {
+        if there.is_some_and(|there| there.meta.uid == owner.uid && has_mark(&there.meta)) {
             return Ok(true);
         }
     }
@@ -224,31 +228,31 @@ mod tests {
         body
     }
 
-    fn patch(kind: &str, name: &str, body: Value) -> Ask {
+    fn patch(kind: &str, name: &str, body: Value) -> LinkRequest {
         let kind = self::kind(kind);
         let patch = Patch { body, subresource: Subresource::None, change: Change::Real };
-        Ask::Patch { key: key(&kind, name), kind, patch }
+        LinkRequest::Patch { key: key(&kind, name), kind, patch }
     }
 
-    fn delete(kind: &str, name: &str, uid: Option<&str>, version: Option<&str>) -> Ask {
+    fn delete(kind: &str, name: &str, uid: Option<&str>, version: Option<&str>) -> LinkRequest {
         let kind = self::kind(kind);
         let preconditions = Preconditions {
             uid: uid.map(|uid| Uid(uid.to_owned())),
             resource_version: version.map(str::to_owned),
         };
-        Ask::Delete { key: key(&kind, name), kind, preconditions }
+        LinkRequest::Delete { key: key(&kind, name), kind, preconditions }
     }
 
-    fn create(mark: Option<&str>) -> Ask {
-        Ask::Create { kind: kind("Machine"), body: body("Machine", "m", mark), change: Change::Real }
+    fn create(mark: Option<&str>) -> LinkRequest {
+        LinkRequest::Create { kind: kind("Machine"), body: body("Machine", "m", mark), change: Change::Real }
     }
 
     // proves: T54
     #[test]
     fn into_a_target_comes_what_carries_a_mark_and_into_a_source_nothing() {
-        assert_eq!(Role::Target.refuses(&create(Some("1"))), None);
+        assert_eq!(Role::Target.request_refusal(&create(Some("1"))), None);
         for mark in [None, Some("")] {
-            assert_eq!(Role::Target.refuses(&create(mark)), Some(UNMARKED), "{mark:?}");
+            assert_eq!(Role::Target.request_refusal(&create(mark)), Some(UNMARKED), "{mark:?}");
         }
         let access = |verb: &'static str, (group, resource): (&str, &str), namespace: Option<&str>| Access {
             verb: verb.into(),
@@ -258,7 +262,7 @@ mod tests {
             namespace: namespace.map(str::to_owned),
         };
         let (machines, namespaces) = ((GROUP_CLUSTER, "machines"), ("", "namespaces"));
-        let denied = |verb, kind, namespace| Role::Source.denies(&access(verb, kind, namespace));
+        let denied = |verb, kind, namespace| Role::Source.access_refusal(&access(verb, kind, namespace));
         assert_eq!(denied("create", machines, Some("shop")), Some(CREATES));
         assert_eq!(denied("create", namespaces, None), Some(CREATES));
         assert_eq!(denied("delete", namespaces, None), Some(STAYS));
@@ -301,16 +305,16 @@ mod tests {
     #[tokio::test]
     async fn of_a_target_only_what_a_move_brought_and_what_was_made_below_that_is_changed() {
         let place = target();
-        let looked = async |ask: Ask| Role::Target.looked_at(ask, &place).await;
+        let looked = async |ask: LinkRequest| Role::Target.bind_to_object(ask, &place).await;
         for (kind, name) in [("MachineSet", "copy"), ("Machine", "below-copy")] {
-            let Ask::Patch { patch, .. } =
+            let LinkRequest::Patch { patch, .. } =
                 looked(patch(kind, name, json!({"spec": {"a": 1}}))).await.unwrap()
             else {
                 panic!("another question")
             };
             assert_eq!(patch.body, json!({"metadata": {"uid": name}, "spec": {"a": 1}}));
             for uid in [None, Some(name)] {
-                let Ask::Delete { preconditions, .. } =
+                let LinkRequest::Delete { preconditions, .. } =
                     looked(delete(kind, name, uid, Some("7"))).await.unwrap()
                 else {
                     panic!("another question")
@@ -355,7 +359,7 @@ mod tests {
         let kind = Arc::new(kind("MachineSet"));
         let key = key(&kind, "copy");
         let ask = patch("MachineSet", "copy", json!({"spec": {"a": 1}}));
-        let Ask::Patch { patch, .. } = Role::Target.looked_at(ask, &place).await.unwrap() else {
+        let LinkRequest::Patch { patch, .. } = Role::Target.bind_to_object(ask, &place).await.unwrap() else {
             panic!("another question")
         };
         place.remove(&key).unwrap();
@@ -394,7 +398,7 @@ mod tests {
             fine.extend([paused, pause::undo(&after.meta, "1").unwrap()]);
         }
         for body in fine {
-            assert_eq!(Role::Source.refuses(&patch("Cluster", "c", body.clone())), None, "{body}");
+            assert_eq!(Role::Source.request_refusal(&patch("Cluster", "c", body.clone())), None, "{body}");
         }
         let refused = [
             ("Cluster", json!({"spec": {"paused": true, "topology": {}}})),
@@ -416,22 +420,22 @@ mod tests {
         ];
         for (kind, body) in refused {
             assert_eq!(
-                Role::Source.refuses(&patch(kind, "c", body.clone())),
+                Role::Source.request_refusal(&patch(kind, "c", body.clone())),
                 Some(PATCHES),
                 "{kind}: {body}"
             );
         }
         let mut status = patch("Cluster", "c", json!({}));
-        if let Ask::Patch { patch, .. } = &mut status {
+        if let LinkRequest::Patch { patch, .. } = &mut status {
             patch.subresource = Subresource::Status;
         }
-        assert_eq!(Role::Source.refuses(&status), Some(PATCHES));
+        assert_eq!(Role::Source.request_refusal(&status), Some(PATCHES));
     }
 
     // proves: T54
     #[test]
     fn of_a_source_an_object_is_deleted_by_its_uid_and_in_one_state() {
-        let refuses = |uid, version| Role::Source.refuses(&delete("Machine", "m", uid, version));
+        let refuses = |uid, version| Role::Source.request_refusal(&delete("Machine", "m", uid, version));
         assert_eq!(refuses(Some("u"), Some("7")), None);
         for (uid, version) in
             [(None, None), (Some("u"), None), (None, Some("7")), (Some(""), Some("7")), (Some("u"), Some(""))]

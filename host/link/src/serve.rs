@@ -19,11 +19,11 @@ use pivot_places::{Event, Listing, MetaListing, Place, PlaceError, Result};
 use serde::Serialize;
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, Semaphore, oneshot};
 
-use crate::ask::{Ask, Hello, NEWEST, OLDEST};
 use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
-use crate::ended::Ended;
-use crate::frame::{Tag, pieces};
+use crate::frame::{Tag, encode_frame};
 use crate::guard::Guard;
+use crate::link_request::{Hello, LinkRequest, NEWEST, OLDEST};
+use crate::post_move_gate::PostMoveGate;
 use crate::role::Role;
 use crate::work::Work;
 
@@ -43,24 +43,24 @@ pub async fn serve<C: Connection>(
     place: Arc<dyn Place>,
     guard: Guard,
 ) -> Result<(), hyper::Error> {
-    Far::new(place, guard).serve(connection, Arc::new(Notify::new())).await
+    FarEnd::new(place, guard).serve_connection(connection, Arc::new(Notify::new())).await
 }
 
 /// The place, and what may be asked about it, on one connection after the other.
-pub(crate) struct Far {
+pub(crate) struct FarEnd {
     place: Arc<dyn Place>,
     guard: Guard,
     /// Plugins with which the agent finishes a move alone, if it does.
     finishes_with: Option<PluginSet>,
     /// Whether a move has ended, where that matters.
-    ended: Option<Ended>,
+    ended: Option<PostMoveGate>,
     /// A write outlives its stream, and so the limit on those.
     writing: Arc<Semaphore>,
     /// Each question that is carried out shares it; who finishes a move alone has it alone.
     turn: Arc<RwLock<()>>,
 }
 
-impl Far {
+impl FarEnd {
     pub(crate) fn new(place: Arc<dyn Place>, guard: Guard) -> Arc<Self> {
         Self::finishing_with(place, guard, None)
     }
@@ -68,7 +68,7 @@ impl Far {
     fn finishing_with(place: Arc<dyn Place>, guard: Guard, finishes_with: Option<PluginSet>) -> Arc<Self> {
         // What left a cluster has no more to do with what once came into it.
         let ended = match (guard.role, guard.keep_answering) {
-            (Role::Target, false) => Ended::of(place.clone(), &guard.record_namespace),
+            (Role::Target, false) => PostMoveGate::new(place.clone(), &guard.record_namespace),
             _ => None,
         };
         Arc::new(Self {
@@ -82,7 +82,7 @@ impl Far {
     }
 
     /// The same place and rules, for what doesn't wait for a turn.
-    pub(crate) fn apart(&self) -> Arc<Self> {
+    pub(crate) fn without_turn(&self) -> Arc<Self> {
         Self::new(self.place.clone(), self.guard.clone())
     }
 
@@ -92,26 +92,26 @@ impl Far {
     }
 
     /// Waits until nothing that was asked is at work any more; until what this returns is dropped, nothing else is carried out.
-    pub(crate) async fn alone(&self) -> OwnedRwLockWriteGuard<()> {
+    pub(crate) async fn wait_for_all(&self) -> OwnedRwLockWriteGuard<()> {
         self.turn.clone().write_owned().await
     }
 
     /// See [`serve()`]; `asked` hears that something is.
-    pub(crate) async fn serve<C: Connection>(
+    pub(crate) async fn serve_connection<C: Connection>(
         self: &Arc<Self>,
         connection: C,
         asked: Arc<Notify>,
     ) -> Result<(), hyper::Error> {
         let (work, writes) = (Work::default(), Work::default());
         if let Some(ended) = &self.ended {
-            ended.doubt();
+            ended.invalidate();
             work.execute(ended.clone().follow());
         }
         let (far, of_far) = (self.clone(), writes.clone());
         let service = service_fn(move |request: Request<Incoming>| {
             let (far, writes) = (far.clone(), of_far.clone());
             asked.notify_one();
-            async move { Ok::<_, Infallible>(far.answer(request, &writes).await) }
+            async move { Ok::<_, Infallible>(far.answer_http(request, &writes).await) }
         });
         let mut server = http2::Builder::new(work.clone());
         server
@@ -122,38 +122,38 @@ impl Far {
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW);
         let served = server.serve_connection(TokioIo::new(connection), service).await;
-        work.end().await;
-        writes.finish().await;
+        work.abort_all().await;
+        writes.wait_for_all().await;
         served
     }
 
-    async fn answer(self: &Arc<Self>, request: Request<Incoming>, writes: &Work) -> Response<Body> {
+    async fn answer_http(self: &Arc<Self>, request: Request<Incoming>, writes: &Work) -> Response<Body> {
         if request.method() != Method::POST || request.uri().path() != crate::PATH {
-            return refused(StatusCode::NOT_FOUND);
+            return refuse_with_status(StatusCode::NOT_FOUND);
         }
         let Ok(body) = Limited::new(request.into_body(), LARGEST).collect().await else {
-            return refused(StatusCode::PAYLOAD_TOO_LARGE);
+            return refuse_with_status(StatusCode::PAYLOAD_TOO_LARGE);
         };
         // Without the text: it may be a Secret's.
-        let Ok(ask) = serde_json::from_slice::<Ask>(&body.to_bytes()) else {
-            return refused(StatusCode::BAD_REQUEST);
+        let Ok(ask) = serde_json::from_slice::<LinkRequest>(&body.to_bytes()) else {
+            return refuse_with_status(StatusCode::BAD_REQUEST);
         };
         let judged = match self.turn_of(&ask) {
-            Ok(turn) => self.judged(ask).await.map(|ask| (ask, turn)),
+            Ok(turn) => self.check_request(ask).await.map(|ask| (ask, turn)),
             Err(error) => Err(error),
         };
         let parts = match judged {
-            Ok((ask, turn)) => self.answered(ask, turn, writes).await,
-            Err(error) => failed(&error),
+            Ok((ask, turn)) => self.answer_until_end(ask, turn, writes).await,
+            Err(error) => send_error(&error),
         };
-        let frames = parts.flat_map(|(tag, content)| stream::iter(pieces(tag, content)));
-        let body = StreamBody::new(sync(frames.boxed()).map(|bytes| Ok(Frame::data(bytes))));
+        let frames = parts.flat_map(|(tag, content)| stream::iter(encode_frame(tag, content)));
+        let body = StreamBody::new(make_sync(frames.boxed()).map(|bytes| Ok(Frame::data(bytes))));
         Response::new(BodyExt::boxed(body))
     }
 
     /// Leave to carry it out, for those that need any. It is asked again in a while: what an agent does alone ends.
-    fn turn_of(&self, ask: &Ask) -> Result<Turn> {
-        if matches!(ask, Ask::Hello { .. } | Ask::Identify | Ask::Kinds) {
+    fn turn_of(&self, ask: &LinkRequest) -> Result<Turn> {
+        if matches!(ask, LinkRequest::Hello { .. } | LinkRequest::Identify | LinkRequest::Kinds) {
             return Ok(None);
         }
         let why = "its agent finishes a move by itself, because it was without a link";
@@ -161,46 +161,49 @@ impl Far {
     }
 
     /// What is carried out of a question, or why nothing is.
-    async fn judged(&self, ask: Ask) -> Result<Ask> {
-        let refused = match (self.guard.refuses(&ask), &self.ended) {
-            (None, Some(ended)) => ended.refuses(&ask).await,
+    async fn check_request(&self, ask: LinkRequest) -> Result<LinkRequest> {
+        let refused = match (self.guard.refusal(&ask), &self.ended) {
+            (None, Some(ended)) => ended.refusal(&ask).await,
             (refused, _) => refused,
         };
         refused.map_or(Ok(()), Err)?;
-        self.guard.looked_at(ask, &*self.place).await
+        self.guard.bind_to_object(ask, &*self.place).await
     }
 
-    async fn answered(self: &Arc<Self>, ask: Ask, turn: Turn, writes: &Work) -> Parts {
-        let Some(ended) = &self.ended else { return self.done(ask, turn, writes).await };
-        let (may_end, watches) = (ended.may_end_a_move(&ask), matches!(ask, Ask::Watch { .. }));
-        let parts = self.done(ask, turn, writes).await;
+    async fn answer_until_end(self: &Arc<Self>, ask: LinkRequest, turn: Turn, writes: &Work) -> Parts {
+        let Some(ended) = &self.ended else { return self.perform(ask, turn, writes).await };
+        let (may_end, watches) = (ended.may_end_a_move(&ask), matches!(ask, LinkRequest::Watch { .. }));
+        let parts = self.perform(ask, turn, writes).await;
         if may_end {
-            ended.look().await;
+            ended.read_again().await;
         }
         // What a watch would still see belongs to nobody but the cluster.
-        if watches { parts.take_until(ended.clone().wait()).boxed() } else { parts }
+        if watches { parts.take_until(ended.clone().wait_for_end()).boxed() } else { parts }
     }
 
     /// Carries it out. A write that has begun goes on when its link is cut: the server may have it already, and giving it up would only
     /// hide when it acts.
-    async fn done(self: &Arc<Self>, ask: Ask, turn: Turn, writes: &Work) -> Parts {
-        if !matches!(ask, Ask::Create { .. } | Ask::Patch { .. } | Ask::Delete { .. }) {
-            return carried_out(ask, self).await;
+    async fn perform(self: &Arc<Self>, ask: LinkRequest, turn: Turn, writes: &Work) -> Parts {
+        if !matches!(ask, LinkRequest::Create { .. } | LinkRequest::Patch { .. } | LinkRequest::Delete { .. })
+        {
+            return call_place(ask, self).await;
         }
         // It is never closed; who gives up waiting for it has written nothing.
-        let Ok(permit) = self.writing.clone().acquire_owned().await else { return failed(&stopping()) };
+        let Ok(permit) = self.writing.clone().acquire_owned().await else {
+            return send_error(&stopping_error());
+        };
         let (far, (tell, told)) = (self.clone(), oneshot::channel());
         writes.execute(async move {
             let _until_then = (permit, turn);
             // Nobody may be waiting for it any more.
-            drop(tell.send(carried_out(ask, &far).await));
+            drop(tell.send(call_place(ask, &far).await));
         });
-        told.await.unwrap_or_else(|_| failed(&stopping()))
+        told.await.unwrap_or_else(|_| send_error(&stopping_error()))
     }
 }
 
 /// Streams of places are only `Send`; a mutex makes them `Sync`, too, and is never contended.
-fn sync(stream: BoxStream<'static, Bytes>) -> impl futures::Stream<Item = Bytes> + Send + Sync {
+fn make_sync(stream: BoxStream<'static, Bytes>) -> impl futures::Stream<Item = Bytes> + Send + Sync {
     let stream = Mutex::new(stream);
     stream::poll_fn(move |context| {
         let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
@@ -208,11 +211,11 @@ fn sync(stream: BoxStream<'static, Bytes>) -> impl futures::Stream<Item = Bytes>
     })
 }
 
-fn stopping() -> PlaceError {
+fn stopping_error() -> PlaceError {
     PlaceError::Unavailable("the agent is stopping".to_owned())
 }
 
-fn refused(status: StatusCode) -> Response<Body> {
+fn refuse_with_status(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Full::new(Bytes::new()).boxed());
     *response.status_mut() = status;
     response
@@ -223,57 +226,60 @@ type Turn = Option<OwnedRwLockReadGuard<()>>;
 
 type Parts = BoxStream<'static, (Tag, Bytes)>;
 
-async fn carried_out(ask: Ask, far: &Far) -> Parts {
-    let Far { place, guard, .. } = far;
+async fn call_place(ask: LinkRequest, far: &FarEnd) -> Parts {
+    let FarEnd { place, guard, .. } = far;
     let shared = |kind: Kind| Arc::new(kind);
     match ask {
-        Ask::Hello { oldest, newest } => one(hello(oldest, newest, far).await),
-        Ask::Identify => one(place.identify().await),
-        Ask::Kinds => one(place
-            .kinds()
-            .await
-            .map(|kinds| kinds.iter().map(|kind| (**kind).clone()).collect::<Vec<_>>())),
-        Ask::List { kind, namespace } => objects(place.list(&shared(kind), namespace.as_deref()).await),
-        Ask::ListLabelled { kind, namespace, label } => {
-            objects(place.list_labelled(&shared(kind), &namespace, &label).await)
+        LinkRequest::Hello { oldest, newest } => send_value(answer_hello(oldest, newest, far).await),
+        LinkRequest::Identify => send_value(place.identify().await),
+        LinkRequest::Kinds => send_value(
+            place.kinds().await.map(|kinds| kinds.iter().map(|kind| (**kind).clone()).collect::<Vec<_>>()),
+        ),
+        LinkRequest::List { kind, namespace } => {
+            send_objects(place.list(&shared(kind), namespace.as_deref()).await)
         }
-        Ask::ListMeta { kind, namespace } => {
-            metas(place.list_meta(&shared(kind), namespace.as_deref()).await)
+        LinkRequest::ListLabelled { kind, namespace, label } => {
+            send_objects(place.list_labelled(&shared(kind), &namespace, &label).await)
         }
-        Ask::ListIdentities { kind, namespace } => {
-            metas(place.list_identities(&shared(kind), namespace.as_deref()).await)
+        LinkRequest::ListMeta { kind, namespace } => {
+            send_metas(place.list_meta(&shared(kind), namespace.as_deref()).await)
         }
-        Ask::Get { kind, key } => match place.get(&shared(kind), &key).await {
-            Ok(Some(object)) => parts([(Tag::Object, object.raw().clone())]),
-            Ok(None) => parts([]),
-            Err(error) => failed(&error),
+        LinkRequest::ListIdentities { kind, namespace } => {
+            send_metas(place.list_identities(&shared(kind), namespace.as_deref()).await)
+        }
+        LinkRequest::Get { kind, key } => match place.get(&shared(kind), &key).await {
+            Ok(Some(object)) => send_parts([(Tag::Object, object.raw().clone())]),
+            Ok(None) => send_parts([]),
+            Err(error) => send_error(&error),
         },
-        Ask::Create { kind, body, change } => {
-            written(place.create(&shared(kind), &body, change).await.map(|object| object.raw().clone()))
+        LinkRequest::Create { kind, body, change } => {
+            send_written(place.create(&shared(kind), &body, change).await.map(|object| object.raw().clone()))
         }
-        Ask::Patch { kind, key, patch } => {
-            written(place.patch(&shared(kind), &key, &patch).await.map(|object| object.raw().clone()))
+        LinkRequest::Patch { kind, key, patch } => {
+            send_written(place.patch(&shared(kind), &key, &patch).await.map(|object| object.raw().clone()))
         }
-        Ask::Delete { kind, key, preconditions } => {
-            one(place.delete(&shared(kind), &key, &preconditions).await)
+        LinkRequest::Delete { kind, key, preconditions } => {
+            send_value(place.delete(&shared(kind), &key, &preconditions).await)
         }
-        Ask::Watch { kind, namespace, resource_version } => {
+        LinkRequest::Watch { kind, namespace, resource_version } => {
             match place.watch(&shared(kind), namespace.as_deref(), &resource_version).await {
-                Ok(events) => events.map(|event| seen(&event)).boxed(),
-                Err(error) => failed(&error),
+                Ok(events) => events.map(|event| event_part(&event)).boxed(),
+                Err(error) => send_error(&error),
             }
         }
-        Ask::Learn { kinds } => {
+        LinkRequest::Learn { kinds } => {
             let kinds: Vec<_> = kinds.into_iter().map(Arc::new).collect();
-            one(place.learn(&kinds).await)
+            send_value(place.learn(&kinds).await)
         }
-        Ask::Open { opening } => one(place.open(&opening).await),
-        Ask::Close { closing } => one(place.close(&closing).await),
-        Ask::ProxyGet { service, limit } => one(place.proxy_get(&service, limit.min(PROXY_LIMIT)).await),
-        Ask::Denied { asked } => {
+        LinkRequest::Open { opening } => send_value(place.open(&opening).await),
+        LinkRequest::Close { closing } => send_value(place.close(&closing).await),
+        LinkRequest::ProxyGet { service, limit } => {
+            send_value(place.proxy_get(&service, limit.min(PROXY_LIMIT)).await)
+        }
+        LinkRequest::Denied { asked } => {
             let (mut denied, rest): (Vec<_>, Vec<_>) =
-                asked.into_iter().partition(|access| guard.denies(access));
-            one(place.denied(&rest).await.map(|by_place| {
+                asked.into_iter().partition(|access| guard.denies_access(access));
+            send_value(place.denied(&rest).await.map(|by_place| {
                 denied.extend(by_place);
                 denied
             }))
@@ -281,7 +287,11 @@ async fn carried_out(ask: Ask, far: &Far) -> Parts {
     }
 }
 
-async fn hello(oldest: u32, newest: u32, Far { place, finishes_with, .. }: &Far) -> Result<Hello> {
+async fn answer_hello(
+    oldest: u32,
+    newest: u32,
+    FarEnd { place, finishes_with, .. }: &FarEnd,
+) -> Result<Hello> {
     let version = newest.min(NEWEST);
     if version < oldest.max(OLDEST) {
         return Err(PlaceError::Invalid(format!(
@@ -294,60 +304,60 @@ async fn hello(oldest: u32, newest: u32, Far { place, finishes_with, .. }: &Far)
     Ok(Hello { version, build, label, identity, finishes_with })
 }
 
-fn parts<const N: usize>(parts: [(Tag, Bytes); N]) -> Parts {
+fn send_parts<const N: usize>(parts: [(Tag, Bytes); N]) -> Parts {
     stream::iter(parts).boxed()
 }
 
 /// One answer, as JSON.
-fn one<T: Serialize>(answer: Result<T>) -> Parts {
+fn send_value<T: Serialize>(answer: Result<T>) -> Parts {
     match answer.map(|answer| serde_json::to_vec(&answer)) {
-        Ok(Ok(text)) => parts([(Tag::Answer, text.into())]),
-        Ok(Err(_)) => failed(&PlaceError::Unreadable("an answer that can't be sent".to_owned())),
-        Err(error) => failed(&error),
+        Ok(Ok(text)) => send_parts([(Tag::Answer, text.into())]),
+        Ok(Err(_)) => send_error(&PlaceError::Unreadable("an answer that can't be sent".to_owned())),
+        Err(error) => send_error(&error),
     }
 }
 
-fn failed(error: &PlaceError) -> Parts {
-    parts([failure(error)])
+fn send_error(error: &PlaceError) -> Parts {
+    send_parts([error_part(error)])
 }
 
-fn failure(error: &PlaceError) -> (Tag, Bytes) {
+fn error_part(error: &PlaceError) -> (Tag, Bytes) {
     (Tag::Error, serde_json::to_vec(error).unwrap_or_default().into())
 }
 
-fn written(body: Result<Bytes>) -> Parts {
+fn send_written(body: Result<Bytes>) -> Parts {
     match body {
-        Ok(body) => parts([(Tag::Object, body)]),
-        Err(error) => failed(&error),
+        Ok(body) => send_parts([(Tag::Object, body)]),
+        Err(error) => send_error(&error),
     }
 }
 
-fn objects(listing: Result<Listing>) -> Parts {
+fn send_objects(listing: Result<Listing>) -> Parts {
     match listing {
         Ok(Listing { objects, resource_version }) => {
             let version = (Tag::Version, Bytes::from(resource_version));
             let bodies = objects.into_iter().map(|object| (Tag::Object, object.raw().clone()));
             stream::iter(bodies.chain([version])).boxed()
         }
-        Err(error) => failed(&error),
+        Err(error) => send_error(&error),
     }
 }
 
-fn metas(listing: Result<MetaListing>) -> Parts {
+fn send_metas(listing: Result<MetaListing>) -> Parts {
     match listing {
         Ok(MetaListing { metas, resource_version }) => {
             let version = (Tag::Version, Bytes::from(resource_version));
             let meta = |meta| (Tag::Meta, serde_json::to_vec(&meta).unwrap_or_default().into());
             stream::iter(metas.into_iter().map(meta).chain([version])).boxed()
         }
-        Err(error) => failed(&error),
+        Err(error) => send_error(&error),
     }
 }
 
-fn seen(event: &Result<Event>) -> (Tag, Bytes) {
+fn event_part(event: &Result<Event>) -> (Tag, Bytes) {
     match event {
         Ok(Event::Applied(object)) => (Tag::Applied, object.raw().clone()),
         Ok(Event::Deleted(object)) => (Tag::Deleted, object.raw().clone()),
-        Err(error) => failure(error),
+        Err(error) => error_part(error),
     }
 }

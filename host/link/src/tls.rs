@@ -23,16 +23,16 @@ pub(crate) struct Parts {
     pub(crate) roots: RootCertStore,
 }
 
-pub(crate) fn provider() -> Arc<CryptoProvider> {
+pub(crate) fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
 /// For the side that is called, by who has a certificate.
-pub(crate) fn called(parts: Parts, protocols: &[&[u8]], time: Time) -> Result<ServerConfig, Error> {
+pub(crate) fn server_config(parts: Parts, protocols: &[&[u8]], time: Time) -> Result<ServerConfig, Error> {
     let Parts { chain, key, roots } = parts;
-    let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider()).build();
+    let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), crypto_provider()).build();
     let clients = clients.map_err(|error| Error::General(error.to_string()))?;
-    let mut config = ServerConfig::builder_with_details(provider(), time)
+    let mut config = ServerConfig::builder_with_details(crypto_provider(), time)
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(clients)
         .with_single_cert(chain, key)?;
@@ -43,9 +43,9 @@ pub(crate) fn called(parts: Parts, protocols: &[&[u8]], time: Time) -> Result<Se
 }
 
 /// For the side that calls.
-pub(crate) fn calls(parts: Parts, protocol: &[u8], time: Time) -> Result<TlsConnector, Error> {
+pub(crate) fn client_connector(parts: Parts, protocol: &[u8], time: Time) -> Result<TlsConnector, Error> {
     let Parts { chain, key, roots } = parts;
-    let mut config = ClientConfig::builder_with_details(provider(), time)
+    let mut config = ClientConfig::builder_with_details(crypto_provider(), time)
         .with_protocol_versions(&[&TLS13])?
         .with_root_certificates(roots)
         .with_client_auth_cert(chain, key)?;

@@ -26,13 +26,13 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Work {
 
 impl Work {
     /// Gives up all of it.
-    pub(crate) async fn end(&self) {
+    pub(crate) async fn abort_all(&self) {
         let mut tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.shutdown().await;
     }
 
     /// Waits for all of it, as long as a server may take.
-    pub(crate) async fn finish(&self) {
+    pub(crate) async fn wait_for_all(&self) {
         let mut tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let all = async { while tasks.join_next().await.is_some() {} };
         if timeout(LONGEST, all).await.is_err() {

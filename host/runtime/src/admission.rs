@@ -6,12 +6,12 @@ use crate::candidate::Candidate;
 use crate::describe::Declaration;
 use crate::directory::PluginDir;
 use crate::engine::Runtime;
-use crate::error::{LoadError, Refused, Who};
-use crate::load::{Inspection, inspection, split};
-use crate::operator::lock_command;
+use crate::error::{LoadError, PluginIdentity, Refused};
+use crate::load::{Inspection, inspect_candidate, split_path};
+use crate::operator::admit_command;
+use crate::signed_claims::{self, Trust};
 use crate::trial;
 use crate::trust::{self, Entry, GRANTS_FILE, Grants, LOCK_FILE, Lock, OperatorFile};
-use crate::vouched::{self, Trust};
 
 /// What a plugin may do once it is admitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Grant {
 
 /// How a plugin is admitted.
 #[derive(Clone, Debug, Default)]
-pub struct Admitting<'a> {
+pub struct AdmitOptions<'a> {
     /// What it may do.
     pub grant: Grant,
     /// The operator's signers and rules.
@@ -89,7 +89,7 @@ pub struct Admitted {
 }
 
 impl Locked {
-    fn of(entry: &Entry) -> Self {
+    fn from_entry(entry: &Entry) -> Self {
         let Entry { version, sha256, size, .. } = entry;
         Self { version: version.clone(), sha256: sha256.clone(), size: *size }
     }
@@ -100,42 +100,46 @@ impl Runtime {
     /// adds one with what it asks for, to be reviewed. The section grants nothing until it is enabled; [`Grant::All`] enables it
     /// at once. A file can call itself anything, so one whose section is enabled for another file, or for none yet, is refused
     /// with [`Grant::Nothing`].
-    pub async fn admit(&self, path: &Path, how: &Admitting<'_>) -> Result<Admission, LoadError> {
-        let &Admitting { grant, trust, by, at, bundle, keeps, called } = how;
-        let (dir, file) = split(path)?;
-        let dir = PluginDir::open(&dir)?.called(called);
-        let artifact = dir.read(&file)?;
+    pub async fn admit(&self, path: &Path, how: &AdmitOptions<'_>) -> Result<Admission, LoadError> {
+        let &AdmitOptions { grant, trust, by, at, bundle, keeps, called } = how;
+        let (dir, file) = split_path(path)?;
+        let dir = PluginDir::open(&dir)?.with_displayed_name(called);
+        let artifact = dir.read_artifact(&file)?;
         let mut lock = read_lock(&dir)?;
-        let trust = trust.map(|trust| if keeps { trust.about(&lock, &artifact) } else { trust.clone() });
+        let trust =
+            trust.map(|trust| if keeps { trust.for_locked_file(&lock, &artifact) } else { trust.clone() });
         let trust = trust.as_ref();
         if let Some(trust) = trust {
             trust.judge(&dir, &artifact, None).await?;
         }
-        let candidate = self.candidate(artifact, false).await?;
+        let candidate = self.prepare_candidate(artifact, false).await?;
         let Candidate { artifact, seen, declaration, hooks, passed, .. } = &candidate;
         let Declaration { name, version, .. } = declaration;
-        vouched::by(&dir, artifact, (declaration, hooks, seen), trust).await?;
+        signed_claims::check_claims(&dir, artifact, (declaration, hooks, seen), trust).await?;
         // Read before anything is written, so that an invalid file stays unchanged.
-        let text = dir.text(GRANTS_FILE)?.unwrap_or_default();
-        let mut operator = OperatorFile::read(&text)?;
-        let held = lock.named(name).filter(|entry| entry.sha256 == artifact.digest).cloned();
+        let text = dir.read_text(GRANTS_FILE)?.unwrap_or_default();
+        let mut operator = OperatorFile::parse(&text)?;
+        let held = lock.find_by_name(name).filter(|entry| entry.sha256 == artifact.digest).cloned();
         let same = held.is_some();
-        let before = lock.named(name).filter(|_| !same).map(Locked::of);
+        let before = lock.find_by_name(name).filter(|_| !same).map(Locked::from_entry);
         let granted = operator.plugins.get(name).is_some_and(|grants| grants.enabled);
         if granted && grant == Grant::Nothing && !same {
-            let command = lock_command(&dir, &artifact.file, "--grant ");
+            let command = admit_command(&dir, &artifact.file, "--grant ");
             let locked = before.map(|before| before.sha256);
             let refused = Refused::NameGranted { name: name.clone(), locked, command };
-            return Err(refused.of(Who { version: Some(version.clone()), ..artifact.who(Some(name)) }));
+            return Err(refused.about_plugin(PluginIdentity {
+                version: Some(version.clone()),
+                ..artifact.identity(Some(name))
+            }));
         }
         let added = (!operator.plugins.contains_key(name))
-            .then(|| trust::section(declaration, hooks, grant == Grant::All));
+            .then(|| trust::grants_section(declaration, hooks, grant == Grant::All));
         let gap = if text.is_empty() { "" } else { "\n" };
         let text = added.as_ref().map(|section| format!("{text}{gap}{section}"));
         if let Some(text) = &text {
-            operator = OperatorFile::read(text)?;
+            operator = OperatorFile::parse(text)?;
         }
-        let passed = passed.then(trial::terms);
+        let passed = passed.then(trial::trial_terms);
         lock.admit(match held.filter(|_| keeps) {
             Some(held) => Entry { passed, ..held },
             None => Entry {
@@ -149,14 +153,14 @@ impl Runtime {
                 bundle: bundle.map(str::to_owned),
             },
         });
-        dir.write(LOCK_FILE, &lock.text())?;
+        dir.write_text(LOCK_FILE, &lock.to_text())?;
         if let Some(text) = &text {
-            dir.write(GRANTS_FILE, text)?;
+            dir.write_text(GRANTS_FILE, text)?;
         }
         let grants = operator.plugins.get(name);
-        let (missing, surplus) = grants.map(|grants| beside(&candidate, grants)).unwrap_or_default();
+        let (missing, surplus) = grants.map(|grants| compare_grants(&candidate, grants)).unwrap_or_default();
         let enabled = grants.is_some_and(|grants| grants.enabled);
-        let inspection = inspection(&candidate, &operator);
+        let inspection = inspect_candidate(&candidate, &operator);
         Ok(Admission { inspection, added, enabled, missing, surplus, replaced: before })
     }
 
@@ -167,46 +171,46 @@ impl Runtime {
         directory: &Path,
         trust: Option<&Trust>,
     ) -> Result<(Inspection, Admitted), LoadError> {
-        let (dir, file) = split(path)?;
+        let (dir, file) = split_path(path)?;
         let dir = PluginDir::open(&dir)?;
-        let artifact = dir.read(&file)?;
+        let artifact = dir.read_artifact(&file)?;
         let there = PluginDir::open(directory)?;
         let lock = read_lock(&there)?;
-        let trust = trust.map(|trust| trust.about(&lock, &artifact));
+        let trust = trust.map(|trust| trust.for_locked_file(&lock, &artifact));
         let trust = trust.as_ref();
         if let Some(trust) = trust {
             trust.judge(&dir, &artifact, None).await?;
         }
-        let candidate = self.candidate(artifact, false).await?;
+        let candidate = self.prepare_candidate(artifact, false).await?;
         let Candidate { artifact, seen, declaration, hooks, .. } = &candidate;
-        vouched::by(&dir, artifact, (declaration, hooks, seen), trust).await?;
+        signed_claims::check_claims(&dir, artifact, (declaration, hooks, seen), trust).await?;
         let dir = there;
-        let operator = OperatorFile::read(&dir.text(GRANTS_FILE)?.unwrap_or_default())?;
-        let entry = lock.named(&candidate.declaration.name);
+        let operator = OperatorFile::parse(&dir.read_text(GRANTS_FILE)?.unwrap_or_default())?;
+        let entry = lock.find_by_name(&candidate.declaration.name);
         let file = match entry {
-            Some(entry) => of_digest(&dir, &entry.sha256)?,
+            Some(entry) => find_file_by_digest(&dir, &entry.sha256)?,
             None => None,
         };
         let grants = operator.plugins.get(&candidate.declaration.name);
-        let (missing, surplus) = grants.map(|grants| beside(&candidate, grants)).unwrap_or_default();
-        let locked = entry.map(Locked::of);
+        let (missing, surplus) = grants.map(|grants| compare_grants(&candidate, grants)).unwrap_or_default();
+        let locked = entry.map(Locked::from_entry);
         let admitted = Admitted { locked, file, has_section: grants.is_some(), missing, surplus };
-        Ok((inspection(&candidate, &operator), admitted))
+        Ok((inspect_candidate(&candidate, &operator), admitted))
     }
 }
 
 fn read_lock(dir: &PluginDir) -> Result<Lock, LoadError> {
-    dir.text(LOCK_FILE)?.map_or_else(|| Ok(Lock::default()), |text| Lock::read(&text))
+    dir.read_text(LOCK_FILE)?.map_or_else(|| Ok(Lock::default()), |text| Lock::parse(&text))
 }
 
 /// The file of a directory with a digest. What can't be read there is not it.
-fn of_digest(dir: &PluginDir, sha256: &str) -> Result<Option<String>, LoadError> {
-    let has = |file: &String| dir.read(file).is_ok_and(|artifact| artifact.digest == sha256);
-    Ok(dir.files()?.into_iter().find(has))
+fn find_file_by_digest(dir: &PluginDir, sha256: &str) -> Result<Option<String>, LoadError> {
+    let has = |file: &String| dir.read_artifact(file).is_ok_and(|artifact| artifact.digest == sha256);
+    Ok(dir.component_files()?.into_iter().find(has))
 }
 
 /// What a plugin asks for and its grants lack, and what they have that it doesn't ask for.
-fn beside(candidate: &Candidate, grants: &Grants) -> (Vec<String>, Vec<String>) {
+fn compare_grants(candidate: &Candidate, grants: &Grants) -> (Vec<String>, Vec<String>) {
     let Candidate { declaration, hooks, .. } = candidate;
-    (trust::granted(declaration, hooks, grants), trust::surplus(declaration, hooks, grants))
+    (trust::missing_grants(declaration, hooks, grants), trust::surplus_grants(declaration, hooks, grants))
 }

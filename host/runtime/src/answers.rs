@@ -33,49 +33,51 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    pub(crate) fn relations(&self, said: Vec<relate::Relation>) -> Result<Vec<Relation>, String> {
-        few(said.len())?;
-        said.into_iter().map(|relation| self.relation(relation)).collect()
+    pub(crate) fn read_relations(&self, said: Vec<relate::Relation>) -> Result<Vec<Relation>, String> {
+        check_count(said.len())?;
+        said.into_iter().map(|relation| self.read_relation(relation)).collect()
     }
 
-    fn relation(&self, said: relate::Relation) -> Result<Relation, String> {
+    fn read_relation(&self, said: relate::Relation) -> Result<Relation, String> {
         let named = |said| {
             if self.codes.is_some() {
                 return Err("it sees the data of Secrets, so it must not name other objects".to_owned());
             }
-            key(said)
+            parse_key(said)
         };
         Ok(match said {
             relate::Relation::Link(said) => Relation::Link(named(said)?),
             relate::Relation::Need(said) => Relation::Need(named(said)?),
             relate::Relation::Share(said) => Relation::Share(named(said)?),
-            relate::Relation::Leave(reason) => Relation::Leave(self.words(&reason)),
-            relate::Relation::Keep(reason) => Relation::Keep(self.words(&reason)),
+            relate::Relation::Leave(reason) => Relation::Leave(self.printable_words(&reason)),
+            relate::Relation::Keep(reason) => Relation::Keep(self.printable_words(&reason)),
         })
     }
 
-    pub(crate) fn findings(&self, said: Vec<check::Finding>) -> Result<Vec<Finding>, String> {
+    pub(crate) fn read_findings(&self, said: Vec<check::Finding>) -> Result<Vec<Finding>, String> {
         let severity = |said| match said {
             check::Severity::Note => Severity::Note,
             check::Severity::Warn => Severity::Warn,
             check::Severity::Wait => Severity::Wait,
             check::Severity::Stop => Severity::Stop,
         };
-        self.problems(said.into_iter().map(|finding| (severity(finding.severity), finding.problem)).collect())
+        self.read_problems(
+            said.into_iter().map(|finding| (severity(finding.severity), finding.problem)).collect(),
+        )
     }
 
-    fn problems(&self, said: Vec<(Severity, types::Problem)>) -> Result<Vec<Finding>, String> {
-        few(said.iter().map(|(_, problem)| problem.objects.len().max(1)).sum())?;
+    fn read_problems(&self, said: Vec<(Severity, types::Problem)>) -> Result<Vec<Finding>, String> {
+        check_count(said.iter().map(|(_, problem)| problem.objects.len().max(1)).sum())?;
         if let Some(codes) = self.codes {
-            return self.counted(said, codes);
+            return self.count_findings(said, codes);
         }
-        let each = said.into_iter().map(|(severity, problem)| self.findings_of(severity, problem));
+        let each = said.into_iter().map(|(severity, problem)| self.findings_per_object(severity, problem));
         let found: Vec<_> = each.collect::<Result<_, String>>()?;
         Ok(found.into_iter().flatten().collect())
     }
 
     /// One finding per object; the output groups those that say the same.
-    fn findings_of(&self, severity: Severity, said: types::Problem) -> Result<Vec<Finding>, String> {
+    fn findings_per_object(&self, severity: Severity, said: types::Problem) -> Result<Vec<Finding>, String> {
         let types::Problem { code, message, objects, remedy, command, extra: _ } = said;
         let mut remedy = text::line(&remedy, SENTENCE);
         if let Some(command) = command {
@@ -83,7 +85,7 @@ impl Reader<'_> {
         }
         let finding = Finding {
             severity,
-            code: text::code(&code, None),
+            code: text::permitted_code(&code, None),
             message: text::line(&message, SENTENCE),
             object: None,
             remedy,
@@ -91,7 +93,7 @@ impl Reader<'_> {
         if objects.is_empty() {
             return Ok(vec![finding]);
         }
-        let about = |object| Ok(Finding { object: Some(key(object)?), ..finding.clone() });
+        let about = |object| Ok(Finding { object: Some(parse_key(object)?), ..finding.clone() });
         objects.into_iter().map(about).collect()
     }
 
@@ -117,14 +119,19 @@ impl Reader<'_> {
 
     /// The findings of a plugin that sees the data of Secrets: each code once, sorted, with the number of objects it was given.
     /// The plugin chooses neither the order of its findings nor which objects they name, since it could encode data in both.
-    fn counted(&self, said: Vec<(Severity, types::Problem)>, codes: &Codes) -> Result<Vec<Finding>, String> {
+    fn count_findings(
+        &self,
+        said: Vec<(Severity, types::Problem)>,
+        codes: &Codes,
+    ) -> Result<Vec<Finding>, String> {
         let mut counted: BTreeMap<String, (Severity, BTreeSet<Key>)> = BTreeMap::new();
         for (severity, types::Problem { code, objects, .. }) in said {
-            let (most, about) =
-                counted.entry(text::code(&code, Some(codes))).or_insert_with(|| (severity, BTreeSet::new()));
+            let (most, about) = counted
+                .entry(text::permitted_code(&code, Some(codes)))
+                .or_insert_with(|| (severity, BTreeSet::new()));
             *most = severity.max(*most);
             for object in objects {
-                about.extend(Some(key(object)?).filter(|key| self.given.contains(key)));
+                about.extend(Some(parse_key(object)?).filter(|key| self.given.contains(key)));
             }
         }
         let finding = |(code, (severity, about)): (String, (Severity, BTreeSet<Key>))| {
@@ -139,28 +146,28 @@ impl Reader<'_> {
     }
 
     /// One finding, about the first of its objects.
-    fn finding(&self, severity: Severity, said: types::Problem) -> Result<Finding, String> {
-        let first = self.problems(vec![(severity, said)])?.into_iter().next();
+    fn read_single_finding(&self, severity: Severity, said: types::Problem) -> Result<Finding, String> {
+        let first = self.read_problems(vec![(severity, said)])?.into_iter().next();
         first.ok_or_else(|| "it found nothing".to_owned())
     }
 
-    pub(crate) fn patch(&self, said: Option<String>) -> Result<Option<Value>, String> {
-        said.map_or(Ok(None), |text| patch(&text))
+    pub(crate) fn read_patch(&self, said: Option<String>) -> Result<Option<Value>, String> {
+        said.map_or(Ok(None), |text| parse_patch(&text))
     }
 
     /// The patch of a copy's status: fields of the source's status, and the plugin's patch on top.
-    pub(crate) fn restoration(
+    pub(crate) fn read_restoration(
         &self,
         said: restore::Restoration,
         source: &Object,
         created: &Object,
     ) -> Result<Option<Value>, String> {
         let restore::Restoration { copy, patch: said, extra: _ } = said;
-        let patch = self.patch(said)?;
+        let patch = self.read_patch(said)?;
         if copy.is_empty() {
             return Ok(patch);
         }
-        few(copy.len())?;
+        check_count(copy.len())?;
         let unreadable = |_| "an object that it restores is not readable".to_owned();
         let before = source.value().map_err(unreadable)?;
         let now = created.value().map_err(unreadable)?;
@@ -177,28 +184,32 @@ impl Reader<'_> {
         Ok(merge::between(&now, &wanted))
     }
 
-    pub(crate) fn settlement(&self, said: settle::Settlement) -> Result<Settlement, String> {
+    pub(crate) fn read_settlement(&self, said: settle::Settlement) -> Result<Settlement, String> {
         Ok(match said {
             settle::Settlement::Done => Settlement::Done,
-            settle::Settlement::Patch(text) => patch(&text)?
+            settle::Settlement::Patch(text) => parse_patch(&text)?
                 .map(Settlement::Patch)
                 .ok_or("it settles with a patch that changes nothing, which would never end")?,
-            settle::Settlement::Wait(said) => Settlement::Wait(self.finding(Severity::Wait, said)?),
-            settle::Settlement::Stop(said) => Settlement::Stop(self.finding(Severity::Stop, said)?),
+            settle::Settlement::Wait(said) => {
+                Settlement::Wait(self.read_single_finding(Severity::Wait, said)?)
+            }
+            settle::Settlement::Stop(said) => {
+                Settlement::Stop(self.read_single_finding(Severity::Stop, said)?)
+            }
         })
     }
 
-    fn words(&self, words: &str) -> String {
+    fn printable_words(&self, words: &str) -> String {
         if self.codes.is_some() { text::WITHHELD.to_owned() } else { text::line(words, SENTENCE) }
     }
 }
 
-fn few(count: usize) -> Result<(), String> {
+fn check_count(count: usize) -> Result<(), String> {
     if count > MANY { Err(format!("its answer has {count} parts; {MANY} is the most")) } else { Ok(()) }
 }
 
 /// A merge patch; none if it changes nothing. Errors contain no part of it.
-fn patch(text: &str) -> Result<Option<Value>, String> {
+fn parse_patch(text: &str) -> Result<Option<Value>, String> {
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) if map.is_empty() => Ok(None),
         Ok(Value::Object(map)) => Ok(Some(Value::Object(map))),
@@ -209,7 +220,7 @@ fn patch(text: &str) -> Result<Option<Value>, String> {
     }
 }
 
-fn key(said: types::ObjectKey) -> Result<Key, String> {
+fn parse_key(said: types::ObjectKey) -> Result<Key, String> {
     let types::ObjectKey { kind: types::Kind { group, name: kind }, namespace, name } = said;
     let key = Key { group_kind: GroupKind { group, kind }, namespace, name };
     if text::is_key(&key) {
@@ -279,12 +290,12 @@ fn refused_word(arguments: &[String]) -> Option<&String> {
     let first_change = positional.iter().position(is_change).unwrap_or(positional.len());
     let (resources, pairs) = positional.split_at_checked(first_change).unwrap_or_default();
     let types = resources.iter().enumerate().filter(|(at, word)| *at == 0 || word.contains('/'));
-    let refused = types.map(|(_, word)| *word).find(|word| refuses_resource(verb, word));
-    refused.or_else(|| pairs.iter().copied().find(|word| refuses_pair(verb, word)))
+    let refused = types.map(|(_, word)| *word).find(|word| is_refused_resource(verb, word));
+    refused.or_else(|| pairs.iter().copied().find(|word| is_refused_pair(verb, word)))
 }
 
 /// Whether a change of an annotation or a label is refused.
-fn refuses_pair(verb: &str, word: &str) -> bool {
+fn is_refused_pair(verb: &str, word: &str) -> bool {
     let key = word.split('=').next().unwrap_or_default();
     verb == "annotate" && MOVE_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
         || MACHINES_END.contains(&key)
@@ -294,7 +305,7 @@ fn refuses_pair(verb: &str, word: &str) -> bool {
 }
 
 /// Whether a verb is refused for one of the resources in `TYPE[.GROUP][,TYPE…][/NAME]`.
-fn refuses_resource(verb: &str, word: &str) -> bool {
+fn is_refused_resource(verb: &str, word: &str) -> bool {
     let types = word.split('/').next().unwrap_or_default().to_lowercase();
     types.split(',').any(|of| {
         let (of, group) = of.split_once('.').unwrap_or((of, ""));
@@ -357,14 +368,14 @@ mod tests {
 
     #[test]
     fn a_patch_is_an_object_or_nothing() {
-        assert_eq!(open!().patch(None), Ok(None));
-        assert_eq!(open!().patch(Some("{}".into())), Ok(None));
-        assert_eq!(open!().patch(Some(r#"{"a":null}"#.into())), Ok(Some(json!({"a": null}))));
+        assert_eq!(open!().read_patch(None), Ok(None));
+        assert_eq!(open!().read_patch(Some("{}".into())), Ok(None));
+        assert_eq!(open!().read_patch(Some(r#"{"a":null}"#.into())), Ok(Some(json!({"a": null}))));
         for bad in ["null", "[]", "\"hush\"", "{\"a\":", "{}{}", ""] {
-            let error = open!().patch(Some(bad.into())).unwrap_err();
+            let error = open!().read_patch(Some(bad.into())).unwrap_err();
             assert!(error.starts_with("its patch is not") && !error.contains("hush"), "{error}");
         }
-        assert!(open!().settlement(settle::Settlement::Patch("{}".into())).is_err());
+        assert!(open!().read_settlement(settle::Settlement::Patch("{}".into())).is_err());
     }
 
     // proves: T6
@@ -375,16 +386,16 @@ mod tests {
         let codes = ["not-ready".to_owned()];
         let closed = Reader { codes: Some(&codes), given: &given, run: &run() };
         let undeclared = in_words("hunter2", "a");
-        let findings = closed.findings(vec![said("a"), said("hunter2"), undeclared]).unwrap();
+        let findings = closed.read_findings(vec![said("a"), said("hunter2"), undeclared]).unwrap();
         assert!(!format!("{findings:?}").contains("hunter2"));
         assert_eq!(
             findings.iter().map(|f| f.code.as_str()).collect::<Vec<_>>(),
             ["invalid-code", "not-ready"]
         );
         assert!(findings.iter().all(|finding| finding.object.is_none()), "{findings:?}");
-        let leave = closed.relations(vec![relate::Relation::Leave("hunter2".into())]).unwrap();
+        let leave = closed.read_relations(vec![relate::Relation::Leave("hunter2".into())]).unwrap();
         assert_eq!(leave, [Relation::Leave(text::WITHHELD.into())]);
-        assert!(closed.relations(vec![relate::Relation::Need(object("hunter2"))]).is_err());
+        assert!(closed.read_relations(vec![relate::Relation::Need(object("hunter2"))]).is_err());
     }
 
     /// Ten bytes of a Secret once leaked in one plan: through the order of codes, and through which object each named.
@@ -401,17 +412,17 @@ mod tests {
             let mut findings: Vec<_> =
                 halves.enumerate().map(|(at, half)| in_words(&format!("c{at}"), &names[half])).collect();
             findings.rotate_left(usize::from(bytes[0]) % 16);
-            closed.findings(findings).unwrap()
+            closed.read_findings(findings).unwrap()
         };
         assert_eq!(spell(b"hunter22"), spell(b"password"));
         // The plugin still chooses which of its codes it returns, how severe, and for how many objects.
         let objects = vec![object("s1"), object("s2"), object("s2"), object("x")];
         let two = found(types::Problem { code: "c1".into(), objects, ..problem("s1") });
-        let counted = closed.findings(vec![two]).unwrap();
+        let counted = closed.read_findings(vec![two]).unwrap();
         assert!(counted[0].message.starts_with("2 objects ("), "{counted:?}");
         let worst = |words: [check::Severity; 2]| {
             let one = |severity| check::Finding { severity, ..in_words("c1", "s1") };
-            closed.findings(words.map(one).into()).unwrap()
+            closed.read_findings(words.map(one).into()).unwrap()
         };
         let (note, stop) = (check::Severity::Note, check::Severity::Stop);
         assert_eq!(worst([note, stop]), worst([stop, note]));
@@ -421,20 +432,20 @@ mod tests {
     #[test]
     fn a_finding_about_several_objects_is_one_for_each() {
         let about = |objects| found(types::Problem { objects, ..problem("a") });
-        let both = open!().findings(vec![about(vec![object("a"), object("b")])]).unwrap();
+        let both = open!().read_findings(vec![about(vec![object("a"), object("b")])]).unwrap();
         let names: Vec<_> =
             both.iter().filter_map(|f| f.object.as_ref()).map(|key| key.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(both[0].message, both[1].message);
-        assert_eq!(open!().findings(vec![about(vec![])]).unwrap()[0].object, None);
-        assert!(open!().findings(vec![about(vec![object("a"); MANY + 1])]).is_err());
+        assert_eq!(open!().read_findings(vec![about(vec![])]).unwrap()[0].object, None);
+        assert!(open!().read_findings(vec![about(vec![object("a"); MANY + 1])]).is_err());
     }
 
     #[test]
     fn findings_with_invalid_names_and_too_many_findings_are_rejected() {
-        assert_eq!(open!().findings(vec![said("a")]).unwrap()[0].message, "the pass word is hunter2");
-        assert!(open!().findings(vec![said("a b")]).is_err());
-        assert!(open!().findings(vec![said("a"); MANY + 1]).is_err());
+        assert_eq!(open!().read_findings(vec![said("a")]).unwrap()[0].message, "the pass word is hunter2");
+        assert!(open!().read_findings(vec![said("a b")]).is_err());
+        assert!(open!().read_findings(vec![said("a"); MANY + 1]).is_err());
     }
 
     #[test]
@@ -443,7 +454,7 @@ mod tests {
             (settle::Settlement::Wait(problem("a")), Severity::Wait),
             (settle::Settlement::Stop(problem("a")), Severity::Stop),
         ] {
-            let settlement = open!().settlement(said).unwrap();
+            let settlement = open!().read_settlement(said).unwrap();
             let (Settlement::Wait(found) | Settlement::Stop(found)) = settlement else {
                 panic!("{settlement:?}")
             };
@@ -457,7 +468,7 @@ mod tests {
             let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
             let command = Some(types::Kubectl { side, arguments });
             let said = found(types::Problem { remedy: "look at it".into(), command, ..problem("a") });
-            open!().findings(vec![said]).map(|all| all[0].remedy.clone())
+            open!().read_findings(vec![said]).map(|all| all[0].remedy.clone())
         };
         let get = ["get", "-n", "ns", "hosts; rm -rf /"];
         assert_eq!(
@@ -491,7 +502,7 @@ mod tests {
         let restored = |copy: &[&str], patch: Option<&str>| {
             let copy = copy.iter().map(|pointer| (*pointer).to_owned()).collect();
             let said = restore::Restoration { copy, patch: patch.map(str::to_owned), extra: vec![] };
-            open!().restoration(said, &source, &created)
+            open!().read_restoration(said, &source, &created)
         };
         assert_eq!(
             restored(&["/status"], Some(r#"{"status": {"by": "us"}}"#)),

@@ -36,11 +36,11 @@ pub(crate) struct Call<'a> {
 }
 
 /// A component's answer: its own error, or a value.
-pub(crate) type Said<T> = wasmtime::Result<Result<T, types::Error>>;
+pub(crate) type RawAnswer<T> = wasmtime::Result<Result<T, types::Error>>;
 
 impl<'a> Call<'a> {
     /// A call without access to the host's services.
-    pub(crate) fn pure(card: &'a Arc<Card>, called: Called) -> Self {
+    pub(crate) fn without_services(card: &'a Arc<Card>, called: Called) -> Self {
         Self {
             card,
             called,
@@ -57,7 +57,7 @@ impl<'a> Call<'a> {
     pub(crate) async fn run<T, R>(
         self,
         pre: &InstancePre<Ctx>,
-        ask: impl for<'s> FnOnce(&'s mut Store<Ctx>, Instance) -> BoxFuture<'s, Said<T>>,
+        ask: impl for<'s> FnOnce(&'s mut Store<Ctx>, Instance) -> BoxFuture<'s, RawAnswer<T>>,
         read: impl FnOnce(T) -> Result<R, String>,
     ) -> Result<R, CallError> {
         let mut ctx = Ctx::new(Arc::clone(self.card), self.called, self.services.clone());
@@ -80,9 +80,9 @@ impl<'a> Call<'a> {
         let begun = Instant::now();
         // A hook that may ask questions also waits for others to answer; the move has its own timeout for that.
         let pure = self.services.is_none();
-        let left = if pure { self.card.tally.left(limits.total) } else { Some(limits.time) };
+        let left = if pure { self.card.tally.remaining_time(limits.total) } else { Some(limits.time) };
         let Some(left) = left else {
-            return Err(self.error("timeout".to_owned(), used_up(limits.total)));
+            return Err(self.into_error("timeout".to_owned(), describe_exhausted_time(limits.total)));
         };
         let mut store = Store::new(pre.engine(), ctx);
         store.limiter(|ctx| &mut ctx.meter);
@@ -97,31 +97,33 @@ impl<'a> Call<'a> {
         let answer = match done {
             Ok(Ok(Ok(answer))) => read(answer).map_err(|why| ("invalid-answer".to_owned(), why)),
             Ok(Ok(Err(said))) => {
-                Err((text::code(&said.code, self.card.codes()), text::line(&said.message, 1_000)))
+                Err((text::permitted_code(&said.code, self.card.codes()), text::line(&said.message, 1_000)))
             }
-            Ok(Err(error)) => Err(explain(&error)),
-            Err(_) if left < limits.time => Err(("timeout".to_owned(), used_up(limits.total))),
+            Ok(Err(error)) => Err(explain_failure(&error)),
+            Err(_) if left < limits.time => {
+                Err(("timeout".to_owned(), describe_exhausted_time(limits.total)))
+            }
             Err(_) => {
                 Err(("timeout".to_owned(), format!("it took longer than {:?} (limits.time)", limits.time)))
             }
         };
         if pure {
-            self.card.tally.spend(begun.elapsed());
+            self.card.tally.add_time(begun.elapsed());
         }
-        span.in_scope(|| store.data().say_printed());
+        span.in_scope(|| store.data().log_printed());
         let (time, peak) = (begun.elapsed(), store.data().meter.peak);
         // JSON, unlike other formats, has no 128-bit numbers.
         span.record("time_us", u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
         span.record("peak_memory", peak);
         span.record("outcome", answer.as_ref().err().map_or("ok", |(code, _)| code.as_str()));
         span.in_scope(|| tracing::debug!("answered"));
-        self.card.tally.add(time, peak);
-        answer.map_err(|(code, message)| self.error(code, message))
+        self.card.tally.count_call(time, peak);
+        answer.map_err(|(code, message)| self.into_error(code, message))
     }
 
-    pub(crate) fn error(self, code: String, message: String) -> CallError {
+    pub(crate) fn into_error(self, code: String, message: String) -> CallError {
         // Only hooks see objects.
-        let withheld = self.card.secret_data() && matches!(self.called, Called::Hook(_));
+        let withheld = self.card.sees_secret_data() && matches!(self.called, Called::Hook(_));
         CallError {
             who: Arc::clone(&self.card.who),
             hook: self.called.as_str(),
@@ -132,7 +134,7 @@ impl<'a> Call<'a> {
     }
 }
 
-fn used_up(total: Duration) -> String {
+fn describe_exhausted_time(total: Duration) -> String {
     format!("its calls together took longer than {total:?}")
 }
 
@@ -140,8 +142,8 @@ fn used_up(total: Duration) -> String {
 const TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
 
 /// A failure inside the sandbox as a code and a sentence.
-fn explain(error: &wasmtime::Error) -> (String, String) {
-    let at = trace(error);
+fn explain_failure(error: &wasmtime::Error) -> (String, String) {
+    let at = innermost_functions(error);
     if let Some(exceeded) = error.downcast_ref::<Exceeded>() {
         let code = match exceeded {
             Exceeded::Memory { .. } => "out-of-memory",
@@ -172,7 +174,7 @@ fn explain(error: &wasmtime::Error) -> (String, String) {
 }
 
 /// The innermost functions, by their names in the binary.
-fn trace(error: &wasmtime::Error) -> String {
+fn innermost_functions(error: &wasmtime::Error) -> String {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
     let named = backtrace.frames().iter().filter_map(|frame| frame.func_name());
     // As the author wrote them, without the hash at the end.

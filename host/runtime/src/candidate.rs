@@ -17,7 +17,7 @@ use crate::imports;
 use crate::limits::Limits;
 use crate::parse::{self, Seen, Work};
 use crate::plugin::HookSet;
-use crate::trial::{Budget, Held};
+use crate::trial::{Budget, LimitEnforcement};
 
 /// A component that is compiled and has described itself.
 pub(crate) struct Candidate {
@@ -38,17 +38,24 @@ pub(crate) struct Linked {
 
 impl Runtime {
     /// Counts the component's contents, compiles, links and describes it. If it has not passed a trial yet, that comes first.
-    pub(crate) async fn candidate(&self, artifact: Artifact, passed: bool) -> Result<Candidate, LoadError> {
-        let who = artifact.who(None);
+    pub(crate) async fn prepare_candidate(
+        &self,
+        artifact: Artifact,
+        passed: bool,
+    ) -> Result<Candidate, LoadError> {
+        let who = artifact.identity(None);
         // This costs no more than reading it, so it is done even if the lock says that it passed.
         let bytes = Arc::clone(&artifact.bytes);
-        let work = aside(move || parse::count(&bytes)).await.map_err(|why| why.of(who.clone()))?;
-        let passed = passed || self.tried(&artifact, work).await.map_err(|why| why.of(who.clone()))?;
-        let (seen, linked) = self.link(&artifact, Limits::default().stack).await?;
+        let work = check_off_thread(move || parse::count(&bytes))
+            .await
+            .map_err(|why| why.about_plugin(who.clone()))?;
+        let passed =
+            passed || self.run_trial(&artifact, work).await.map_err(|why| why.about_plugin(who.clone()))?;
+        let (seen, linked) = self.compile_and_link(&artifact, Limits::default().stack).await?;
         let hooks: Vec<Hook> =
             Hook::ALL.into_iter().filter(|hook| seen.exports.contains(&hook.to_string())).collect();
-        let card = Arc::new(Card::stranger(who.clone()));
-        let call = Call::pure(&card, Called::Describe);
+        let card = Arc::new(Card::undescribed(who.clone()));
+        let call = Call::without_services(&card, Called::Describe);
         let describe = linked.describe.clone();
         let said = call
             .run(
@@ -63,38 +70,43 @@ impl Runtime {
                 Ok,
             )
             .await
-            .map_err(|error| Refused::Describe(Box::new(error)).of(who.clone()))?;
-        let declaration = Declaration::read(said, &hooks).map_err(|why| Refused::Description(why).of(who))?;
+            .map_err(|error| Refused::Describe(Box::new(error)).about_plugin(who.clone()))?;
+        let declaration =
+            Declaration::parse(said, &hooks).map_err(|why| Refused::Description(why).about_plugin(who))?;
         Ok(Candidate { artifact, seen, declaration, hooks, linked, passed })
     }
 
     /// Compiles a component on trial. False: the trial succeeded but proves nothing, because no limits applied.
-    async fn tried(&self, artifact: &Artifact, work: Work) -> Result<bool, Refused> {
+    async fn run_trial(&self, artifact: &Artifact, work: Work) -> Result<bool, Refused> {
         let Some(trials) = &self.trials else { return Ok(false) };
-        let held = trials.hold(&artifact.bytes, Budget::of(work)).await?;
-        Ok(held == Held::Limited)
+        let held = trials.run(&artifact.bytes, Budget::for_work(work)).await?;
+        Ok(held == LimitEnforcement::Limited)
     }
 
     /// Validates and compiles, concurrently with others.
-    pub(crate) async fn link(&self, artifact: &Artifact, stack: usize) -> Result<(Seen, Linked), LoadError> {
+    pub(crate) async fn compile_and_link(
+        &self,
+        artifact: &Artifact,
+        stack: usize,
+    ) -> Result<(Seen, Linked), LoadError> {
         // Never closed.
         let _turn = self.turns.acquire().await;
         let (runtime, bytes) = (self.clone(), Arc::clone(&artifact.bytes));
-        let linked = aside(move || compiled(&runtime, &bytes, stack)).await;
-        linked.map_err(|why| why.of(artifact.who(None)))
+        let linked = check_off_thread(move || compile_and_link(&runtime, &bytes, stack)).await;
+        linked.map_err(|why| why.about_plugin(artifact.identity(None)))
     }
 }
 
 /// The same for work that may end in a refusal.
-async fn aside<T: Send + 'static>(
+async fn check_off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Refused> {
-    let done = off_thread(work).await;
+    let done = run_off_thread(work).await;
     done.unwrap_or_else(|_| Err(Refused::Malformed("the compiler gave up".into())))
 }
 
 /// Works on a separate thread: other tasks don't wait, and a signal ends the wait.
-pub(crate) async fn off_thread<T: Send + 'static>(
+pub(crate) async fn run_off_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -102,20 +114,24 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 }
 
 /// Validates, compiles and links.
-pub(crate) fn compiled(runtime: &Runtime, bytes: &[u8], stack: usize) -> Result<(Seen, Linked), Refused> {
-    runtime.compiling(|| {
-        let seen = parse::look(bytes)?;
-        let linked = link(runtime, bytes, &seen, stack)?;
+pub(crate) fn compile_and_link(
+    runtime: &Runtime,
+    bytes: &[u8],
+    stack: usize,
+) -> Result<(Seen, Linked), Refused> {
+    runtime.on_compiler_threads(|| {
+        let seen = parse::inspect_component(bytes)?;
+        let linked = link_component(runtime, bytes, &seen, stack)?;
         Ok((seen, linked))
     })?
 }
 
-fn link(runtime: &Runtime, bytes: &[u8], seen: &Seen, stack: usize) -> Result<Linked, Refused> {
-    let engine = runtime.engine(stack).map_err(|error| Refused::Runtime(format!("{error:#}")))?;
+fn link_component(runtime: &Runtime, bytes: &[u8], seen: &Seen, stack: usize) -> Result<Linked, Refused> {
+    let engine = runtime.engine_for_stack(stack).map_err(|error| Refused::Runtime(format!("{error:#}")))?;
     let component =
         Component::new(&engine, bytes).map_err(|error| Refused::Malformed(format!("{error:#}")))?;
     let mut linker = Linker::new(&engine);
-    imports::link(&mut linker, seen).map_err(|error| Refused::Runtime(format!("{error:#}")))?;
+    imports::link_imports(&mut linker, seen).map_err(|error| Refused::Runtime(format!("{error:#}")))?;
     let mismatch = |error: wasmtime::Error| {
         let why = format!("{error:#}");
         Refused::Mismatch(missing_function(&why).unwrap_or(why))

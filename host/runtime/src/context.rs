@@ -9,7 +9,7 @@ use tracing::Level;
 
 use crate::contract::pivot::provider::endpoints;
 use crate::describe::Declaration;
-use crate::error::Who;
+use crate::error::PluginIdentity;
 use crate::inert::Inert;
 use crate::limits::{Limits, Meter};
 use crate::questions::Questions;
@@ -107,7 +107,7 @@ impl Called {
 /// Identifies a plugin and holds its permissions; shared by all its calls in one run.
 pub(crate) struct Card {
     pub(crate) name: String,
-    pub(crate) who: Arc<Who>,
+    pub(crate) who: Arc<PluginIdentity>,
     /// None while it is being described.
     pub(crate) admitted: Option<(Declaration, Grants)>,
     pub(crate) tally: Tally,
@@ -117,7 +117,7 @@ pub(crate) struct Card {
 
 impl Card {
     /// A plugin that has not described itself yet.
-    pub(crate) fn stranger(who: Who) -> Self {
+    pub(crate) fn undescribed(who: PluginIdentity) -> Self {
         let (name, who) = (who.file.clone(), Arc::new(who));
         Self { name, who, admitted: None, tally: Tally::default(), run: Arc::default() }
     }
@@ -142,7 +142,7 @@ impl Card {
     }
 
     /// Whether it sees the data of Secrets: declared and granted.
-    pub(crate) fn secret_data(&self) -> bool {
+    pub(crate) fn sees_secret_data(&self) -> bool {
         self.codes().is_some()
     }
 
@@ -192,17 +192,17 @@ impl Ctx {
         }
     }
 
-    pub(crate) fn inert(&mut self) -> &mut Inert {
+    pub(crate) fn inert_environment(&mut self) -> &mut Inert {
         self.inert.get_or_insert_default()
     }
 
     /// A line of the plugin's log.
-    pub(crate) fn say(&self, level: Level, words: &str) {
+    pub(crate) fn log(&self, level: Level, words: &str) {
         // A plugin that sees the data of Secrets has no log.
-        if self.card.secret_data() {
+        if self.card.sees_secret_data() {
             return;
         }
-        let words = match self.card.tally.line() {
+        let words = match self.card.tally.count_line() {
             line if line > MOST_LINES => return,
             MOST_LINES => format!("it has logged {MOST_LINES} lines; the rest is not shown"),
             _ => text::line(words, LINE),
@@ -217,10 +217,10 @@ impl Ctx {
     }
 
     /// What it printed goes to its log.
-    pub(crate) fn say_printed(&self) {
+    pub(crate) fn log_printed(&self) {
         let Some(inert) = &self.inert else { return };
-        for line in inert.printed().lines().filter(|line| !line.trim().is_empty()).take(200) {
-            self.say(Level::WARN, line);
+        for line in inert.printed_text().lines().filter(|line| !line.trim().is_empty()).take(200) {
+            self.log(Level::WARN, line);
         }
     }
 }

@@ -15,7 +15,7 @@ wasmtime::component::bindgen!({
 });
 
 #[cfg(test)]
-mod released;
+mod tests;
 
 /// The contract's package.
 pub(crate) const PACKAGE: &str = "pivot:provider";

@@ -80,7 +80,7 @@ pub(crate) fn side_of(hook: Hook) -> Option<Side> {
 
 impl Declaration {
     /// Reads a description, given the hooks in the binary. The error describes what is wrong with it.
-    pub(crate) fn read(said: wit::Description, hooks: &[Hook]) -> Result<Self, String> {
+    pub(crate) fn parse(said: wit::Description, hooks: &[Hook]) -> Result<Self, String> {
         let wit::Description {
             name,
             version,
@@ -94,28 +94,28 @@ impl Declaration {
             codes,
             extra,
         } = said;
-        is_name(&name)?;
-        is_version(&version)?;
-        let (kinds, versions) = self::kinds(kinds)?;
+        check_name(&name)?;
+        check_version(&version)?;
+        let (kinds, versions) = self::parse_kinds(kinds)?;
         let this = Self {
             name,
             version,
             summary: text::line(&summary, 300),
             kinds,
             versions,
-            reach: reach.into_iter().map(self::reach).collect::<Result<_, _>>()?,
-            changes: changes.into_iter().map(change).collect::<Result<_, _>>()?,
-            reads: reads.into_iter().map(read).collect::<Result<_, _>>()?,
+            reach: reach.into_iter().map(self::parse_reach).collect::<Result<_, _>>()?,
+            changes: changes.into_iter().map(parse_change).collect::<Result<_, _>>()?,
+            reads: reads.into_iter().map(parse_read).collect::<Result<_, _>>()?,
             probes: probes.iter().map(|p| p.parse()).collect::<Result<_, _>>()?,
             secret_data,
             codes,
             extra,
         };
-        this.make_sense(hooks)?;
+        this.check_consistency(hooks)?;
         Ok(this)
     }
 
-    fn make_sense(&self, hooks: &[Hook]) -> Result<(), String> {
+    fn check_consistency(&self, hooks: &[Hook]) -> Result<(), String> {
         for change in &self.changes {
             let Change { hook, kind, side: _ } = change;
             if !hooks.contains(hook) {
@@ -143,7 +143,7 @@ impl Declaration {
     }
 
     /// The vendor's summary, marked as the vendor's words: nobody has checked them.
-    pub fn vendor_says(&self) -> String {
+    pub fn vendor_summary(&self) -> String {
         match self.summary.trim() {
             "" => "The vendor says nothing about it.".to_owned(),
             // Keeps the closing quote ours.
@@ -168,13 +168,13 @@ impl Declaration {
     }
 
     /// Whether a hook is declared to change a kind.
-    pub fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
+    pub fn declares_change(&self, hook: Hook, kind: &GroupKind) -> bool {
         self.changes.iter().any(|change| change.hook == hook && change.kind.covers(kind))
     }
 }
 
 /// Fails if a plugin can't have this name.
-pub(crate) fn is_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let word =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     if name.len() <= 63 && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.split('-').all(word) {
@@ -185,7 +185,7 @@ pub(crate) fn is_name(name: &str) -> Result<(), String> {
 }
 
 /// Fails if a plugin can't have this version.
-pub(crate) fn is_version(version: &str) -> Result<(), String> {
+pub(crate) fn check_version(version: &str) -> Result<(), String> {
     if semver::Version::parse(version).is_ok() && version.len() <= 64 {
         return Ok(());
     }
@@ -195,10 +195,10 @@ pub(crate) fn is_version(version: &str) -> Result<(), String> {
 /// The longest list of versions, and the longest version.
 const MAX_VERSIONS: usize = 32;
 
-fn kinds(said: Vec<wit::SeenKind>) -> Result<(Vec<GroupKind>, Vec<Versions>), String> {
+fn parse_kinds(said: Vec<wit::SeenKind>) -> Result<(Vec<GroupKind>, Vec<Versions>), String> {
     let (mut kinds, mut all) = (Vec::new(), Vec::new());
     for wit::SeenKind { kind, versions } in said {
-        let kind = self::kind(kind)?;
+        let kind = self::parse_kind(kind)?;
         let bad = versions.iter().find(|version| !text::is_label(version) || version.len() > MAX_VERSIONS);
         if let Some(bad) = bad {
             return Err(format!("`{}` is not the version of a kind, like v1beta2", text::line(bad, 64)));
@@ -214,7 +214,7 @@ fn kinds(said: Vec<wit::SeenKind>) -> Result<(Vec<GroupKind>, Vec<Versions>), St
     Ok((kinds, all))
 }
 
-fn kind(said: types::Kind) -> Result<GroupKind, String> {
+fn parse_kind(said: types::Kind) -> Result<GroupKind, String> {
     let types::Kind { group, name } = said;
     let named = GroupKind { group, kind: name };
     if !text::is_kind(&named) {
@@ -224,36 +224,36 @@ fn kind(said: types::Kind) -> Result<GroupKind, String> {
     Ok(named)
 }
 
-fn change(said: wit::Change) -> Result<Change, String> {
+fn parse_change(said: wit::Change) -> Result<Change, String> {
     let hook = Hook::ALL.into_iter().find(|hook| hook.to_string() == said.hook);
     let hook = hook.ok_or_else(|| format!("there is no hook `{}`", text::line(&said.hook, 64)))?;
-    let kind = kind(said.kind)?;
+    let kind = parse_kind(said.kind)?;
     let side =
         side_of(hook).ok_or_else(|| format!("it says that {hook} changes {kind}, which {hook} can't"))?;
     Ok(Change { hook, kind, side })
 }
 
-fn reach(said: wit::Reach) -> Result<Reach, String> {
+fn parse_reach(said: wit::Reach) -> Result<Reach, String> {
     let namespace = said.namespace.unwrap_or_else(|| EVERYWHERE.to_owned());
-    is_place(&namespace)?;
-    Ok(Reach { kind: kind(said.kind)?, namespace, delete: said.deletes })
+    check_namespace(&namespace)?;
+    Ok(Reach { kind: parse_kind(said.kind)?, namespace, delete: said.deletes })
 }
 
-fn is_place(namespace: &str) -> Result<(), String> {
+fn check_namespace(namespace: &str) -> Result<(), String> {
     if namespace == EVERYWHERE || text::is_label(namespace) {
         return Ok(());
     }
     Err(format!("`{}` is no namespace", text::line(namespace, 64)))
 }
 
-fn read(said: wit::Read) -> Result<Read, String> {
-    let namespace = namespace(said.scope);
-    namespace.as_deref().map_or(Ok(()), is_place)?;
-    Ok(Read { kind: kind(said.kind)?, side: side_from(said.side), namespace })
+fn parse_read(said: wit::Read) -> Result<Read, String> {
+    let namespace = namespace_of_scope(said.scope);
+    namespace.as_deref().map_or(Ok(()), check_namespace)?;
+    Ok(Read { kind: parse_kind(said.kind)?, side: side_from(said.side), namespace })
 }
 
 /// The namespace of a scope; none: the namespaces that move.
-pub(crate) fn namespace(scope: types::Scope) -> Option<String> {
+pub(crate) fn namespace_of_scope(scope: types::Scope) -> Option<String> {
     match scope {
         types::Scope::Moving => None,
         types::Scope::One(name) => Some(name),
@@ -269,7 +269,7 @@ pub(crate) fn side_from(said: types::Side) -> Side {
 }
 
 /// A side as the operator's file names it.
-pub(crate) fn side(word: &str) -> Result<Side, String> {
+pub(crate) fn parse_side(word: &str) -> Result<Side, String> {
     match word {
         "source" => Ok(Side::Source),
         "target" => Ok(Side::Target),

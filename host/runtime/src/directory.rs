@@ -13,7 +13,7 @@ use cap_std::fs::{MetadataExt as _, OpenOptionsExt as _};
 use pivot_core::words::shown;
 use sha2::{Digest, Sha256};
 
-use crate::error::{LoadError, Refused, Who};
+use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::text;
 
 /// Larger than any plugin: CPython with its library, as a component, is 18 MB.
@@ -32,12 +32,12 @@ pub(crate) struct Artifact {
 
 impl Artifact {
     pub(crate) fn new(file: impl Into<String>, bytes: Vec<u8>) -> Self {
-        let digest = sha256(&[&bytes]);
+        let digest = sha256_of_parts(&[&bytes]);
         Self { file: file.into(), bytes: Arc::new(bytes), digest }
     }
 
-    pub(crate) fn who(&self, name: Option<&str>) -> Who {
-        Who {
+    pub(crate) fn identity(&self, name: Option<&str>) -> PluginIdentity {
+        PluginIdentity {
             name: name.map(str::to_owned),
             version: None,
             file: self.file.clone(),
@@ -47,7 +47,7 @@ impl Artifact {
 }
 
 /// The name of a file. It appears in messages and in commands to paste, so it must be one line without hidden characters.
-pub(crate) fn plain(name: &OsStr) -> Result<String, Refused> {
+pub(crate) fn check_file_name(name: &OsStr) -> Result<String, Refused> {
     match name.to_str() {
         Some(name) if text::line(name, name.len()) == name => Ok(name.to_owned()),
         Some(name) => Err(Refused::FileName(shown(name, 300))),
@@ -56,7 +56,7 @@ pub(crate) fn plain(name: &OsStr) -> Result<String, Refused> {
 }
 
 /// The digest of parts, in hex.
-pub(crate) fn sha256(parts: &[&[u8]]) -> String {
+pub(crate) fn sha256_of_parts(parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update(part);
@@ -78,10 +78,10 @@ pub struct Files {
 }
 
 /// The files of a directory of plugins. None of them lies elsewhere: a link that leads out of the directory is an error.
-pub fn files_of(directory: &Path, wanted: impl Fn(&str) -> bool) -> Result<Files, LoadError> {
+pub fn list_files(directory: &Path, wanted: impl Fn(&str) -> bool) -> Result<Files, LoadError> {
     let dir = PluginDir::open(directory)?;
-    let (wanted, others) = dir.names()?.into_iter().partition::<Vec<_>, _>(|name| wanted(name));
-    let read = |name: String| dir.bytes(&name, MAX_PLUGIN).map(|bytes| (name, bytes));
+    let (wanted, others) = dir.file_names()?.into_iter().partition::<Vec<_>, _>(|name| wanted(name));
+    let read = |name: String| dir.read_bytes(&name, MAX_PLUGIN).map(|bytes| (name, bytes));
     Ok(Files { wanted: wanted.into_iter().map(read).collect::<Result<_, _>>()?, others })
 }
 
@@ -95,39 +95,42 @@ pub(crate) struct PluginDir {
 
 impl PluginDir {
     pub(crate) fn open(path: &Path) -> Result<Self, LoadError> {
-        let who = Who { file: path.display().to_string(), ..Who::default() };
+        let who = PluginIdentity { file: path.display().to_string(), ..PluginIdentity::default() };
         let dir = Dir::open_ambient_dir(path, ambient_authority())
-            .map_err(|error| Refused::Unreadable(error).of(who))?;
+            .map_err(|error| Refused::Unreadable(error).about_plugin(who))?;
         Ok(Self { path: path.to_owned(), dir: Arc::new(dir) })
     }
 
     /// The same directory by the name that it is going to have.
-    pub(crate) fn called(self, name: Option<&Path>) -> Self {
+    pub(crate) fn with_displayed_name(self, name: Option<&Path>) -> Self {
         Self { path: name.map_or(self.path, Path::to_owned), dir: self.dir }
     }
 
     /// The names of the files that end in `.wasm`, sorted. Other files are ignored.
-    pub(crate) fn files(&self) -> Result<Vec<String>, LoadError> {
-        let who = || Who { file: self.path.display().to_string(), ..Who::default() };
-        let entries = self.dir.entries().map_err(|error| Refused::Unreadable(error).of(who()))?;
+    pub(crate) fn component_files(&self) -> Result<Vec<String>, LoadError> {
+        let who = || PluginIdentity { file: self.path.display().to_string(), ..PluginIdentity::default() };
+        let entries = self.dir.entries().map_err(|error| Refused::Unreadable(error).about_plugin(who()))?;
         let mut files = Vec::new();
         for entry in entries {
-            let entry = entry.map_err(|error| Refused::Unreadable(error).of(who()))?;
+            let entry = entry.map_err(|error| Refused::Unreadable(error).about_plugin(who()))?;
             let name = entry.file_name();
             if !name.as_encoded_bytes().ends_with(b".wasm") {
                 continue;
             }
             // Silently skipped, it would look as if it were loaded.
-            files.push(plain(&name).map_err(|refused| refused.of(who()))?);
+            files.push(check_file_name(&name).map_err(|refused| refused.about_plugin(who()))?);
         }
         files.sort();
         Ok(files)
     }
 
     /// The names of all files, sorted.
-    fn names(&self) -> Result<Vec<String>, LoadError> {
+    fn file_names(&self) -> Result<Vec<String>, LoadError> {
         let unreadable = |error| {
-            Refused::Unreadable(error).of(Who { file: self.path.display().to_string(), ..Who::default() })
+            Refused::Unreadable(error).about_plugin(PluginIdentity {
+                file: self.path.display().to_string(),
+                ..PluginIdentity::default()
+            })
         };
         let entries = self.dir.entries().map_err(unreadable)?;
         let name = |entry: std::io::Result<DirEntry>| {
@@ -139,18 +142,18 @@ impl PluginDir {
     }
 
     /// Reads one plugin's file.
-    pub(crate) fn read(&self, file: &str) -> Result<Artifact, LoadError> {
-        let bytes = self.bytes(file, MAX_PLUGIN)?;
+    pub(crate) fn read_artifact(&self, file: &str) -> Result<Artifact, LoadError> {
+        let bytes = self.read_bytes(file, MAX_PLUGIN)?;
         Ok(Artifact::new(file, bytes))
     }
 
     /// Reads one of the operator's files; none if it doesn't exist.
-    pub(crate) fn text(&self, file: &str) -> Result<Option<String>, LoadError> {
-        let who = Who { file: file.to_owned(), ..Who::default() };
-        match self.bytes(file, MAX_TEXT) {
+    pub(crate) fn read_text(&self, file: &str) -> Result<Option<String>, LoadError> {
+        let who = PluginIdentity { file: file.to_owned(), ..PluginIdentity::default() };
+        match self.read_bytes(file, MAX_TEXT) {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => Ok(Some(text)),
-                Err(_) => Err(Refused::Operator("not UTF-8".into()).of(who)),
+                Err(_) => Err(Refused::Operator("not UTF-8".into()).about_plugin(who)),
             },
             Err(error) => match *error.reason {
                 Refused::Unreadable(ref io) if io.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -160,13 +163,14 @@ impl PluginDir {
     }
 
     /// Writes one of the operator's files atomically.
-    pub(crate) fn write(&self, file: &str, text: &str) -> Result<(), LoadError> {
+    pub(crate) fn write_text(&self, file: &str, text: &str) -> Result<(), LoadError> {
         let new = format!(".{file}.new");
         let written = self.write_new(&new, text).and_then(|()| self.dir.rename(&new, &self.dir, file));
         written.map_err(|error| {
             // What is left is removed before the next one, too.
             let _ = self.dir.remove_file(&new);
-            Refused::Unreadable(error).of(Who { file: file.into(), ..Who::default() })
+            Refused::Unreadable(error)
+                .about_plugin(PluginIdentity { file: file.into(), ..PluginIdentity::default() })
         })
     }
 
@@ -194,39 +198,41 @@ impl PluginDir {
         false
     }
 
-    fn bytes(&self, file: &str, limit: u64) -> Result<Vec<u8>, LoadError> {
-        let who = || Who { file: file.to_owned(), ..Who::default() };
+    fn read_bytes(&self, file: &str, limit: u64) -> Result<Vec<u8>, LoadError> {
+        let who = || PluginIdentity { file: file.to_owned(), ..PluginIdentity::default() };
         // Checked before it is opened: opening a pipe would wait for a writer.
         match self.dir.metadata(file) {
             Ok(metadata) if metadata.is_file() => {}
-            Ok(_) => return Err(not_a_file().of(who())),
-            Err(error) => return Err(self.outside(file, error).of(who())),
+            Ok(_) => return Err(not_a_file().about_plugin(who())),
+            Err(error) => return Err(self.outside_error(file, error).about_plugin(who())),
         }
         let mut options = OpenOptions::new();
         options.read(true);
         #[cfg(unix)]
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-        let opened =
-            self.dir.open_with(file, &options).map_err(|error| self.outside(file, error).of(who()))?;
+        let opened = self
+            .dir
+            .open_with(file, &options)
+            .map_err(|error| self.outside_error(file, error).about_plugin(who()))?;
         // Another file may have replaced it since it was checked.
         match opened.metadata() {
             Ok(metadata) if metadata.is_file() => {}
-            _ => return Err(not_a_file().of(who())),
+            _ => return Err(not_a_file().about_plugin(who())),
         }
         let mut bytes = Vec::new();
         opened
             .take(limit + 1)
             .read_to_end(&mut bytes)
-            .map_err(|error| Refused::Unreadable(error).of(who()))?;
+            .map_err(|error| Refused::Unreadable(error).about_plugin(who()))?;
         let size = bytes.len() as u64;
         if size > limit {
-            return Err(Refused::TooLarge { size, limit }.of(who()));
+            return Err(Refused::TooLarge { size, limit }.about_plugin(who()));
         }
         Ok(bytes)
     }
 
     /// A link that leads out fails with a permission error.
-    fn outside(&self, file: &str, error: std::io::Error) -> Refused {
+    fn outside_error(&self, file: &str, error: std::io::Error) -> Refused {
         let link = self.dir.symlink_metadata(file).is_ok_and(|metadata| metadata.is_symlink());
         if link {
             Refused::NotInside(format!("its link leads nowhere, or outside ({error})"))
@@ -250,14 +256,14 @@ mod tests {
         let dir = PluginDir::open(home.path()).unwrap();
         fs::write(&other, "mine").unwrap();
         fs::hard_link(&other, &left).unwrap();
-        dir.write("plugins.lock", "new").unwrap();
+        dir.write_text("plugins.lock", "new").unwrap();
         std::os::unix::fs::symlink("other", &left).unwrap();
-        dir.write("plugins.lock", "newer").unwrap();
+        dir.write_text("plugins.lock", "newer").unwrap();
         assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
         assert_eq!(fs::read_to_string(home.path().join("plugins.lock")).unwrap(), "newer");
         // What can't be put in its place is not left, either.
         fs::create_dir_all(home.path().join("plugins.toml/below")).unwrap();
-        assert!(dir.write("plugins.toml", "x").is_err());
-        assert_eq!(dir.names().unwrap(), ["other", "plugins.lock", "plugins.toml"]);
+        assert!(dir.write_text("plugins.toml", "x").is_err());
+        assert_eq!(dir.file_names().unwrap(), ["other", "plugins.lock", "plugins.toml"]);
     }
 }

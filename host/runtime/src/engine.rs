@@ -70,12 +70,12 @@ impl Runtime {
     }
 
     /// The runtime inside a trial, for one component.
-    pub(crate) fn on_trial() -> Self {
+    pub(crate) fn for_trial() -> Self {
         Self { compiler_stack: COMPILER_STACK, ..Self::new() }
     }
 
     /// Runs work on the compiler threads.
-    pub(crate) fn compiling<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Refused> {
+    pub(crate) fn on_compiler_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Refused> {
         let mut compilers = self.compilers.lock().unwrap_or_else(PoisonError::into_inner);
         let pool = match &*compilers {
             Some(pool) => Arc::clone(pool),
@@ -89,20 +89,20 @@ impl Runtime {
         Ok(pool.install(work))
     }
 
-    pub(crate) fn engine(&self, stack: usize) -> wasmtime::Result<Engine> {
+    pub(crate) fn engine_for_stack(&self, stack: usize) -> wasmtime::Result<Engine> {
         let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(engine) = engines.get(&stack) {
             return Ok(engine.clone());
         }
-        let engine = Engine::new(&settings(stack))?;
+        let engine = Engine::new(&engine_config(stack))?;
         let weak = engine.weak();
-        std::thread::Builder::new().name("plugin-clock".into()).spawn(move || tick(&weak))?;
+        std::thread::Builder::new().name("plugin-clock".into()).spawn(move || advance_epochs(&weak))?;
         engines.insert(stack, engine.clone());
         Ok(engine)
     }
 }
 
-fn settings(stack: usize) -> Config {
+fn engine_config(stack: usize) -> Config {
     let mut config = Config::new();
     config
         .wasm_component_model(true)
@@ -119,7 +119,7 @@ fn settings(stack: usize) -> Config {
 }
 
 /// Advances the epoch as long as the engine is in use.
-fn tick(engine: &EngineWeak) {
+fn advance_epochs(engine: &EngineWeak) {
     while let Some(engine) = engine.upgrade() {
         engine.increment_epoch();
         drop(engine);

@@ -10,7 +10,7 @@ use pivot_signatures::untrusted::Untrusted;
 
 /// Identifies a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Who {
+pub struct PluginIdentity {
     /// Its name, if known.
     pub name: Option<String>,
     /// Its version, if known.
@@ -22,10 +22,10 @@ pub struct Who {
 }
 
 /// `plugin metal3-hosts 0.1.0 (metal3-hosts.wasm, sha256 0123456789ab…)`.
-impl fmt::Display for Who {
+impl fmt::Display for PluginIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, version, file, digest } = self;
-        let digest = digest.as_deref().map(|digest| format!("sha256 {}…", short(digest)));
+        let digest = digest.as_deref().map(|digest| format!("sha256 {}…", short_digest(digest)));
         match name {
             Some(name) => {
                 write!(f, "plugin {name}")?;
@@ -46,7 +46,7 @@ impl fmt::Display for Who {
 }
 
 /// As much of a digest as a person compares.
-pub(crate) fn short(digest: &str) -> &str {
+pub(crate) fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn short(digest: &str) -> &str {
 #[error("{who}: {reason}")]
 pub struct LoadError {
     /// The plugin or file.
-    pub who: Box<Who>,
+    pub who: Box<PluginIdentity>,
     /// The reason.
     pub reason: Box<Refused>,
 }
@@ -91,10 +91,10 @@ pub enum Refused {
     #[error("is {0}, not a WebAssembly component")]
     NotAComponent(&'static str),
     /// A damaged component.
-    #[error("is not a valid component: {}{}", .0, without_async(.0))]
+    #[error("is not a valid component: {}{}", .0, advise_building_synchronously(.0))]
     Malformed(String),
     /// It imports interfaces that no plugin gets.
-    #[error("imports interfaces that no plugin gets: {}{}", .0.join(", "), without_network(.0))]
+    #[error("imports interfaces that no plugin gets: {}{}", .0.join(", "), advise_stubbing_wasi(.0))]
     ForeignImports(Vec<String>),
     /// It was built against another contract.
     #[error("was built against another contract than pivot:provider@0.1: {0}")]
@@ -163,7 +163,7 @@ pub enum Refused {
     #[error(
         "calls itself {name}, and plugins.toml enables [plugins.{name}] for {}; nothing was written. \
          Inspect the file; if it is to have those grants, `{command}`",
-        holder(.locked.as_deref())
+        grant_holder(.locked.as_deref())
     )]
     NameGranted {
         /// The plugin.
@@ -199,7 +199,7 @@ pub enum Refused {
     #[error("has statements that can't be read: {0}: {1}")]
     Statements(String, LineError),
     /// The trust file does not trust it.
-    #[error("is not trusted: {0}{next}", next = next(.0))]
+    #[error("is not trusted: {0}{next}", next = next_step(.0))]
     Untrusted(Untrusted),
     /// What was signed about it is not what it is.
     #[error(
@@ -263,13 +263,13 @@ impl Refused {
         }
     }
 
-    pub(crate) fn of(self, who: Who) -> LoadError {
+    pub(crate) fn about_plugin(self, who: PluginIdentity) -> LoadError {
         LoadError { who: Box::new(who), reason: Box::new(self) }
     }
 }
 
 /// Advises authors whose tools add networking to each component.
-fn without_network(imports: &[String]) -> &'static str {
+fn advise_stubbing_wasi(imports: &[String]) -> &'static str {
     match imports.iter().any(|import| import.starts_with("wasi:sockets")) {
         true => "; Python and JavaScript: build with --stub-wasi",
         false => "",
@@ -277,7 +277,7 @@ fn without_network(imports: &[String]) -> &'static str {
 }
 
 /// Advises authors whose tools build asynchronous components.
-fn without_async(why: &str) -> &'static str {
+fn advise_building_synchronously(why: &str) -> &'static str {
     match why.contains("async") {
         true => "; plugins are synchronous: build it without async (componentize-qjs: --sync)",
         false => "",
@@ -285,19 +285,19 @@ fn without_async(why: &str) -> &'static str {
 }
 
 /// Describes who holds the grants.
-fn holder(locked: Option<&str>) -> String {
+fn grant_holder(locked: Option<&str>) -> String {
     match locked {
-        Some(digest) => format!("the file that was locked as sha256 {}…", short(digest)),
+        Some(digest) => format!("the file that was locked as sha256 {}…", short_digest(digest)),
         None => "a plugin that isn't locked yet".to_owned(),
     }
 }
 
 /// Why a hook failed. The host and all other calls are unaffected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{who} failed in {hook}{}: {message} ({code})", of(.object))]
+#[error("{who} failed in {hook}{}: {message} ({code})", object_suffix(.object))]
 pub struct CallError {
     /// The plugin.
-    pub who: Arc<Who>,
+    pub who: Arc<PluginIdentity>,
     /// The hook, or `describe`.
     pub hook: &'static str,
     /// The object it was called for.
@@ -309,11 +309,11 @@ pub struct CallError {
     pub message: String,
 }
 
-fn of(object: &Option<Box<Key>>) -> String {
+fn object_suffix(object: &Option<Box<Key>>) -> String {
     object.as_ref().map(|key| format!(" of {key}")).unwrap_or_default()
 }
 /// What to do about a plugin that isn't trusted.
-fn next(why: &Untrusted) -> &'static str {
+fn next_step(why: &Untrusted) -> &'static str {
     match why {
         Untrusted::Revoked { .. } => ". Don't use it: remove it, or replace it with a newer version",
         Untrusted::Unmet { .. } => {

@@ -45,7 +45,7 @@ const MAX_RANDOM: u64 = 64 << 10;
 const MAX_PRINTED: usize = 64 << 10;
 
 /// Whether a WASI interface is served.
-pub(crate) fn serves(interface: &Interface<'_>) -> bool {
+pub(crate) fn is_served(interface: &Interface<'_>) -> bool {
     let preview_2 =
         interface.version.as_ref().is_some_and(|v| (v.major, v.minor) == (0, 2) && v.pre.is_empty());
     preview_2
@@ -82,7 +82,7 @@ impl Default for Inert {
 
 impl Inert {
     /// Everything printed to stdout and stderr.
-    pub(crate) fn printed(&self) -> String {
+    pub(crate) fn printed_text(&self) -> String {
         String::from_utf8_lossy(&self.printed.contents()).into_owned()
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Interface<'a> {
 }
 
 impl<'a> Interface<'a> {
-    pub(crate) fn read(full: &'a str) -> Option<Self> {
+    pub(crate) fn parse(full: &'a str) -> Option<Self> {
         let (path, version) = match full.split_once('@') {
             Some((path, version)) => (path, Some(Version::parse(version).ok()?)),
             None => (full, None),
@@ -24,7 +24,7 @@ impl<'a> Interface<'a> {
     }
 
     /// Fails unless it belongs to the line of versions that this host supports.
-    pub(crate) fn in_line(&self) -> Result<(), Refused> {
+    pub(crate) fn check_line(&self) -> Result<(), Refused> {
         match &self.version {
             Some(v) if (v.major, v.minor) == contract::LINE && v.pre.is_empty() => Ok(()),
             Some(v) => Err(Refused::Mismatch(format!("it was built for version {v}"))),

@@ -13,8 +13,8 @@
 //! | `trial`, `trial_process` | compiles it on trial in a separate process; that process |
 //! | `candidate` | compiles and describes it, in the sandbox |
 //! | `operator`, `trust` | what the operator admits and grants, and whether that covers what the plugin asks for |
-//! | `vouched` | who vouches for a plugin, by the trust file |
-//! | `worst` | what it could do at worst, for the person who decides about it |
+//! | `signed_claims` | who vouches for a plugin, by the trust file |
+//! | `risk_summary` | what it could do at worst, for the person who decides about it |
 //! | `admission` | admits a file, and compares it with what was admitted |
 //! | `load` | loads a directory, or returns everything that is wrong with it |
 //! | `describe` | a plugin's description of itself |
@@ -59,23 +59,23 @@ mod text;
 mod trial;
 mod trial_process;
 
+mod risk_summary;
+mod signed_claims;
 pub mod trust;
-mod vouched;
-mod worst;
 
-pub use admission::{Admission, Admitted, Admitting, Grant, Locked};
+pub use admission::{Admission, AdmitOptions, Admitted, Grant, Locked};
 pub use context::{MoveContext, RunContext, RunKind};
 pub use describe::{Change, Declaration, Read, Versions};
-pub use directory::{Files, files_of};
+pub use directory::{Files, list_files};
 pub use engine::Runtime;
-pub use error::{CallError, LoadError, Refused, Who};
+pub use error::{CallError, LoadError, PluginIdentity, Refused};
 pub use limits::Limits;
 pub use load::{Disabled, Inspection, Loaded};
 pub use operator::LoadOptions;
 pub use plugin::Plugin;
 pub use scene::Scene;
 pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage, read_providers};
+pub use signed_claims::Trust;
 pub use tally::Used;
 pub use trial::TrialProgram;
 pub use trial_process::{TrialLimits, try_compile};
-pub use vouched::Trust;

@@ -59,7 +59,7 @@ pub(crate) struct LimitsText {
 
 impl LimitsText {
     /// These limits, with `base` for those that are missing.
-    pub(crate) fn over(self, base: Limits) -> Limits {
+    pub(crate) fn with_defaults(self, base: Limits) -> Limits {
         let Self { time, memory, table_elements, stack, output, input, host_calls, total } = self;
         Limits {
             time: time.map_or(base.time, |span| span.0),
@@ -90,7 +90,7 @@ impl TryFrom<String> for Span {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let (number, unit) = split(&text);
+        let (number, unit) = split_number(&text);
         let span = match unit {
             "ms" => number.map(Duration::from_millis),
             "s" => number.map(Duration::from_secs),
@@ -112,7 +112,7 @@ impl TryFrom<String> for Size {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let (number, unit) = split(&text);
+        let (number, unit) = split_number(&text);
         let unit = match unit {
             "KiB" => Some(1u64 << 10),
             "MiB" => Some(1 << 20),
@@ -128,7 +128,7 @@ impl TryFrom<String> for Size {
     }
 }
 
-fn split(text: &str) -> (Option<u64>, &str) {
+fn split_number(text: &str) -> (Option<u64>, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     (number.parse().ok(), unit.trim_start())
@@ -163,7 +163,7 @@ impl Meter {
     }
 
     /// Counts questions to the host.
-    pub(crate) fn ask(&mut self, questions: usize) -> Result<(), Exceeded> {
+    pub(crate) fn count_questions(&mut self, questions: usize) -> Result<(), Exceeded> {
         let limit = self.limits.host_calls;
         let questions = u32::try_from(questions).unwrap_or(u32::MAX);
         self.host_calls = self.host_calls.saturating_add(questions);
@@ -171,13 +171,13 @@ impl Meter {
     }
 
     /// Counts bytes of answers; false: over the limit.
-    pub(crate) fn hand_in(&mut self, bytes: usize) -> bool {
+    pub(crate) fn count_answer(&mut self, bytes: usize) -> bool {
         self.input = self.input.and_then(|left| left.checked_sub(bytes));
-        !self.spent()
+        !self.is_exceeded()
     }
 
     /// Whether the limit was exceeded: then nothing more is returned.
-    pub(crate) fn spent(&self) -> bool {
+    pub(crate) fn is_exceeded(&self) -> bool {
         self.input.is_none()
     }
 }
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn sizes_and_times_are_read_with_their_units() {
         let text: LimitsText = toml::from_str("time = '500ms'\nmemory = '64MiB'\nhost-calls = 3").unwrap();
-        let limits = text.over(Limits::default());
+        let limits = text.with_defaults(Limits::default());
         assert_eq!(limits.time, Duration::from_millis(500));
         assert_eq!(limits.memory, 64 << 20);
         assert_eq!(limits.host_calls, 3);

@@ -11,19 +11,19 @@ use futures::future;
 use pivot_core::hooks::{Description, Hook};
 use pivot_signatures::card;
 
-use crate::candidate::{Candidate, off_thread};
+use crate::candidate::{Candidate, run_off_thread};
 use crate::context::{Card, RunContext};
 use crate::describe::Declaration;
-use crate::directory::{PluginDir, plain, sha256};
+use crate::directory::{PluginDir, check_file_name, sha256_of_parts};
 use crate::engine::Runtime;
-use crate::error::{LoadError, Refused, Who};
+use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::limits::Limits;
 use crate::operator::{LoadOptions, Operator};
 use crate::plugin::Plugin;
+use crate::risk_summary::summarize_risks;
+use crate::signed_claims;
 use crate::tally::Tally;
 use crate::trust::{self, Entry, GRANTS_FILE, Grants, OperatorFile};
-use crate::vouched;
-use crate::worst::worst;
 
 /// What can be learned about a component without trusting it.
 #[derive(Clone, Debug)]
@@ -53,12 +53,12 @@ pub struct Inspection {
 impl Inspection {
     /// What people vouch for who vouch for it.
     pub fn card(&self) -> Result<card::Card, Refused> {
-        vouched::card(&self.declaration, &self.hooks, &self.imports)
+        signed_claims::build_card(&self.declaration, &self.hooks, &self.imports)
     }
 
     /// The worst it could do with all it asks for, whatever it is granted: what two versions are compared by.
     pub fn worst_of_all_asked(&self) -> Vec<String> {
-        worst(&self.declaration, &self.hooks, &self.imports, None)
+        summarize_risks(&self.declaration, &self.hooks, &self.imports, None)
     }
 }
 
@@ -99,9 +99,9 @@ struct Found {
 }
 
 impl Found {
-    fn refused(&self, why: Refused) -> LoadError {
+    fn refusal(&self, why: Refused) -> LoadError {
         let Self { file, digest, name, version, plugin: _ } = self;
-        why.of(Who {
+        why.about_plugin(PluginIdentity {
             name: Some(name.clone()),
             version: Some(version.clone()),
             file: file.clone(),
@@ -114,12 +114,13 @@ impl Runtime {
     /// Loads all plugins of a directory.
     pub async fn load(&self, path: &Path, options: LoadOptions) -> Result<Loaded, Vec<LoadError>> {
         let (path, strict) = (path.to_owned(), options.strict);
-        let read = off_thread(move || {
-            let operator = Operator::read(&path, options)?;
-            let files = operator.dir.files().map_err(|error| vec![error])?;
+        let read = run_off_thread(move || {
+            let operator = Operator::load(&path, options)?;
+            let files = operator.dir.component_files().map_err(|error| vec![error])?;
             Ok((operator, files))
         });
-        let (operator, files) = read.await.unwrap_or_else(|why| Err(vec![why.of(Who::default())]))?;
+        let (operator, files) =
+            read.await.unwrap_or_else(|why| Err(vec![why.about_plugin(PluginIdentity::default())]))?;
         let loads = files.iter().map(|file| self.load_one(&operator, file));
         let (mut all, mut errors) = (Vec::new(), Vec::new());
         for found in future::join_all(loads).await {
@@ -128,22 +129,25 @@ impl Runtime {
                 Err(error) => errors.push(error),
             }
         }
-        all.sort_by_key(|found| (operator.file.place(&found.name), found.name.clone()));
-        errors.extend(taken(&all));
+        all.sort_by_key(|found| (operator.file.call_position(&found.name), found.name.clone()));
+        errors.extend(find_duplicate_names(&all));
         // A plugin that was refused for another reason still counts as present.
         if errors.is_empty() {
-            errors.extend(operator.missing(|name| all.iter().any(|found| found.name == name)));
+            errors.extend(operator.missing_plugins(|name| all.iter().any(|found| found.name == name)));
         }
         let open_to_others = operator.open_to_others(&files);
         if strict {
             errors.extend(
                 all.iter()
                     .filter(|found| found.plugin.is_none())
-                    .map(|found| found.refused(Refused::Disabled)),
+                    .map(|found| found.refusal(Refused::Disabled)),
             );
             if !open_to_others.is_empty() {
-                let who = Who { file: operator.dir.path.display().to_string(), ..Who::default() };
-                errors.push(Refused::OpenToOthers(open_to_others.clone()).of(who));
+                let who = PluginIdentity {
+                    file: operator.dir.path.display().to_string(),
+                    ..PluginIdentity::default()
+                };
+                errors.push(Refused::OpenToOthers(open_to_others.clone()).about_plugin(who));
             }
         }
         if !errors.is_empty() {
@@ -161,30 +165,31 @@ impl Runtime {
 
     /// Describes a file without admitting it: compiles it and has it describe itself in the sandbox.
     pub async fn inspect(&self, path: &Path) -> Result<Inspection, LoadError> {
-        let (dir, file) = split(path)?;
+        let (dir, file) = split_path(path)?;
         let dir = PluginDir::open(&dir)?;
-        let artifact = dir.read(&file)?;
-        let operator = OperatorFile::read(&dir.text(GRANTS_FILE)?.unwrap_or_default())?;
-        Ok(inspection(&self.candidate(artifact, false).await?, &operator))
+        let artifact = dir.read_artifact(&file)?;
+        let operator = OperatorFile::parse(&dir.read_text(GRANTS_FILE)?.unwrap_or_default())?;
+        Ok(inspect_candidate(&self.prepare_candidate(artifact, false).await?, &operator))
     }
 
     /// A plugin to try out, wherever its file is and whether or not it was admitted. It gets the grants in `grants` (a
     /// `plugins.toml`) or, without that, everything it asks for.
     pub async fn try_out(&self, path: &Path, grants: Option<&str>) -> Result<Plugin, LoadError> {
-        let (dir, file) = split(path)?;
+        let (dir, file) = split_path(path)?;
         let dir = PluginDir::open(&dir)?;
-        let candidate = self.candidate(dir.read(&file)?, false).await?;
-        let all = trust::section(&candidate.declaration, &candidate.hooks, true);
-        let file = OperatorFile::read(grants.unwrap_or(&all))?;
-        self.vet(&Operator { dir, file, lock: None, trust: None }, candidate).await
+        let candidate = self.prepare_candidate(dir.read_artifact(&file)?, false).await?;
+        let all = trust::grants_section(&candidate.declaration, &candidate.hooks, true);
+        let file = OperatorFile::parse(grants.unwrap_or(&all))?;
+        self.check_gates(&Operator { dir, file, lock: None, trust: None }, candidate).await
     }
 
     async fn load_one(&self, operator: &Operator, file: &str) -> Result<Found, LoadError> {
         let (dir, name) = (operator.dir.clone(), file.to_owned());
-        let read = off_thread(move || dir.read(&name)).await;
-        let artifact =
-            read.unwrap_or_else(|why| Err(why.of(Who { file: file.to_owned(), ..Who::default() })))?;
-        let entry = operator.locked(&artifact)?;
+        let read = run_off_thread(move || dir.read_artifact(&name)).await;
+        let artifact = read.unwrap_or_else(|why| {
+            Err(why.about_plugin(PluginIdentity { file: file.to_owned(), ..PluginIdentity::default() }))
+        })?;
+        let entry = operator.lock_entry(&artifact)?;
         let found = |name: &str, version: &str, plugin| Found {
             file: file.to_owned(),
             digest: artifact.digest.clone(),
@@ -193,7 +198,9 @@ impl Runtime {
             plugin,
         };
         // A disabled plugin isn't compiled either: that may be why it was disabled.
-        if let Some(Entry { name, version, .. }) = entry.filter(|entry| operator.file.disables(&entry.name)) {
+        if let Some(Entry { name, version, .. }) =
+            entry.filter(|entry| operator.file.is_disabled(&entry.name))
+        {
             return Ok(found(name, version, None));
         }
         // Before it is compiled; its name is that in the lock, until it gives itself one.
@@ -201,53 +208,60 @@ impl Runtime {
         if let Some(trust) = &operator.trust {
             trust.judge(&operator.dir, &artifact, named).await?;
         }
-        let passed = entry.is_some_and(Entry::passed);
-        let candidate = self.candidate(artifact.clone(), passed).await.map_err(|mut error| {
+        let passed = entry.is_some_and(Entry::has_passed_trial);
+        let candidate = self.prepare_candidate(artifact.clone(), passed).await.map_err(|mut error| {
             // It could not give its name, but the lock has one.
             error.who.name = error.who.name.take().or_else(|| entry.map(|entry| entry.name.clone()));
             error
         })?;
-        let plugin = self.vet(operator, candidate).await?;
+        let plugin = self.check_gates(operator, candidate).await?;
         let Description { name, version, .. } = plugin.description().clone();
         Ok(found(&name, &version, Some(plugin).filter(|plugin| plugin.grants().enabled)))
     }
 
     /// Checks the gates.
-    async fn vet(&self, operator: &Operator, candidate: Candidate) -> Result<Plugin, LoadError> {
+    async fn check_gates(&self, operator: &Operator, candidate: Candidate) -> Result<Plugin, LoadError> {
         let Candidate { artifact, seen, declaration, hooks, mut linked, passed: _ } = candidate;
         let name = declaration.name.clone();
-        let who = || Who { version: Some(declaration.version.clone()), ..artifact.who(Some(&name)) };
-        let command = operator.command(&artifact.file);
-        if let Some(entry) = operator.lock.as_ref().and_then(|lock| lock.of_digest(&artifact.digest)) {
+        let who = || PluginIdentity {
+            version: Some(declaration.version.clone()),
+            ..artifact.identity(Some(&name))
+        };
+        let command = operator.admit_command(&artifact.file);
+        if let Some(entry) = operator.lock.as_ref().and_then(|lock| lock.find_by_digest(&artifact.digest)) {
             let (locked, itself) = (
                 format!("{} {}", entry.name, entry.version),
                 format!("{} {}", declaration.name, declaration.version),
             );
             if locked != itself {
-                return Err(Refused::LockedAs { locked, itself, command }.of(who()));
+                return Err(Refused::LockedAs { locked, itself, command }.about_plugin(who()));
             }
         }
-        let said =
-            vouched::by(&operator.dir, &artifact, (&declaration, &hooks, &seen), operator.trust.as_ref())
-                .await?;
+        let said = signed_claims::check_claims(
+            &operator.dir,
+            &artifact,
+            (&declaration, &hooks, &seen),
+            operator.trust.as_ref(),
+        )
+        .await?;
         let Some(grants) = operator.file.plugins.get(&name).cloned() else {
-            return Err(Refused::NoGrants { name: name.clone(), command }.of(who()));
+            return Err(Refused::NoGrants { name: name.clone(), command }.about_plugin(who()));
         };
-        let missing = trust::granted(&declaration, &hooks, &grants);
+        let missing = trust::missing_grants(&declaration, &hooks, &grants);
         if !missing.is_empty() && grants.enabled {
-            return Err(Refused::NotGranted { name: name.clone(), missing }.of(who()));
+            return Err(Refused::NotGranted { name: name.clone(), missing }.about_plugin(who()));
         }
         if grants.limits.stack != Limits::default().stack {
-            linked = self.link(&artifact, grants.limits.stack).await?.1;
+            linked = self.compile_and_link(&artifact, grants.limits.stack).await?.1;
         }
         let description = Description {
             name: name.clone(),
             version: declaration.version.clone(),
-            digest: sha256(&[artifact.digest.as_bytes(), b"\n", grants.config.as_bytes()]),
-            vouched_by: vouched::named(&said),
-            granted: grants.lines(),
-            kinds: trust::shown(&declaration, &grants),
-            reach: trust::reached(&declaration, &grants),
+            digest: sha256_of_parts(&[artifact.digest.as_bytes(), b"\n", grants.config.as_bytes()]),
+            vouched_by: signed_claims::describe_claims(&said),
+            granted: grants.describe_lines(),
+            kinds: trust::permitted_kinds(&declaration, &grants),
+            reach: trust::permitted_reach(&declaration, &grants),
             hooks,
             secret_data: declaration.secret_data && grants.secret_data,
         };
@@ -265,20 +279,22 @@ impl Runtime {
             let name = plugin.description().name.clone();
             let checked = plugin.for_run(RunContext::default()).check_configuration().await;
             checked.map_err(|error| {
-                Refused::Configuration { name, why: error.message }.of(Who::clone(&error.who))
+                Refused::Configuration { name, why: error.message }
+                    .about_plugin(PluginIdentity::clone(&error.who))
             })?;
         }
         Ok(plugin)
     }
 }
 
-pub(crate) fn inspection(candidate: &Candidate, operator: &OperatorFile) -> Inspection {
+pub(crate) fn inspect_candidate(candidate: &Candidate, operator: &OperatorFile) -> Inspection {
     let Candidate { artifact, seen, declaration, hooks, .. } = candidate;
     // A plugin that is disabled or lacks a grant isn't called with its current grants; tomorrow it may have all it asks for.
-    let called = |grants: &&Grants| grants.enabled && trust::granted(declaration, hooks, grants).is_empty();
+    let called =
+        |grants: &&Grants| grants.enabled && trust::missing_grants(declaration, hooks, grants).is_empty();
     let grants = operator.plugins.get(&declaration.name).filter(called);
     Inspection {
-        worst: worst(declaration, hooks, &seen.imports, grants),
+        worst: summarize_risks(declaration, hooks, &seen.imports, grants),
         as_granted: grants.is_some(),
         digest: artifact.digest.clone(),
         size: artifact.bytes.len() as u64,
@@ -287,28 +303,28 @@ pub(crate) fn inspection(candidate: &Candidate, operator: &OperatorFile) -> Insp
         imports: seen.imports.clone(),
         denied_imports: trust::denied_imports(declaration, &seen.imports),
         inert: seen.inert.clone(),
-        section: trust::section(declaration, hooks, true),
+        section: trust::grants_section(declaration, hooks, true),
     }
 }
 
 /// The plugins whose name is used more than once.
-fn taken(all: &[Found]) -> Vec<LoadError> {
+fn find_duplicate_names(all: &[Found]) -> Vec<LoadError> {
     let mut errors = Vec::new();
     for (other, found) in all.iter().zip(all.iter().skip(1)) {
         if other.name == found.name {
-            errors.push(found.refused(Refused::NameTaken { other: other.file.clone() }));
+            errors.push(found.refusal(Refused::NameTaken { other: other.file.clone() }));
         }
     }
     errors
 }
 
 /// A file and the directory that bounds what it may reach.
-pub(crate) fn split(path: &Path) -> Result<(PathBuf, String), LoadError> {
+pub(crate) fn split_path(path: &Path) -> Result<(PathBuf, String), LoadError> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let who = |path: &Path| Who { file: path.display().to_string(), ..Who::default() };
+    let who = |path: &Path| PluginIdentity { file: path.display().to_string(), ..PluginIdentity::default() };
     let Some(file) = path.file_name() else {
-        return Err(Refused::NotInside("name a component (.wasm)".into()).of(who(path)));
+        return Err(Refused::NotInside("name a component (.wasm)".into()).about_plugin(who(path)));
     };
-    let file = plain(file).map_err(|refused| refused.of(who(dir)))?;
+    let file = check_file_name(file).map_err(|refused| refused.about_plugin(who(dir)))?;
     Ok((dir.to_owned(), file))
 }

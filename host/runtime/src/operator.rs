@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use pivot_core::shell::quoted;
 
 use crate::directory::{Artifact, PluginDir};
-use crate::error::{LoadError, Refused, Who, short};
+use crate::error::{LoadError, PluginIdentity, Refused, short_digest};
+use crate::signed_claims::Trust;
 use crate::trust::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
-use crate::vouched::Trust;
 
 /// How plugins are loaded.
 #[derive(Clone, Debug, Default)]
@@ -32,11 +32,14 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
-    pub(crate) fn read(path: &Path, options: LoadOptions) -> Result<Self, Vec<LoadError>> {
-        let dir = PluginDir::open(path).map_err(|error| vec![error])?.called(options.called.as_deref());
-        let file = dir.text(GRANTS_FILE).and_then(|text| OperatorFile::read(&text.unwrap_or_default()));
-        let lock =
-            dir.text(LOCK_FILE).and_then(|text| Lock::read(&text.unwrap_or_else(|| Lock::default().text())));
+    pub(crate) fn load(path: &Path, options: LoadOptions) -> Result<Self, Vec<LoadError>> {
+        let dir = PluginDir::open(path)
+            .map_err(|error| vec![error])?
+            .with_displayed_name(options.called.as_deref());
+        let file = dir.read_text(GRANTS_FILE).and_then(|text| OperatorFile::parse(&text.unwrap_or_default()));
+        let lock = dir
+            .read_text(LOCK_FILE)
+            .and_then(|text| Lock::parse(&text.unwrap_or_else(|| Lock::default().to_text())));
         match (file, lock) {
             (Ok(file), Ok(lock)) => {
                 let LoadOptions { unlocked, strict: _, trust, called: _ } = options;
@@ -47,27 +50,27 @@ impl Operator {
     }
 
     /// A file's entry in the lock; none if it needs none. An error if it differs from the admitted file.
-    pub(crate) fn locked(&self, artifact: &Artifact) -> Result<Option<&Entry>, LoadError> {
+    pub(crate) fn lock_entry(&self, artifact: &Artifact) -> Result<Option<&Entry>, LoadError> {
         let Some(lock) = &self.lock else { return Ok(None) };
         let size = artifact.bytes.len() as u64;
-        if let Some(entry) = lock.of_digest(&artifact.digest).filter(|entry| entry.size == size) {
+        if let Some(entry) = lock.find_by_digest(&artifact.digest).filter(|entry| entry.size == size) {
             return Ok(Some(entry));
         }
-        let command = self.command(&artifact.file);
+        let command = self.admit_command(&artifact.file);
         // A plugin's name is known only after it is described, and this one isn't: use the file's name.
         let stem = artifact.file.strip_suffix(".wasm").unwrap_or(&artifact.file);
-        let refused = match lock.named(stem) {
-            Some(entry) => Refused::Changed { locked: short(&entry.sha256).to_owned(), command },
+        let refused = match lock.find_by_name(stem) {
+            Some(entry) => Refused::Changed { locked: short_digest(&entry.sha256).to_owned(), command },
             None => Refused::NotLocked { command },
         };
-        Err(refused.of(artifact.who(None)))
+        Err(refused.about_plugin(artifact.identity(None)))
     }
 
     /// Plugins that the operator's files name and that don't exist.
-    pub(crate) fn missing(&self, there: impl Fn(&str) -> bool) -> Vec<LoadError> {
+    pub(crate) fn missing_plugins(&self, there: impl Fn(&str) -> bool) -> Vec<LoadError> {
         let missing = |name: &str, by| {
-            let who = Who { name: Some(name.to_owned()), ..Who::default() };
-            Refused::Missing { by }.of(who)
+            let who = PluginIdentity { name: Some(name.to_owned()), ..PluginIdentity::default() };
+            Refused::Missing { by }.about_plugin(who)
         };
         let granted =
             self.file.plugins.iter().filter(|(_, grants)| grants.enabled).map(|(name, _)| name.as_str());
@@ -89,12 +92,12 @@ impl Operator {
     }
 
     /// The command that admits a file.
-    pub(crate) fn command(&self, file: &str) -> String {
-        lock_command(&self.dir, file, "")
+    pub(crate) fn admit_command(&self, file: &str) -> String {
+        admit_command(&self.dir, file, "")
     }
 }
 
 /// The command that admits a file, with a flag.
-pub(crate) fn lock_command(dir: &PluginDir, file: &str, flag: &str) -> String {
+pub(crate) fn admit_command(dir: &PluginDir, file: &str, flag: &str) -> String {
     format!("pivot-host plugin add {flag}{}", quoted(&dir.path.join(file).display().to_string()))
 }

@@ -35,12 +35,12 @@ pub(crate) struct Seen {
 /// Fails if a file is not a component, or is larger in some respect than any plugin. Costs no more than reading it.
 pub(crate) fn count(bytes: &[u8]) -> Result<Work, Refused> {
     kind(bytes)?;
-    counts::count(bytes)
+    counts::count_contents(bytes)
 }
 
 /// Reads a binary, and refuses one that can't be a plugin. The validator's memory is not bounded: only for files that passed
 /// their trial.
-pub(crate) fn look(bytes: &[u8]) -> Result<Seen, Refused> {
+pub(crate) fn inspect_component(bytes: &[u8]) -> Result<Seen, Refused> {
     kind(bytes)?;
     // The same features as in the engine: what it would refuse is refused here, with an offset.
     let mut validator = Validator::new_with_features(features());
@@ -49,14 +49,14 @@ pub(crate) fn look(bytes: &[u8]) -> Result<Seen, Refused> {
     let mut unfolded = Unfolded::default();
     for payload in Parser::new(0).parse_all(bytes) {
         let payload = payload?;
-        unfolded.take(&payload)?;
+        unfolded.count_payload(&payload)?;
         match payload {
-            Payload::ComponentImportSection(section) if unfolded.outermost() => {
+            Payload::ComponentImportSection(section) if unfolded.is_outermost() => {
                 for import in section {
                     names.imports.push(import?.name.name.to_owned());
                 }
             }
-            Payload::ComponentExportSection(section) if unfolded.outermost() => {
+            Payload::ComponentExportSection(section) if unfolded.is_outermost() => {
                 for export in section {
                     names.exports.push(export?.name.name.to_owned());
                 }
@@ -114,12 +114,12 @@ impl Names {
         let mut seen = Seen::default();
         let mut foreign = Vec::new();
         for import in self.imports {
-            match Interface::read(&import) {
+            match Interface::parse(&import) {
                 Some(i) if i.package == contract::PACKAGE => {
-                    i.in_line()?;
+                    i.check_line()?;
                     seen.imports.push(i.name.to_owned());
                 }
-                Some(i) if inert::serves(&i) => seen.inert.push(import),
+                Some(i) if inert::is_served(&i) => seen.inert.push(import),
                 _ => foreign.push(import),
             }
         }
@@ -127,8 +127,8 @@ impl Names {
             return Err(Refused::ForeignImports(foreign));
         }
         for export in &self.exports {
-            if let Some(i) = Interface::read(export).filter(|i| i.package == contract::PACKAGE) {
-                i.in_line()?;
+            if let Some(i) = Interface::parse(export).filter(|i| i.package == contract::PACKAGE) {
+                i.check_line()?;
                 seen.exports.push(i.name.to_owned());
             }
         }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn refused(bytes: &[u8]) -> String {
-        look(bytes).unwrap_err().to_string()
+        inspect_component(bytes).unwrap_err().to_string()
     }
 
     #[test]

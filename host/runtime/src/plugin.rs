@@ -125,7 +125,7 @@ impl Plugin {
     /// Whether the plugin accepts its configuration.
     pub(crate) async fn check_configuration(&self) -> Result<(), CallError> {
         let Some(configure) = &self.loaded.hooks.configure else { return Ok(()) };
-        Call::pure(&self.card, Called::Configure)
+        Call::without_services(&self.card, Called::Configure)
             .run(&self.loaded.pre, ask!(configure, call_check()), Ok)
             .await
     }
@@ -133,8 +133,9 @@ impl Plugin {
     /// Fails if the plugin doesn't understand the version in which an object was read.
     pub fn check_version(&self, object: &Object) -> Result<(), CallError> {
         let hook = self.loaded.description.hooks.first().copied().unwrap_or(Hook::Check);
-        let refused =
-            |error: ServiceError| self.call(hook, Some(object), None).error(error.code, error.message);
+        let refused = |error: ServiceError| {
+            self.new_call(hook, Some(object), None).into_error(error.code, error.message)
+        };
         self.card.check_version(object).map_err(refused)
     }
 
@@ -144,10 +145,10 @@ impl Plugin {
         if !self.loaded.description.sees(&object.kind.group_kind) {
             return Ok(Vec::new());
         }
-        let call = self.call(Hook::Relate, Some(object), None);
-        let text = self.text(Hook::Relate, object)?;
-        let reader = self.reader();
-        call.run(&self.loaded.pre, ask!(hook, call_relations(text)), |said| reader.relations(said)).await
+        let call = self.new_call(Hook::Relate, Some(object), None);
+        let text = self.object_text(Hook::Relate, object)?;
+        let reader = self.answer_reader();
+        call.run(&self.loaded.pre, ask!(hook, call_relations(text)), |said| reader.read_relations(said)).await
     }
 
     /// Whether the move may continue. If the operator allows it, a failure becomes a warning among the findings.
@@ -161,12 +162,13 @@ impl Plugin {
         let call = Call {
             point: Some(point),
             moving: Some(context.clone()),
-            ..self.call(Hook::Check, None, Some(services))
+            ..self.new_call(Hook::Check, None, Some(services))
         };
         let point = point.as_str();
-        let reader = Reader { given: &context.objects, ..self.reader() };
-        let answer =
-            call.run(&self.loaded.pre, ask!(hook, call_findings(point)), |said| reader.findings(said)).await;
+        let reader = Reader { given: &context.objects, ..self.answer_reader() };
+        let answer = call
+            .run(&self.loaded.pre, ask!(hook, call_findings(point)), |said| reader.read_findings(said))
+            .await;
         match answer {
             Err(error) if self.loaded.grants.check_fails == OnFailure::Warn => Ok(vec![Finding {
                 severity: Severity::Warn,
@@ -181,34 +183,37 @@ impl Plugin {
 
     /// The provider-specific pause of a source object: a merge patch, or nothing.
     pub async fn hold(&self, object: &Object) -> Result<Option<Value>, CallError> {
-        let Some(hook) = self.changing(Hook::Hold, object, &self.loaded.hooks.hold) else { return Ok(None) };
-        let text = self.text(Hook::Hold, object)?;
-        let call = self.call(Hook::Hold, Some(object), None);
-        let reader = self.reader();
-        call.run(&self.loaded.pre, ask!(hook, call_patch(text)), |said| reader.patch(said)).await
+        let Some(hook) = self.changing_hook(Hook::Hold, object, &self.loaded.hooks.hold) else {
+            return Ok(None);
+        };
+        let text = self.object_text(Hook::Hold, object)?;
+        let call = self.new_call(Hook::Hold, Some(object), None);
+        let reader = self.answer_reader();
+        call.run(&self.loaded.pre, ask!(hook, call_patch(text)), |said| reader.read_patch(said)).await
     }
 
     /// A merge patch for an object about to be created, or nothing.
     pub async fn adapt(&self, object: &Object) -> Result<Option<Value>, CallError> {
-        let Some(hook) = self.changing(Hook::Adapt, object, &self.loaded.hooks.adapt) else {
+        let Some(hook) = self.changing_hook(Hook::Adapt, object, &self.loaded.hooks.adapt) else {
             return Ok(None);
         };
-        let text = self.text(Hook::Adapt, object)?;
-        let call = self.call(Hook::Adapt, Some(object), None);
-        let reader = self.reader();
-        call.run(&self.loaded.pre, ask!(hook, call_patch(text)), |said| reader.patch(said)).await
+        let text = self.object_text(Hook::Adapt, object)?;
+        let call = self.new_call(Hook::Adapt, Some(object), None);
+        let reader = self.answer_reader();
+        call.run(&self.loaded.pre, ask!(hook, call_patch(text)), |said| reader.read_patch(said)).await
     }
 
     /// A merge patch for the status of an object just created, or nothing.
     pub async fn restore(&self, source: &Object, created: &Object) -> Result<Option<Value>, CallError> {
-        let Some(hook) = self.changing(Hook::Restore, source, &self.loaded.hooks.restore) else {
+        let Some(hook) = self.changing_hook(Hook::Restore, source, &self.loaded.hooks.restore) else {
             return Ok(None);
         };
-        let (before, now) = (self.text(Hook::Restore, source)?, self.text(Hook::Restore, created)?);
-        let call = self.call(Hook::Restore, Some(source), None);
-        let reader = self.reader();
+        let (before, now) =
+            (self.object_text(Hook::Restore, source)?, self.object_text(Hook::Restore, created)?);
+        let call = self.new_call(Hook::Restore, Some(source), None);
+        let reader = self.answer_reader();
         call.run(&self.loaded.pre, ask!(hook, call_status(before, now)), |said| {
-            reader.restoration(said, source, created)
+            reader.read_restoration(said, source, created)
         })
         .await
     }
@@ -220,48 +225,53 @@ impl Plugin {
         written_since_commit: bool,
         services: Arc<dyn Services>,
     ) -> Result<Settlement, CallError> {
-        let Some(hook) = self.changing(Hook::Settle, object, &self.loaded.hooks.settle) else {
+        let Some(hook) = self.changing_hook(Hook::Settle, object, &self.loaded.hooks.settle) else {
             return Ok(Settlement::Done);
         };
-        let text = self.text(Hook::Settle, object)?;
-        let call = Call { written_since_commit, ..self.call(Hook::Settle, Some(object), Some(services)) };
+        let text = self.object_text(Hook::Settle, object)?;
+        let call = Call { written_since_commit, ..self.new_call(Hook::Settle, Some(object), Some(services)) };
         let given = [object.key()];
-        let reader = Reader { given: &given, ..self.reader() };
-        call.run(&self.loaded.pre, ask!(hook, call_next(text)), |said| reader.settlement(said)).await
+        let reader = Reader { given: &given, ..self.answer_reader() };
+        call.run(&self.loaded.pre, ask!(hook, call_next(text)), |said| reader.read_settlement(said)).await
     }
 
     /// Whether a hook is called for objects of a kind. `check` isn't called for a particular kind.
-    pub fn answers(&self, hook: Hook, kind: &GroupKind) -> bool {
+    pub fn has_hook_for(&self, hook: Hook, kind: &GroupKind) -> bool {
         let sees = || self.loaded.description.sees(kind);
         self.loaded.description.hooks.contains(&hook)
             && match hook {
                 Hook::Relate => sees(),
                 Hook::Check => false,
                 Hook::Hold | Hook::Adapt | Hook::Restore | Hook::Settle => {
-                    self.loaded.declaration.changes(hook, kind)
+                    self.loaded.declaration.declares_change(hook, kind)
                 }
             }
     }
 
     /// A hook that was declared, and so granted, to change the object's kind.
-    fn changing<'a, T>(&self, hook: Hook, object: &Object, indices: &'a Option<T>) -> Option<&'a T> {
-        indices.as_ref().filter(|_| self.loaded.declaration.changes(hook, &object.kind.group_kind))
+    fn changing_hook<'a, T>(&self, hook: Hook, object: &Object, indices: &'a Option<T>) -> Option<&'a T> {
+        indices.as_ref().filter(|_| self.loaded.declaration.declares_change(hook, &object.kind.group_kind))
     }
 
-    fn call(&self, hook: Hook, object: Option<&Object>, services: Option<Arc<dyn Services>>) -> Call<'_> {
-        Call { object: object.map(Object::key), services, ..Call::pure(&self.card, Called::Hook(hook)) }
+    fn new_call(&self, hook: Hook, object: Option<&Object>, services: Option<Arc<dyn Services>>) -> Call<'_> {
+        Call {
+            object: object.map(Object::key),
+            services,
+            ..Call::without_services(&self.card, Called::Hook(hook))
+        }
     }
 
-    fn reader(&self) -> Reader<'_> {
+    fn answer_reader(&self) -> Reader<'_> {
         Reader { codes: self.card.codes(), given: &[], run: &self.card.run }
     }
 
-    fn text(&self, hook: Hook, object: &Object) -> Result<String, CallError> {
-        let refused =
-            |error: ServiceError| self.call(hook, Some(object), None).error(error.code, error.message);
+    fn object_text(&self, hook: Hook, object: &Object) -> Result<String, CallError> {
+        let refused = |error: ServiceError| {
+            self.new_call(hook, Some(object), None).into_error(error.code, error.message)
+        };
         self.card.check_version(object).map_err(refused)?;
-        text::object(object, &self.card.name, self.card.secret_data())
+        text::object_for_plugin(object, &self.card.name, self.card.sees_secret_data())
             .map(Cow::into_owned)
-            .map_err(|why| self.call(hook, Some(object), None).error("unreadable".to_owned(), why))
+            .map_err(|why| self.new_call(hook, Some(object), None).into_error("unreadable".to_owned(), why))
     }
 }

@@ -48,16 +48,16 @@ impl Here {
 
     /// Probes one endpoint. Its permission was checked before; its address is checked here.
     pub async fn probe(&self, probe: &Probe) -> Result<Answer, ServiceError> {
-        let endpoint = Endpoint::read(probe.http, Vantage::Here, &probe.address)
+        let endpoint = Endpoint::parse(probe.http, Vantage::Here, &probe.address)
             .map_err(|why| ServiceError::new("invalid", why))?;
         let begun = Instant::now();
-        let asked = tokio::time::timeout(probe.timeout, self.ask(&endpoint, probe)).await;
+        let asked = tokio::time::timeout(probe.timeout, self.request(&endpoint, probe)).await;
         let (status, body) = asked.map_err(|_| ServiceError::new("unreachable", "no answer in time"))??;
         Ok(Answer { status, body, took: begun.elapsed() })
     }
 
-    async fn ask(&self, endpoint: &Endpoint, probe: &Probe) -> Result<(u16, String), ServiceError> {
-        let stream = connect(endpoint, &probe.named).await?;
+    async fn request(&self, endpoint: &Endpoint, probe: &Probe) -> Result<(u16, String), ServiceError> {
+        let stream = connect_to_reachable(endpoint, &probe.named).await?;
         if !probe.http {
             return Ok((0, String::new()));
         }
@@ -66,16 +66,16 @@ impl Here {
         }
         let name = ServerName::try_from(endpoint.host.clone())
             .map_err(|_| ServiceError::new("invalid", "its host is no name that a certificate could have"))?;
-        let stream = self.tls.connect(name, stream).await.map_err(|error| distrusted(&error))?;
+        let stream = self.tls.connect(name, stream).await.map_err(|error| tls_error(&error))?;
         http::get(endpoint, stream).await
     }
 }
 
 /// Connects to the first reachable address that accepts.
-async fn connect(endpoint: &Endpoint, named: &[Network]) -> Result<TcpStream, ServiceError> {
+async fn connect_to_reachable(endpoint: &Endpoint, named: &[Network]) -> Result<TcpStream, ServiceError> {
     let resolved = tokio::net::lookup_host((endpoint.host.as_str(), endpoint.port))
         .await
-        .map_err(|error| unreachable("its name does not resolve", &error))?;
+        .map_err(|error| unreachable_error("its name does not resolve", &error))?;
     let (fine, special): (Vec<SocketAddr>, Vec<_>) =
         resolved.partition(|address| is_reachable(address.ip(), named));
     let mut failed = ServiceError::new("unreachable", "its name has no address");
@@ -90,25 +90,25 @@ async fn connect(endpoint: &Endpoint, named: &[Network]) -> Result<TcpStream, Se
     for address in fine {
         match TcpStream::connect(address).await {
             Ok(stream) => return Ok(stream),
-            Err(error) => failed = unreachable("no connection", &error),
+            Err(error) => failed = unreachable_error("no connection", &error),
         }
     }
     Err(failed)
 }
 
 /// An untrusted certificate is usually a site's own, and there is a way to trust it.
-fn distrusted(error: &io::Error) -> ServiceError {
+fn tls_error(error: &io::Error) -> ServiceError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {
         Some(rustls::Error::InvalidCertificate(_)) => {
             let way = "where its authority is the site's own, name its certificate: SSL_CERT_FILE=FILE.pem";
             ServiceError::new("unreachable", format!("TLS failed: {error}; {way}"))
         }
-        _ => unreachable("TLS failed", error),
+        _ => unreachable_error("TLS failed", error),
     }
 }
 
-fn unreachable(what: &str, error: &io::Error) -> ServiceError {
+fn unreachable_error(what: &str, error: &io::Error) -> ServiceError {
     ServiceError::new("unreachable", format!("{what}: {error}"))
 }
 

@@ -26,9 +26,9 @@ impl<Q, A> Default for Questions<Q, A> {
 
 impl<Q: Clone + PartialEq, A: Clone> Questions<Q, A> {
     /// The questions that this call has not asked before, each once; none once the input limit is reached.
-    pub(crate) fn fresh(&self, questions: &[Result<Q, ServiceError>], meter: &Meter) -> Vec<Q> {
+    pub(crate) fn not_yet_asked(&self, questions: &[Result<Q, ServiceError>], meter: &Meter) -> Vec<Q> {
         let mut fresh: Vec<Q> = Vec::new();
-        if meter.spent() {
+        if meter.is_exceeded() {
             return fresh;
         }
         for question in questions.iter().flatten() {
@@ -40,29 +40,29 @@ impl<Q: Clone + PartialEq, A: Clone> Questions<Q, A> {
     }
 
     /// Keeps an answer whose size was counted.
-    pub(crate) fn keep(&mut self, question: Q, answer: Result<A, ServiceError>) {
+    pub(crate) fn store_answer(&mut self, question: Q, answer: Result<A, ServiceError>) {
         self.answered.push(Answered { question, answer, paid: true });
     }
 
     /// The answer to a question. One that wasn't asked, because the input limit was reached, has none.
-    pub(crate) fn answer(
+    pub(crate) fn take_answer(
         &mut self,
         question: &Q,
         meter: &mut Meter,
         bytes: fn(&A) -> usize,
     ) -> Result<A, ServiceError> {
         let answered = self.answered.iter_mut().find(|there| there.question == *question);
-        let Some(answered) = answered else { return Err(too_much()) };
+        let Some(answered) = answered else { return Err(input_limit_error()) };
         let paid = std::mem::take(&mut answered.paid);
         match &answered.answer {
-            Ok(answer) if !paid && !meter.hand_in(bytes(answer)) => Err(too_much()),
+            Ok(answer) if !paid && !meter.count_answer(bytes(answer)) => Err(input_limit_error()),
             answer => answer.clone(),
         }
     }
 }
 
 /// The error once a call has reached its input limit.
-pub(crate) fn too_much() -> ServiceError {
+pub(crate) fn input_limit_error() -> ServiceError {
     ServiceError::new(
         "too-large",
         "the answers to its questions are larger than its limit for one call (limits.input)",

@@ -20,7 +20,7 @@ pub struct Scene {
 
 impl Scene {
     /// The namespaces that move, each once, sorted, with the same name in the target.
-    pub fn namespaces(&self) -> Vec<(String, String)> {
+    pub fn moving_namespaces(&self) -> Vec<(String, String)> {
         let mut all: Vec<_> = self.source.iter().filter_map(|object| object.meta.namespace.clone()).collect();
         all.sort();
         all.dedup();
@@ -31,7 +31,7 @@ impl Scene {
 #[async_trait]
 impl Services for Scene {
     async fn read(&self, _plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError> {
-        let moving = self.namespaces();
+        let moving = self.moving_namespaces();
         let moves = |namespace: &str| moving.iter().any(|(one, _)| one == namespace);
         if let Some(asked) = query.namespace.as_deref().filter(|asked| query.confined && !moves(asked)) {
             let why = format!("namespace {asked} does not move, and reading it was not granted");

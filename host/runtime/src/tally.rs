@@ -40,19 +40,19 @@ impl Default for Tally {
 
 impl Tally {
     /// Counts a log line; returns its number.
-    pub(crate) fn line(&self) -> usize {
+    pub(crate) fn count_line(&self) -> usize {
         self.lines.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Adds what a call took.
-    pub(crate) fn spend(&self, time: Duration) {
+    pub(crate) fn add_time(&self, time: Duration) {
         if let Ok(mut spent) = self.spent.lock() {
             *spent = spent.saturating_add(time);
         }
     }
 
     /// Counts a call for the report of what was used.
-    pub(crate) fn add(&self, time: Duration, peak_memory: usize) {
+    pub(crate) fn count_call(&self, time: Duration, peak_memory: usize) {
         if let Ok(mut used) = self.used.lock() {
             used.calls = used.calls.saturating_add(1);
             used.time = used.time.saturating_add(time);
@@ -66,7 +66,7 @@ impl Tally {
     }
 
     /// What is left of `total`; none: nothing.
-    pub(crate) fn left(&self, total: Duration) -> Option<Duration> {
+    pub(crate) fn remaining_time(&self, total: Duration) -> Option<Duration> {
         let spent = self.spent.lock().map(|spent| *spent).unwrap_or(total);
         total.checked_sub(spent).filter(|left| !left.is_zero())
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 pub(crate) const WITHHELD: &str = "(it sees the data of Secrets, so its words are withheld)";
 
 /// An object as the plugin of that name receives it. The error contains no part of the body.
-pub(crate) fn object<'a>(
+pub(crate) fn object_for_plugin<'a>(
     object: &'a Object,
     plugin: &str,
     secret_data: bool,
@@ -25,11 +25,11 @@ pub(crate) fn object<'a>(
     let unreadable = || format!("{} is not readable as JSON text", object.key());
     if kind.is_secret() && !secret_data {
         let mut value = object.value().map_err(|_| unreadable())?;
-        redact(&mut value, plugin);
+        redact_secret(&mut value, plugin);
         return Ok(Cow::Owned(value.to_string()));
     }
     let raw = std::str::from_utf8(object.raw()).map_err(|_| unreadable())?;
-    if named(raw) {
+    if names_kind(raw) {
         return Ok(Cow::Borrowed(raw));
     }
     // Items of lists of built-in kinds lack their kind.
@@ -41,7 +41,7 @@ pub(crate) fn object<'a>(
 }
 
 /// Whether the text names its kind. Servers write that first, so usually nothing has to be parsed.
-fn named(raw: &str) -> bool {
+fn names_kind(raw: &str) -> bool {
     #[derive(Deserialize)]
     struct Head {
         #[serde(rename = "apiVersion")]
@@ -56,21 +56,21 @@ fn named(raw: &str) -> bool {
 /// Removes the content of a Secret but keeps its keys. Annotations may hold a copy of all of it: the last-applied configuration,
 /// or what someone's operator or pivot-host needs for undoing. So the only values kept are those that control how an object is
 /// moved, and those that the plugin itself wrote.
-fn redact(secret: &mut Value, plugin: &str) {
+fn redact_secret(secret: &mut Value, plugin: &str) {
     for field in ["data", "stringData"] {
-        withhold(secret.get_mut(field), &Value::Null, |_| false);
+        withhold_values(secret.get_mut(field), &Value::Null, |_| false);
     }
     let memory = names::memory_prefix(plugin);
     let open = |key: &str| {
         key.split_once('/')
-            .is_some_and(|(prefix, _)| prefix == memory || in_group(prefix, names::GROUP_CLUSTER))
+            .is_some_and(|(prefix, _)| prefix == memory || is_in_group(prefix, names::GROUP_CLUSTER))
     };
     // Still strings, like any annotation, so that plugins can see which ones exist.
-    withhold(secret.pointer_mut("/metadata/annotations"), &Value::from(""), open);
+    withhold_values(secret.pointer_mut("/metadata/annotations"), &Value::from(""), open);
 }
 
 /// Replaces all values but those whose keys are open.
-fn withhold(values: Option<&mut Value>, instead: &Value, open: impl Fn(&str) -> bool) {
+fn withhold_values(values: Option<&mut Value>, instead: &Value, open: impl Fn(&str) -> bool) {
     match values {
         Some(Value::Object(map)) => {
             let closed = map.iter_mut().filter(|(key, _)| !open(key));
@@ -82,7 +82,7 @@ fn withhold(values: Option<&mut Value>, instead: &Value, open: impl Fn(&str) -> 
 }
 
 /// Whether a prefix is a group or a subdomain of it.
-fn in_group(prefix: &str, group: &str) -> bool {
+fn is_in_group(prefix: &str, group: &str) -> bool {
     prefix.strip_suffix(group).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
@@ -96,7 +96,7 @@ pub(crate) type Codes = [String];
 
 /// A code for programs. A plugin that sees the data of Secrets may use only the few it declared before it saw any: it could
 /// encode what it saw in any other word.
-pub(crate) fn code(word: &str, declared: Option<&Codes>) -> String {
+pub(crate) fn permitted_code(word: &str, declared: Option<&Codes>) -> String {
     let fine = !word.is_empty()
         && word.len() <= 48
         && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
@@ -165,18 +165,18 @@ mod tests {
     fn an_object_is_passed_to_plugins_byte_for_byte() {
         let raw = r#"{"apiVersion":"v1", "kind":"ConfigMap","metadata":{"name":"a"},"n":1.10}"#;
         assert!(
-            matches!(object(&parsed("ConfigMap", raw), "p", false), Ok(Cow::Borrowed(text)) if text == raw)
+            matches!(object_for_plugin(&parsed("ConfigMap", raw), "p", false), Ok(Cow::Borrowed(text)) if text == raw)
         );
         let raw = r#"{"metadata":{"name":"a"},"kind":"ConfigMap","apiVersion":"v1"}"#;
         assert!(
-            matches!(object(&parsed("ConfigMap", raw), "p", false), Ok(Cow::Borrowed(text)) if text == raw)
+            matches!(object_for_plugin(&parsed("ConfigMap", raw), "p", false), Ok(Cow::Borrowed(text)) if text == raw)
         );
     }
 
     #[test]
     fn an_item_of_a_list_gets_its_kind() {
         let parsed = parsed("ConfigMap", r#"{"metadata":{"name":"a"},"n":1.10}"#);
-        let text = object(&parsed, "p", false).unwrap();
+        let text = object_for_plugin(&parsed, "p", false).unwrap();
         assert_eq!(text, r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"n":1.10}"#);
     }
 
@@ -185,20 +185,20 @@ mod tests {
     fn a_secret_keeps_its_keys_and_loses_its_values() {
         let raw = r#"{"metadata":{"name":"a"},"data":{"key":"aHVzaA=="},"stringData":{"b":"hush"},"type":"Opaque"}"#;
         let secret = parsed("Secret", raw);
-        let withheld: Value = serde_json::from_str(&object(&secret, "p", false).unwrap()).unwrap();
+        let withheld: Value = serde_json::from_str(&object_for_plugin(&secret, "p", false).unwrap()).unwrap();
         assert_eq!(
             withheld,
             json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"key": null},
                 "stringData": {"b": null}, "type": "Opaque"})
         );
-        assert!(object(&secret, "p", true).unwrap().contains("aHVzaA=="));
+        assert!(object_for_plugin(&secret, "p", true).unwrap().contains("aHVzaA=="));
     }
 
     #[test]
     fn annotations_of_a_secret_that_hold_a_copy_of_it_lose_their_values() {
         let seen = |annotations: Value| {
             let raw = json!({"metadata": {"name": "a", "annotations": annotations}}).to_string();
-            let text = object(&parsed("Secret", &raw), "hosts", false).unwrap().into_owned();
+            let text = object_for_plugin(&parsed("Secret", &raw), "hosts", false).unwrap().into_owned();
             serde_json::from_str::<Value>(&text).unwrap()["metadata"]["annotations"].clone()
         };
         for key in [
@@ -240,19 +240,19 @@ mod tests {
 
     #[test]
     fn a_code_that_is_not_a_word_is_replaced() {
-        assert_eq!(code("not-yet", None), "not-yet");
-        assert_eq!(code("Geheim: 123", None), "invalid-code");
+        assert_eq!(permitted_code("not-yet", None), "not-yet");
+        assert_eq!(permitted_code("Geheim: 123", None), "invalid-code");
     }
 
     #[test]
     fn only_a_limited_number_of_codes_can_be_declared() {
         let some = ["not-ready", "Not: ready"].map(str::to_owned);
-        assert_eq!(code("not-ready", Some(&some)), "not-ready");
+        assert_eq!(permitted_code("not-ready", Some(&some)), "not-ready");
         for word in ["hunter2", "Not: ready", ""] {
-            assert_eq!(code(word, Some(&some)), "invalid-code");
+            assert_eq!(permitted_code(word, Some(&some)), "invalid-code");
         }
         let many: Vec<_> = (0..1_000).map(|n| format!("c{n}")).collect();
-        let said = many.iter().filter(|word| code(word, Some(&many)) == **word);
+        let said = many.iter().filter(|word| permitted_code(word, Some(&many)) == **word);
         assert_eq!(said.count(), CODES);
     }
 }

@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 
 use crate::error::Refused;
 
-pub(crate) use budget::{Budget, terms};
+pub(crate) use budget::{Budget, trial_terms};
 
 /// Concurrent trials: each takes several processors.
 const SIDE_BY_SIDE: usize = 2;
@@ -40,7 +40,7 @@ pub(crate) const NOT_BEGUN: u8 = 13;
 
 /// How a successful trial went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum LimitEnforcement {
     /// Within enforced limits.
     Limited,
     /// It finished, but this system doesn't limit what a process may use.
@@ -72,14 +72,14 @@ impl Trials {
     }
 
     /// Has a component validated and compiled. The error says which limit it exceeded.
-    pub(crate) async fn hold(&self, component: &[u8], budget: Budget) -> Result<Held, Refused> {
+    pub(crate) async fn run(&self, component: &[u8], budget: Budget) -> Result<LimitEnforcement, Refused> {
         // Never closed.
         let _turn = self.turns.acquire().await;
-        let mut child = self.start(component, budget).map_err(not_started)?;
+        let mut child = self.start_process(component, budget).map_err(not_started)?;
         // If this future is dropped, because somebody pressed Ctrl-C, the child is killed; it also exits when its stdin is
         // closed.
-        match tokio::time::timeout(budget.wall, ended(&mut child, component)).await {
-            Ok(Ok((status, last_words))) => judge(status, &last_words, budget),
+        match tokio::time::timeout(budget.wall, send_and_wait(&mut child, component)).await {
+            Ok(Ok((status, last_words))) => judge_exit(status, &last_words, budget),
             Ok(Err(error)) => Err(not_started(error)),
             Err(_) => {
                 // A process that has ended meanwhile can't be killed, which is fine.
@@ -89,7 +89,7 @@ impl Trials {
         }
     }
 
-    fn start(&self, component: &[u8], budget: Budget) -> std::io::Result<Child> {
+    fn start_process(&self, component: &[u8], budget: Budget) -> std::io::Result<Child> {
         let TrialProgram { path, arguments } = &self.program;
         let mut command = Command::new(path);
         command
@@ -112,7 +112,7 @@ impl Trials {
 }
 
 /// Sends the component, and waits for the exit.
-async fn ended(child: &mut Child, component: &[u8]) -> std::io::Result<(ExitStatus, Vec<u8>)> {
+async fn send_and_wait(child: &mut Child, component: &[u8]) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let feed = async {
         let mut stdin = stdin?;
@@ -138,12 +138,12 @@ fn not_started(error: std::io::Error) -> Refused {
 }
 
 /// Interprets an exit status.
-fn judge(status: ExitStatus, last_words: &[u8], budget: Budget) -> Result<Held, Refused> {
+fn judge_exit(status: ExitStatus, last_words: &[u8], budget: Budget) -> Result<LimitEnforcement, Refused> {
     let memory = || format!("needed more than {} MiB of memory", budget.memory >> 20);
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     let why = match (code, signal(status)) {
-        (Some(ENDED), _) => return Ok(Held::Limited),
-        (Some(ENDED_UNLIMITED), _) => return Ok(Held::Unlimited),
+        (Some(ENDED), _) => return Ok(LimitEnforcement::Limited),
+        (Some(ENDED_UNLIMITED), _) => return Ok(LimitEnforcement::Unlimited),
         (Some(OUT_OF_MEMORY), _) => memory(),
         (Some(NOT_BEGUN), _) => {
             let why = "the process to compile on trial in could not limit itself, or got no component";
@@ -153,15 +153,17 @@ fn judge(status: ExitStatus, last_words: &[u8], budget: Budget) -> Result<Held, 
             format!("took more than {} s of processor time", budget.seconds)
         }
         // What the standard library prints before it aborts.
-        _ if says(last_words, "memory allocation of") => memory(),
-        _ if says(last_words, "has overflowed its stack") => "overflowed the compiler's stack".to_owned(),
+        _ if contains_phrase(last_words, "memory allocation of") => memory(),
+        _ if contains_phrase(last_words, "has overflowed its stack") => {
+            "overflowed the compiler's stack".to_owned()
+        }
         (_, Some(signal)) => format!("ended the compiler with signal {signal}"),
         (_, None) => format!("ended the compiler with {}", status.code().unwrap_or(-1)),
     };
     Err(Refused::Trial(why))
 }
 
-fn says(words: &[u8], phrase: &str) -> bool {
+fn contains_phrase(words: &[u8], phrase: &str) -> bool {
     words.windows(phrase.len()).any(|window| window == phrase.as_bytes())
 }
 
@@ -188,22 +190,22 @@ mod tests {
     use super::*;
 
     /// The result of a trial whose process runs this script.
-    async fn held(script: &str) -> Result<Held, String> {
+    async fn held(script: &str) -> Result<LimitEnforcement, String> {
         let arguments = ["-c", script].map(OsString::from).to_vec();
         let trials = Trials::new(TrialProgram { path: "/bin/sh".into(), arguments });
         let budget = Budget { memory: 64 << 20, seconds: 3, wall: Duration::from_millis(500) };
-        trials.hold(&[0; 1 << 20], budget).await.map_err(|why| why.to_string())
+        trials.run(&[0; 1 << 20], budget).await.map_err(|why| why.to_string())
     }
 
-    fn failed(why: &str) -> Result<Held, String> {
+    fn failed(why: &str) -> Result<LimitEnforcement, String> {
         Err(format!("was compiled on trial and {why}; no plugin may"))
     }
 
     #[tokio::test]
     async fn the_end_of_a_process_says_which_limit_it_reached() {
-        assert_eq!(held("exit 0").await, Ok(Held::Limited));
-        assert_eq!(held("cat > /dev/null & exit 0").await, Ok(Held::Limited));
-        assert_eq!(held("exit 11").await, Ok(Held::Unlimited));
+        assert_eq!(held("exit 0").await, Ok(LimitEnforcement::Limited));
+        assert_eq!(held("cat > /dev/null & exit 0").await, Ok(LimitEnforcement::Limited));
+        assert_eq!(held("exit 11").await, Ok(LimitEnforcement::Unlimited));
         assert_eq!(held("exit 12").await, failed("needed more than 64 MiB of memory"));
         let aborts = "echo 'memory allocation of 7 bytes failed' >&2; kill -ABRT $$";
         assert_eq!(held(aborts).await, failed("needed more than 64 MiB of memory"));
@@ -242,7 +244,7 @@ mod tests {
     async fn a_missing_program_is_not_blamed_on_the_component() {
         let trials = Trials::new(TrialProgram { path: "/nowhere/at/all".into(), arguments: Vec::new() });
         let budget = Budget { memory: 1, seconds: 1, wall: Duration::from_secs(1) };
-        let refused = trials.hold(b"", budget).await.unwrap_err();
+        let refused = trials.run(b"", budget).await.unwrap_err();
         assert_eq!(refused.code(), "runtime");
         let unlimited = held("exit 13").await.unwrap_err();
         assert!(unlimited.starts_with("the runtime does not start: "), "{unlimited}");

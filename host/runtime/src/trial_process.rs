@@ -7,7 +7,7 @@ use crate::directory::MAX_PLUGIN;
 use crate::engine::Runtime;
 use crate::error::Refused;
 use crate::limits::Limits;
-use crate::trial::{ENDED, ENDED_UNLIMITED, Held, NOT_BEGUN, OUT_OF_MEMORY};
+use crate::trial::{ENDED, ENDED_UNLIMITED, LimitEnforcement, NOT_BEGUN, OUT_OF_MEMORY};
 
 /// The limits of the process that compiles: the three arguments that it is started with, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +22,13 @@ pub struct TrialLimits {
 
 /// Validates and compiles the component on stdin, within the limits. Returns the exit code for the process.
 pub fn try_compile(limits: TrialLimits) -> u8 {
-    match begun(limits) {
-        Ok((component, held)) => compile(&component, held),
+    match receive_component(limits) {
+        Ok((component, held)) => compile_component(&component, held),
         Err(_) => NOT_BEGUN,
     }
 }
 
-fn begun(limits: TrialLimits) -> io::Result<(Vec<u8>, Held)> {
+fn receive_component(limits: TrialLimits) -> io::Result<(Vec<u8>, LimitEnforcement)> {
     let held = impose(limits)?;
     let size = limits.size.min(MAX_PLUGIN);
     let mut component = Vec::new();
@@ -36,36 +36,37 @@ fn begun(limits: TrialLimits) -> io::Result<(Vec<u8>, Held)> {
     if component.len() as u64 != limits.size {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    std::thread::Builder::new().name("parent".into()).stack_size(64 << 10).spawn(end_with_parent)?;
+    std::thread::Builder::new().name("parent".into()).stack_size(64 << 10).spawn(exit_with_parent)?;
     Ok((component, held))
 }
 
 /// Nothing more is written to stdin, so this read ends when the parent does.
-fn end_with_parent() {
+fn exit_with_parent() {
     let _ = io::stdin().lock().read(&mut [0]);
     std::process::abort();
 }
 
-fn compile(component: &[u8], held: Held) -> u8 {
-    match candidate::compiled(&Runtime::on_trial(), component, Limits::default().stack) {
+fn compile_component(component: &[u8], held: LimitEnforcement) -> u8 {
+    match candidate::compile_and_link(&Runtime::for_trial(), component, Limits::default().stack) {
         Err(Refused::Runtime(_)) => OUT_OF_MEMORY,
-        Err(refused) if out_of_memory(&refused.to_string()) => OUT_OF_MEMORY,
-        Ok(_) | Err(_) if held == Held::Unlimited => ENDED_UNLIMITED,
+        Err(refused) if is_out_of_memory(&refused.to_string()) => OUT_OF_MEMORY,
+        Ok(_) | Err(_) if held == LimitEnforcement::Unlimited => ENDED_UNLIMITED,
         Ok(_) | Err(_) => ENDED,
     }
 }
 
 /// The texts for ENOMEM, of the standard library and of wasmtime.
-fn out_of_memory(error: &str) -> bool {
+fn is_out_of_memory(error: &str) -> bool {
     ["os error 12", "out of memory", "Cannot allocate memory"].iter().any(|words| error.contains(words))
 }
 
 /// Whether the system enforces the memory limit.
 #[cfg(unix)]
-const KEEPS: Held = if cfg!(target_vendor = "apple") { Held::Unlimited } else { Held::Limited };
+const KEEPS: LimitEnforcement =
+    if cfg!(target_vendor = "apple") { LimitEnforcement::Unlimited } else { LimitEnforcement::Limited };
 
 #[cfg(unix)]
-fn impose(limits: TrialLimits) -> io::Result<Held> {
+fn impose(limits: TrialLimits) -> io::Result<LimitEnforcement> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let TrialLimits { memory, seconds, size: _ } = limits;
     for (resource, most, more) in [
@@ -79,7 +80,7 @@ fn impose(limits: TrialLimits) -> io::Result<Held> {
         let maximum = getrlimit(resource).maximum.map_or(most + more, |now| now.min(most + more));
         let set = setrlimit(resource, Rlimit { current: Some(most.min(maximum)), maximum: Some(maximum) });
         // macOS knows this limit but accepts no value for it.
-        if resource != Resource::As || KEEPS == Held::Limited {
+        if resource != Resource::As || KEEPS == LimitEnforcement::Limited {
             set?;
         }
     }
@@ -87,6 +88,6 @@ fn impose(limits: TrialLimits) -> io::Result<Held> {
 }
 
 #[cfg(not(unix))]
-fn impose(_limits: TrialLimits) -> io::Result<Held> {
-    Ok(Held::Unlimited)
+fn impose(_limits: TrialLimits) -> io::Result<LimitEnforcement> {
+    Ok(LimitEnforcement::Unlimited)
 }

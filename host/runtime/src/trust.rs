@@ -13,13 +13,16 @@ pub(crate) use lock::{Entry, Lock};
 pub use pattern::Pattern;
 pub use pivot_core::network::Network;
 
-pub(crate) use gates::{Extent, denied_imports, extent, granted, met, reached, shown, surplus};
-pub(crate) use grants::section;
+pub(crate) use gates::{
+    Extent, denied_imports, intersect_reads, missing_grants, permitted_extent, permitted_kinds,
+    permitted_reach, surplus_grants,
+};
+pub(crate) use grants::grants_section;
 
 /// More plugins than any directory has. Nobody could read the messages about more.
 const MOST_PLUGINS: usize = 1_000;
 
-fn few(plugins: usize) -> Result<(), String> {
+fn check_count(plugins: usize) -> Result<(), String> {
     if plugins <= MOST_PLUGINS {
         return Ok(());
     }

@@ -27,7 +27,7 @@ impl Command<'_> {
                 needs_kinds_of_move(risk, &self.find_kinds_of_move().await.unwrap_or_default())
             }
         };
-        Some(self.failed(Exit::Usage, &why.into(), UNTOUCHED))
+        Some(self.report_failure(Exit::Usage, &why.into(), UNTOUCHED))
     }
 
     /// The risks that a plan names in its refusals; none if no plan can be made.
@@ -46,7 +46,7 @@ impl Command<'_> {
     async fn find_kinds_of_move(&self) -> Option<BTreeSet<GroupKind>> {
         let opened =
             ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Resume))).await.ok()?;
-        let setup = self.reading(&opened, &Loading::none());
+        let setup = self.reading(&opened, &Loading::without_plugins());
         let which = setup.options.which.clone();
         let mut status = run::status(setup).await.ok()?;
         if let Some(id) = which {
@@ -63,7 +63,7 @@ impl Command<'_> {
         Setup {
             sides: opened.sides(),
             options: self.choices.options(opened.namespace.as_deref()),
-            plugins: plugins.called(|_| {}),
+            plugins: plugins.participating(|_| {}),
             watcher: Arc::new(NoWatcher),
             halter: self.halter.clone(),
             parking: Default::default(),

@@ -39,7 +39,7 @@ impl Command<'_> {
                 self.output.result(|| output::role_manifests(&roles, (&of, end)), &output::role_list(&roles));
                 exit::DONE
             }
-            Err(stop) => self.stopped(&stop, AlreadyShown::Nothing, &plugins.disabled()),
+            Err(stop) => self.report_stop(&stop, AlreadyShown::Nothing, &plugins.disabled_plugins()),
         }
     }
 }

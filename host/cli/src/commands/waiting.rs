@@ -31,7 +31,7 @@ impl Command<'_> {
             let left = patience.saturating_sub(waited);
             if left.is_zero() {
                 let message = format!("timed out after {} s of waiting to begin: {why}", waited.as_secs());
-                return Err(self.failed(Exit::Timeout, &message.into(), UNTOUCHED));
+                return Err(self.report_failure(Exit::Timeout, &message.into(), UNTOUCHED));
             }
             if said.as_ref() != Some(&why) {
                 self.output.say(format!("waiting to begin: {why}"));
@@ -59,7 +59,7 @@ impl Command<'_> {
         let setup = Setup {
             sides: opened.sides(),
             options: self.choices.options(opened.namespace.as_deref()).adding(added),
-            plugins: plugins.called(|_| {}),
+            plugins: plugins.participating(|_| {}),
             watcher: Arc::new(NoWatcher),
             halter: self.halter.clone(),
             parking: Default::default(),

@@ -84,7 +84,7 @@ pub(super) fn clusters(plan: &Plan, reported: &Reported, all: bool) -> Text {
     let rows: Vec<Vec<String>> = named.chain(none.map(|row| row.cells(None, all))).collect();
     let mut text = lines::columns(&["CLUSTER", "OBJECTS", "HOSTS", "PROBLEMS", "KINDS"], &rows);
     if more > 0 {
-        text.line(format!("  and {} more Clusters; -v shows them", thousands(more)));
+        text.add_line(format!("  and {} more Clusters; -v shows them", thousands(more)));
     }
     text
 }

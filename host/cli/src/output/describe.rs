@@ -60,15 +60,15 @@ impl<'a> DescribeDocument<'a> {
 }
 
 /// The tree for people.
-pub(crate) fn described(tree: &Tree, now: Timestamp) -> Text {
+pub(crate) fn tree_text(tree: &Tree, now: Timestamp) -> Text {
     let [name, cells @ ..] = HEAD.map(plain);
     let mut rows = vec![Row { name: vec![name], cells: cells.to_vec() }];
-    add(&mut rows, "", &tree.root, now);
+    add_rows(&mut rows, "", &tree.root, now);
     in_columns(rows)
 }
 
 /// Filters that select nothing.
-pub(crate) fn unmatched(typed: &[String]) -> Text {
+pub(crate) fn no_match_text(typed: &[String]) -> Text {
     Text::from(format!(
         "nothing that is shown is selected by --show-conditions {}; --grouping=false, --echo and --show-machinesets show more",
         typed.join(",")
@@ -85,7 +85,7 @@ fn plain(words: &str) -> Span {
     (PLAIN, words.to_owned())
 }
 
-fn add(rows: &mut Vec<Row>, prefix: &str, node: &Node, now: Timestamp) {
+fn add_rows(rows: &mut Vec<Row>, prefix: &str, node: &Node, now: Timestamp) {
     let Columns { replicas, available, ready, up_to_date, condition } = &node.columns;
     let replicas = replicas.map_or_else(String::new, |Replicas { current, desired }| match desired {
         Some(desired) => format!("{current}/{desired}"),
@@ -93,7 +93,8 @@ fn add(rows: &mut Vec<Row>, prefix: &str, node: &Node, now: Timestamp) {
     });
     let number = |number: &Option<i64>| number.map_or_else(String::new, |number| number.to_string());
     let counters = [replicas, number(available), number(ready), number(up_to_date)].map(|cell| plain(&cell));
-    let (mut state, mut message) = condition.as_ref().map(|one| stated(one, now)).unwrap_or_default();
+    let (mut state, mut message) =
+        condition.as_ref().map(|one| condition_cells(one, now)).unwrap_or_default();
     match &node.what {
         What::Machines(names) => message = vec![(FAINT, see(names))],
         What::Object(Named { problem: Some(Problem { reason, message: why }), .. }) => {
@@ -104,20 +105,20 @@ fn add(rows: &mut Vec<Row>, prefix: &str, node: &Node, now: Timestamp) {
     }
     let has_children = !node.children.is_empty();
     let below = format!("{}{}", carried_on(prefix), if has_children { PIPE } else { "" });
-    block(rows, titled(prefix, node), [counters.to_vec(), state.to_vec()].concat(), message, &below);
+    block(rows, title_spans(prefix, node), [counters.to_vec(), state.to_vec()].concat(), message, &below);
 
     let conditions = node.conditions.as_deref().unwrap_or_default();
     let indent = format!("{}{}{INDENT}", carried_on(prefix), if has_children { PIPE } else { NOTHING });
     for (index, condition) in conditions.iter().enumerate() {
         let is_last = index + 1 == conditions.len();
         let name = vec![(FAINT, format!("{indent}{}", lead(is_last))), (CONDITION, condition.kind.clone())];
-        let (state, message) = stated(condition, now);
+        let (state, message) = condition_cells(condition, now);
         let below = format!("{indent}{}", if is_last { "" } else { PIPE });
         block(rows, name, [vec![plain(""); 4], state.to_vec()].concat(), message, &below);
     }
     for (index, child) in node.children.iter().enumerate() {
         let is_last = index + 1 == node.children.len();
-        add(rows, &format!("{}{}", carried_on(prefix), lead(is_last)), child, now);
+        add_rows(rows, &format!("{}{}", carried_on(prefix), lead(is_last)), child, now);
     }
 }
 
@@ -143,13 +144,13 @@ fn carried_on(prefix: &str) -> String {
     prefix.replace(MORE, PIPE).replace(LAST, NOTHING)
 }
 
-fn titled(prefix: &str, node: &Node) -> Vec<Span> {
+fn title_spans(prefix: &str, node: &Node) -> Vec<Span> {
     let [deleted, kind, name, version] = node.title();
     vec![(FAINT, prefix.to_owned()), (BAD, deleted), (PLAIN, kind), (STRONG, name), (PLAIN, version)]
 }
 
 /// Status, reason and age of a condition, and the lines of its message.
-fn stated(condition: &Condition, now: Timestamp) -> ([Span; 3], Vec<Span>) {
+fn condition_cells(condition: &Condition, now: Timestamp) -> ([Span; 3], Vec<Span>) {
     let style = match condition.tone() {
         Tone::Good => GOOD,
         Tone::Bad => BAD,
@@ -217,7 +218,7 @@ fn in_columns(rows: Vec<Row>) -> Text {
                 line.push(plain(&" ".repeat(gap)));
             }
         }
-        text.styled(line);
+        text.add_styled_line(line);
     }
     text.verbatim()
 }

@@ -43,7 +43,7 @@ impl<T> Document<T> {
     }
 
     /// Adds the plugins that took no part in the run.
-    pub(crate) fn without(self, disabled: &[String]) -> Self {
+    pub(crate) fn with_disabled_plugins(self, disabled: &[String]) -> Self {
         Self { disabled_plugins: disabled.to_vec(), ..self }
     }
 }
@@ -91,7 +91,7 @@ impl<'a> PlanDocument<'a> {
             stays,
             notes,
             refusals,
-            accepted: reported.accepted(),
+            accepted: reported.accepted_risks(),
             warnings: reported.warnings(),
             findings: reported.findings(),
             moves,
@@ -172,7 +172,7 @@ fn phase_times(times: &[(Phase, Duration)]) -> Vec<PhaseTime> {
 }
 
 /// Counts by kind, in the spelling of users.
-fn named(counts: &BTreeMap<GroupKind, usize>) -> BTreeMap<String, usize> {
+fn counts_by_name(counts: &BTreeMap<GroupKind, usize>) -> BTreeMap<String, usize> {
     counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect()
 }
 
@@ -187,12 +187,12 @@ impl ReportDocument {
         let content = Self {
             outcome,
             move_id: Some(move_id.clone()),
-            moved: named(&done.moved),
-            kept: named(&done.kept),
-            from_manifests: named(&done.added),
+            moved: counts_by_name(&done.moved),
+            kept: counts_by_name(&done.kept),
+            from_manifests: counts_by_name(&done.added),
             unverified: done.unverified.iter().map(ToString::to_string).collect(),
             phases: phase_times(times),
-            ..Self::between(source, target)
+            ..Self::for_sides(source, target)
         };
         Document::new("Report", content)
     }
@@ -206,12 +206,12 @@ impl ReportDocument {
             outcome: "RolledBack",
             removed_from_target: Some(rolled_back.removed),
             resumed_in_source: Some(rolled_back.resumed),
-            ..Self::between(source, target)
+            ..Self::for_sides(source, target)
         };
         Document::new("Report", content)
     }
 
-    fn between(source: &str, target: &str) -> Self {
+    fn for_sides(source: &str, target: &str) -> Self {
         Self { source: source.into(), target: target.into(), ..Self::default() }
     }
 }
@@ -219,7 +219,7 @@ impl ReportDocument {
 impl Document<ReportDocument> {
     /// Adds the risks that were accepted, the warnings and the findings.
     pub(crate) fn with_reported(mut self, reported: &Reported) -> Self {
-        self.content.accepted = reported.accepted();
+        self.content.accepted = reported.accepted_risks();
         self.content.warnings = reported.warnings();
         self.content.findings = reported.findings();
         self
@@ -389,7 +389,7 @@ impl ErrorDocument {
             _ => {}
         }
         let found = |(plugin, finding): (String, Finding)| Found { plugin, finding };
-        let way = |remedy: Remedy| Way { text: remedies::text(&remedy), remedy };
+        let way = |remedy: Remedy| Way { text: remedies::remedy_text(&remedy), remedy };
         let content = Self {
             exit_code: crate::exit::code(*exit),
             reason: format!("{exit:?}"),
@@ -402,14 +402,19 @@ impl ErrorDocument {
             held,
             remedies: advice.remedies.into_iter().map(way).collect(),
             next: advice.next,
-            done: done.iter().map(|(verb, counts)| (*verb, named(counts))).collect(),
+            done: done.iter().map(|(verb, counts)| (*verb, counts_by_name(counts))).collect(),
             phases: phase_times(times),
         };
         Document::new("Error", content)
     }
 
     /// The document for a failure outside the engine.
-    pub(crate) fn other(exit: Exit, message: &Text, state: &str, next: Vec<String>) -> Document<Self> {
+    pub(crate) fn outside_engine(
+        exit: Exit,
+        message: &Text,
+        state: &str,
+        next: Vec<String>,
+    ) -> Document<Self> {
         let content = Self {
             exit_code: crate::exit::code(exit),
             reason: format!("{exit:?}"),

@@ -11,7 +11,7 @@ use pivot_core::soft::is_cluster;
 use pivot_engine::{Awaited, Event, LeaseState, Summary, Verb};
 use serde_json::{Map, Value, json};
 
-use super::lines::count;
+use super::lines::count_text;
 
 /// Most awaited objects that a line names.
 const WAITS: usize = 3;
@@ -45,7 +45,7 @@ pub(super) fn level(event: &Event) -> Level {
 }
 
 /// Whether people see an event. The one that stopped the move is left to the error at the end.
-pub(super) fn shown(event: &Event, verbose: bool) -> bool {
+pub(super) fn is_shown(event: &Event, verbose: bool) -> bool {
     match event {
         Event::Finding { severity: Severity::Stop, .. } => false,
         Event::Object { .. } | Event::Throttled { .. } | Event::Lease { state: LeaseState::Acquired, .. } => {
@@ -56,10 +56,10 @@ pub(super) fn shown(event: &Event, verbose: bool) -> bool {
 }
 
 /// The text of an event. It doesn't label a warning as such: the functions that write it do.
-pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
+pub(super) fn event_line(event: &Event, (source, target): (&str, &str)) -> String {
     match event {
         Event::Reading { side } => format!("reading the {side}"),
-        Event::Planned { summary, .. } => headed("Planned", &head(summary, source, target)),
+        Event::Planned { summary, .. } => phase_line("Planned", &head(summary, source, target)),
         Event::Accepted { code, kinds } => {
             let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", some_of(kinds, 8)) };
             format!("accepted: {} ({code}{kinds})", code.summary())
@@ -68,9 +68,9 @@ pub(super) fn line(event: &Event, (source, target): (&str, &str)) -> String {
             let Record { move_id, phase, scope, .. } = &status.record;
             format!("move {move_id} ({scope}, {phase}) is under way")
         }
-        Event::PhaseBegun { phase, objects } => headed(&phase.to_string(), &doing(*phase, *objects)),
+        Event::PhaseBegun { phase, objects } => phase_line(&phase.to_string(), &doing(*phase, *objects)),
         Event::PhaseDone { phase, milliseconds } => {
-            headed(&phase.to_string(), &format!("done in {:.1}s", seconds(*milliseconds)))
+            phase_line(&phase.to_string(), &format!("done in {:.1}s", seconds(*milliseconds)))
         }
         Event::Object { verb: Verb::Used, object, side, .. } => {
             format!("left {object} in the {side} as it is")
@@ -198,7 +198,7 @@ pub(super) fn head(summary: &Summary, source: &str, target: &str) -> String {
     let mut of_them = Vec::new();
     for (number, what) in [(clusters, "Cluster"), (cluster_classes, "ClusterClass")] {
         if number > 0 {
-            of_them.push(count(number, what));
+            of_them.push(count_text(number, what));
         }
     }
     let of_them = if of_them.is_empty() { String::new() } else { format!(" ({})", of_them.join(", ")) };
@@ -207,11 +207,11 @@ pub(super) fn head(summary: &Summary, source: &str, target: &str) -> String {
         0 => String::new(),
         some => format!(", {some} of them added"),
     };
-    format!("{}{of_them}{kept}{added}, from {source} to {target}", count(objects, "object"))
+    format!("{}{of_them}{kept}{added}, from {source} to {target}", count_text(objects, "object"))
 }
 
 /// A line of the table of phases.
-pub(super) fn headed(head: &str, text: &str) -> String {
+pub(super) fn phase_line(head: &str, text: &str) -> String {
     format!("{:<10} {text}", format!("{head}:"))
 }
 
@@ -220,7 +220,7 @@ pub(super) fn seconds(milliseconds: u64) -> f64 {
 }
 
 pub(super) fn doing(phase: Phase, objects: usize) -> String {
-    let (none, objects) = (objects == 0, count(objects, "object"));
+    let (none, objects) = (objects == 0, count_text(objects, "object"));
     match phase {
         Phase::Checked => format!("checking for anything that prevents moving {objects}"),
         Phase::Paused => format!("pausing what controls {objects}"),

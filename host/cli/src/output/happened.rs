@@ -54,7 +54,7 @@ impl ReportedRisk {
     /// Reads it from an event; `None` for events about something else.
     pub(super) fn from_event(event: &Event) -> Option<Self> {
         let Event::Accepted { code, kinds } = event.clone() else { return None };
-        let text = events::line(event, ("", "")).replacen("accepted: ", "", 1);
+        let text = events::event_line(event, ("", "")).replacen("accepted: ", "", 1);
         Some(Self { code, kinds, text })
     }
 }
@@ -141,7 +141,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    pub(super) fn of(ticks: &BTreeMap<u64, usize>, milliseconds: u64) -> Option<Self> {
+    pub(super) fn from_ticks(ticks: &BTreeMap<u64, usize>, milliseconds: u64) -> Option<Self> {
         if ticks.is_empty() {
             return None;
         }
@@ -170,7 +170,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn add(&mut self, at: u64, event: &Event) {
+    pub(super) fn record(&mut self, at: u64, event: &Event) {
         self.end_wait(at, event);
         match event.clone() {
             Event::Planned { plan, .. } => self.plan = Some(plan),
@@ -209,15 +209,15 @@ impl Seen {
             Event::Throttled { side, requests, .. } => {
                 self.throttled.insert(side, requests);
             }
-            Event::Note { code, object, text } => self.said(at, false, code, object, text),
-            Event::Warning { code, object, text } => self.said(at, true, code, object, text),
+            Event::Note { code, object, text } => self.add_note(at, false, code, object, text),
+            Event::Warning { code, object, text } => self.add_note(at, true, code, object, text),
             Event::Reading { .. }
             | Event::UnderWay { .. }
             | Event::Lease { state: LeaseState::Acquired, .. } => {}
         }
     }
 
-    fn said(&mut self, at: u64, warning: bool, code: String, object: Option<Key>, text: String) {
+    fn add_note(&mut self, at: u64, warning: bool, code: String, object: Option<Key>, text: String) {
         let object = object.as_ref().map(Key::to_string);
         self.notes.push(Said { at, warning, code, object, text });
     }
@@ -293,7 +293,7 @@ mod tests {
     fn seen(events: Vec<(u64, Value)>, end: u64) -> Seen {
         let mut seen = Seen::default();
         for (at, value) in events {
-            seen.add(at, &event(value));
+            seen.record(at, &event(value));
         }
         seen.end(end);
         seen
@@ -325,7 +325,7 @@ mod tests {
         expect![[r#"
             [{"at":0,"changes":{"paused":1},"milliseconds":20,"objects":2,"phase":"Paused","state":"done"},{"at":20,"changes":{"created":1,"paused":1},"milliseconds":280,"objects":2,"phase":"Copied","state":"stopped"},{"at":200,"changes":{"removed":1},"milliseconds":0,"objects":1,"phase":"Copied","state":"undone"},{"at":230,"changes":{"unpaused":2},"milliseconds":60,"objects":2,"phase":"Paused","state":"undone"}]"#]]
         .assert_eq(&serde_json::to_value(&seen.phases).unwrap().to_string());
-        let rate = Rate::of(&seen.ticks, 300).unwrap();
+        let rate = Rate::from_ticks(&seen.ticks, 300).unwrap();
         assert_eq!((rate.milliseconds, rate.changes), (100, vec![1, 2, 3, 0]));
     }
 
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn a_long_move_has_no_more_columns_than_fit() {
         let ticks = (0..360_000).map(|tick| (tick, 1)).collect();
-        let rate = Rate::of(&ticks, 36_000_000).unwrap();
+        let rate = Rate::from_ticks(&ticks, 36_000_000).unwrap();
         assert!(rate.changes.len() <= 121, "{}", rate.changes.len());
         assert_eq!(rate.changes.iter().sum::<usize>(), 360_000);
     }

@@ -32,7 +32,7 @@ pub(super) fn columns(head: &[&str], rows: &[Vec<String>]) -> Text {
 }
 
 /// `1 object`, `2 objects`.
-pub(super) fn count(number: usize, one: &str) -> String {
+pub(super) fn count_text(number: usize, one: &str) -> String {
     let plural = match one.strip_suffix('s') {
         Some(_) => format!("{one}es"),
         None => format!("{one}s"),

@@ -19,7 +19,7 @@ pub(super) struct Messages {
 
 impl Messages {
     /// Adds one.
-    pub(super) fn add(&mut self, event: &Event) {
+    pub(super) fn push_event(&mut self, event: &Event) {
         self.open.push(event.clone());
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::happened::{Found, PhaseSeen, PhaseState, Rate, ReportedRisk, Retry, Said, Wait};
-use super::lines::count;
+use super::lines::count_text;
 
 /// The report as a document. Times are milliseconds since the run began.
 #[derive(Serialize)]
@@ -53,15 +53,15 @@ impl MoveReport<'_> {
     }
 
     /// The number of kinds that no controller of the target was seen to take over.
-    fn unverified(&self) -> usize {
+    fn unverified_count(&self) -> usize {
         self.result.get("unverified").and_then(Value::as_array).map_or(0, Vec::len)
     }
 
     /// A sign and a sentence.
     pub(super) fn verdict(&self) -> (&'static str, String) {
         let (sign, text) = match self.outcome {
-            "Moved" if self.unverified() > 0 => {
-                let kinds = count(self.unverified(), "kind");
+            "Moved" if self.unverified_count() > 0 => {
+                let kinds = count_text(self.unverified_count(), "kind");
                 let text = format!("Moved, without checking that the target's controllers took over {kinds}");
                 return ("warn", text);
             }

@@ -60,11 +60,11 @@ impl PlanPage<'_> {
         let head = Head { title: "Plan of a move", verdict, source, target, facts };
         let moves = self.moves.iter().zip(self.next);
         let moves = moves.map(|(one, next)| UnderWay { lines: status::one_under_way(one), next }).collect();
-        let plan = Some(Content::of(self.plan, moves));
+        let plan = Some(Content::from_plan(self.plan, moves));
         let Self { files, reported, failed: message, .. } = *self;
-        let (accepted, findings) = (reported.accepted(), reported.findings());
+        let (accepted, findings) = (reported.accepted_risks(), reported.findings());
         let warnings = reported.warnings().into_iter().map(Said::from).collect();
-        filled(&Shown { head, files, plan, accepted, warnings, findings, report: None, message })
+        fill_template(&Shown { head, files, plan, accepted, warnings, findings, report: None, message })
     }
 }
 
@@ -81,10 +81,10 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
     ];
     let (source, target) = (report.source, report.target);
     let head = Head { title: report.title(), verdict: Judged { sign, text }, source, target, facts };
-    filled(&Shown {
+    fill_template(&Shown {
         head,
         files: report.files,
-        plan: plan.map(|plan| Content::of(plan, Vec::new())),
+        plan: plan.map(|plan| Content::from_plan(plan, Vec::new())),
         // The report has these three.
         accepted: Vec::new(),
         warnings: Vec::new(),
@@ -95,7 +95,7 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
 }
 
 /// The page with its data. It is a file of ours with text of others in it.
-fn filled(shown: &Shown<'_>) -> String {
+fn fill_template(shown: &Shown<'_>) -> String {
     let mut data = serde_json::to_value(shown).unwrap_or_default();
     harmless(&mut data);
     let json = data.to_string();
@@ -236,7 +236,7 @@ struct Words {
 }
 
 impl Words {
-    fn of(&mut self, word: impl ToString) -> Word {
+    fn intern(&mut self, word: impl ToString) -> Word {
         let word = word.to_string();
         if let Some(index) = self.index.get(&word) {
             return *index;
@@ -248,33 +248,35 @@ impl Words {
     }
 
     fn maybe(&mut self, word: Option<impl ToString>) -> Word {
-        word.map_or(-1, |word| self.of(word))
+        word.map_or(-1, |word| self.intern(word))
     }
 
     fn step<'a>(&mut self, step: &'a Step) -> StepRow<'a> {
         let Step { key, uid, after, dropped_owners, fate, why, cluster, in_target, changes, .. } = step;
         let (fate, keep) = match fate {
             Fate::Move => ("move", -1),
-            Fate::Keep(reason) => ("keep", self.of(reason)),
+            Fate::Keep(reason) => ("keep", self.intern(reason)),
             Fate::FromManifest => ("add", -1),
         };
         let Key { group_kind, namespace, name } = key;
-        let dropped =
-            dropped_owners.iter().map(|owner| self.of(format!("{} {}", owner.kind, owner.name))).collect();
-        let (kind, namespace) = (self.of(group_kind), self.maybe(namespace.as_ref()));
-        let (why, cluster) = (self.of(why), self.maybe(cluster.as_ref()));
-        let foreseen = foreseen(in_target.as_ref(), changes).map(|one| self.of(one)).collect();
+        let dropped = dropped_owners
+            .iter()
+            .map(|owner| self.intern(format!("{} {}", owner.kind, owner.name)))
+            .collect();
+        let (kind, namespace) = (self.intern(group_kind), self.maybe(namespace.as_ref()));
+        let (why, cluster) = (self.intern(why), self.maybe(cluster.as_ref()));
+        let foreseen = foreseen(in_target.as_ref(), changes).map(|one| self.intern(one)).collect();
         StepRow(kind, namespace, name, fate, why, keep, cluster, after, &uid.0, dropped, foreseen)
     }
 
     fn stay<'a>(&mut self, Stay { key, reason }: &'a Stay) -> StayRow<'a> {
         let Key { group_kind, namespace, name } = key;
-        StayRow(self.of(group_kind), self.maybe(namespace.as_ref()), name, self.of(reason))
+        StayRow(self.intern(group_kind), self.maybe(namespace.as_ref()), name, self.intern(reason))
     }
 }
 
 impl<'a> Content<'a> {
-    fn of(plan: &'a Plan, moves: Vec<UnderWay<'a>>) -> Self {
+    fn from_plan(plan: &'a Plan, moves: Vec<UnderWay<'a>>) -> Self {
         let mut words = Words::default();
         let steps = plan.steps.iter().map(|step| words.step(step)).collect();
         let stays = plan.stays.iter().map(|stay| words.stay(stay)).collect();

@@ -7,8 +7,8 @@ use pivot_core::grouped::thousands;
 use pivot_core::record::Phase;
 use pivot_engine::Verb;
 
-use super::events::{done, headed};
-use super::lines::count;
+use super::events::{done, phase_line};
+use super::lines::count_text;
 
 /// Time between two lines of a busy phase.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ impl PhaseProgress {
     }
 
     /// Counts something done; returns a line if the last one was long enough ago.
-    pub(super) fn count(&mut self, verb: Verb) -> Option<String> {
+    pub(super) fn count_change(&mut self, verb: Verb) -> Option<String> {
         *self.done.entry(verb).or_default() += 1;
         if self.told.elapsed() < SILENCE {
             return None;
@@ -41,15 +41,15 @@ impl PhaseProgress {
         let sum: usize = self.done.values().sum();
         let text = match self.phase {
             Phase::Copied | Phase::Released => {
-                format!("{} of {}", thousands(sum), count(self.objects, "object"))
+                format!("{} of {}", thousands(sum), count_text(self.objects, "object"))
             }
-            _ => format!("{} so far", count(sum, "object")),
+            _ => format!("{} so far", count_text(sum, "object")),
         };
-        Some(headed(&self.phase.to_string(), &text))
+        Some(phase_line(&self.phase.to_string(), &text))
     }
 
     /// The result of a finished phase.
-    pub(super) fn ended(&self, milliseconds: u64) -> String {
+    pub(super) fn finished_line(&self, milliseconds: u64) -> String {
         let time = Duration::from_millis(milliseconds).as_secs_f64();
         let own = own(self.phase).and_then(|verb| self.done.get(&verb)).copied().unwrap_or_default();
         let rated = matches!(self.phase, Phase::Copied | Phase::Released | Phase::Settled) && own >= RATED;
@@ -59,22 +59,22 @@ impl PhaseProgress {
             String::new()
         };
         let what = match self.phase {
-            Phase::Checked | Phase::Committed => self.what(Some(self.objects)),
+            Phase::Checked | Phase::Committed => self.changes_text(Some(self.objects)),
             // What it began with says that there was nothing to do.
             _ if self.done.is_empty() => "done".to_owned(),
-            _ => self.what(None),
+            _ => self.changes_text(None),
         };
-        headed(&self.phase.to_string(), &format!("{what} in {time:.1} s{rate}"))
+        phase_line(&self.phase.to_string(), &format!("{what} in {time:.1} s{rate}"))
     }
 
     /// Returns the line of a phase that was not finished.
-    pub(super) fn stopped(&self) -> Option<String> {
-        let text = || format!("stopped after {}", self.what(None));
-        (!self.done.is_empty()).then(|| headed(&self.phase.to_string(), &text()))
+    pub(super) fn stopped_line(&self) -> Option<String> {
+        let text = || format!("stopped after {}", self.changes_text(None));
+        (!self.done.is_empty()).then(|| phase_line(&self.phase.to_string(), &text()))
     }
 
     /// `1,030 objects, 2 left as found`. `looked` is the number of objects in a phase that normally changes none.
-    fn what(&self, looked: Option<usize>) -> String {
+    fn changes_text(&self, looked: Option<usize>) -> String {
         let own = own(self.phase);
         let number =
             looked.unwrap_or_else(|| own.and_then(|verb| self.done.get(&verb)).copied().unwrap_or_default());
@@ -86,7 +86,7 @@ impl PhaseProgress {
             .collect();
         let mut parts = Vec::new();
         if number > 0 || others.is_empty() {
-            parts.push(count(number, "object"));
+            parts.push(count_text(number, "object"));
         }
         parts.extend(in_words(others));
         parts.join(", ")
@@ -105,18 +105,18 @@ impl UndoProgress {
     }
 
     /// Counts a change; returns a line if the last one was long enough ago.
-    pub(super) fn count(&mut self, verb: Verb) -> Option<String> {
+    pub(super) fn count_change(&mut self, verb: Verb) -> Option<String> {
         *self.done.entry(verb).or_default() += 1;
         if self.told.elapsed() < SILENCE {
             return None;
         }
         self.told = Instant::now();
-        Some(headed(UNDONE, &format!("{} so far", self.in_words())))
+        Some(phase_line(UNDONE, &format!("{} so far", self.in_words())))
     }
 
     /// Returns the line at the end.
     pub(super) fn summarize(&self) -> String {
-        headed(UNDONE, &self.in_words())
+        phase_line(UNDONE, &self.in_words())
     }
 
     fn in_words(&self) -> String {

@@ -16,7 +16,7 @@ use super::{events, text};
 use crate::args::Picture;
 
 /// A plan as the text of a picture.
-pub(crate) fn drawn(picture: Picture, page: &PlanPage<'_>) -> String {
+pub(crate) fn draw(picture: Picture, page: &PlanPage<'_>) -> String {
     match picture {
         Picture::Dot => dot(page.plan, page.sides),
         Picture::Mermaid => mermaid(page.plan, page.sides),
@@ -31,7 +31,7 @@ fn dot(plan: &Plan, (source, target): (&str, &str)) -> String {
         "digraph plan {{\n  graph [rankdir=LR, labelloc=t, label={title}, fontname=\"sans-serif\"]\n  \
          node [shape=box, fontname=\"sans-serif\"]\n"
     );
-    let drawing = Drawing::of(plan);
+    let drawing = Drawing::from_plan(plan);
     for (number, (cluster, steps)) in drawing.frames.iter().enumerate() {
         push(&mut out, format_args!("  subgraph cluster_{number} {{\n"));
         push(&mut out, format_args!("    label={}\n", quoted_for_dot(&frame(*cluster))));
@@ -42,7 +42,7 @@ fn dot(plan: &Plan, (source, target): (&str, &str)) -> String {
                 Fate::FromManifest => ", style=dashed",
             };
             let alarm = if drawing.problems.contains_key(&step.key) { ", penwidth=4" } else { "" };
-            let lines = drawing.lines(step, escaped_for_dot).join("\\n");
+            let lines = drawing.label_lines(step, escaped_for_dot).join("\\n");
             push(&mut out, format_args!("    s{index} [label=\"{lines}\"{look}{alarm}]\n"));
         }
         out.push_str("  }\n");
@@ -65,7 +65,7 @@ fn dot(plan: &Plan, (source, target): (&str, &str)) -> String {
 fn mermaid(plan: &Plan, (source, target): (&str, &str)) -> String {
     let title = escaped_for_mermaid(&events::head(&plan.into(), source, target));
     let mut out = format!("flowchart LR\n  plan[\"Plan: {title}\"]\n");
-    let drawing = Drawing::of(plan);
+    let drawing = Drawing::from_plan(plan);
     for (number, (cluster, steps)) in drawing.frames.iter().enumerate() {
         let label = escaped_for_mermaid(&frame(*cluster));
         push(&mut out, format_args!("  subgraph c{number}[\"{label}\"]\n"));
@@ -75,7 +75,7 @@ fn mermaid(plan: &Plan, (source, target): (&str, &str)) -> String {
                 Fate::Keep(_) => ("[[", "]]"),
                 Fate::FromManifest => ("([", "])"),
             };
-            let lines = drawing.lines(step, escaped_for_mermaid).join("<br/>");
+            let lines = drawing.label_lines(step, escaped_for_mermaid).join("<br/>");
             push(&mut out, format_args!("    s{index}{begin}\"{lines}\"{end}\n"));
         }
         out.push_str("  end\n");
@@ -106,7 +106,7 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn of(plan: &'a Plan) -> Self {
+    fn from_plan(plan: &'a Plan) -> Self {
         let mut frames: BTreeMap<Option<&Key>, Vec<(usize, &Step)>> = BTreeMap::new();
         for (index, step) in plan.steps.iter().enumerate() {
             frames.entry(step.cluster.as_ref()).or_default().push((index, step));
@@ -123,7 +123,7 @@ impl<'a> Drawing<'a> {
     }
 
     /// The kind, the name, and what is special about it.
-    fn lines(&self, step: &Step, escaped: impl Fn(&str) -> String) -> Vec<String> {
+    fn label_lines(&self, step: &Step, escaped: impl Fn(&str) -> String) -> Vec<String> {
         let Key { group_kind, namespace, name } = &step.key;
         let name = match namespace {
             Some(namespace) => format!("{namespace}/{name}"),

@@ -35,35 +35,35 @@ impl Document<PlanDocument<'_>> {
         let mut text = Text::default();
         text.strong("Plan:", events::head(&plan.into(), source, target));
         if !map.is_empty() {
-            text.line(format!("  Namespaces get other names in the target: {map}"));
+            text.add_line(format!("  Namespaces get other names in the target: {map}"));
         }
         if !plan.steps.is_empty() {
             text.gap();
             text.append(clusters(plan, reported, all));
             if tree {
                 text.gap();
-                text.line("In order of creation, each below its owner:");
+                text.add_line("In order of creation, each below its owner:");
                 text.gap();
                 text.append(objects(&plan.steps));
             } else {
-                text.line("  (--tree shows each object, in the order of creation)");
-                text.append(kept(plan));
-                text.append(added(plan, map));
+                text.add_line("  (--tree shows each object, in the order of creation)");
+                text.append(kept_objects_text(plan));
+                text.append(added_objects_text(plan, map));
             }
         }
         text.append(stays(&plan.stays, all));
         if !plan.notes.is_empty() {
             text.gap();
-            text.line("Worth knowing:");
-            notes(plan, all).iter().for_each(|note| text.line(format!("  - {note}")));
+            text.add_line("Worth knowing:");
+            notes(plan, all).iter().for_each(|note| text.add_line(format!("  - {note}")));
         }
-        text.append(reported.text(all));
+        text.append(reported.to_text(all));
         let stops = reported.stop_lines(all);
         let problems = count_problems(plan, &stops);
         if problems > 0 {
             text.gap();
-            text.line(format!("Problems ({problems}):"));
-            stops.iter().for_each(|line| text.line(format!("  - {line}")));
+            text.add_line(format!("Problems ({problems}):"));
+            stops.iter().for_each(|line| text.add_line(format!("  - {line}")));
             text.append(refusal_lines(&plan.refusals, all));
         }
         text
@@ -106,7 +106,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<String> {
 }
 
 /// Objects that are copied and also stay in the source.
-fn kept(plan: &Plan) -> Text {
+fn kept_objects_text(plan: &Plan) -> Text {
     let mut text = Text::default();
     let reason = |step: &Step| match &step.fate {
         Fate::Keep(reason) => reason.to_string(),
@@ -117,17 +117,17 @@ fn kept(plan: &Plan) -> Text {
         return text;
     }
     text.gap();
-    text.line(format!("Copied, and kept in the source too ({}):", thousands(plan.kept().count())));
+    text.add_line(format!("Copied, and kept in the source too ({}):", thousands(plan.kept().count())));
     for group in groups.iter().take(REASONS) {
         let objects: Vec<&Key> = group.objects.iter().copied().collect();
-        text.line(format!("  {}: {}", counted(&objects, NAMES), reason(group.first)));
+        text.add_line(format!("  {}: {}", counted(&objects, NAMES), reason(group.first)));
     }
     text.append(more_reasons(groups.len()));
     text
 }
 
 /// Objects that the user adds, by their files, with the names that they get.
-fn added(plan: &Plan, map: &NamespaceMap) -> Text {
+fn added_objects_text(plan: &Plan, map: &NamespaceMap) -> Text {
     let mut text = Text::default();
     let file = |step: &Step| step.added_from().unwrap_or_default().to_owned();
     let named = |step: &Step| Step { key: map.into_target().key(&step.key), ..step.clone() };
@@ -137,13 +137,13 @@ fn added(plan: &Plan, map: &NamespaceMap) -> Text {
         return text;
     }
     text.gap();
-    text.line(format!("Added in the target ({}):", thousands(plan.added().count())));
+    text.add_line(format!("Added in the target ({}):", thousands(plan.added().count())));
     for group in groups.iter().take(REASONS) {
         let objects: Vec<&Key> = group.objects.iter().copied().collect();
-        text.line(format!("  {}: from {}", counted(&objects, NAMES), file(group.first)));
+        text.add_line(format!("  {}: from {}", counted(&objects, NAMES), file(group.first)));
     }
     if let Some(more @ 1..) = groups.len().checked_sub(REASONS) {
-        text.line(format!("  and from {more} more files; -v shows them"));
+        text.add_line(format!("  and from {more} more files; -v shows them"));
     }
     text
 }
@@ -151,7 +151,7 @@ fn added(plan: &Plan, map: &NamespaceMap) -> Text {
 fn more_reasons(reasons: usize) -> Text {
     let mut text = Text::default();
     if let Some(more @ 1..) = reasons.checked_sub(REASONS) {
-        text.line(format!("  and for {more} more reasons; -v shows them"));
+        text.add_line(format!("  and for {more} more reasons; -v shows them"));
     }
     text
 }
@@ -171,7 +171,7 @@ fn objects(steps: &[Step]) -> Text {
     push(&mut open, None, 1);
     while let Some((index, depth)) = open.pop() {
         let Some(step) = steps.get(index) else { continue };
-        text.line(format!("{}{}{}", "  ".repeat(depth), step.key, remarks(step)));
+        text.add_line(format!("{}{}{}", "  ".repeat(depth), step.key, remarks(step)));
         push(&mut open, Some(index), depth + 1);
     }
     text
@@ -198,9 +198,9 @@ fn stays(stays: &[Stay], all: bool) -> Text {
         return text;
     }
     text.gap();
-    text.line(format!("Stays in the source ({}):", thousands(stays.len())));
+    text.add_line(format!("Stays in the source ({}):", thousands(stays.len())));
     if all || stays.len() <= MAX_NAMED_STAYS {
-        stays.iter().for_each(|stay| text.line(format!("  {stay}")));
+        stays.iter().for_each(|stay| text.add_line(format!("  {stay}")));
         return text;
     }
     let mut reasons: BTreeMap<String, BTreeSet<&Key>> = BTreeMap::new();
@@ -210,9 +210,9 @@ fn stays(stays: &[Stay], all: bool) -> Text {
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(&b.0)));
     for (reason, keys) in reasons.iter().take(REASONS) {
-        text.line(format!("  {:>5}  {reason}", thousands(keys.len())));
+        text.add_line(format!("  {:>5}  {reason}", thousands(keys.len())));
     }
     text.append(more_reasons(reasons.len()));
-    text.line("  (-v names them)");
+    text.add_line("  (-v names them)");
     text
 }

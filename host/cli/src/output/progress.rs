@@ -80,7 +80,7 @@ impl Progress {
     }
 
     /// Returns the accepted risks, warnings and findings so far.
-    pub(crate) fn reported(&self) -> Reported {
+    pub(crate) fn reported_so_far(&self) -> Reported {
         lock(&self.reported).clone()
     }
 
@@ -89,9 +89,9 @@ impl Progress {
         if self.output.settings().log == LogFormat::Json {
             return;
         }
-        let reported = self.reported();
+        let reported = self.reported_so_far();
         reported.events().iter().filter(|event| self.leaves_to_result(event)).for_each(|event| match event {
-            Event::Accepted { .. } => self.info(self.line(event)),
+            Event::Accepted { .. } => self.info(self.event_line(event)),
             _ => self.collect(event),
         });
         self.say_together();
@@ -118,7 +118,7 @@ impl Progress {
         }
         self.say_together();
         self.lower_bar();
-        let stopped = lock(&self.phase).take().and_then(|progress| progress.stopped());
+        let stopped = lock(&self.phase).take().and_then(|progress| progress.stopped_line());
         stopped.into_iter().for_each(|line| self.info(line));
         let undone = lock(&self.undone).take();
         undone.into_iter().for_each(|undone| self.info(undone.summarize()));
@@ -136,8 +136,8 @@ impl Progress {
         }
     }
 
-    fn line(&self, event: &Event) -> String {
-        events::line(event, (&self.source, &self.target))
+    fn event_line(&self, event: &Event) -> String {
+        events::event_line(event, (&self.source, &self.target))
     }
 
     fn verbose(&self) -> bool {
@@ -146,12 +146,12 @@ impl Progress {
 
     /// Writes a line that `-q` leaves out.
     fn info(&self, line: impl Into<String>) {
-        self.write(Level::Info, line.into());
+        self.write_line(Level::Info, line.into());
     }
 
-    fn write(&self, level: Level, line: String) {
+    fn write_line(&self, level: Level, line: String) {
         if level != Level::Info || !self.output.settings().quiet {
-            self.output.line(level, line);
+            self.output.write_line(level, line);
         }
     }
 
@@ -165,20 +165,20 @@ impl Progress {
         }
         self.say_together();
         match event {
-            Event::Planned { plan, .. } => self.planned(event, plan),
+            Event::Planned { plan, .. } => self.write_plan(event, plan),
             Event::PhaseBegun { phase, objects } => self.phase_begun(event, *phase, *objects),
             Event::PhaseDone { milliseconds, .. } => self.phase_done(*milliseconds),
             Event::Object { verb, .. } => self.object(event, *verb),
             Event::Waiting { .. } => self.on_bar(event),
             // Every namespace has such an event, and they all say the same.
             Event::Lease { state: LeaseState::Waiting, .. } => {
-                let line = self.line(event);
+                let line = self.event_line(event);
                 if lock(&self.messages).is_new(&line) {
                     self.info(line);
                 }
             }
-            other if events::shown(other, self.verbose()) => {
-                self.write(events::level(other), self.line(other));
+            other if events::is_shown(other, self.verbose()) => {
+                self.write_line(events::level(other), self.event_line(other));
             }
             _ => {}
         }
@@ -188,19 +188,19 @@ impl Progress {
     fn collect(&self, event: &Event) {
         match event {
             Event::Finding { severity: Severity::Stop, .. } => {}
-            _ if self.verbose() => self.write(events::level(event), self.line(event)),
-            _ => lock(&self.messages).add(event),
+            _ if self.verbose() => self.write_line(events::level(event), self.event_line(event)),
+            _ => lock(&self.messages).push_event(event),
         }
     }
 
     fn say_together(&self) {
         let lines = lock(&self.messages).take();
-        lines.into_iter().for_each(|(level, line)| self.write(level, line));
+        lines.into_iter().for_each(|(level, line)| self.write_line(level, line));
     }
 
     /// Shows an event on the bar, if there is one.
     fn on_bar(&self, event: &Event) {
-        let line = self.line(event);
+        let line = self.event_line(event);
         match &*lock(&self.bar) {
             Some(bar) => bar.set_message(text::one_line(&line)),
             None => self.info(line),
@@ -210,10 +210,10 @@ impl Progress {
     /// Thousands of objects get no line each, except with `-v`.
     fn object(&self, event: &Event, verb: Verb) {
         let far = match &mut *lock(&self.phase) {
-            Some(progress) => progress.count(verb),
+            Some(progress) => progress.count_change(verb),
             None => {
                 self.raise_undo_bar();
-                lock(&self.undone).get_or_insert_with(UndoProgress::new).count(verb)
+                lock(&self.undone).get_or_insert_with(UndoProgress::new).count_change(verb)
             }
         };
         let barred = lock(&self.bar).as_ref().map(|bar| bar.inc(1)).is_some();
@@ -221,7 +221,7 @@ impl Progress {
             self.on_bar(event);
         }
         if self.verbose() {
-            self.info(self.line(event));
+            self.info(self.event_line(event));
         } else if let Some(far) = far.filter(|_| !barred) {
             self.info(far);
         }
@@ -232,7 +232,7 @@ impl Progress {
         if self.output.settings().bars {
             self.raise_bar(phase, objects);
         } else {
-            self.info(self.line(event));
+            self.info(self.event_line(event));
         }
     }
 
@@ -264,12 +264,12 @@ impl Progress {
 
     fn phase_done(&self, milliseconds: u64) {
         self.lower_bar();
-        let done = lock(&self.phase).take().map(|progress| progress.ended(milliseconds));
+        let done = lock(&self.phase).take().map(|progress| progress.finished_line(milliseconds));
         done.into_iter().for_each(|line| self.info(line));
     }
 
-    fn planned(&self, event: &Event, plan: &Plan) {
-        self.info(self.line(event));
+    fn write_plan(&self, event: &Event, plan: &Plan) {
+        self.info(self.event_line(event));
         if self.verbose() {
             plan::kinds(plan).into_iter().for_each(|line| self.info(line));
             plan.stays.iter().for_each(|stay| self.info(format!("stays: {stay}")));
@@ -285,10 +285,10 @@ impl Watcher for Progress {
                 *lock(&self.plan) = Some(plan.clone());
             }
             Event::UnderWay { status } => lock(&self.under_way).push(MoveStatus::clone(status)),
-            _ => lock(&self.reported).add(&event),
+            _ => lock(&self.reported).keep_event(&event),
         }
         match self.output.settings().log {
-            LogFormat::Json => self.output.json_event(&event, &self.line(&event)),
+            LogFormat::Json => self.output.json_event(&event, &self.event_line(&event)),
             LogFormat::Text => self.show(&event),
         }
     }

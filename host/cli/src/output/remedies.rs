@@ -23,7 +23,7 @@ const NO_SERVER: &str = "correct it in the cluster that the files come from, and
 
 /// All remedies in one sentence. They are separated by semicolons if one other than the last contains commas.
 pub(crate) fn sentence(remedies: &[Remedy]) -> String {
-    let ways: Vec<String> = remedies.iter().map(text).collect();
+    let ways: Vec<String> = remedies.iter().map(remedy_text).collect();
     let commas = ways.split_last().is_some_and(|(_, before)| before.iter().any(|way| way.contains(',')));
     ways.join(if commas { "; or " } else { ", or " })
 }
@@ -85,7 +85,7 @@ fn pause_each(cluster: &Key, clusters: usize) -> Remedy {
 }
 
 /// One remedy.
-pub(super) fn text(remedy: &Remedy) -> String {
+pub(super) fn remedy_text(remedy: &Remedy) -> String {
     match remedy {
         Remedy::ByHand { .. } | Remedy::Kubectl { .. } => remedy.by_hand().unwrap_or_default(),
         Remedy::GrantRights { side } => format!(
@@ -193,7 +193,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
         Remedy::AcceptLoss { kind } => {
             format!("accept the loss: {}", flags(Risk::DependentsLost, [kind]).concat())
         }
-        Remedy::AddPlugin { kind } => format!("add a plugin that handles {kind}{}", bundled(kind)),
+        Remedy::AddPlugin { kind } => format!("add a plugin that handles {kind}{}", bundled_plugin_text(kind)),
         Remedy::MoveWithoutPlugin { kind } => {
             format!("accept the risk: {}", flags(Risk::NoPlugin, [kind]).concat())
         }
@@ -213,7 +213,7 @@ pub(super) fn text(remedy: &Remedy) -> String {
             let first = if pool { "exclude on each side the addresses that the other has, and " } else { "" };
             format!("{first}accept it: {}", flags(Risk::Shared, [kind]).concat())
         }
-        Remedy::ExcludeToo { objects } => format!("exclude that too: {}", excluded(objects)),
+        Remedy::ExcludeToo { objects } => format!("exclude that too: {}", exclude_flags(objects)),
         Remedy::ExcludeInstead { parts } => {
             let flags: Vec<String> = parts.iter().map(exclude).collect();
             format!("exclude a kind that exists: {}", some_of(&flags, EXCLUDED))
@@ -279,7 +279,7 @@ const BUNDLED: [(&str, &str, &str); 1] = [("metal3.io", "BareMetalHost", "metal3
 const BUNDLED_PLUGINS: &str = "/usr/local/share/pivot-host/plugins";
 
 /// Names the plugin of a release that handles a kind, and where it is.
-fn bundled(kind: &GroupKind) -> String {
+fn bundled_plugin_text(kind: &GroupKind) -> String {
     let Some((.., plugin)) = BUNDLED.iter().find(|(group, name, _)| kind.is(group, name)) else {
         return String::new();
     };
@@ -300,7 +300,7 @@ fn flags<'a>(risk: Risk, kinds: impl IntoIterator<Item = &'a GroupKind>) -> Vec<
 }
 
 /// The flags that exclude objects: each, or all of their kinds if there are many.
-fn excluded(objects: &BTreeSet<Key>) -> String {
+fn exclude_flags(objects: &BTreeSet<Key>) -> String {
     let kinds = || objects.iter().map(|key| Part::all(key.group_kind.clone())).collect();
     let parts: BTreeSet<Part> =
         if objects.len() > EXCLUDED { kinds() } else { objects.iter().map(Part::one).collect() };
@@ -399,7 +399,7 @@ mod tests {
              [plugins.p] in plugins.toml (it is then copied, and deleted in the source only with delete = true); or switch plugin p \
              off (enabled = false below [plugins.p] in plugins.toml), then run this command again",
         );
-        assert!(text(&reach(None)).contains("namespace = \"*\""));
+        assert!(remedy_text(&reach(None)).contains("namespace = \"*\""));
         let many: BTreeSet<Key> =
             ["a", "b", "c", "d"].map(|name| Key::new(kind("A"), Some("ns"), name)).into();
         let few = many.iter().take(2).cloned().collect();
@@ -564,7 +564,7 @@ mod tests {
         let mut named = 0;
         for (index, remedy) in all().iter().enumerate() {
             assert_eq!(place(remedy), index);
-            let text = text(remedy);
+            let text = remedy_text(remedy);
             assert!(!text.contains("`pivot-host"), "a command lacks the flags of this run: {text}");
             // Backticks quote other programs' commands; and this remedy is about flags of controllers.
             if *remedy == Remedy::WatchAllNamespaces {
@@ -635,6 +635,6 @@ mod tests {
 
     fn install(kind_of: &str, name: &str) -> String {
         let (name, version) = (name.to_owned(), "v1.0.0".to_owned());
-        text(&Remedy::InstallProvider(Installation { kind_of: kind_of.to_owned(), name, version }))
+        remedy_text(&Remedy::InstallProvider(Installation { kind_of: kind_of.to_owned(), name, version }))
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::document::Document;
 use super::happened::{Rate, Seen};
 use super::move_report::{MoveReport, Planned, Throttled};
-use super::{Progress, lock, now, page, text};
+use super::{Progress, current_time, lock, page, text};
 
 /// Collects what happens, and passes it on.
 pub(crate) struct Recorder {
@@ -43,7 +43,7 @@ impl Recorder {
     pub(crate) fn begin() -> Arc<Self> {
         Arc::new(Self {
             began: Instant::now(),
-            at: now(),
+            at: current_time(),
             seen: Mutex::default(),
             progress: Mutex::default(),
             sides: Mutex::default(),
@@ -71,13 +71,13 @@ impl Recorder {
             by,
             version: env!("CARGO_PKG_VERSION"),
             began: self.at.clone(),
-            ended: now(),
+            ended: current_time(),
             milliseconds,
             source,
             target,
             accepted,
             phases,
-            rate: Rate::of(ticks, milliseconds),
+            rate: Rate::from_ticks(ticks, milliseconds),
             waits,
             retries,
             throttled: throttled
@@ -110,7 +110,7 @@ impl Recorder {
 
 impl Watcher for Recorder {
     fn event(&self, event: Event) {
-        lock(&self.seen).add(self.elapsed(), &event);
+        lock(&self.seen).record(self.elapsed(), &event);
         let progress = lock(&self.progress).clone();
         if let Some(progress) = progress {
             progress.event(event);

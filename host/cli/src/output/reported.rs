@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::events;
 use super::happened::{Found, ReportedRisk};
-use super::lines::count;
+use super::lines::count_text;
 use super::messages::Messages;
 use super::text::Text;
 
@@ -32,7 +32,7 @@ pub(crate) struct ReportedWarning {
 
 impl Reported {
     /// Keeps an event if results show it.
-    pub(super) fn add(&mut self, event: &Event) {
+    pub(super) fn keep_event(&mut self, event: &Event) {
         if let Event::Accepted { .. } | Event::Warning { .. } | Event::Finding { .. } = event {
             self.events.push(event.clone());
         }
@@ -42,7 +42,7 @@ impl Reported {
         &self.events
     }
 
-    pub(super) fn accepted(&self) -> Vec<ReportedRisk> {
+    pub(super) fn accepted_risks(&self) -> Vec<ReportedRisk> {
         self.events.iter().filter_map(ReportedRisk::from_event).collect()
     }
 
@@ -79,31 +79,31 @@ impl Reported {
         ];
         let words = counts.into_iter().filter(|(number, ..)| *number > 0);
         let words: Vec<String> =
-            words.map(|(number, what, more)| format!("{}{more}", count(number, what))).collect();
+            words.map(|(number, what, more)| format!("{}{more}", count_text(number, what))).collect();
         (!words.is_empty()).then(|| words.join(", "))
     }
 
     /// The accepted risks and the warnings, below their headings.
-    pub(super) fn text(&self, all: bool) -> Text {
+    pub(super) fn to_text(&self, all: bool) -> Text {
         let accepted = self.events.iter().filter(|event| matches!(event, Event::Accepted { .. }));
         let accepted: Vec<String> =
-            accepted.map(|event| events::line(event, ("", "")).replacen("accepted: ", "", 1)).collect();
-        let warnings = lines(self.events.iter().filter(|event| is_warning(event)), all);
+            accepted.map(|event| events::event_line(event, ("", "")).replacen("accepted: ", "", 1)).collect();
+        let warnings = event_lines(self.events.iter().filter(|event| is_warning(event)), all);
         let mut text = Text::default();
         for (head, lines) in [("Risks accepted", accepted), ("Warnings", warnings)] {
             if lines.is_empty() {
                 continue;
             }
             text.gap();
-            text.line(format!("{head} ({}):", lines.len()));
-            lines.iter().for_each(|line| text.line(format!("  - {line}")));
+            text.add_line(format!("{head} ({}):", lines.len()));
+            lines.iter().for_each(|line| text.add_line(format!("  - {line}")));
         }
         text
     }
 
     /// A line for each problem that a plugin's check found; those that say the same of several objects share one.
     pub(super) fn stop_lines(&self, all: bool) -> Vec<String> {
-        lines(self.stops(), all)
+        event_lines(self.stops(), all)
     }
 
     /// Returns the number of such problems of each Cluster's objects.
@@ -124,11 +124,11 @@ fn is_warning(event: &Event) -> bool {
         || matches!(event, Event::Finding { severity, .. } if !matches!(severity, Severity::Stop | Severity::Note))
 }
 
-fn lines<'a>(events: impl Iterator<Item = &'a Event>, all: bool) -> Vec<String> {
+fn event_lines<'a>(events: impl Iterator<Item = &'a Event>, all: bool) -> Vec<String> {
     if all {
-        return events.map(|event| events::line(event, ("", ""))).collect();
+        return events.map(|event| events::event_line(event, ("", ""))).collect();
     }
     let mut messages = Messages::default();
-    events.for_each(|event| messages.add(event));
+    events.for_each(|event| messages.push_event(event));
     messages.take().into_iter().map(|(_, line)| line).collect()
 }

@@ -7,7 +7,7 @@ use pivot_core::grouped::thousands;
 use pivot_engine::{Report, RolledBack};
 
 use super::lines;
-use super::lines::count;
+use super::lines::count_text;
 use super::text::Text;
 
 /// Most kinds that are listed.
@@ -18,7 +18,7 @@ pub(crate) fn moved(report: &Report, (source, target): (&str, &str), all: bool) 
     let Report { move_id, done, times: _ } = report;
     let kept: usize = done.kept.values().sum();
     let kept = if kept == 0 { String::new() } else { format!(", {kept} kept on both sides") };
-    let moved = count(done.moved.values().sum(), "object");
+    let moved = count_text(done.moved.values().sum(), "object");
     let added = added(report);
     let mut text = Text::default();
     text.strong("Moved:", format!("{moved}{kept}{added}, from {source} to {target} (move {move_id})"));
@@ -35,7 +35,7 @@ fn list_unverified(report: &Report) -> Text {
     let kinds: Vec<String> = report.done.unverified.iter().map(ToString::to_string).collect();
     if !kinds.is_empty() {
         text.gap();
-        text.line(format!(
+        text.add_line(format!(
             "As accepted, pivot-host didn't check that the target's controllers took over {}. Check it.",
             kinds.join(", ")
         ));
@@ -46,7 +46,7 @@ fn list_unverified(report: &Report) -> Text {
 /// A copy in a directory.
 pub(crate) fn copied(report: &Report, (source, target): (&str, &str), all: bool) -> Text {
     let Report { move_id, done, times: _ } = report;
-    let copied = count(done.kept.values().sum(), "object");
+    let copied = count_text(done.kept.values().sum(), "object");
     let mut text = Text::default();
     text.strong(
         "Copied:",
@@ -66,14 +66,14 @@ pub(crate) fn copied(report: &Report, (source, target): (&str, &str), all: bool)
 /// A source that was handed over in a directory.
 pub(crate) fn handed_over(report: &Report, (source, target): (&str, &str), all: bool) -> Text {
     let Report { move_id, done, times: _ } = report;
-    let copied = count(done.kept.values().sum(), "object");
+    let copied = count_text(done.kept.values().sum(), "object");
     let mut text = Text::default();
     let added = added(report);
     text.strong("Handed over:", format!("{copied}{added}, from {source} into {target} (move {move_id})"));
-    text.line("The source stays paused until the handover is finished or canceled:");
-    text.line("  to load it there  move --from-directory DIR --to-kubeconfig FILE");
-    text.line("  then, to finish   handover finish --to-kubeconfig FILE");
-    text.line("  or, to cancel     handover cancel --accept maybe-imported");
+    text.add_line("The source stays paused until the handover is finished or canceled:");
+    text.add_line("  to load it there  move --from-directory DIR --to-kubeconfig FILE");
+    text.add_line("  then, to finish   handover finish --to-kubeconfig FILE");
+    text.add_line("  or, to cancel     handover cancel --accept maybe-imported");
     text.gap();
     let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
@@ -113,7 +113,7 @@ pub(super) fn rows_of_kinds(head: &[&str], mut rows: Vec<(usize, Vec<String>)>, 
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(_, row)| row).collect();
     let mut text = lines::columns(head, &rows);
     if more > 0 {
-        text.line(format!("  and {more} more kinds; -v shows them"));
+        text.add_line(format!("  and {more} more kinds; -v shows them"));
     }
     text
 }
@@ -132,7 +132,8 @@ fn phases(report: &Report) -> Text {
 /// A move that was rolled back.
 pub(crate) fn rolled_back(rolled_back: &RolledBack, (source, target): (&str, &str)) -> Text {
     let mut text = Text::default();
-    let (resumed, removed) = (count(rolled_back.resumed, "object"), count(rolled_back.removed, "object"));
+    let (resumed, removed) =
+        (count_text(rolled_back.resumed, "object"), count_text(rolled_back.removed, "object"));
     text.strong("Rolled back:", format!("{resumed} unpaused in {source}, {removed} removed from {target}"));
     text
 }

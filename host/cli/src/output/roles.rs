@@ -62,16 +62,16 @@ pub(crate) fn role_list(all: &[Manifests]) -> Value {
 /// Returns the manifests with comments.
 pub(crate) fn role_manifests(all: &[Manifests], (scope, side): (&str, &str)) -> Text {
     let mut out = Text::default();
-    out.line(format!("# Permissions that a move of {scope} needs in {side}, as it is now."));
-    out.line("# Every authenticated user may discover the API and ask for their own permissions; that is not repeated here.");
+    out.add_line(format!("# Permissions that a move of {scope} needs in {side}, as it is now."));
+    out.add_line("# Every authenticated user may discover the API and ask for their own permissions; that is not repeated here.");
     for Manifests { about, objects } in all {
         for (at, object) in objects.iter().enumerate() {
-            out.line("---");
+            out.add_line("---");
             if at == 0 {
-                out.line(format!("# {about}"));
+                out.add_line(format!("# {about}"));
             }
             // Strings, lists and maps with strings as keys: that can't fail.
-            text::yaml(object).unwrap_or_default().lines().for_each(|line| out.line(line.to_owned()));
+            text::yaml(object).unwrap_or_default().lines().for_each(|line| out.add_line(line.to_owned()));
         }
     }
     out.verbatim()
@@ -81,8 +81,8 @@ pub(crate) fn role_manifests(all: &[Manifests], (scope, side): (&str, &str)) -> 
 pub(crate) fn manifests(objects: &[Value]) -> Text {
     let mut out = Text::default();
     for object in objects {
-        out.line("---");
-        text::yaml(object).unwrap_or_default().lines().for_each(|line| out.line(line.to_owned()));
+        out.add_line("---");
+        text::yaml(object).unwrap_or_default().lines().for_each(|line| out.add_line(line.to_owned()));
     }
     out.verbatim()
 }

@@ -22,48 +22,53 @@ pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
     let mut text = Text::default();
     let to = target.as_ref().map_or("(no target)", |target| &target.label);
     text.strong("Plan:", format!("{}, from {} to {to}", decisions.scope, source.label));
-    text.line(format!("  made {made_at} by {made_by}, with pivot-host {}", plan.written_by));
+    text.add_line(format!("  made {made_at} by {made_by}, with pivot-host {}", plan.written_by));
     let pins: Vec<String> = plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
-    text.line(format!("  plugins: {}", if pins.is_empty() { "none".to_owned() } else { pins.join(", ") }));
+    text.add_line(format!(
+        "  plugins: {}",
+        if pins.is_empty() { "none".to_owned() } else { pins.join(", ") }
+    ));
     let accepted =
         pivot_engine::accepted_in_words(&Options::new(decisions.scope.clone()).approved(plan.clone()));
-    text.line(format!(
+    text.add_line(format!(
         "  risks accepted: {}",
         if accepted.is_empty() { "none".to_owned() } else { accepted.join(", ") }
     ));
-    text.line(format!("  checksum {}", plan.checksum()));
+    text.add_line(format!("  checksum {}", plan.checksum()));
     if !steps.is_empty() {
         text.gap();
-        text.line(format!("Copied, in the order of creation ({}):", counts(steps)));
-        steps.iter().for_each(|step| text.line(format!("  {}{}", step.object, remarks(step))));
+        text.add_line(format!("Copied, in the order of creation ({}):", counts(steps)));
+        steps.iter().for_each(|step| text.add_line(format!("  {}{}", step.object, remarks(step))));
     }
     if !stays.is_empty() {
         text.gap();
-        text.line(format!("Stays in the source ({}):", thousands(stays.len())));
+        text.add_line(format!("Stays in the source ({}):", thousands(stays.len())));
         if all {
-            stays.iter().for_each(|stay| text.line(format!("  {}: {}", stay.object, stay.why)));
+            stays.iter().for_each(|stay| text.add_line(format!("  {}: {}", stay.object, stay.why)));
         } else {
             let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
             stays.iter().for_each(|stay| *reasons.entry(&stay.why).or_default() += 1);
-            reasons.iter().for_each(|(why, count)| text.line(format!("  {:>5}  {why}", thousands(*count))));
-            text.line("  (-v names them)");
+            reasons
+                .iter()
+                .for_each(|(why, count)| text.add_line(format!("  {:>5}  {why}", thousands(*count))));
+            text.add_line("  (-v names them)");
         }
     }
     if !notes.is_empty() {
         text.gap();
-        text.line("Worth knowing:");
+        text.add_line("Worth knowing:");
         for group in
             groups(notes, |note| (note.object.as_ref(), vec![note.code.clone(), note.message.clone()]))
         {
-            text.line(format!("  - {}", group.line(&group.first.message, NAMES)));
+            text.add_line(format!("  - {}", group.line(&group.first.message, NAMES)));
         }
     }
     if !refusals.is_empty() {
         text.gap();
-        text.line(format!("Problems ({}): this plan can't be carried out", refusals.len()));
+        text.add_line(format!("Problems ({}): this plan can't be carried out", refusals.len()));
         for refusal in refusals {
-            text.line(format!("  - {}: {}", refusal.side, refusal.message));
-            text.line(format!("    fix: {}", refusal.remedy));
+            text.add_line(format!("  - {}: {}", refusal.side, refusal.message));
+            text.add_line(format!("    fix: {}", refusal.remedy));
         }
     }
     text
@@ -137,26 +142,26 @@ pub(crate) fn differences(
 ) -> Text {
     let mut text = Text::default();
     if differences.is_empty() && otherwise.is_empty() {
-        text.line(format!(
+        text.add_line(format!(
             "Same: both plans, made {} and {}, copy the same {} objects in the same way.",
             old.made_at,
             new.made_at,
             thousands(new.steps.len())
         ));
     } else {
-        text.line(format!("The plan made {} differs from that made {}:", new.made_at, old.made_at));
+        text.add_line(format!("The plan made {} differs from that made {}:", new.made_at, old.made_at));
     }
     let mut kinds: BTreeMap<(u8, &str, &GroupKind), BTreeSet<&Key>> = BTreeMap::new();
     for difference in differences {
-        let (place, what) = words(difference);
+        let (place, what) = difference_label(difference);
         kinds.entry((place, what, &difference.object().group_kind)).or_default().insert(difference.object());
     }
     for ((_, what, _), objects) in kinds {
         let objects: Vec<&Key> = objects.into_iter().collect();
-        text.line(format!("  {what:<18} {}", counted(&objects, usize::MAX)));
+        text.add_line(format!("  {what:<18} {}", counted(&objects, usize::MAX)));
     }
     for aspect in otherwise {
-        text.line(match aspect {
+        text.add_line(match aspect {
             Aspect::Source => "  another source",
             Aspect::Target => "  another target",
             Aspect::Decisions => "  something else was asked for, or other risks accepted",
@@ -168,7 +173,7 @@ pub(crate) fn differences(
 }
 
 /// In which order differences are shown, and as what.
-fn words(difference: &Difference) -> (u8, &'static str) {
+fn difference_label(difference: &Difference) -> (u8, &'static str) {
     match difference {
         Difference::New(_) => (0, "only in the newer"),
         Difference::Gone(_) => (1, "only in the older"),

@@ -10,7 +10,7 @@ use pivot_core::{GroupKind, Key, Side, words};
 use pivot_engine::{LeaseStatus, Leftover, MoveStatus, OneSidedMove, Situation, Status, WaitingCopies};
 
 use super::lines;
-use super::lines::count;
+use super::lines::count_text;
 use super::remedies;
 use super::text::Text;
 
@@ -23,7 +23,7 @@ const SHOWN: usize = 200;
 pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Vec<String>]) -> Text {
     let mut text = Text::default();
     if status.moves.is_empty() {
-        text.line(nothing(status, source, target));
+        text.add_line(nothing(status, source, target));
     }
     for (index, (one, next)) in status.moves.iter().zip(next).enumerate() {
         if index > 0 {
@@ -72,7 +72,7 @@ fn leftover(left: &Leftover, source: &str) -> Text {
         number => {
             format!(
                 "the target has copies of the {} of Cluster API that are left in it",
-                count(*number, "object")
+                count_text(*number, "object")
             )
         }
     };
@@ -88,33 +88,33 @@ fn leftover(left: &Leftover, source: &str) -> Text {
         let most = if only_here.len() <= MAX_NAMED { MAX_NAMED } else { 0 };
         let counted: Vec<String> = kinds.values().map(|keys| describe_kind(keys, most)).collect();
         let verb = if only_here.len() == 1 { "has" } else { "have" };
-        text.line(format!(
+        text.add_line(format!(
             "  {} {verb} no copy in the target: {}",
-            count(only_here.len(), "object"),
+            count_text(only_here.len(), "object"),
             counted.join("; ")
         ));
     }
     if *with_finalizers > 0 {
-        text.line(format!(
+        text.add_line(format!(
             "  {} of these have finalizers: their machines or networks would be left without a controller",
             thousands(*with_finalizers)
         ));
     }
     if !provider_secrets.is_empty() {
         let names: Vec<String> = provider_secrets.iter().map(path).collect();
-        text.line(format!(
+        text.add_line(format!(
             "  Secrets in providers' namespaces, none of which are in the target: {}",
             some_of(&names, 3)
         ));
     }
     if !beside_moved.is_empty() {
-        text.line(format!(
+        text.add_line(format!(
             "  not in the target, and moved objects may refer to it: {}",
             counted(&beside_moved.iter().collect::<Vec<_>>(), 3)
         ));
     }
     if !unread.is_empty() {
-        text.line(format!(
+        text.add_line(format!(
             "  not checked, because you don't have permission to list them: {}",
             some_of(&unread.iter().collect::<Vec<_>>(), 8)
         ));
@@ -135,7 +135,7 @@ fn nothing(status: &Status, source: &str, target: &str) -> String {
                 false => copies.join("\n"),
             }
         }
-        (None, silent) => between(silent.as_ref(), source, target),
+        (None, silent) => no_move_text(silent.as_ref(), source, target),
     }
 }
 
@@ -149,7 +149,7 @@ fn describe_waiting(copies: &WaitingCopies, given: &str) -> String {
     )
 }
 
-fn between(silent: Option<&(Side, String)>, source: &str, target: &str) -> String {
+fn no_move_text(silent: Option<&(Side, String)>, source: &str, target: &str) -> String {
     match silent {
         None => format!("No move is under way from {source} to {target}."),
         Some((Side::Target, why)) => {
@@ -180,7 +180,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
         // Whether the target is a directory makes no difference to it.
         ("state", Situation::of_status(one, silent, false).state()),
         ("what", record.scope.to_string()),
-        ("started", started(record)),
+        ("started", started_text(record)),
         ("plugins", plugins),
         ("lease", lease(status, &record.move_id)),
     ] {
@@ -188,17 +188,17 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
         if name == "lease" && one.missing == Some(Side::Source) || value.is_empty() {
             continue;
         }
-        text.line(format!("  {name:8} {value}"));
+        text.add_line(format!("  {name:8} {value}"));
     }
     if let Some(plan) = &record.plan_checksum {
         let needs = if record.phase.committed() { "" } else { "; resume needs its file, with --plan" };
-        text.line(format!("  {:8} the saved one with checksum {plan}{needs}", "plan"));
+        text.add_line(format!("  {:8} the saved one with checksum {plan}{needs}", "plan"));
     }
     if let Some(note) = note(status, one) {
-        text.line(format!("  {:8} {note}", "note"));
+        text.add_line(format!("  {:8} {note}", "note"));
     }
     for (index, line) in next.iter().enumerate() {
-        text.line(format!("  {:8} {line}", if index == 0 { "next" } else { "or" }));
+        text.add_line(format!("  {:8} {line}", if index == 0 { "next" } else { "or" }));
     }
     text
 }
@@ -242,12 +242,15 @@ fn phase(one: &MoveStatus) -> String {
         }
         (true, Side::Target) => format!("{phase} (resume only)"),
         (false, _) if record.is_being_rolled_back() => {
-            format!("{phase} (handed over{}, and being canceled: don't load the files)", to(record))
+            format!(
+                "{phase} (handed over{}, and being canceled: don't load the files)",
+                handover_text(record)
+            )
         }
         (false, _) if record.handed_over().is_some() => {
             format!(
                 "{phase} (handed over{}: the source stays paused until the handover is finished)",
-                to(record)
+                handover_text(record)
             )
         }
         (false, _) => format!("{phase} (resume or roll back)"),
@@ -255,7 +258,7 @@ fn phase(one: &MoveStatus) -> String {
 }
 
 /// Returns the directory and the time of a handover.
-fn to(record: &Record) -> String {
+fn handover_text(record: &Record) -> String {
     let shown = |text: &str| words::line(text, SHOWN);
     let said = |handover: &Handover| {
         format!(" in {} on {}", shown(&handover.directory), shown(&handover.written_at))
@@ -270,16 +273,16 @@ pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
         return text;
     }
     text.gap();
-    text.line("Moves under way:");
+    text.add_line("Moves under way:");
     for (one, next) in moves.iter().zip(next) {
         let record = &one.record;
-        text.line(format!("  move {}, {}, {}", record.move_id, record.scope, phase(one)));
-        text.line(format!("    started  {}", started(record)));
+        text.add_line(format!("  move {}, {}, {}", record.move_id, record.scope, phase(one)));
+        text.add_line(format!("    started  {}", started_text(record)));
         if let Some(note) = one_sided(one) {
-            text.line(format!("    note     {note}"));
+            text.add_line(format!("    note     {note}"));
         }
         for (index, line) in next.iter().enumerate() {
-            text.line(format!("    {:8} {line}", if index == 0 { "next" } else { "or" }));
+            text.add_line(format!("    {:8} {line}", if index == 0 { "next" } else { "or" }));
         }
     }
     text
@@ -289,10 +292,10 @@ pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
 pub(super) fn one_under_way(one: &MoveStatus) -> Vec<String> {
     let record = &one.record;
     let said = format!("Move {}, {}, {}", record.move_id, record.scope, phase(one));
-    [said, format!("Started {}", started(record))].into_iter().chain(one_sided(one)).collect()
+    [said, format!("Started {}", started_text(record))].into_iter().chain(one_sided(one)).collect()
 }
 
-fn started(record: &Record) -> String {
+fn started_text(record: &Record) -> String {
     if record.started_by.is_empty() {
         record.started_at.clone()
     } else {
@@ -387,7 +390,7 @@ fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
             shown
         }
         OneSidedMove::SourceWentBack { is_recorded: true, .. } => {
-            format!("{shown}: {}", remedies::text(&Remedy::PauseSource))
+            format!("{shown}: {}", remedies::remedy_text(&Remedy::PauseSource))
         }
         // Which Clusters moved only the target says.
         OneSidedMove::SourceWentBack { .. } => format!(
@@ -396,7 +399,7 @@ fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
         OneSidedMove::ClaimedByTarget { clusters, .. } => match clusters.first() {
             Some(cluster) => {
                 let remedy = Remedy::NameClusterToPause { cluster: cluster.clone() };
-                format!("{shown}; {}", remedies::text(&remedy))
+                format!("{shown}; {}", remedies::remedy_text(&remedy))
             }
             None => shown,
         },
@@ -448,7 +451,7 @@ fn last_moves(finished: &[Finished]) -> Text {
     let rows: Vec<Vec<String>> = finished.iter().take(LAST_MOVES).map(row).collect();
     let head = ["ENDED", "MOVED", "KEPT", "BY", "SCOPE", "FROM", "TO", "MOVE"];
     text.gap();
-    text.line("The last moves:");
+    text.add_line("The last moves:");
     text.gap();
     text.append(lines::columns(&head, &rows));
     let risky: Vec<&Finished> =
@@ -457,10 +460,10 @@ fn last_moves(finished: &[Finished]) -> Text {
         text.gap();
     }
     for Finished { move_id, accepted, .. } in risky {
-        text.line(format!("  Risks accepted in move {move_id}: {}", accepted.join(", ")));
+        text.add_line(format!("  Risks accepted in move {move_id}: {}", accepted.join(", ")));
     }
     if let Some(more @ 1..) = finished.len().checked_sub(LAST_MOVES) {
-        text.line(format!("and {more} before them (`status -o json` has all)"));
+        text.add_line(format!("and {more} before them (`status -o json` has all)"));
     }
     text
 }
@@ -487,7 +490,7 @@ fn last_rollbacks(rolled_back: &[RolledBackMove]) -> Text {
     };
     let rows: Vec<Vec<String>> = rolled_back.iter().take(LAST_MOVES).map(row).collect();
     text.gap();
-    text.line("The last moves that were rolled back:");
+    text.add_line("The last moves that were rolled back:");
     text.gap();
     text.append(lines::columns(&["ENDED", "PHASE", "BY", "SCOPE", "FROM", "TO", "MOVE"], &rows));
     text

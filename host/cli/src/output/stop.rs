@@ -59,13 +59,13 @@ pub(crate) fn placeholder_flags() -> Both<Vec<String>> {
 }
 
 /// Returns the reason of a stop and its remedies, for readers of a status.
-pub(crate) fn explained(stop: &Stop) -> Text {
+pub(crate) fn explain_stop(stop: &Stop) -> Text {
     let mut text = failure_text(stop, false, "");
     text.append(refusal_lines(refusals(&stop.failure), false));
     let remedies = remedies::of_stop(stop, &placeholder_flags());
-    let remedies: Vec<String> = remedies.iter().map(remedies::text).collect();
+    let remedies: Vec<String> = remedies.iter().map(remedies::remedy_text).collect();
     if !remedies.is_empty() {
-        text.line(format!("fix: {}", remedies.join("; or ")));
+        text.add_line(format!("fix: {}", remedies.join("; or ")));
     }
     text
 }
@@ -84,7 +84,7 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
     let text = |Lines { lines, more }: Lines| {
         let mut text: Text = lines.into_iter().collect();
         if more > 0 {
-            text.line(format!("  and {} more{way}", thousands(more)));
+            text.add_line(format!("  and {} more{way}", thousands(more)));
         }
         text
     };
@@ -116,7 +116,7 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
         Failure::Inputs(why) => Text::from(format!(
             "{why}; resume with the files that it was begun with (--with-manifest, --plan), or roll back, which needs none"
         )),
-        Failure::Plugins { remedy, .. } => Text::from(format!("{stop}; {}", remedies::text(remedy))),
+        Failure::Plugins { remedy, .. } => Text::from(format!("{stop}; {}", remedies::remedy_text(remedy))),
         failure => text(failure.lines(all)),
     }
 }
@@ -128,24 +128,24 @@ pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
     let mut text = Text::default();
     for group in groups.iter().take(most) {
         let Refusal { code: _, side, object, others: meant, message, remedies } = group.first;
-        text.line(format!("  - {side}: {message}"));
+        text.add_line(format!("  - {side}: {message}"));
         if all && !meant.is_empty() {
             let mut kinds: BTreeMap<&GroupKind, Vec<&Key>> = BTreeMap::new();
             object.iter().chain(meant).for_each(|key| kinds.entry(&key.group_kind).or_default().push(key));
             for meant in kinds.values() {
-                text.line(format!("    {}", counted(meant, usize::MAX)));
+                text.add_line(format!("    {}", counted(meant, usize::MAX)));
             }
         }
         let others = group.others();
         if !others.is_empty() {
-            text.line(format!("    likewise {}", more(&others, names)));
+            text.add_line(format!("    likewise {}", more(&others, names)));
         }
         if !remedies.is_empty() {
-            text.line(format!("    {}", remedies::sentence(remedies)));
+            text.add_line(format!("    {}", remedies::sentence(remedies)));
         }
     }
     if let Some(left @ 1..) = groups.len().checked_sub(most) {
-        text.line(format!("  and {} more{ALL}", thousands(left)));
+        text.add_line(format!("  and {} more{ALL}", thousands(left)));
     }
     text
 }
@@ -161,14 +161,14 @@ fn more(others: &[&Key], names: usize) -> String {
 
 impl Output {
     /// Reports a stop to people.
-    pub(crate) fn stopped(&self, stop: &Stop, shown: AlreadyShown, advice: &Advice) {
+    pub(crate) fn report_stop(&self, stop: &Stop, shown: AlreadyShown, advice: &Advice) {
         let all = self.settings.verbose > 0;
         let mut text = failure_text(stop, all, ALL);
         if shown != AlreadyShown::Refusals {
             text.append(refusal_lines(refusals(&stop.failure), all));
         }
         self.fail(text);
-        self.alternatives("fix: ", advice.remedies.iter().map(remedies::text));
+        self.alternatives("fix: ", advice.remedies.iter().map(remedies::remedy_text));
         self.state(&stop.state, &advice.next);
     }
 

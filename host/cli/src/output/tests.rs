@@ -114,7 +114,7 @@ fn error_document(stop: &pivot_engine::Stop, next: Vec<String>) -> Document<Erro
 }
 
 fn print_stop(output: &Output, stop: &pivot_engine::Stop, shown: AlreadyShown, next: &[String]) {
-    output.stopped(stop, shown, &advice(stop, next.to_vec()));
+    output.report_stop(stop, shown, &advice(stop, next.to_vec()));
 }
 
 fn check(text: impl ToString, expected: &Expect) {
@@ -413,7 +413,7 @@ fn words_of_plugins_stand_behind_their_names() {
     let finding = Finding { severity: Severity::Stop, code: code.clone(), message, object: None, remedy };
     let failures = [Failure::Gate(vec![(name.clone(), finding)]), Failure::TimedOut(awaited)];
     let events = [event(Severity::Note), event(Severity::Warn), waiting];
-    let told = events.iter().map(|event| events::line(event, SIDES));
+    let told = events.iter().map(|event| events::event_line(event, SIDES));
     let told = told.chain(failures.iter().flat_map(|failure| failure.lines(true).lines.into_iter().skip(1)));
     for line in told {
         let (before, _) = line.split_once(words).unwrap();
@@ -429,7 +429,7 @@ fn plan_shows_risks_warnings_and_stops() {
     progress.end();
     let shown = err.text();
     assert!(!shown.contains("accepted:") && !shown.contains("no ready node"), "not twice: {shown}");
-    let reported = progress.reported();
+    let reported = progress.reported_so_far();
     let text = Document::<PlanDocument<'_>>::text(
         &small_plan(),
         &reported,
@@ -511,7 +511,7 @@ fn lines_of_a_json_log_have_the_fields_of_their_events() {
         }
         let message = line["message"].as_str().unwrap();
         // As text, it has what was counted since its phase began.
-        if events::shown(&event, true) && !matches!(event, Event::PhaseDone { .. }) {
+        if events::is_shown(&event, true) && !matches!(event, Event::PhaseDone { .. }) {
             assert!(text.contains(message), "{line}");
         }
     }
@@ -667,7 +667,7 @@ fn lines_fit_the_terminal() {
     let text = || {
         let mut text = Text::default();
         text.strong("Moved:", "1,032 objects, from kind-boot to production");
-        text.append(Text::ours("a line of a file, which is longer than the terminal"));
+        text.append(Text::from_own_text("a line of a file, which is longer than the terminal"));
         text
     };
     output.result(text, &());

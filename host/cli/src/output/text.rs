@@ -45,7 +45,7 @@ impl Line {
     }
 
     /// Without styles.
-    fn shown(&self) -> String {
+    fn without_styles(&self) -> String {
         self.spans.iter().map(|(_, words)| shown(words, LINE)).collect()
     }
 
@@ -54,7 +54,7 @@ impl Line {
         if self.is_verbatim {
             return vec![self];
         }
-        let (rows, indent) = wrap::rows(&self.shown(), width, used, self.column);
+        let (rows, indent) = wrap::rows(&self.without_styles(), width, used, self.column);
         if rows.len() < 2 {
             return vec![self];
         }
@@ -80,18 +80,18 @@ impl Line {
 
 impl Text {
     /// Adds a line.
-    pub(crate) fn line(&mut self, words: impl Into<String>) {
+    pub(crate) fn add_line(&mut self, words: impl Into<String>) {
         self.lines.push(Line::plain(words));
     }
 
     /// Adds a line that begins with a highlighted word of ours.
     pub(crate) fn strong(&mut self, head: &'static str, words: impl Into<String>) {
         let plain = Style::new();
-        self.styled(vec![(STRONG, head.to_owned()), (plain, " ".to_owned()), (plain, words.into())]);
+        self.add_styled_line(vec![(STRONG, head.to_owned()), (plain, " ".to_owned()), (plain, words.into())]);
     }
 
     /// Adds a line of words in styles.
-    pub(crate) fn styled(&mut self, spans: Vec<(Style, String)>) {
+    pub(crate) fn add_styled_line(&mut self, spans: Vec<(Style, String)>) {
         self.lines.push(Line::of_spans(spans));
     }
 
@@ -116,7 +116,7 @@ impl Text {
 
     /// Adds an empty line.
     pub(crate) fn gap(&mut self) {
-        self.line("");
+        self.add_line("");
     }
 
     pub(crate) fn append(&mut self, other: impl Into<Self>) {
@@ -129,7 +129,7 @@ impl Text {
     }
 
     /// A text that is all ours: its line breaks count.
-    pub(crate) fn ours(text: &str) -> Self {
+    pub(crate) fn from_own_text(text: &str) -> Self {
         text.lines().map(str::to_owned).collect::<Self>().verbatim()
     }
 
@@ -138,7 +138,7 @@ impl Text {
         let mut lines = Vec::new();
         let mut room = MESSAGE;
         for (index, line) in self.lines.iter().enumerate() {
-            let line = line.shown();
+            let line = line.without_styles();
             let Some(left) = room.checked_sub(line.len()) else {
                 lines.push(format!("… {} lines left out", self.lines.len() - index));
                 break;
@@ -194,7 +194,7 @@ pub(super) fn one_line(words: &str) -> String {
 
 /// Replaces all hidden characters in JSON by escapes, which doesn't change its meaning.
 pub(super) fn json(json: &str) -> String {
-    escaped(json, |c, out| {
+    escape_text(json, |c, out| {
         let mut units = [0; 2];
         out.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
     })
@@ -206,24 +206,24 @@ pub(super) fn yaml(document: &impl Serialize) -> Result<String, String> {
     // A block scalar would show a string's lines as lines of the document.
     options.prefer_block_scalars = false;
     let yaml = serde_saphyr::to_string_with_options(document, options).map_err(|error| error.to_string())?;
-    if !yaml.contains(concealed) {
+    if !yaml.contains(is_concealed) {
         return Ok(yaml);
     }
     // Only quoted strings can have escapes. In JSON, which is also YAML, all strings are quoted.
     let json = serde_json::to_string_pretty(document).map_err(|error| error.to_string())?;
-    Ok(escaped(&json, |c, out| out.push_str(&format!("\\U{:08X}", u32::from(c)))) + "\n")
+    Ok(escape_text(&json, |c, out| out.push_str(&format!("\\U{:08X}", u32::from(c)))) + "\n")
 }
 
-fn escaped(text: &str, escape: impl Fn(char, &mut String)) -> String {
+fn escape_text(text: &str, escape: impl Fn(char, &mut String)) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if concealed(c) { escape(c, &mut out) } else { out.push(c) }
+        if is_concealed(c) { escape(c, &mut out) } else { out.push(c) }
     }
     out
 }
 
 /// The hidden characters of a document. Its line breaks are ours: those in strings are escaped already.
-fn concealed(c: char) -> bool {
+fn is_concealed(c: char) -> bool {
     c != '\n' && hidden(c)
 }
 
@@ -235,7 +235,7 @@ mod tests {
     fn only_pivot_host_begins_a_line() {
         let mut text = Text::from("a\nerror: b");
         text.strong("Plan:", "c\r\u{1b}[2J");
-        text.append(Text::ours("d\n  e\u{202e}\n"));
+        text.append(Text::from_own_text("d\n  e\u{202e}\n"));
         assert_eq!(text.message(), "a\\nerror: b\nPlan: c\\r\\u{1b}[2J\nd\n  e\\u{202e}");
         assert_eq!(anstream::adapter::strip_str(&text.to_string()).to_string(), text.message() + "\n");
     }
@@ -260,7 +260,7 @@ mod tests {
             let json = json(&serde_json::to_string_pretty(&document).unwrap());
             let yaml = yaml(&document).unwrap();
             for text in [&json, &yaml] {
-                assert!(!text.contains(concealed), "{text:?}");
+                assert!(!text.contains(is_concealed), "{text:?}");
                 assert!(!text.lines().any(|line| line.trim_start().starts_with("error:")), "{text}");
             }
             assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), document);

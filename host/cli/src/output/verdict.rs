@@ -3,7 +3,7 @@
 use pivot_core::plan::Plan;
 use pivot_core::refusal::Refusal;
 
-use super::lines::count;
+use super::lines::count_text;
 use super::reported::Reported;
 use super::text::Text;
 
@@ -41,7 +41,7 @@ pub(crate) fn judge(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> V
     let without_command = |sign, text: String| Verdict { sign, text, command: None };
     let problems = count_problems(plan, &reported.stop_lines(false));
     if problems > 0 {
-        let problems = count(problems, "problem");
+        let problems = count_text(problems, "problem");
         return without_command(
             "bad",
             format!("{problems}: a move would be refused. Solve what is listed, then plan again."),
@@ -68,13 +68,13 @@ pub(crate) fn judge(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> V
 
 impl Verdict {
     /// Returns the last lines of a complete plan.
-    pub(crate) fn lines(&self) -> Text {
+    pub(crate) fn to_text(&self) -> Text {
         let mut text = Text::default();
         text.gap();
-        text.line(self.text.clone());
+        text.add_line(self.text.clone());
         if let Some(command) = &self.command {
-            text.line("To move:");
-            text.line(format!("  {command}"));
+            text.add_line("To move:");
+            text.add_line(format!("  {command}"));
         }
         text
     }
@@ -92,14 +92,14 @@ mod tests {
         Outlook { has_failed: false, has_target: true, has_dry_run: false, command: None };
 
     fn print_verdict(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> String {
-        judge(plan, reported, outlook).lines().message()
+        judge(plan, reported, outlook).to_text().message()
     }
 
     #[test]
     fn a_plan_ends_with_its_command() {
         let mut reported = Reported::default();
-        reported.add(&Event::Accepted { code: Risk::PauseUnchecked, kinds: Vec::new() });
-        reported.add(&Event::Warning { code: "w".into(), object: None, text: "a warning".into() });
+        reported.keep_event(&Event::Accepted { code: Risk::PauseUnchecked, kinds: Vec::new() });
+        reported.keep_event(&Event::Warning { code: "w".into(), object: None, text: "a warning".into() });
         let command = Some("pivot-host move --to-kubeconfig b");
         let outlook = Outlook { has_dry_run: true, command, ..OUTLOOK };
         let expected = "\nNo problems; 1 risk accepted, 1 warning. The target's server accepted each create as a dry run.\nTo move:\n  \

@@ -3,7 +3,7 @@
 use pivot_core::refusal::some_of;
 use pivot_places::{Examined, Manifest};
 
-use super::lines::count;
+use super::lines::count_text;
 use super::result::rows_of_kinds;
 use super::text::Text;
 use pivot_core::grouped::thousands;
@@ -12,10 +12,10 @@ use pivot_core::grouped::thousands;
 const NAMES: usize = 8;
 
 /// Returns the result of a verification.
-pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
+pub(crate) fn verification_text(examined: &Examined, all: bool) -> Text {
     let Examined { path, manifest, encrypted, count: number, objects, unreadable, .. } = examined;
     let whole = examined.is_whole();
-    let number = count(*number, if *encrypted { "encrypted object" } else { "object" });
+    let number = count_text(*number, if *encrypted { "encrypted object" } else { "object" });
     let mut text = Text::default();
     match manifest {
         Some(Manifest { move_id, .. }) if whole => {
@@ -36,7 +36,7 @@ pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
         return text;
     }
     let Some(objects) = objects else {
-        text.line("Only checksums were compared: looking into the files needs an identity.");
+        text.add_line("Only checksums were compared: looking into the files needs an identity.");
         return text;
     };
     text.gap();
@@ -46,25 +46,25 @@ pub(crate) fn verified(examined: &Examined, all: bool) -> Text {
 }
 
 /// Returns the changes of a directory since it was written, or the reason why they are unknown.
-pub(crate) fn altered(examined: &Examined) -> Text {
+pub(crate) fn altered_files_text(examined: &Examined) -> Text {
     if examined.is_whole() {
         return Text::from("it has no manifest, so it is not known whether all of it is there");
     }
     let wrong = if examined.manifest.is_some() { "is not as it was written" } else { "can't be read" };
     let mut text = Text::from(format!("{} {wrong}", examined.path));
-    examined.unreadable.iter().for_each(|why| text.line(format!("  unreadable: {why}")));
+    examined.unreadable.iter().for_each(|why| text.add_line(format!("  unreadable: {why}")));
     let Examined { missing, changed, added, .. } = examined;
     for (what, files) in [("missing", missing), ("changed", changed), ("added", added)] {
         if !files.is_empty() {
             let names: Vec<&String> = files.iter().collect();
-            text.line(format!("  {what}: {}", some_of(&names, NAMES)));
+            text.add_line(format!("  {what}: {}", some_of(&names, NAMES)));
         }
     }
     text
 }
 
 /// Returns the files that other users can read.
-pub(crate) fn exposed(files: &[String]) -> Text {
+pub(crate) fn exposed_files_text(files: &[String]) -> Text {
     let names: Vec<&String> = files.iter().collect();
     Text::from(format!("others can read the data of Secrets: chmod 600 {}", some_of(&names, NAMES)))
 }

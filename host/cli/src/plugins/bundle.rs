@@ -5,7 +5,7 @@ use std::path::Path;
 use pivot_bundles::Bundle;
 use pivot_bundles::kind::Kind;
 use pivot_engine::Exit;
-use pivot_runtime::{Files, LoadOptions, Loaded, Runtime, files_of};
+use pivot_runtime::{Files, LoadOptions, Loaded, Runtime, list_files};
 use pivot_signatures::key::PublicKey;
 use serde_json::json;
 
@@ -27,9 +27,10 @@ pub(super) async fn run(
     let to = PrivateFile::reserve(out, "the bundle", [].iter()).map_err(bad)?;
     let loaded = runtime.load(directory, options).await;
     let Loaded { plugins, disabled, .. } =
-        loaded.map_err(|errors| (Exit::Plugin, refused::text(directory, &errors)))?;
-    let Files { wanted: files, others: left } = files_of(directory, |name| Kind::from_name(name).is_ok())
-        .map_err(|why| bad(format!("{} can't be bundled: {why}", directory.display())))?;
+        loaded.map_err(|errors| (Exit::Plugin, refused::directory_refusal_text(directory, &errors)))?;
+    let Files { wanted: files, others: left } =
+        list_files(directory, |name| Kind::from_name(name).is_ok())
+            .map_err(|why| bad(format!("{} can't be bundled: {why}", directory.display())))?;
     for (name, content) in files.iter().filter(|(name, _)| name.ends_with(KEY)) {
         let key = std::str::from_utf8(content).ok().filter(|text| PublicKey::from_pem(text).is_ok());
         // It could be anything, and a private one would leave the site.
@@ -51,12 +52,12 @@ pub(super) async fn run(
             if files == 1 { "file" } else { "files" },
             if plugins == 1 { "plugin" } else { "plugins" }
         ));
-        names.iter().for_each(|name| text.line(format!("  {name}")));
+        names.iter().for_each(|name| text.add_line(format!("  {name}")));
         if !left.is_empty() {
-            text.line(format!("left out, because no bundle has such files: {}", left.join(", ")));
+            text.add_line(format!("left out, because no bundle has such files: {}", left.join(", ")));
         }
-        text.line(format!("digest: {digest}"));
-        text.line("Tell the digest over another channel to the person who imports the bundle.");
+        text.add_line(format!("digest: {digest}"));
+        text.add_line("Tell the digest over another channel to the person who imports the bundle.");
         text
     };
     let content = json!({"writtenTo": out, "digest": digest, "files": names, "leftOut": left});

@@ -35,7 +35,7 @@ struct Change {
 }
 
 impl Subject {
-    fn of(inspection: Inspection) -> Self {
+    fn from_inspection(inspection: Inspection) -> Self {
         Self {
             name: inspection.declaration.name.clone(),
             version: inspection.declaration.version.clone(),
@@ -45,7 +45,7 @@ impl Subject {
         }
     }
 
-    fn called(&self) -> String {
+    fn name_and_version(&self) -> String {
         format!("{} {}", self.name, self.version)
     }
 
@@ -81,9 +81,9 @@ pub(super) async fn run(old: &Path, new: &Path, runtime: &Runtime, output: &Outp
     } else {
         let (older, newer) =
             (runtime.inspect(old).await.map_err(no)?, runtime.inspect(new).await.map_err(no)?);
-        Comparison::new(Subject::of(older), Subject::of(newer), None)
+        Comparison::new(Subject::from_inspection(older), Subject::from_inspection(newer), None)
     };
-    output.result(|| comparison.text(), &Document::new("PluginDiff", comparison.content()));
+    output.result(|| comparison.to_text(), &Document::new("PluginDiff", comparison.content()));
     if comparison.is_same() { Ok(exit::DONE) } else { Ok(exit::code(Exit::Differs)) }
 }
 
@@ -100,7 +100,7 @@ impl Comparison {
         directory: &Path,
         runtime: &Runtime,
     ) -> Result<Option<Self>> {
-        let newer = Subject::of(newer);
+        let newer = Subject::from_inspection(newer);
         let Some(Locked { version, sha256, size }) = admitted.locked.clone() else { return Ok(None) };
         let inspection = match &admitted.file {
             Some(file) => runtime.inspect(&directory.join(file)).await.map_err(|error| error.to_string()),
@@ -124,14 +124,14 @@ impl Comparison {
     }
 
     /// The version that is replaced.
-    pub(super) fn replaced(&self) -> &str {
+    pub(super) fn older_version(&self) -> &str {
         &self.older.version
     }
 
     /// For people.
-    pub(super) fn text(&self) -> Text {
+    pub(super) fn to_text(&self) -> Text {
         let Self { older, newer, changes, worst, beside } = self;
-        let mut text = words(older, newer, changes, worst);
+        let mut text = change_text(older, newer, changes, worst);
         if let Some((directory, admitted)) = beside {
             text.append(by_grants(directory, newer, admitted));
         }
@@ -180,39 +180,43 @@ fn differences(older: &Subject, newer: &Subject) -> (Vec<Change>, Change) {
     (changes.collect(), between("at worst", &old.worst_of_all_asked(), &new.worst_of_all_asked()))
 }
 
-fn words(older: &Subject, newer: &Subject, changes: &[Change], worst: &Change) -> Text {
+fn change_text(older: &Subject, newer: &Subject, changes: &[Change], worst: &Change) -> Text {
     if older.sha256 == newer.sha256 {
-        return Text::from(format!("{}: the same file, sha256 {}", newer.called(), short(&newer.sha256)));
+        return Text::from(format!(
+            "{}: the same file, sha256 {}",
+            newer.name_and_version(),
+            short(&newer.sha256)
+        ));
     }
-    let mut text = Text::from(format!("{} -> {}", older.called(), newer.called()));
+    let mut text = Text::from(format!("{} -> {}", older.name_and_version(), newer.name_and_version()));
     if older.name != newer.name {
-        text.line("they are not two versions of one plugin: it has another name, and so other grants");
+        text.add_line("they are not two versions of one plugin: it has another name, and so other grants");
     }
     match order(older, newer) {
-        Some(Ordering::Less) => text.line("the version is an older one than before"),
-        Some(Ordering::Equal) => text.line("the version is the same, and the file is not"),
+        Some(Ordering::Less) => text.add_line("the version is an older one than before"),
+        Some(Ordering::Equal) => text.add_line("the version is the same, and the file is not"),
         _ => {}
     }
-    text.line(format!("  sha256   {} -> {}", short(&older.sha256), short(&newer.sha256)));
-    text.line(format!("  size     {} -> {} bytes", older.size, newer.size));
+    text.add_line(format!("  sha256   {} -> {}", short(&older.sha256), short(&newer.sha256)));
+    text.add_line(format!("  size     {} -> {} bytes", older.size, newer.size));
     if let Err(why) = &older.inspection {
-        text.line(format!("requests of the admitted component can't be compared: {why}"));
+        text.add_line(format!("requests of the admitted component can't be compared: {why}"));
         return text;
     }
     for Change { aspect, added, removed } in changes {
-        added.iter().for_each(|item| text.line(format!("  {aspect:8} + {item}")));
-        removed.iter().for_each(|item| text.line(format!("  {aspect:8} - {item}")));
+        added.iter().for_each(|item| text.add_line(format!("  {aspect:8} + {item}")));
+        removed.iter().for_each(|item| text.add_line(format!("  {aspect:8} - {item}")));
     }
     if changes.is_empty() {
-        text.line("it asks for the same, and imports the same");
+        text.add_line("it asks for the same, and imports the same");
     }
     for (items, head) in [
         (&worst.added, "granted all it asks for, the newer one could at worst, and the older one could not:"),
         (&worst.removed, "the older one could, and the newer one can not:"),
     ] {
         if !items.is_empty() {
-            text.line(head);
-            refused::lines(items).for_each(|line| text.line(line));
+            text.add_line(head);
+            refused::bullet_lines(items).for_each(|line| text.add_line(line));
         }
     }
     text
@@ -230,21 +234,21 @@ fn by_grants(directory: &Path, newer: &Subject, admitted: &Admitted) -> Text {
     }
     let mut text = Text::default();
     if !missing.is_empty() {
-        text.line(format!("{place} lacks what it asks for; a move refuses it until you grant it:"));
-        refused::lines(missing).for_each(|line| text.line(line));
+        text.add_line(format!("{place} lacks what it asks for; a move refuses it until you grant it:"));
+        refused::bullet_lines(missing).for_each(|line| text.add_line(line));
     }
-    text.append(unasked(&place, surplus));
+    text.append(unrequested_grants_text(&place, surplus));
     text
 }
 
 /// Grants that nothing asks for any more. They have no effect now; a later version would have them at once.
-pub(super) fn unasked(place: &str, surplus: &[String]) -> Text {
+pub(super) fn unrequested_grants_text(place: &str, surplus: &[String]) -> Text {
     let mut text = Text::default();
     if !surplus.is_empty() {
-        text.line(format!(
+        text.add_line(format!(
             "{place} grants more than it asks for. Remove this, or a later version gets it without review:"
         ));
-        refused::lines(surplus).for_each(|line| text.line(line));
+        refused::bullet_lines(surplus).for_each(|line| text.add_line(line));
     }
     text
 }

@@ -12,7 +12,7 @@ use pivot_core::shell::quoted;
 use pivot_core::words::shown;
 use pivot_engine::Exit;
 use pivot_places::open_regular_file;
-use pivot_runtime::{Admission, Admitting, Declaration, Grant, LoadOptions, Loaded, Runtime, Trust};
+use pivot_runtime::{Admission, AdmitOptions, Declaration, Grant, LoadOptions, Loaded, Runtime, Trust};
 use pivot_signatures::signature_file::{ENDING, SignatureFile};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ use super::{inspection, refused};
 use crate::args::Import;
 use crate::exit::Result;
 use crate::operator;
-use crate::output::{Document, Output, Text, now};
+use crate::output::{Document, Output, Text, current_time};
 
 /// The operator's files, which are a site's own.
 const GRANTS: &str = "plugins.toml";
@@ -51,27 +51,27 @@ pub(super) async fn run(
     output: &Output,
 ) -> Result<()> {
     let directory = &import.directory;
-    let bundle = read(import)?;
+    let bundle = read_expected_bundle(import)?;
     let digest = bundle.digest().to_owned();
     let io = |error: std::io::Error| {
         let text = format!("{}: {error}; nothing was written", directory.display());
         (Exit::Refused, Text::from(text))
     };
-    let staged = Staged::beside(directory).map_err(io)?;
+    let staged = Staged::copy_of(directory).map_err(io)?;
     let takes_grants = takes_grants(&staged, &bundle, import)?;
     let components = place(&staged, &bundle, takes_grants).map_err(io)?;
     let mut plugins = Vec::new();
     for file in &components {
-        let how = Admitting {
+        let how = AdmitOptions {
             grant: Grant::Section,
             trust: trust.as_ref(),
             by: &operator::name(),
-            at: &now(),
+            at: &current_time(),
             bundle: Some(&digest),
             keeps: true,
             called: Some(directory),
         };
-        plugins.push(one(&staged, &bundle, import, file, how, runtime).await?);
+        plugins.push(admit_component(&staged, &bundle, import, file, how, runtime).await?);
     }
     let options = LoadOptions { called: Some(directory.clone()), ..options };
     let Loaded { disabled, .. } = runtime.load(staged.path(), options).await.map_err(|errors| {
@@ -79,7 +79,7 @@ pub(super) async fn run(
             "with this bundle {} would not load; nothing was written",
             directory.display()
         ));
-        text.append(refused::text(directory, &errors));
+        text.append(refused::directory_refusal_text(directory, &errors));
         (Exit::Plugin, text)
     })?;
     if !import.dry_run {
@@ -94,7 +94,7 @@ pub(super) async fn run(
         }
         text.append(grants_note(&bundle, takes_grants, import));
         text.append(not_called(&disabled));
-        text.line(ending(import, &digest));
+        text.add_line(ending(import, &digest));
         text
     };
     let plugins: Vec<&Value> = plugins.iter().map(|plugin| &plugin.content).collect();
@@ -107,7 +107,7 @@ pub(super) async fn run(
 }
 
 /// The bundle, if it is the one that is expected.
-fn read(import: &Import) -> Result<Bundle> {
+fn read_expected_bundle(import: &Import) -> Result<Bundle> {
     let Import { bundle: file, digest, .. } = import;
     let bad = |why: &dyn std::fmt::Display| {
         (Exit::Refused, Text::from(format!("{}: {why}; nothing was written", file.display())))
@@ -146,7 +146,7 @@ fn place(staged: &Staged, bundle: &Bundle, grants: bool) -> std::io::Result<Vec<
     // Before anything is written: afterwards all are the bundle's.
     let own = own_statements(staged, bundle)?;
     for (name, content) in bundle.files() {
-        let there = staged.read(name)?;
+        let there = staged.read_file(name)?;
         if there.is_some() && there.as_ref() != Some(content) && name.ends_with(KEY) {
             // A trust file may name it.
             return Err(Error::other(format!("it has an own {name}, and a bundle replaces no key")));
@@ -156,15 +156,17 @@ fn place(staged: &Staged, bundle: &Bundle, grants: bool) -> std::io::Result<Vec<
         if name == LOCK || (name == GRANTS && !grants) || name.ends_with(ENDING) {
             continue;
         }
-        staged.write(name, content)?;
+        staged.write_file(name, content)?;
         if name.ends_with(WASM) {
             components.push(name.clone());
             let beside = format!("{name}{ENDING}");
             let new = bundle.files().get(&beside).map(Vec::as_slice);
             match (own.get(name.as_str()), new) {
                 (None, None) => staged.remove(&beside)?,
-                (None, Some(new)) => staged.write(&beside, new)?,
-                (Some(own), new) => staged.write(&beside, &joined(own, new.unwrap_or_default())?)?,
+                (None, Some(new)) => staged.write_file(&beside, new)?,
+                (Some(own), new) => {
+                    staged.write_file(&beside, &merge_statements(own, new.unwrap_or_default())?)?
+                }
             }
         }
     }
@@ -177,18 +179,18 @@ fn own_statements<'b>(staged: &Staged, bundle: &'b Bundle) -> std::io::Result<BT
     let mut own: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
     let components = || bundle.files().iter().filter(|(name, _)| name.ends_with(WASM));
     for file in staged.files()?.iter().filter(|file| file.ends_with(WASM)) {
-        let Some(statements) = staged.read(&format!("{file}{ENDING}"))? else { continue };
-        let there = staged.read(file)?;
+        let Some(statements) = staged.read_file(&format!("{file}{ENDING}"))? else { continue };
+        let there = staged.read_file(file)?;
         for (name, _) in components().filter(|(_, content)| there.as_ref() == Some(*content)) {
             let before = own.remove(name.as_str()).unwrap_or_default();
-            own.insert(name, joined(&before, &statements)?);
+            own.insert(name, merge_statements(&before, &statements)?);
         }
     }
     Ok(own)
 }
 
 /// The statements of both, which are about the same file: a site's own must not get lost.
-fn joined(there: &[u8], new: &[u8]) -> std::io::Result<Vec<u8>> {
+fn merge_statements(there: &[u8], new: &[u8]) -> std::io::Result<Vec<u8>> {
     let no = |why: pivot_signatures::signature_file::LineError| std::io::Error::other(why.to_string());
     let mut all = SignatureFile::parse(there).map_err(no)?;
     for (_, envelope) in SignatureFile::parse(new).map_err(no)?.envelopes() {
@@ -198,12 +200,12 @@ fn joined(there: &[u8], new: &[u8]) -> std::io::Result<Vec<u8>> {
 }
 
 /// Admits one component where it is staged, and tells what that changes.
-async fn one(
+async fn admit_component(
     staged: &Staged,
     bundle: &Bundle,
     import: &Import,
     file: &str,
-    how: Admitting<'_>,
+    how: AdmitOptions<'_>,
     runtime: &Runtime,
 ) -> Result<Imported> {
     let path = staged.path().join(file);
@@ -215,8 +217,8 @@ async fn one(
     let before = admitted.file.clone();
     let comparison = Comparison::with_admitted(newer, admitted, there, runtime).await?;
     if let Some(compared) = comparison.as_ref().filter(|compared| compared.goes_back() && !import.downgrade) {
-        let mut text = compared.text();
-        text.line("nothing was written; --downgrade goes back to an older version");
+        let mut text = compared.to_text();
+        text.add_line("nothing was written; --downgrade goes back to an older version");
         return Err((Exit::Refused, text));
     }
     // It may have had another name.
@@ -233,11 +235,11 @@ async fn one(
             let Declaration { name, version, .. } = &inspection.declaration;
             ("none", Text::from(format!("{name} {version}: it is admitted as it is")))
         }
-        Some(compared) => ("replaced", compared.text()),
+        Some(compared) => ("replaced", compared.to_text()),
     };
     let content = json!({
         "name": inspection.declaration.name, "version": inspection.declaration.version, "sha256": inspection.digest,
-        "file": file, "change": change, "replaced": comparison.as_ref().map(Comparison::replaced),
+        "file": file, "change": change, "replaced": comparison.as_ref().map(Comparison::older_version),
         "enabled": enabled, "missing": missing,
     });
     Ok(Imported { text, content })
@@ -254,7 +256,7 @@ fn grants_note(bundle: &Bundle, taken: bool, import: &Import) -> Text {
             if *dry_run {
                 let grants = String::from_utf8_lossy(grants);
                 let lines = grants.lines().filter(|line| !line.trim().is_empty());
-                lines.for_each(|line| text.line(format!("  {}", shown(line, LINE))));
+                lines.for_each(|line| text.add_line(format!("  {}", shown(line, LINE))));
             }
             text
         }

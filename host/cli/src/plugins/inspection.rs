@@ -17,14 +17,14 @@ pub(super) fn facts(inspection: &Inspection) -> Text {
         "{} {}: at worst, {counted}, it could{nothing}",
         declaration.name, declaration.version
     ));
-    worst.iter().for_each(|one| text.line(format!("  - {one}")));
+    worst.iter().for_each(|one| text.add_line(format!("  - {one}")));
     text.gap();
-    text.line(declaration.vendor_says());
-    text.line(format!("  {:8} {digest}", "sha256"));
-    text.line(format!("  {:8} {size} bytes", "size"));
+    text.add_line(declaration.vendor_summary());
+    text.add_line(format!("  {:8} {digest}", "sha256"));
+    text.add_line(format!("  {:8} {size} bytes", "size"));
     for (aspect, items) in asked_for(inspection) {
         let items = if items.is_empty() { "none".to_owned() } else { items.join(", ") };
-        text.line(format!("  {aspect:8} {items}"));
+        text.add_line(format!("  {aspect:8} {items}"));
     }
     text
 }
@@ -55,9 +55,9 @@ pub(super) fn asked_for(inspection: &Inspection) -> [(&'static str, Vec<String>)
     [
         ("hooks", hooks.iter().map(ToString::to_string).collect()),
         ("sees", declaration.kinds.iter().map(seen).collect()),
-        ("reaches", declaration.reach.iter().map(reached).collect()),
+        ("reaches", declaration.reach.iter().map(reach_text).collect()),
         ("changes", declaration.changes.iter().map(change).collect()),
-        ("reads", declaration.reads.iter().map(read).collect()),
+        ("reads", declaration.reads.iter().map(read_text).collect()),
         ("probes", declaration.probes.iter().map(ToString::to_string).collect()),
         ("secrets", vec![secrets.to_owned()]),
         ("imports", imports.iter().map(import).collect()),
@@ -65,7 +65,7 @@ pub(super) fn asked_for(inspection: &Inspection) -> [(&'static str, Vec<String>)
     ]
 }
 
-fn reached(reach: &Reach) -> String {
+fn reach_text(reach: &Reach) -> String {
     let place = if reach.namespace == EVERYWHERE {
         "all namespaces, cluster-scoped"
     } else {
@@ -76,7 +76,7 @@ fn reached(reach: &Reach) -> String {
 }
 
 /// A kind that the plugin reads is shown together with how far it reads.
-fn read(read: &Read) -> String {
+fn read_text(read: &Read) -> String {
     let place = match read.namespace.as_deref() {
         None => "namespaces that move".to_owned(),
         Some("*") => "all namespaces".to_owned(),

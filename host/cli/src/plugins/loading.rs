@@ -11,8 +11,8 @@ use pivot_core::record::Pin;
 use pivot_engine::{Hooks, Plugins};
 use pivot_runtime::Loaded;
 
+use super::load_directory;
 use super::notes::{by_others, switched_off};
-use super::read;
 use crate::args::With;
 use crate::output::Text;
 
@@ -33,10 +33,10 @@ pub(crate) struct Loading(Shared<BoxFuture<'static, Result<Arc<LoadedPlugins>, T
 impl Loading {
     /// Starts loading the plugins of the given directory; without one there are none.
     pub(crate) fn begin(with: &With) -> Self {
-        let Some(directory) = with.plugins.clone() else { return Self::none() };
+        let Some(directory) = with.plugins.clone() else { return Self::without_plugins() };
         let with = with.clone();
         let task = tokio::spawn(async move {
-            let Loaded { plugins, disabled, open_to_others } = read(&directory, &with).await?;
+            let Loaded { plugins, disabled, open_to_others } = load_directory(&directory, &with).await?;
             let called = plugins.into_iter().map(|plugin| Arc::new(plugin) as Arc<dyn Hooks>).collect();
             let disabled = switched_off(&disabled);
             let open = (!open_to_others.is_empty()).then(|| open_note(&directory, &open_to_others));
@@ -47,13 +47,13 @@ impl Loading {
         Self(task.map(|ended| ended.unwrap_or_else(|_| Err(panicked.into()))).boxed().shared())
     }
 
-    pub(crate) fn none() -> Self {
+    pub(crate) fn without_plugins() -> Self {
         Self(future::ready(Ok(Arc::default())).boxed().shared())
     }
 
     /// The plugins that take part, for the engine to wait for; what is to be known of the others, and of their directory, is
     /// passed to `report` once they are loaded.
-    pub(crate) fn called(&self, report: impl FnOnce(&[Note]) + Send + 'static) -> Plugins {
+    pub(crate) fn participating(&self, report: impl FnOnce(&[Note]) + Send + 'static) -> Plugins {
         let loading = self.0.clone();
         Plugins::loading(async move {
             let found = loading.await.ok()?;
@@ -69,7 +69,7 @@ impl Loading {
     }
 
     /// The plugins that are installed but take no part, each with its version, as far as known yet.
-    pub(crate) fn disabled(&self) -> Vec<String> {
+    pub(crate) fn disabled_plugins(&self) -> Vec<String> {
         let found = self.0.peek().and_then(|loaded| loaded.as_ref().ok());
         found.map(|found| found.disabled.clone()).unwrap_or_default()
     }
@@ -81,7 +81,7 @@ impl Loading {
     }
 
     /// All problems with the plugins, if there are any.
-    pub(crate) async fn refused(&self) -> Option<Text> {
+    pub(crate) async fn wait_for_refusal(&self) -> Option<Text> {
         self.0.clone().await.err()
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn switched_off(all: &[Disabled]) -> Vec<String> {
 pub(super) fn written_by_others(open: &[String]) -> Text {
     let mut text = Text::default();
     if !open.is_empty() {
-        text.line(format!("warning: {}", by_others(open)));
+        text.add_line(format!("warning: {}", by_others(open)));
     }
     text
 }
@@ -27,8 +27,8 @@ pub(super) fn by_others(open: &[String]) -> String {
 pub(super) fn not_called(disabled: &[String]) -> Text {
     let mut text = Text::default();
     if !disabled.is_empty() {
-        text.line("Not called, because plugins.toml doesn't enable them:");
-        disabled.iter().for_each(|name| text.line(format!("  {name}")));
+        text.add_line("Not called, because plugins.toml doesn't enable them:");
+        disabled.iter().for_each(|name| text.add_line(format!("  {name}")));
     }
     text
 }

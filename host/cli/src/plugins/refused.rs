@@ -6,20 +6,21 @@
 use std::path::Path;
 
 use pivot_core::shell::quoted;
-use pivot_runtime::{LoadError, Refused, Who};
+use pivot_runtime::{LoadError, PluginIdentity, Refused};
 use serde_json::{Value, json};
 
 use crate::output::Text;
 
 /// All problems with the plugins of a directory.
-pub(super) fn text(directory: &Path, errors: &[LoadError]) -> Text {
+pub(super) fn directory_refusal_text(directory: &Path, errors: &[LoadError]) -> Text {
     match errors {
-        [one] => words(one, &directory.join(&one.who.file)).collect(),
+        [one] => plugin_refusal_lines(one, &directory.join(&one.who.file)).collect(),
         many => {
             let mut text = Text::from(format!("{} plugins are refused:", many.len()));
             for error in many {
-                for (index, line) in words(error, &directory.join(&error.who.file)).enumerate() {
-                    text.line(format!("{}{line}", if index == 0 { "  - " } else { "    " }));
+                for (index, line) in plugin_refusal_lines(error, &directory.join(&error.who.file)).enumerate()
+                {
+                    text.add_line(format!("{}{line}", if index == 0 { "  - " } else { "    " }));
                 }
             }
             text
@@ -28,7 +29,7 @@ pub(super) fn text(directory: &Path, errors: &[LoadError]) -> Text {
 }
 
 /// The problems with the plugin in a file, as lines.
-pub(super) fn words(error: &LoadError, file: &Path) -> impl Iterator<Item = String> {
+pub(super) fn plugin_refusal_lines(error: &LoadError, file: &Path) -> impl Iterator<Item = String> {
     let lines = match &*error.reason {
         Refused::NotGranted { name, missing } => {
             let head = format!(
@@ -37,7 +38,7 @@ pub(super) fn words(error: &LoadError, file: &Path) -> impl Iterator<Item = Stri
             );
             let file = quoted(&file.display().to_string());
             let way = format!("`pivot-host plugin inspect {file}` shows a section that grants it");
-            [head].into_iter().chain(lines(missing)).chain([way]).collect()
+            [head].into_iter().chain(bullet_lines(missing)).chain([way]).collect()
         }
         _ => vec![error.to_string()],
     };
@@ -45,13 +46,13 @@ pub(super) fn words(error: &LoadError, file: &Path) -> impl Iterator<Item = Stri
 }
 
 /// One item a line.
-pub(super) fn lines(items: &[String]) -> impl Iterator<Item = String> {
+pub(super) fn bullet_lines(items: &[String]) -> impl Iterator<Item = String> {
     items.iter().map(|item| format!("  - {item}"))
 }
 
 /// A fault for programs.
 pub(super) fn fault(error: &LoadError) -> Value {
-    let Who { name, version, file, digest } = &*error.who;
+    let PluginIdentity { name, version, file, digest } = &*error.who;
     let missing: &[String] = match &*error.reason {
         Refused::NotGranted { missing, .. } => missing,
         _ => &[],
@@ -77,7 +78,11 @@ mod tests {
     }
 
     fn error(name: &str, reason: Refused) -> LoadError {
-        let who = Who { name: Some(name.to_owned()), file: format!("{name}.wasm"), ..Who::default() };
+        let who = PluginIdentity {
+            name: Some(name.to_owned()),
+            file: format!("{name}.wasm"),
+            ..PluginIdentity::default()
+        };
         LoadError { who: Box::new(who), reason: Box::new(reason) }
     }
 
@@ -90,8 +95,8 @@ mod tests {
               - the hook check
               - to probe any of *:6385
             `pivot-host plugin inspect 'my plugins/hosts.wasm'` shows a section that grants it"]]
-        .assert_eq(&text(Path::new("my plugins"), std::slice::from_ref(&hosts)).message());
-        assert_eq!(type_commands(&text(Path::new("it's mine"), &[hosts]).message()), 1);
+        .assert_eq(&directory_refusal_text(Path::new("my plugins"), std::slice::from_ref(&hosts)).message());
+        assert_eq!(type_commands(&directory_refusal_text(Path::new("it's mine"), &[hosts]).message()), 1);
     }
 
     #[test]
@@ -99,7 +104,9 @@ mod tests {
         let command = "pivot-host plugin add --grant 'my plugins/hosts.wasm'".to_owned();
         let named =
             |locked| Refused::NameGranted { name: "hosts".to_owned(), locked, command: command.clone() };
-        let told = |locked| text(Path::new("my plugins"), &[error("hosts", named(locked))]).message();
+        let told = |locked| {
+            directory_refusal_text(Path::new("my plugins"), &[error("hosts", named(locked))]).message()
+        };
         let other = told(Some("ab".repeat(32)));
         expect!["plugin hosts (hosts.wasm): calls itself hosts, and plugins.toml enables [plugins.hosts] for the file that was locked as sha256 abababababab…; nothing was written. Inspect the file; if it is to have those grants, `pivot-host plugin add --grant 'my plugins/hosts.wasm'`"]
         .assert_eq(&other);
@@ -122,6 +129,6 @@ mod tests {
                   - the hook check
                 `pivot-host plugin inspect d/hosts.wasm` shows a section that grants it
               - plugin gone (gone.wasm): is named in plugins.lock, but no file is this plugin; restore it, or remove it from plugins.lock"#]]
-        .assert_eq(&text(Path::new("d"), &[hosts, gone]).message());
+        .assert_eq(&directory_refusal_text(Path::new("d"), &[hosts, gone]).message());
     }
 }

@@ -19,12 +19,12 @@ pub(super) async fn push(file: &Path, reference: &str, plain: bool, output: &Out
     let registry = registry(reference, plain)?;
     let bundle = open_regular_file(file).map_err(|error| bad(&error))?;
     let bundle = Bundle::read_tar(std::io::BufReader::new(bundle)).map_err(|why| bad(&why))?;
-    let Pushed { reference, components, sent } = registry.push(&bundle).await.map_err(refused)?;
+    let Pushed { reference, components, sent } = registry.push(&bundle).await.map_err(refusal)?;
     let text = || {
         let mut text =
             Text::from(format!("{reference} has it; {sent} blobs were sent, the others were there"));
         for (name, digest) in &components {
-            text.line(format!("  {name} alone: {digest}"));
+            text.add_line(format!("  {name} alone: {digest}"));
         }
         text
     };
@@ -40,7 +40,7 @@ pub(super) async fn push(file: &Path, reference: &str, plain: bool, output: &Out
 pub(super) async fn pull(reference: &str, out: &Path, plain: bool, output: &Output) -> Result<()> {
     let registry = registry(reference, plain)?;
     let to = PrivateFile::reserve(out, "the bundle", [].iter()).map_err(|why| (Exit::Usage, why.into()))?;
-    let bundle = registry.pull().await.map_err(refused)?;
+    let bundle = registry.pull().await.map_err(refusal)?;
     to.write_with(|file| bundle.write_tar(file))
         .map_err(|error| (Exit::Unexpected, Text::from(format!("writing {}: {error}", out.display()))))?;
     let digest = bundle.digest();
@@ -48,7 +48,7 @@ pub(super) async fn pull(reference: &str, out: &Path, plain: bool, output: &Outp
     let text = || {
         let mut text = Text::from(format!("{}: bundle {digest}, {} files", out.display(), names.len()));
         let file = quoted(&out.display().to_string());
-        text.line(format!(
+        text.add_line(format!(
             "Next, what it would change: pivot-host plugin import {file} DIR --digest {digest}"
         ));
         text
@@ -63,7 +63,7 @@ fn registry(reference: &str, plain: bool) -> Result<Registry> {
     Ok(Registry::new(reference, plain))
 }
 
-fn refused(error: RegistryError) -> (Exit, Text) {
+fn refusal(error: RegistryError) -> (Exit, Text) {
     let exit = match error {
         RegistryError::Reference(..) => Exit::Usage,
         RegistryError::Unreachable { .. } | RegistryError::Slow { .. } => exit::of_server(true),
@@ -83,8 +83,8 @@ mod tests {
             RegistryError::Unreachable { host: host(), why: "refused".to_owned() },
             RegistryError::Slow { host: host(), what: "an answer" },
         ];
-        assert!(silent.into_iter().all(|error| refused(error).0 == Exit::Unreachable));
-        let refusal = RegistryError::Unauthorized { host: host(), what: "pull" };
-        assert_eq!(refused(refusal).0, Exit::Refused);
+        assert!(silent.into_iter().all(|error| refusal(error).0 == Exit::Unreachable));
+        let error = RegistryError::Unauthorized { host: host(), what: "pull" };
+        assert_eq!(refusal(error).0, Exit::Refused);
     }
 }

@@ -56,8 +56,8 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
         (Exit::Usage, format!("--point {point:?}: there is {}", points.map(Point::as_str).join(", ")).into())
     })?;
     let scene = Scene {
-        source: read(objects)?,
-        target: target_objects.as_deref().map(read).transpose()?.unwrap_or_default(),
+        source: read_objects(objects)?,
+        target: target_objects.as_deref().map(read_objects).transpose()?.unwrap_or_default(),
         here: Here::new().ok(),
     };
     let grants = config.as_ref().map(|file| {
@@ -67,7 +67,7 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
     let plugin = runtime()?
         .try_out(file, grants.transpose()?.as_deref())
         .await
-        .map_err(|error| (Exit::Plugin, refused::words(&error, file).collect()))?;
+        .map_err(|error| (Exit::Plugin, refused::plugin_refusal_lines(&error, file).collect()))?;
     let description = plugin.description();
     if !description.hooks.contains(&hook) {
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
@@ -77,7 +77,7 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
     let calls = if hook == Hook::Check {
         vec![check(&plugin, point, scene).await]
     } else {
-        each(&plugin, hook, scene, objects).await?
+        call_for_each(&plugin, hook, scene, objects).await?
     };
     show(&plugin, hook, &calls, output);
     let stopping = calls.iter().filter(|call| call.stops()).count();
@@ -104,14 +104,14 @@ fn word<T: ToString + Copy, const N: usize>(all: [T; N], typed: &str, flag: &str
     })
 }
 
-fn read(file: &Path) -> Result<Vec<Object>> {
+fn read_objects(file: &Path) -> Result<Vec<Object>> {
     objects_of_file(file).map_err(|error| (Exit::Usage, error.to_string().into()))
 }
 
 async fn check(plugin: &Plugin, point: Point, scene: Scene) -> Call {
     let wanted = |object: &&Object| plugin.description().wants(Hook::Check, &object.kind.group_kind);
     let context = MoveContext {
-        namespaces: scene.namespaces(),
+        namespaces: scene.moving_namespaces(),
         objects: scene.source.iter().filter(wanted).map(Object::key).collect(),
     };
     let answer = plugin.check(point, &context, Arc::new(scene)).await;
@@ -120,12 +120,12 @@ async fn check(plugin: &Plugin, point: Point, scene: Scene) -> Call {
 }
 
 /// Calls the hook for each object that a move would pass to it.
-async fn each(plugin: &Plugin, hook: Hook, scene: Scene, file: &Path) -> Result<Vec<Call>> {
+async fn call_for_each(plugin: &Plugin, hook: Hook, scene: Scene, file: &Path) -> Result<Vec<Call>> {
     let scene = Arc::new(scene);
     let settles = hook == Hook::Settle && !scene.target.is_empty();
     let among = if settles { &scene.target } else { &scene.source };
     let mut calls = Vec::new();
-    for object in among.iter().filter(|object| plugin.answers(hook, &object.kind.group_kind)) {
+    for object in among.iter().filter(|object| plugin.has_hook_for(hook, &object.kind.group_kind)) {
         let asked = ask(plugin, hook, object, &scene).await.map_err(|error| error.to_string());
         let used = plugin.take_used();
         let answer = match asked {
@@ -158,7 +158,7 @@ async fn ask(
         Hook::Relate => Answer::Relations(plugin.relate(object).await?),
         Hook::Hold => Answer::Patch(plugin.hold(object).await?),
         Hook::Adapt => Answer::Patch(plugin.adapt(object).await?),
-        Hook::Restore => Answer::Patch(plugin.restore(object, &created(object, scene)).await?),
+        Hook::Restore => Answer::Patch(plugin.restore(object, &created_copy(object, scene)).await?),
         // Objects of the target are as its controllers left them.
         Hook::Settle => {
             Answer::Settlement(plugin.settle(object, !scene.target.is_empty(), scene.clone()).await?)
@@ -168,14 +168,14 @@ async fn ask(
 }
 
 /// The copy in the target; if the file has none, the object as it is right after it was created: without a status.
-fn created(object: &Object, scene: &Scene) -> Object {
+fn created_copy(object: &Object, scene: &Scene) -> Object {
     if let Some(there) = scene.target.iter().find(|there| there.key() == object.key()) {
         return there.clone();
     }
-    changed(object, &json!({"status": null})).unwrap_or_else(|| object.clone())
+    apply_patch(object, &json!({"status": null})).unwrap_or_else(|| object.clone())
 }
 
-fn changed(object: &Object, patch: &Value) -> Option<Object> {
+fn apply_patch(object: &Object, patch: &Value) -> Option<Object> {
     let mut value = object.value().ok()?;
     merge::apply(&mut value, patch);
     Object::from_value(object.kind.clone(), &value).ok()
@@ -196,10 +196,10 @@ async fn content(
         return Err(message);
     }
     let again = if hook == Hook::Restore {
-        let Some(after) = changed(&created(object, scene), patch) else { return Ok(()) };
+        let Some(after) = apply_patch(&created_copy(object, scene), patch) else { return Ok(()) };
         plugin.restore(object, &after).await.map(Answer::Patch)
     } else {
-        let Some(after) = changed(object, patch) else { return Ok(()) };
+        let Some(after) = apply_patch(object, patch) else { return Ok(()) };
         ask(plugin, hook, &after, scene).await
     };
     match again.map_err(|error| format!("asked again after its patch was applied: {error}"))? {
@@ -218,7 +218,7 @@ async fn content(
 fn show(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
     let text = || {
         let mut all = Text::default();
-        calls.iter().for_each(|call| all.append(text(hook, call)));
+        calls.iter().for_each(|call| all.append(call_text(hook, call)));
         all
     };
     let document = |call: &Call| {
@@ -241,12 +241,12 @@ fn show(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
     output.result(text, &Document::new("PluginRun", content));
 }
 
-fn text(hook: Hook, call: &Call) -> Text {
+fn call_text(hook: Hook, call: &Call) -> Text {
     let Call { about, answer, used } = call;
     let about = about.as_ref().map(|object| format!(" {}", object.key())).unwrap_or_default();
     let mut text =
         Text::from(format!("{hook}{about}  ({} µs, {} KiB)", micros(used.time), used.peak_memory >> 10));
-    let mut line = |words: String| text.line(format!("  {words}"));
+    let mut line = |words: String| text.add_line(format!("  {words}"));
     match answer {
         Ok(Answer::Relations(all)) if all.is_empty() => line("nothing".to_owned()),
         Ok(Answer::Relations(all)) => all.iter().map(relation).for_each(line),

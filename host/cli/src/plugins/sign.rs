@@ -65,11 +65,11 @@ pub(crate) fn sign(signing: &Signing, subject: Subject, output: &Output) -> Resu
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let envelope = match attach {
         Some(signed) => {
-            attached(signed, &digest, claim, card.as_ref()).map_err(|why| refused(signed, &why))?
+            read_attached(signed, &digest, claim, card.as_ref()).map_err(|why| refusal(signed, &why))?
         }
         None => {
             let checked =
-                checked.as_deref().map(|report| digest_of(report).map_err(|why| refused(report, &why)));
+                checked.as_deref().map(|report| digest_of(report).map_err(|why| refusal(report, &why)));
             let predicate = Predicate {
                 claim,
                 card,
@@ -88,18 +88,18 @@ pub(crate) fn sign(signing: &Signing, subject: Subject, output: &Output) -> Resu
             };
             let made = private_key(key)
                 .and_then(|key| Envelope::sign(&statement.to_payload(), &key).map_err(|why| why.to_string()));
-            made.map_err(|why| refused(key, &why))?
+            made.map_err(|why| refusal(key, &why))?
         }
     };
     let beside = PathBuf::from(format!("{}{ENDING}", file.display()));
-    let statements = added(&beside, envelope).map_err(|why| refused(&beside, &why))?;
+    let statements = add_envelope(&beside, envelope).map_err(|why| refusal(&beside, &why))?;
     let content = json!({
         "file": file, "sha256": digest, "checksum": checksum, "statements": statements, "writtenTo": beside,
     });
     let text = || {
         let checksum = checksum.as_ref().map(|checksum| format!(", with checksum {checksum}"));
         Text::from_iter([
-            format!("{called}: {} has {}", beside.display(), count(statements)),
+            format!("{called}: {} has {}", beside.display(), count_statements(statements)),
             format!("signed: `{claim}`, of sha256 {digest}{}", checksum.unwrap_or_default()),
         ])
     };
@@ -107,11 +107,11 @@ pub(crate) fn sign(signing: &Signing, subject: Subject, output: &Output) -> Resu
     Ok(())
 }
 
-fn count(statements: usize) -> String {
+fn count_statements(statements: usize) -> String {
     if statements == 1 { "1 statement".to_owned() } else { format!("{statements} statements") }
 }
 
-fn refused(file: &Path, why: &str) -> (Exit, Text) {
+fn refusal(file: &Path, why: &str) -> (Exit, Text) {
     (Exit::Usage, format!("{}: {why}; nothing was written", file.display()).into())
 }
 
@@ -126,7 +126,7 @@ fn digest_of(file: &Path) -> Result<String, String> {
 }
 
 /// What somebody else signed, if it says of this file what is to be said. Whose signature it is only a trust file can say.
-fn attached(file: &Path, digest: &str, claim: Claim, card: Option<&Card>) -> Result<Envelope, String> {
+fn read_attached(file: &Path, digest: &str, claim: Claim, card: Option<&Card>) -> Result<Envelope, String> {
     let bytes = read_regular_file(file).map_err(|error| error.to_string())?;
     let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
     let envelope = Envelope::parse(&text).map_err(|why| why.to_string())?;
@@ -158,7 +158,7 @@ fn attached(file: &Path, digest: &str, claim: Claim, card: Option<&Card>) -> Res
 }
 
 /// Adds a line to the statements beside a file, and returns how many there are.
-fn added(beside: &Path, envelope: Envelope) -> Result<usize, String> {
+fn add_envelope(beside: &Path, envelope: Envelope) -> Result<usize, String> {
     let new = PathBuf::from(format!("{}.new", beside.display()));
     // Whoever may write there could have put a link to another file in its place. And it is begun before anything is read: of two
     // who sign at once, one would write over what the other has added.
@@ -170,7 +170,7 @@ fn added(beside: &Path, envelope: Envelope) -> Result<usize, String> {
         ),
         _ => format!("{}: {error}", new.display()),
     })?;
-    let written = with(beside, envelope).and_then(|signed| {
+    let written = append_envelope(beside, envelope).and_then(|signed| {
         let written = file.write_all(signed.to_text().as_bytes()).and_then(|()| fs::rename(&new, beside));
         written.map_err(|error| error.to_string()).map(|()| signed.envelopes().count())
     });
@@ -181,7 +181,7 @@ fn added(beside: &Path, envelope: Envelope) -> Result<usize, String> {
 }
 
 /// The statements that are there, and this one.
-fn with(beside: &Path, envelope: Envelope) -> Result<SignatureFile, String> {
+fn append_envelope(beside: &Path, envelope: Envelope) -> Result<SignatureFile, String> {
     let there = match read_regular_file(beside) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),

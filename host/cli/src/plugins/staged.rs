@@ -31,7 +31,7 @@ struct Entry {
 
 impl Staged {
     /// Makes one that has all files of the directory.
-    pub(super) fn beside(directory: &Path) -> io::Result<Self> {
+    pub(super) fn copy_of(directory: &Path) -> io::Result<Self> {
         let there = match fs::canonicalize(directory) {
             Ok(there) => Some(there),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -90,7 +90,7 @@ impl Staged {
     }
 
     /// A file's content, if it has that file.
-    pub(super) fn read(&self, file: &str) -> io::Result<Option<Vec<u8>>> {
+    pub(super) fn read_file(&self, file: &str) -> io::Result<Option<Vec<u8>>> {
         match pivot_places::read_regular_file(&self.path.join(file)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             read => read.map(Some),
@@ -98,7 +98,7 @@ impl Staged {
     }
 
     /// Writes a file, in place of one that has its name.
-    pub(super) fn write(&self, file: &str, content: &[u8]) -> io::Result<()> {
+    pub(super) fn write_file(&self, file: &str, content: &[u8]) -> io::Result<()> {
         self.remove(file)?;
         let mut file = OpenOptions::new().write(true).create_new(true).open(self.path.join(file))?;
         file.write_all(content)?;
@@ -176,19 +176,19 @@ mod tests {
         fs::write(directory.join("b"), "kept").unwrap();
         symlink("b", directory.join("link")).unwrap();
 
-        let staged = Staged::beside(&directory).unwrap();
-        staged.write("a", b"new").unwrap();
-        assert_eq!(staged.read("a").unwrap().unwrap(), b"new");
+        let staged = Staged::copy_of(&directory).unwrap();
+        staged.write_file("a", b"new").unwrap();
+        assert_eq!(staged.read_file("a").unwrap().unwrap(), b"new");
         assert_eq!(fs::read_to_string(directory.join("a")).unwrap(), "old");
-        let said = Staged::beside(&directory).err().unwrap().to_string();
+        let said = Staged::copy_of(&directory).err().unwrap().to_string();
         assert!(said.contains(".plugins.import exists: another import runs"), "{said}");
         drop(staged);
         assert_eq!(names(home.path()), ["plugins"]);
 
-        let staged = Staged::beside(&directory).unwrap();
-        staged.write("a", b"new").unwrap();
+        let staged = Staged::copy_of(&directory).unwrap();
+        staged.write_file("a", b"new").unwrap();
         staged.remove("b").unwrap();
-        staged.write("c", b"added").unwrap();
+        staged.write_file("c", b"added").unwrap();
         staged.take_place().unwrap();
         assert_eq!(
             (names(home.path()), names(&directory)),
@@ -201,15 +201,15 @@ mod tests {
     fn what_somebody_else_changed_meanwhile_is_not_undone() {
         let home = tempfile::tempdir().unwrap();
         let directory = home.path().join("plugins");
-        let staged = Staged::beside(&directory).unwrap();
+        let staged = Staged::copy_of(&directory).unwrap();
         fs::create_dir(&directory).unwrap();
         fs::write(directory.join("theirs"), "").unwrap();
         assert!(staged.take_place().is_err());
-        let staged = Staged::beside(&directory).unwrap();
+        let staged = Staged::copy_of(&directory).unwrap();
         fs::write(directory.join("theirs"), "changed").unwrap();
         assert!(staged.take_place().unwrap_err().to_string().contains("another program changed it"));
         fs::create_dir(directory.join("below")).unwrap();
-        assert!(Staged::beside(&directory).err().unwrap().to_string().contains("below is no file"));
+        assert!(Staged::copy_of(&directory).err().unwrap().to_string().contains("below is no file"));
         assert_eq!(
             (names(home.path()), names(&directory)),
             (vec!["plugins".into()], vec!["below".into(), "theirs".into()])

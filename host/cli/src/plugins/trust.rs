@@ -33,7 +33,7 @@ pub(crate) struct TrustFile {
 
 impl TrustFile {
     /// Reads what there is; none if the site has none and none is named.
-    pub(crate) fn read(named: Option<&Path>) -> Result<Option<Self>, Text> {
+    pub(crate) fn load(named: Option<&Path>) -> Result<Option<Self>, Text> {
         let mut open_to_others = Vec::new();
         let site = match fs::symlink_metadata(SITE) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -58,7 +58,7 @@ impl TrustFile {
     /// Reads what there is, if it has a rule about such things.
     pub(crate) fn with_rules(named: Option<&Path>, topic: Topic) -> Result<Option<Self>, Text> {
         let has_rule = |trust: &Self| trust.policy.rules().iter().any(|rule| rule.claim.topic() == topic);
-        Ok(Self::read(named)?.filter(has_rule))
+        Ok(Self::load(named)?.filter(has_rule))
     }
 
     /// How many rules are about plugins.
@@ -67,7 +67,7 @@ impl TrustFile {
     }
 
     /// What decides who has to vouch for a plugin, in a line.
-    pub(super) fn line(this: Option<&Self>) -> String {
+    pub(super) fn describe(this: Option<&Self>) -> String {
         let Some(this) = this else { return "no trust file: plugins need no signature".to_owned() };
         let rules = match this.rules() {
             0 => "no rule is about plugins".to_owned(),
@@ -95,15 +95,15 @@ impl TrustFile {
 
     /// For loading what was admitted before.
     pub(crate) fn for_loading(self) -> Trust {
-        self.to(Purpose::Load)
+        self.for_purpose(Purpose::Load)
     }
 
     /// For admitting something today.
     pub(crate) fn for_admitting(self) -> Trust {
-        self.to(Purpose::Admit(Zoned::now().date()))
+        self.for_purpose(Purpose::Admit(Zoned::now().date()))
     }
 
-    fn to(self, purpose: Purpose) -> Trust {
+    fn for_purpose(self, purpose: Purpose) -> Trust {
         let Self { policy, files: _, open_to_others } = self;
         Trust { policy, purpose, open_to_others }
     }
@@ -128,14 +128,14 @@ pub(crate) fn signers(file: &Path, subject: &Subject<'_>, trust: &Trust) -> Resu
 fn policy(file: &Path, open: &mut Vec<String>) -> Result<Policy, Text> {
     let shown = file.display();
     let of = |why: &dyn std::fmt::Display| Text::from(format!("the trust file {shown} can't be used: {why}"));
-    let written = text(file, open).map_err(|why| of(&why))?;
+    let written = read_trust_text(file, open).map_err(|why| of(&why))?;
     let keys = file.parent().unwrap_or(Path::new("")).to_owned();
-    let mut key = |name: &str| text(&keys.join(name), open);
+    let mut key = |name: &str| read_trust_text(&keys.join(name), open);
     trust_file::parse(&written, &mut key).map_err(|why| of(&why))
 }
 
 /// A file's text, and whether others may write it.
-fn text(path: &Path, open: &mut Vec<String>) -> Result<String, String> {
+fn read_trust_text(path: &Path, open: &mut Vec<String>) -> Result<String, String> {
     let bytes = read_regular_file(path).map_err(|error| error.to_string())?;
     if bytes.len() > SIZE {
         return Err(format!("it has more than {SIZE} bytes"));

@@ -114,7 +114,7 @@ impl Hooks for pivot_runtime::Plugin {
     }
 
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
-        self.description().hooks.contains(&hook) && self.declaration().changes(hook, kind)
+        self.description().hooks.contains(&hook) && self.declaration().declares_change(hook, kind)
     }
 
     fn reads(&self) -> &[Read] {

@@ -58,7 +58,7 @@ impl Behind {
                 keep_answering: true,
             };
             tokio::spawn(async move { drop(serve(far, server, guard).await) });
-            let begun = LinkPlace::over(near).await;
+            let begun = LinkPlace::connect(near).await;
             let (place, alive) = begun.map_err(|error| PlaceError::Unavailable(error.to_string()))?;
             tokio::spawn(alive);
             Ok(place)

@@ -44,7 +44,7 @@ fn guarded(place: &MemoryPlace, role: Role, namespace: Option<&str>) -> (DuplexS
 /// A link that is never cut.
 pub(crate) async fn link(place: &MemoryPlace, role: Role) -> Arc<LinkPlace> {
     let (near, _) = guarded(place, role, None);
-    let (place, alive) = LinkPlace::over(near).await.unwrap();
+    let (place, alive) = LinkPlace::connect(near).await.unwrap();
     tokio::spawn(alive);
     place
 }
@@ -83,7 +83,7 @@ async fn a_guard_lets_a_move_of_its_namespace_through_and_no_other() {
             let before = (picture(&stage.source), picture(&stage.target));
             let (at, role) = if into { (&stage.target, Role::Target) } else { (&stage.source, Role::Source) };
             let (near, _agent) = guarded(at, role, Some(allowed));
-            let (place, alive) = LinkPlace::over(near).await.unwrap();
+            let (place, alive) = LinkPlace::connect(near).await.unwrap();
             tokio::spawn(alive);
             let mut setup = stage.setup();
             let side = if into { &mut setup.sides.target } else { &mut setup.sides.source };
@@ -126,7 +126,7 @@ async fn a_move_against_an_agents_role_changes_nothing() {
 async fn after_the_move_its_link_tells_how_it_ended_and_nothing_else() {
     let stage = Stage::new();
     let (near, _agent) = connection(&stage.target);
-    let (place, alive) = LinkPlace::over(near).await.unwrap();
+    let (place, alive) = LinkPlace::connect(near).await.unwrap();
     tokio::spawn(alive);
     let secrets = place.kinds().await.unwrap().into_iter().find(|kind| kind.group_kind.is_secret()).unwrap();
     let now = place.list(&secrets, Some("ns")).await.unwrap().resource_version;
@@ -193,7 +193,7 @@ async fn a_link_that_is_cut_anywhere_and_made_again_ends_the_same() {
     for nth in 1.. {
         let stage = Stage::new();
         let (near, agent) = connection(&stage.target);
-        let (place, alive) = LinkPlace::over(near).await.unwrap();
+        let (place, alive) = LinkPlace::connect(near).await.unwrap();
         tokio::spawn(alive);
         let agent = Arc::new(std::sync::Mutex::new(agent));
         let asked = Arc::new(AtomicUsize::new(0));
@@ -212,9 +212,9 @@ async fn a_link_that_is_cut_anywhere_and_made_again_ends_the_same() {
             async move {
                 loop {
                     tokio::time::sleep(Duration::from_millis(20)).await;
-                    if !place.connected() {
+                    if !place.is_connected() {
                         let (near, _) = connection(&target);
-                        tokio::spawn(place.again(near).await.unwrap());
+                        tokio::spawn(place.reconnect(near).await.unwrap());
                     }
                 }
             }
@@ -256,7 +256,7 @@ async fn another_cluster_is_not_the_same_place() {
     let (one, other) = (MemoryPlace::new("one"), MemoryPlace::new("other"));
     let place = link(&one, Role::Target).await;
     let (near, _) = connection(&other);
-    assert!(matches!(place.again(near).await.map(drop), Err(LinkError::OtherPlace)));
+    assert!(matches!(place.reconnect(near).await.map(drop), Err(LinkError::OtherPlace)));
     assert_eq!(place.identify().await.unwrap(), one.identify().await.unwrap());
 }
 
@@ -267,7 +267,7 @@ async fn an_agent_that_says_nothing_is_no_answer_and_nothing_of_it_goes_on() {
         let _held = far;
         std::future::pending::<()>().await;
     });
-    let taken = tokio::time::timeout(Duration::from_mins(1), LinkPlace::over(near)).await;
+    let taken = tokio::time::timeout(Duration::from_mins(1), LinkPlace::connect(near)).await;
     assert!(
         matches!(taken, Ok(Err(_))),
         "a connection on which nothing comes is taken, or waited for without end"

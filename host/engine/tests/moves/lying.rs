@@ -138,7 +138,7 @@ async fn behind_link(place: Liar, role: Role) -> Arc<LinkPlace> {
     let guard =
         Guard { namespaces: None, record_namespace: "pivot-host-records".into(), role, keep_answering: true };
     tokio::spawn(async move { drop(serve(far, Arc::new(place), guard).await) });
-    let (place, alive) = LinkPlace::over(near).await.unwrap();
+    let (place, alive) = LinkPlace::connect(near).await.unwrap();
     tokio::spawn(alive);
     place
 }

@@ -117,7 +117,7 @@ async fn what_was_written_over_a_link_that_is_cut_has_acted_before_the_next_one_
         let (record_namespace, role) = ("pivot-host-records".into(), Role::Target);
         let guard = Guard { namespaces: None, record_namespace, role, keep_answering: true };
         let agent = tokio::spawn(async move { drop(serve(far, server, guard).await) });
-        let (place, alive) = LinkPlace::over(near).await.unwrap();
+        let (place, alive) = LinkPlace::connect(near).await.unwrap();
         tokio::spawn(alive);
         let (kind, body) = (kind.clone(), body.clone());
         let create = tokio::spawn(async move { place.create(&kind, &body, Change::Real).await });

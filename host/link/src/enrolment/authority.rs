@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::key::AgentKey;
 use super::roots::{Granted, Roots, Unsigned};
-use super::secrets::{Secrets, Stored, encoded};
+use super::secrets::{Secrets, Stored, encode_entry};
 use crate::clock::Clock;
 use crate::name::AgentName;
 
@@ -63,61 +63,65 @@ impl Authority {
     }
 
     /// What agents are to trust, as PEM.
-    pub(crate) async fn bundle(&self) -> Result<String, AuthorityError> {
+    pub(crate) async fn root_bundle(&self) -> Result<String, AuthorityError> {
         let mut known = self.known.lock().await;
-        Ok(self.current(&mut known).await?.roots.bundle())
+        Ok(self.refresh(&mut known).await?.roots.to_bundle())
     }
 
     /// A certificate for an agent.
-    pub(crate) async fn agent(&self, name: &AgentName, key: &AgentKey) -> Result<Granted, AuthorityError> {
+    pub(crate) async fn sign_agent(
+        &self,
+        name: &AgentName,
+        key: &AgentKey,
+    ) -> Result<Granted, AuthorityError> {
         let mut known = self.known.lock().await;
-        let Known { roots, domain, .. } = self.current(&mut known).await?;
-        Ok(roots.agent(&name.uri(domain), key, self.clock.now())?)
+        let Known { roots, domain, .. } = self.refresh(&mut known).await?;
+        Ok(roots.sign_agent(&name.to_uri(domain), key, self.clock.now())?)
     }
 
     /// The certificate that is shown to agents, and its key.
-    pub(crate) async fn called(&self) -> Result<(Granted, String), AuthorityError> {
+    pub(crate) async fn controller_certificate(&self) -> Result<(Granted, String), AuthorityError> {
         let mut known = self.known.lock().await;
         let now = self.clock.now();
-        let Known { roots, shown, .. } = self.current(&mut known).await?;
+        let Known { roots, shown, .. } = self.refresh(&mut known).await?;
         let good = |granted: &Granted| {
-            granted.authority == roots.bundle() && now >= granted.from && now < granted.due()
+            granted.authority == roots.to_bundle() && now >= granted.from && now < granted.renewal_time()
         };
         match shown.take().filter(|(granted, _)| good(granted)) {
             Some(kept) => Ok(shown.insert(kept).clone()),
-            None => Ok(shown.insert(roots.called(&self.hosts, now)?).clone()),
+            None => Ok(shown.insert(roots.sign_controller(&self.hosts, now)?).clone()),
         }
     }
 
     /// As it is now; made, if there is none, and with its next root, if it is time.
-    async fn current<'a>(
+    async fn refresh<'a>(
         &self,
         known: &'a mut MutexGuard<'_, Option<Known>>,
     ) -> Result<&'a mut Known, AuthorityError> {
         let shown = match known.take() {
-            Some(kept) if kept.read.elapsed() < FRESH && kept.roots.followed(self.clock.now())?.is_none() => {
+            Some(kept) if kept.read.elapsed() < FRESH && kept.roots.renewed(self.clock.now())?.is_none() => {
                 return Ok(known.insert(kept));
             }
             kept => kept.and_then(|kept| kept.shown),
         };
-        let (domain, roots) = self.stored().await?;
+        let (domain, roots) = self.read_or_create().await?;
         Ok(known.insert(Known { read: Instant::now(), domain, roots, shown }))
     }
 
-    async fn stored(&self) -> Result<(String, Roots), AuthorityError> {
+    async fn read_or_create(&self) -> Result<(String, Roots), AuthorityError> {
         for _ in 0..TRIES {
             let now = self.clock.now();
             let Some(read) = self.secrets.read(NAME).await? else {
                 let roots = Roots::new(now)?;
-                let made = self.secrets.create(NAME, &json!({}), (ROOTS, encoded(&roots))).await?;
+                let made = self.secrets.create(NAME, &json!({}), (ROOTS, encode_entry(&roots))).await?;
                 match made {
                     Some(made) => return Ok((made.uid, roots)),
                     None => continue,
                 }
             };
-            let roots = Self::roots(&read)?;
-            let Some(next) = roots.followed(now)? else { return Ok((read.uid, roots)) };
-            if self.secrets.write(&read, [(ROOTS, encoded(&next))]).await?.is_some() {
+            let roots = Self::parse_roots(&read)?;
+            let Some(next) = roots.renewed(now)? else { return Ok((read.uid, roots)) };
+            if self.secrets.write(&read, [(ROOTS, encode_entry(&next))]).await?.is_some() {
                 tracing::info!("the agents' authority has new roots");
                 return Ok((read.uid, next));
             }
@@ -125,7 +129,7 @@ impl Authority {
         Err(PlaceError::Conflict(format!("Secret {NAME}: others change it all the time")).into())
     }
 
-    fn roots(read: &Stored) -> Result<Roots, AuthorityError> {
-        read.entry(ROOTS)?.ok_or_else(|| AuthorityError::Unsigned(format!("it has no {ROOTS}")))
+    fn parse_roots(read: &Stored) -> Result<Roots, AuthorityError> {
+        read.parse_entry(ROOTS)?.ok_or_else(|| AuthorityError::Unsigned(format!("it has no {ROOTS}")))
     }
 }

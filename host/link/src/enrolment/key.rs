@@ -30,7 +30,7 @@ impl AgentKey {
 
     /// What it is known by.
     pub(crate) fn digest(&self) -> Digest {
-        Digest::of(&self.subject_public_key_info())
+        Digest::of_bytes(&self.subject_public_key_info())
     }
 }
 
@@ -55,7 +55,7 @@ mod tests {
         let info = KeyPair::generate().unwrap().subject_public_key_info();
         let key = AgentKey::of_info(&info).unwrap();
         assert_eq!(key.subject_public_key_info(), info);
-        assert_eq!(key.digest(), Digest::of(&info));
+        assert_eq!(key.digest(), Digest::of_bytes(&info));
         for algorithm in [&PKCS_ED25519, &PKCS_ECDSA_P384_SHA384] {
             let other = KeyPair::generate_for(algorithm).unwrap().subject_public_key_info();
             assert_eq!(AgentKey::of_info(&other), None);

@@ -31,7 +31,7 @@ pub(crate) enum Answer {
 }
 
 /// The next message. The error has nothing of it.
-pub(crate) async fn received<T: DeserializeOwned>(connection: &mut impl Connection) -> io::Result<T> {
+pub(crate) async fn receive<T: DeserializeOwned>(connection: &mut impl Connection) -> io::Result<T> {
     let length = usize::try_from(connection.read_u32().await?).unwrap_or(usize::MAX);
     if length > LARGEST {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a message that is too large"));
@@ -42,7 +42,10 @@ pub(crate) async fn received<T: DeserializeOwned>(connection: &mut impl Connecti
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a message that can't be read"))
 }
 
-pub(crate) async fn send(connection: &mut impl Connection, message: &impl Serialize) -> io::Result<()> {
+pub(crate) async fn send_message(
+    connection: &mut impl Connection,
+    message: &impl Serialize,
+) -> io::Result<()> {
     let bytes = serde_json::to_vec(message)?;
     let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
     connection.write_all(&[&length.to_be_bytes(), bytes.as_slice()].concat()).await?;
@@ -70,7 +73,7 @@ mod tests {
             let (mut near, mut far) = duplex(1 << 20);
             far.write_all(&bytes).await.unwrap();
             drop(far);
-            match received::<Question>(&mut near).await {
+            match receive::<Question>(&mut near).await {
                 Ok(question) => {
                     asked += 1;
                     let text = serde_json::to_vec(&question).unwrap();

@@ -13,9 +13,9 @@ use serde_json::json;
 
 use super::authority::AuthorityError;
 use super::key::AgentKey;
-use super::secrets::{Secrets, Stored, encoded};
+use super::secrets::{Secrets, Stored, encode_entry};
 use super::token::{Digest, NoRandomness, Token};
-use crate::clock::{Clock, after};
+use crate::clock::{Clock, add_saturating};
 use crate::name::AgentName;
 
 /// The name of each begins so; the parts of an agent's name follow, neither of which has a dot.
@@ -110,12 +110,12 @@ impl Register {
     /// that is allowed stays until another comes.
     pub(crate) async fn invite(&self, name: &AgentName) -> Result<Token, RegisterError> {
         let token = Token::new()?;
-        let object = checked(name)?;
+        let object = secret_name(name)?;
         for _ in 0..TRIES {
             let read = self.secrets.read(&object).await?;
-            let key = read.as_ref().and_then(|read| entry(read).ok()).and_then(|entry| entry.key);
-            let until = after(self.clock.now(), INVITED);
-            let entry = encoded(&Entry { token: token.digest(), until, taken: false, key });
+            let key = read.as_ref().and_then(|read| parse_entry(read).ok()).and_then(|entry| entry.key);
+            let until = add_saturating(self.clock.now(), INVITED);
+            let entry = encode_entry(&Entry { token: token.digest(), until, taken: false, key });
             let written = match read {
                 Some(read) => self.secrets.write(&read, [(AGENT, entry)]).await?,
                 None => self.secrets.create(&object, &json!({ LABEL: "" }), (AGENT, entry)).await?,
@@ -124,20 +124,20 @@ impl Register {
                 return Ok(token);
             }
         }
-        Err(changing(&object).into())
+        Err(too_many_changes_error(&object).into())
     }
 
     /// Lets the agent with this key call, if the token is its own. The same key may ask again: the answer may have been lost.
-    pub(crate) async fn take(
+    pub(crate) async fn accept_token(
         &self,
         name: &AgentName,
         token: &Token,
         key: &AgentKey,
     ) -> Result<Result<(), NotTaken>, PlaceError> {
-        let Ok(object) = checked(name) else { return Ok(Err(NotTaken::Unknown)) };
+        let Ok(object) = secret_name(name) else { return Ok(Err(NotTaken::Unknown)) };
         for _ in 0..TRIES {
             let Some(read) = self.secrets.read(&object).await? else { return Ok(Err(NotTaken::Unknown)) };
-            let entry = entry(&read)?;
+            let entry = parse_entry(&read)?;
             if entry.token != token.digest() {
                 return Ok(Err(NotTaken::OtherToken));
             }
@@ -149,41 +149,42 @@ impl Register {
                 let same = entry.key == Some(key);
                 return Ok(if same { Ok(()) } else { Err(NotTaken::OtherKey) });
             }
-            let entry = encoded(&Entry { taken: true, key: Some(key), ..entry });
+            let entry = encode_entry(&Entry { taken: true, key: Some(key), ..entry });
             if self.secrets.write(&read, [(AGENT, entry)]).await?.is_some() {
                 return Ok(Ok(()));
             }
         }
-        Err(changing(&object))
+        Err(too_many_changes_error(&object))
     }
 
     /// Whether the key may call by this name, as of now.
-    pub(crate) async fn allows(&self, name: &AgentName, key: &AgentKey) -> Result<bool, PlaceError> {
-        let Ok(object) = checked(name) else { return Ok(false) };
+    pub(crate) async fn allows_key(&self, name: &AgentName, key: &AgentKey) -> Result<bool, PlaceError> {
+        let Ok(object) = secret_name(name) else { return Ok(false) };
         let Some(read) = self.secrets.read(&object).await? else { return Ok(false) };
-        Ok(entry(&read)?.key == Some(key.digest()))
+        Ok(parse_entry(&read)?.key == Some(key.digest()))
     }
 
     /// Returns an agent's progress, as of now.
-    pub(crate) async fn standing(&self, name: &AgentName) -> Result<Standing, PlaceError> {
-        let Ok(object) = checked(name) else { return Ok(Standing::Uninvited) };
+    pub(crate) async fn agent_standing(&self, name: &AgentName) -> Result<Standing, PlaceError> {
+        let Ok(object) = secret_name(name) else { return Ok(Standing::Uninvited) };
         let Some(read) = self.secrets.read(&object).await? else { return Ok(Standing::Uninvited) };
-        let Entry { key, until, .. } = entry(&read)?;
+        let Entry { key, until, .. } = parse_entry(&read)?;
         Ok(if key.is_some() { Standing::Enrolled } else { Standing::Invited(until) })
     }
 
     /// Forgets an agent; whether there was one.
     pub(crate) async fn remove(&self, name: &AgentName) -> Result<bool, RegisterError> {
-        Ok(self.secrets.delete(&checked(name)?).await?)
+        Ok(self.secrets.delete(&secret_name(name)?).await?)
     }
 }
 
-fn entry(read: &Stored) -> Result<Entry, PlaceError> {
-    read.entry(AGENT)?.ok_or_else(|| PlaceError::Unreadable(format!("a Secret of an agent without {AGENT}")))
+fn parse_entry(read: &Stored) -> Result<Entry, PlaceError> {
+    read.parse_entry(AGENT)?
+        .ok_or_else(|| PlaceError::Unreadable(format!("a Secret of an agent without {AGENT}")))
 }
 
 /// The name of the Secret of an agent.
-fn checked(name: &AgentName) -> Result<String, RegisterError> {
+fn secret_name(name: &AgentName) -> Result<String, RegisterError> {
     match name.is_valid() {
         true => Ok(format!("{PREFIX}{}.{}", name.namespace, name.name)),
         false => Err(RegisterError::Name(name.to_string())),
@@ -191,12 +192,12 @@ fn checked(name: &AgentName) -> Result<String, RegisterError> {
 }
 
 /// The agent whose Secret has this name.
-pub(crate) fn named(secret: &str) -> Option<AgentName> {
+pub(crate) fn agent_of_secret(secret: &str) -> Option<AgentName> {
     let (namespace, name) = secret.strip_prefix(PREFIX)?.split_once('.')?;
     let name = AgentName { namespace: namespace.to_owned(), name: name.to_owned() };
     name.is_valid().then_some(name)
 }
 
-fn changing(object: &str) -> PlaceError {
+fn too_many_changes_error(object: &str) -> PlaceError {
     PlaceError::Conflict(format!("Secret {object}: others change it all the time"))
 }

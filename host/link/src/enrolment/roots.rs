@@ -12,8 +12,8 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use super::key::AgentKey;
-use super::token::random;
-use crate::clock::after;
+use super::token::random_bytes;
+use crate::clock::add_saturating;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 /// How long a certificate lives: a site may sleep for a while.
@@ -56,11 +56,11 @@ pub(crate) struct Granted {
 impl Granted {
     /// When it is time for the next one: between two thirds and three quarters of its life, so that those that were made together
     /// are not renewed together. Which of these times is its own, however often it is asked.
-    pub(crate) fn due(&self) -> Timestamp {
+    pub(crate) fn renewal_time(&self) -> Timestamp {
         let life = self.until.duration_since(self.from);
         let digest = digest(&SHA256, self.certificate.as_bytes());
         let spread = digest.as_ref().first().copied().unwrap_or_default();
-        after(self.from, life * 2 / 3 + life / 12 / 256 * i32::from(spread))
+        add_saturating(self.from, life * 2 / 3 + life / 12 / 256 * i32::from(spread))
     }
 }
 
@@ -83,9 +83,9 @@ impl Roots {
 
     /// With the next root if it is time for it, and without those that are out of date: whoever trusts a root doesn't look at its own
     /// dates. Nothing if there is nothing to change.
-    pub(crate) fn followed(&self, now: Timestamp) -> Result<Option<Self>, Unsigned> {
-        let mut roots: Vec<Root> = self.0.iter().filter(|root| now < root.until()).cloned().collect();
-        if roots.last().is_none_or(|newest| now >= after(newest.made, NEXT)) {
+    pub(crate) fn renewed(&self, now: Timestamp) -> Result<Option<Self>, Unsigned> {
+        let mut roots: Vec<Root> = self.0.iter().filter(|root| now < root.end_of_life()).cloned().collect();
+        if roots.last().is_none_or(|newest| now >= add_saturating(newest.made, NEXT)) {
             roots.push(Root::new(now)?);
         } else if roots.len() == self.0.len() {
             return Ok(None);
@@ -94,65 +94,69 @@ impl Roots {
     }
 
     /// What agents are to trust, as PEM.
-    pub(crate) fn bundle(&self) -> String {
+    pub(crate) fn to_bundle(&self) -> String {
         self.0.iter().map(|root| root.certificate.as_str()).collect()
     }
 
     /// The one that signs: the newest that everybody knows.
-    fn signing(&self, now: Timestamp) -> Option<&Root> {
-        let mut in_date = self.0.iter().filter(|root| now < root.until());
-        let known = |root: &&Root| now >= after(root.made, CERTIFICATE);
+    fn signing_root(&self, now: Timestamp) -> Option<&Root> {
+        let mut in_date = self.0.iter().filter(|root| now < root.end_of_life());
+        let known = |root: &&Root| now >= add_saturating(root.made, CERTIFICATE);
         in_date.clone().rfind(known).or_else(|| in_date.next())
     }
 
     /// A certificate for the key of an agent.
-    pub(crate) fn agent(&self, uri: &str, key: &AgentKey, now: Timestamp) -> Result<Granted, Unsigned> {
+    pub(crate) fn sign_agent(&self, uri: &str, key: &AgentKey, now: Timestamp) -> Result<Granted, Unsigned> {
         let mut params = CertificateParams::default();
         params.subject_alt_names = vec![SanType::URI(uri.try_into()?)];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        self.signed(params, key, now)
+        self.sign(params, key, now)
     }
 
     /// A certificate for the end that agents call by these names, and its key.
-    pub(crate) fn called(&self, hosts: &[String], now: Timestamp) -> Result<(Granted, String), Unsigned> {
+    pub(crate) fn sign_controller(
+        &self,
+        hosts: &[String],
+        now: Timestamp,
+    ) -> Result<(Granted, String), Unsigned> {
         let mut params = CertificateParams::new(hosts)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate()?;
-        Ok((self.signed(params, &key, now)?, key.serialize_pem()))
+        Ok((self.sign(params, &key, now)?, key.serialize_pem()))
     }
 
-    fn signed(
+    fn sign(
         &self,
         mut params: CertificateParams,
         key: &impl PublicKeyData,
         now: Timestamp,
     ) -> Result<Granted, Unsigned> {
-        let root = self.signing(now).ok_or_else(|| Unsigned("no root is in date".to_owned()))?;
-        let until = after(now, CERTIFICATE).min(root.until());
+        let root = self.signing_root(now).ok_or_else(|| Unsigned("no root is in date".to_owned()))?;
+        let until = add_saturating(now, CERTIFICATE).min(root.end_of_life());
         params.distinguished_name = DistinguishedName::new();
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.use_authority_key_identifier_extension = true;
-        dated(&mut params, now, until)?;
-        let signed = params.signed_by(key, &root.issuer()?)?;
-        Ok(Granted { certificate: signed.pem(), authority: self.bundle(), from: now, until })
+        set_dates(&mut params, now, until)?;
+        let signed = params.signed_by(key, &root.to_issuer()?)?;
+        Ok(Granted { certificate: signed.pem(), authority: self.to_bundle(), from: now, until })
     }
 }
 
 impl Root {
     fn new(made: Timestamp) -> Result<Self, Unsigned> {
         let key = KeyPair::generate()?;
-        let mut params = Self::params(made);
-        dated(&mut params, made, after(made, ROOT))?;
+        let mut params = Self::certificate_params(made);
+        set_dates(&mut params, made, add_saturating(made, ROOT))?;
         let certificate = params.self_signed(&key)?.pem();
         Ok(Self { made, certificate, key: key.serialize_pem() })
     }
 
-    fn until(&self) -> Timestamp {
-        after(self.made, ROOT)
+    fn end_of_life(&self) -> Timestamp {
+        add_saturating(self.made, ROOT)
     }
 
     /// What is in its certificate beside its key and its dates.
-    fn params(made: Timestamp) -> CertificateParams {
+    fn certificate_params(made: Timestamp) -> CertificateParams {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, format!("pivot-host agents {}", made.as_second()));
@@ -161,19 +165,19 @@ impl Root {
         params
     }
 
-    fn issuer(&self) -> Result<Issuer<'static, KeyPair>, Unsigned> {
-        Ok(Issuer::new(Self::params(self.made), KeyPair::from_pem(&self.key)?))
+    fn to_issuer(&self) -> Result<Issuer<'static, KeyPair>, Unsigned> {
+        Ok(Issuer::new(Self::certificate_params(self.made), KeyPair::from_pem(&self.key)?))
     }
 }
 
-fn dated(params: &mut CertificateParams, from: Timestamp, until: Timestamp) -> Result<(), Unsigned> {
+fn set_dates(params: &mut CertificateParams, from: Timestamp, until: Timestamp) -> Result<(), Unsigned> {
     let date = |time: Timestamp| {
         let since = u64::try_from(time.as_second()).unwrap_or_default();
         date_time_ymd(1970, 1, 1) + std::time::Duration::from_secs(since)
     };
     params.not_before = date(from.checked_sub(SLOW).unwrap_or(from));
     params.not_after = date(until);
-    let serial = random().map_err(|error| Unsigned(error.to_string()))?;
+    let serial = random_bytes().map_err(|error| Unsigned(error.to_string()))?;
     params.serial_number = Some(SerialNumber::from_slice(&serial));
     Ok(())
 }
@@ -183,7 +187,7 @@ mod tests {
     use super::*;
 
     fn day(day: i64) -> Timestamp {
-        after(Timestamp::from_second(1_800_000_000).unwrap(), days(day))
+        add_saturating(Timestamp::from_second(1_800_000_000).unwrap(), days(day))
     }
 
     // proves: T62
@@ -193,17 +197,17 @@ mod tests {
         let mut bundles = Vec::new();
         let mut made = 1;
         for at in 0..3_000 {
-            if let Some(next) = roots.followed(day(at)).unwrap() {
+            if let Some(next) = roots.renewed(day(at)).unwrap() {
                 made += i32::from(next.0.last() != roots.0.last());
                 roots = next;
             }
-            assert!(roots.0.iter().all(|root| day(at) < root.until()), "on day {at}");
-            let signing = roots.signing(day(at)).unwrap();
+            assert!(roots.0.iter().all(|root| day(at) < root.end_of_life()), "on day {at}");
+            let signing = roots.signing_root(day(at)).unwrap();
             // Who got the oldest certificate that is still in date knows the root that signs now, and that root outlives it.
             let oldest = usize::try_from((at - 29).max(0)).unwrap();
-            bundles.push(roots.bundle());
+            bundles.push(roots.to_bundle());
             assert!(bundles[oldest].contains(&signing.certificate), "on day {at}");
-            assert!(signing.until() >= after(day(at), CERTIFICATE), "on day {at}");
+            assert!(signing.end_of_life() >= add_saturating(day(at), CERTIFICATE), "on day {at}");
             assert!(roots.0.len() <= 3, "on day {at}");
         }
         assert_eq!(made, 9);
@@ -212,10 +216,13 @@ mod tests {
     #[test]
     fn certificates_are_due_between_two_thirds_and_three_quarters_of_their_life() {
         let roots = Roots::new(day(0)).unwrap();
-        let due = |_| roots.called(&["a".to_owned()], day(0)).unwrap().0.due();
+        let due = |_| roots.sign_controller(&["a".to_owned()], day(0)).unwrap().0.renewal_time();
         let mut times: Vec<Timestamp> = (0..32).map(due).collect();
         times.sort();
-        assert!(times.iter().all(|due| (day(20)..after(day(22), DAY / 2)).contains(due)), "{times:?}");
+        assert!(
+            times.iter().all(|due| (day(20)..add_saturating(day(22), DAY / 2)).contains(due)),
+            "{times:?}"
+        );
         times.dedup();
         assert!(times.len() > 16, "{times:?}");
     }
@@ -223,11 +230,11 @@ mod tests {
     #[test]
     fn a_controller_that_was_away_goes_on_or_begins_again() {
         let roots = Roots::new(day(0)).unwrap();
-        let late = roots.followed(day(600)).unwrap().unwrap();
-        assert!(late.signing(day(600)).unwrap() == &roots.0[0]);
-        assert!(late.signing(day(630)).unwrap() == late.0.last().unwrap());
-        let too_late = roots.followed(day(800)).unwrap().unwrap();
+        let late = roots.renewed(day(600)).unwrap().unwrap();
+        assert!(late.signing_root(day(600)).unwrap() == &roots.0[0]);
+        assert!(late.signing_root(day(630)).unwrap() == late.0.last().unwrap());
+        let too_late = roots.renewed(day(800)).unwrap().unwrap();
         assert_eq!(too_late.0.len(), 1);
-        assert!(too_late.signing(day(800)).unwrap() != &roots.0[0]);
+        assert!(too_late.signing_root(day(800)).unwrap() != &roots.0[0]);
     }
 }

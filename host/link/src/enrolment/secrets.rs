@@ -28,7 +28,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    pub(crate) fn of(object: &Object) -> Self {
+    pub(crate) fn from_object(object: &Object) -> Self {
         let body = object.value().unwrap_or_default();
         let data = body.get("data").and_then(Value::as_object).cloned().unwrap_or_default();
         Self {
@@ -40,7 +40,7 @@ impl Stored {
     }
 
     /// What one of its entries says. The error has nothing of it.
-    pub(crate) fn entry<T: DeserializeOwned>(&self, entry: &str) -> Result<Option<T>, PlaceError> {
+    pub(crate) fn parse_entry<T: DeserializeOwned>(&self, entry: &str) -> Result<Option<T>, PlaceError> {
         let unreadable = || PlaceError::Unreadable(format!("{entry} of Secret {}", self.name));
         let Some(value) = self.data.get(entry) else { return Ok(None) };
         let bytes = value.as_str().and_then(|text| STANDARD.decode(text).ok()).ok_or_else(unreadable)?;
@@ -49,23 +49,23 @@ impl Stored {
 }
 
 /// An entry of a Secret, as it is in its data.
-pub(crate) fn encoded(value: &impl Serialize) -> Value {
+pub(crate) fn encode_entry(value: &impl Serialize) -> Value {
     Value::String(STANDARD.encode(serde_json::to_vec(value).unwrap_or_default()))
 }
 
 impl Secrets {
-    pub(crate) fn of(place: Arc<dyn Place>, namespace: &str) -> Result<Self, PlaceError> {
+    pub(crate) fn new(place: Arc<dyn Place>, namespace: &str) -> Result<Self, PlaceError> {
         let kind = builtin_kinds().into_iter().find(|kind| kind.group_kind.is("", "Secret"));
         let kind = kind.map(Arc::new).ok_or_else(|| PlaceError::NotFound("the kind Secret".to_owned()))?;
         Ok(Self { place, kind, namespace: namespace.to_owned() })
     }
 
-    fn key(&self, name: &str) -> Key {
+    fn key_of(&self, name: &str) -> Key {
         Key::new(self.kind.group_kind.clone(), Some(&self.namespace), name)
     }
 
     pub(crate) async fn read(&self, name: &str) -> Result<Option<Stored>, PlaceError> {
-        Ok(self.place.get(&self.kind, &self.key(name)).await?.as_ref().map(Stored::of))
+        Ok(self.place.get(&self.kind, &self.key_of(name)).await?.as_ref().map(Stored::from_object))
     }
 
     /// Makes one; nothing if there is one.
@@ -80,7 +80,7 @@ impl Secrets {
             "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {entry.0: entry.1},
         });
         match self.place.create(&self.kind, &body, Change::Real).await {
-            Ok(object) => Ok(Some(Stored::of(&object))),
+            Ok(object) => Ok(Some(Stored::from_object(&object))),
             Err(PlaceError::AlreadyExists(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -96,8 +96,8 @@ impl Secrets {
             entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let body = json!({"metadata": {"resourceVersion": read.version}, "data": data});
         let patch = Patch { body, subresource: Subresource::None, change: Change::Real };
-        match self.place.patch(&self.kind, &self.key(&read.name), &patch).await {
-            Ok(object) => Ok(Some(Stored::of(&object))),
+        match self.place.patch(&self.kind, &self.key_of(&read.name), &patch).await {
+            Ok(object) => Ok(Some(Stored::from_object(&object))),
             Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -105,7 +105,7 @@ impl Secrets {
 
     /// Whether there was one.
     pub(crate) async fn delete(&self, name: &str) -> Result<bool, PlaceError> {
-        match self.place.delete(&self.kind, &self.key(name), &Preconditions::default()).await {
+        match self.place.delete(&self.kind, &self.key_of(name), &Preconditions::default()).await {
             Ok(()) => Ok(true),
             Err(PlaceError::NotFound(_)) => Ok(false),
             Err(error) => Err(error),

@@ -31,8 +31,8 @@ impl PartialEq for Digest {
 }
 
 impl Digest {
-    pub(crate) fn of(bytes: &[u8]) -> Self {
-        Self(hex(digest(&SHA256, bytes).as_ref()))
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        Self(to_hex(digest(&SHA256, bytes).as_ref()))
     }
 }
 
@@ -49,22 +49,22 @@ pub struct NoRandomness;
 
 impl Token {
     pub(crate) fn new() -> Result<Self, NoRandomness> {
-        random().map(|bytes| Self(hex(&bytes)))
+        random_bytes().map(|bytes| Self(to_hex(&bytes)))
     }
 
     pub(crate) fn digest(&self) -> Digest {
-        Digest::of(self.0.as_bytes())
+        Digest::of_bytes(self.0.as_bytes())
     }
 }
 
 /// 128 bits that nobody can guess.
-pub(crate) fn random() -> Result<[u8; 16], NoRandomness> {
+pub(crate) fn random_bytes() -> Result<[u8; 16], NoRandomness> {
     let mut bytes = [0; 16];
     SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandomness)?;
     Ok(bytes)
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(one.0.len(), 32);
         assert_ne!(one, other);
         assert_ne!(one.digest(), other.digest());
-        assert_eq!(one.digest(), Digest::of(one.0.as_bytes()));
+        assert_eq!(one.digest(), Digest::of_bytes(one.0.as_bytes()));
         assert_eq!(format!("{one:?}"), "Token");
     }
 }

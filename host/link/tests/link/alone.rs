@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::called::{NOT, SOON, called, cluster, create, edge, guard};
-use crate::papers::Authority;
+use crate::tls_files::Authority;
 
 const AFTER: Duration = Duration::from_secs(1);
 
@@ -78,7 +78,7 @@ async fn an_agent_without_a_link_finishes_once_and_nothing_that_is_asked_meanwhi
     let (address, listens) = called(&agents, "127.0.0.1:0").await;
     let place = cluster("far");
     let alone = Alone::start(&authority, &address, &place);
-    let link = agents.place(&edge(), SOON).await.unwrap();
+    let link = agents.wait_for_place(&edge(), SOON).await.unwrap();
     // With a link it never does.
     sleep(AFTER + NOT).await;
     assert_eq!(alone.begun(), 0);
@@ -89,7 +89,7 @@ async fn an_agent_without_a_link_finishes_once_and_nothing_that_is_asked_meanwhi
     alone.has_begun(1).await;
     let port = address.rsplit_once(':').unwrap().1;
     let (_, listens) = called(&agents, &format!("127.0.0.1:{port}")).await;
-    let link = agents.place(&edge(), SOON).await.unwrap();
+    let link = agents.wait_for_place(&edge(), SOON).await.unwrap();
     let error = create(&*link, "shop", "meanwhile").await.unwrap_err();
     assert!(error.transient() && error.to_string().contains("by itself"), "{error}");
     assert!(link.list(&crate::called::kind("Secret"), Some("shop")).await.unwrap_err().transient());
@@ -153,12 +153,12 @@ async fn agent_is_described_by_its_last_call() {
     let (place, mut first) = (cluster("far"), None);
     for finishes_with in [Some(plugins(&[1])), None, Some(plugins(&[1, 2])), Some(PluginSet::default())] {
         let agent = start(&authority, &address, &place, finishes_with.clone());
-        let link = agents.place(&edge(), SOON).await.unwrap();
+        let link = agents.wait_for_place(&edge(), SOON).await.unwrap();
         assert_eq!(link.agent(), Some(AgentDescription { finishes_with }));
         // A move that is under way has the same place, and so sees the new description.
         assert!(Arc::ptr_eq(&link, first.get_or_insert(link.clone())));
         agent.abort();
-        while link.connected() {
+        while link.is_connected() {
             sleep(Duration::from_millis(10)).await;
         }
     }
@@ -175,11 +175,11 @@ async fn endless_description_of_an_agent_is_refused() {
     let too_long = cluster(&"x".repeat(1 << 20));
     for (place, plugins) in [(cluster("far"), too_many), (too_long, PluginSet::default())] {
         let agent = start(&authority, &address, &place, Some(plugins));
-        assert!(agents.place(&edge(), NOT).await.is_none());
+        assert!(agents.wait_for_place(&edge(), NOT).await.is_none());
         agent.abort();
     }
     let (place, most) = (cluster("far"), plugins(&(0..100).collect::<Vec<_>>()));
     start(&authority, &address, &place, Some(most.clone()));
-    let link = agents.place(&edge(), SOON).await.unwrap();
+    let link = agents.wait_for_place(&edge(), SOON).await.unwrap();
     assert_eq!(link.agent(), Some(AgentDescription { finishes_with: Some(most) }));
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use pivot_core::names::MARK;
 use pivot_core::{GroupKind, Key, Kind};
-use pivot_link::{Agent, AgentName, Agents, Guard, Papers, Role};
+use pivot_link::{Agent, AgentName, Agents, Guard, Role, TlsFiles};
 use pivot_places::{Change, MemoryPlace, Place, PlaceError, builtin_kinds};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::papers::Authority;
+use crate::tls_files::Authority;
 
 const EDGE: &str = "spiffe://site.example.com/agent/shop/edge";
 /// Longer than an agent's first pauses.
@@ -49,7 +49,7 @@ pub(crate) async fn called(agents: &Arc<Agents>, at: &str) -> (String, JoinHandl
 /// An agent that calls; what it says of each call.
 fn calls(
     address: &str,
-    papers: Papers,
+    papers: TlsFiles,
     place: &MemoryPlace,
 ) -> (JoinHandle<()>, mpsc::UnboundedReceiver<Option<String>>) {
     let (send, said) = mpsc::unbounded_channel();
@@ -80,19 +80,19 @@ async fn an_agent_is_found_by_the_name_in_its_certificate_and_does_what_its_guar
     let authority = Authority::new();
     let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
     let (address, _listens) = called(&agents, "127.0.0.1:0").await;
-    assert!(agents.place(&edge(), Duration::ZERO).await.is_none());
+    assert!(agents.wait_for_place(&edge(), Duration::ZERO).await.is_none());
     let place = cluster("far");
     let (_agent, mut said) = calls(&address, authority.agent(&[EDGE]), &place);
     assert_eq!(said.recv().await.unwrap(), None);
-    let link = agents.place(&edge(), SOON).await.unwrap();
-    assert_eq!((link.label(), agents.connected()), ("far", 1));
+    let link = agents.wait_for_place(&edge(), SOON).await.unwrap();
+    assert_eq!((link.label(), agents.connected_count()), ("far", 1));
     create(&*link, "shop", "c").await.unwrap();
     let key = Key::new(GroupKind::new("", "ConfigMap"), Some("shop"), "c");
     assert!(place.get(&kind("ConfigMap"), &key).await.unwrap().is_some());
     let error = create(&*link, "other", "c").await.unwrap_err();
     assert!(matches!(&error, PlaceError::Forbidden(why) if why.contains("--allow-namespace")), "{error}");
     let stranger = AgentName { namespace: "other".into(), name: "edge".into() };
-    assert!(agents.place(&stranger, Duration::ZERO).await.is_none());
+    assert!(agents.wait_for_place(&stranger, Duration::ZERO).await.is_none());
 }
 
 /// Each summary of a move has it.
@@ -102,7 +102,7 @@ async fn long_label_of_an_agent_is_cut() {
     let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
     let (address, _listens) = called(&agents, "127.0.0.1:0").await;
     let (_agent, _said) = calls(&address, authority.agent(&[EDGE]), &cluster(&"far".repeat(2_000)));
-    let link = agents.place(&edge(), SOON).await.unwrap();
+    let link = agents.wait_for_place(&edge(), SOON).await.unwrap();
     let characters = link.label().chars().count();
     assert!(link.label().starts_with("farfar") && characters <= 201, "{characters}");
 }
@@ -114,17 +114,17 @@ async fn an_agent_calls_again_and_its_place_is_the_same() {
     let (address, listens) = called(&agents, "127.0.0.1:0").await;
     let place = cluster("far");
     let (_agent, _said) = calls(&address, authority.agent(&[EDGE]), &place);
-    let link = agents.place(&edge(), SOON).await.unwrap();
+    let link = agents.wait_for_place(&edge(), SOON).await.unwrap();
     create(&*link, "shop", "before").await.unwrap();
     listens.abort();
     drop(listens.await);
-    while link.connected() {
+    while link.is_connected() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(create(&*link, "shop", "meanwhile").await.unwrap_err().transient());
     let port = address.rsplit_once(':').unwrap().1;
     let (_, _listens) = called(&agents, &format!("127.0.0.1:{port}")).await;
-    assert!(Arc::ptr_eq(&link, &agents.place(&edge(), SOON).await.unwrap()));
+    assert!(Arc::ptr_eq(&link, &agents.wait_for_place(&edge(), SOON).await.unwrap()));
     create(&*link, "shop", "after").await.unwrap();
 }
 
@@ -162,8 +162,8 @@ async fn who_cannot_show_a_name_of_the_same_authority_is_turned_away() {
         // The first call has failed: it has been made, and answered.
         let why = said.recv().await.unwrap();
         assert!(why.is_some(), "{papers:?}");
-        assert!(agents.place(&edge(), Duration::ZERO).await.is_none(), "{papers:?}: {why:?}");
-        assert_eq!(agents.connected(), 0, "{papers:?}: {why:?}");
+        assert!(agents.wait_for_place(&edge(), Duration::ZERO).await.is_none(), "{papers:?}: {why:?}");
+        assert_eq!(agents.connected_count(), 0, "{papers:?}: {why:?}");
         agent.abort();
     }
     // Who says nothing at all keeps nobody else out, however often.
@@ -172,7 +172,7 @@ async fn who_cannot_show_a_name_of_the_same_authority_is_turned_away() {
         silent.push(TcpStream::connect(address.replace("localhost", "127.0.0.1")).await.unwrap());
     }
     let (_agent, _said) = calls(&address, authority.agent(&[EDGE]), &MemoryPlace::new("far"));
-    assert!(agents.place(&edge(), SOON).await.is_some());
+    assert!(agents.wait_for_place(&edge(), SOON).await.is_some());
 }
 
 // proves: T50
@@ -188,7 +188,7 @@ async fn an_agent_answers_nobody_whom_it_does_not_trust() {
         let (agent, mut said) = calls(&address, authority.agent(&[EDGE]), &MemoryPlace::new("far"));
         let why = said.recv().await.unwrap().unwrap();
         assert!(why.contains("invalid peer certificate"), "{papers:?}: {why}");
-        assert_eq!(agents.connected(), 0);
+        assert_eq!(agents.connected_count(), 0);
         agent.abort();
     }
 }
@@ -200,30 +200,30 @@ async fn a_certificate_that_was_copied_takes_over_no_link() {
     let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
     let (address, _listens) = called(&agents, "127.0.0.1:0").await;
     let (first, _said) = calls(&address, authority.agent(&[EDGE]), &MemoryPlace::new("first"));
-    let link = agents.place(&edge(), SOON).await.unwrap();
+    let link = agents.wait_for_place(&edge(), SOON).await.unwrap();
     let (_second, _said) = calls(&address, authority.agent(&[EDGE]), &MemoryPlace::new("second"));
     tokio::time::sleep(NOT).await;
-    assert_eq!(agents.place(&edge(), Duration::ZERO).await.unwrap().label(), "first");
+    assert_eq!(agents.wait_for_place(&edge(), Duration::ZERO).await.unwrap().label(), "first");
     // When the first is away for good, its name is free; a move that was under way keeps the place that it began with.
     first.abort();
-    while link.connected() {
+    while link.is_connected() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(agents.place(&edge(), SOON).await.unwrap().label(), "second");
+    assert_eq!(agents.wait_for_place(&edge(), SOON).await.unwrap().label(), "second");
     assert!(create(&*link, "shop", "c").await.unwrap_err().transient());
 }
 
 #[test]
 fn papers_that_cannot_be_used_are_named_without_what_is_in_them() {
     let directory = tempfile::tempdir().unwrap();
-    let refused = || Agents::new(Papers::of(directory.path())).err().unwrap().to_string();
+    let refused = || Agents::new(TlsFiles::in_directory(directory.path())).err().unwrap().to_string();
     assert!(refused().contains("ca.crt: No such file"), "{}", refused());
     let authority = Authority::new();
     let good = authority.controller("localhost");
     for name in ["ca.crt", "tls.crt", "tls.key"] {
         std::fs::copy(good.directory().join(name), directory.path().join(name)).unwrap();
     }
-    assert!(Agents::new(Papers::of(directory.path())).is_ok());
+    assert!(Agents::new(TlsFiles::in_directory(directory.path())).is_ok());
     for name in ["tls.crt", "tls.key"] {
         let kept = std::fs::read(directory.path().join(name)).unwrap();
         let broken = "-----BEGIN PRIVATE KEY-----\nhunter2!\n-----END PRIVATE KEY-----\n";

@@ -16,7 +16,7 @@ async fn linked(server: &MemoryPlace) -> Arc<dyn Place> {
         keep_answering: true,
     };
     tokio::spawn(async move { drop(serve(far, server, guard).await) });
-    let (place, alive) = LinkPlace::over(near).await.unwrap();
+    let (place, alive) = LinkPlace::connect(near).await.unwrap();
     tokio::spawn(alive);
     place
 }

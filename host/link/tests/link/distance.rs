@@ -32,7 +32,7 @@ async fn distant(place: &MemoryPlace) -> (Arc<LinkPlace>, Relay) {
         keep_answering: false,
     };
     tokio::spawn(async move { drop(serve(agent, far, guard).await) });
-    let (place, alive) = LinkPlace::over(near).await.unwrap();
+    let (place, alive) = LinkPlace::connect(near).await.unwrap();
     tokio::spawn(alive);
     (place, relay)
 }

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 use pivot_core::{GroupKind, Key};
-use pivot_link::{Agent, AgentName, Agents, Clock, Credentials, Enrolment, invited};
+use pivot_link::{Agent, AgentName, Agents, Clock, Credentials, Enrolment, invitation_data};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, Place, PlaceError};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Parent {
         let names = vec!["localhost".to_owned()];
         let enrolment =
             Arc::new(Enrolment::new(Arc::new(place.clone()), SYSTEM, names, clock.clone()).unwrap());
-        let agents = Arc::new(Agents::enrolled(enrolment.clone()));
+        let agents = Arc::new(Agents::with_enrolment(enrolment.clone()));
         let (address, listens) = called(&agents, at).await;
         Self { place, clock, enrolment, agents, address, listens }
     }
@@ -62,16 +62,16 @@ impl Parent {
 
     /// What is applied in the cluster of an agent that is invited.
     async fn invites(&self, agent: &AgentName) -> Value {
-        invited(&self.enrolment.invite(agent).await.unwrap())
+        invitation_data(&self.enrolment.invite(agent).await.unwrap())
     }
 
     async fn linked(&self) -> bool {
-        self.agents.place(&edge(), SOON).await.is_some()
+        self.agents.wait_for_place(&edge(), SOON).await.is_some()
     }
 
     /// Whether nobody links, for a while.
     async fn is_alone(&self) -> bool {
-        self.agents.place(&edge(), NOT).await.is_none()
+        self.agents.wait_for_place(&edge(), NOT).await.is_none()
     }
 }
 
@@ -129,7 +129,7 @@ impl Child {
         let (send, said) = mpsc::unbounded_channel();
         let place: Arc<dyn Place> = Arc::new(place.clone());
         let credentials = Credentials::new(place.clone(), SYSTEM, CREDENTIALS, clock).unwrap();
-        let agent = Agent::invited(parent.address.clone(), credentials, place, guard()).unwrap();
+        let agent = Agent::with_invitation(parent.address.clone(), credentials, place, guard()).unwrap();
         let task = tokio::spawn(async move {
             let tell = |called: Result<(), &pivot_link::DialError>| {
                 drop(send.send(called.err().map(ToString::to_string)));
@@ -167,7 +167,7 @@ async fn who_is_invited_enrols_and_links_and_its_token_is_nowhere_in_the_control
     let mut agent = Child::of(&place, &parent);
     assert_eq!(agent.says().await, None);
     assert!(absence().await.ends_with("is not connected"), "nothing is wrong with it: {}", absence().await);
-    let link = parent.agents.place(&edge(), SOON).await.unwrap();
+    let link = parent.agents.wait_for_place(&edge(), SOON).await.unwrap();
     create(&*link, "shop", "c").await.unwrap();
     // What it no longer needs is gone from its own cluster, too.
     assert!(kept(&place, "invitation").is_none() && kept(&place, "asking").is_none());
@@ -207,7 +207,7 @@ async fn whose_answer_was_lost_asks_again_with_the_same_key() {
     assert!(agent.complains().await.contains("the child's server"));
     agent.stop().await;
     let asking = kept(&place, "asking").unwrap();
-    assert!(kept(&place, "held").is_none() && parent.agents.connected() == 0);
+    assert!(kept(&place, "held").is_none() && parent.agents.connected_count() == 0);
     // Another process of it, with nothing but its cluster.
     let mut agent = Child::of(&place, &parent);
     assert_eq!(agent.says().await, None);
@@ -237,7 +237,7 @@ async fn a_token_that_was_used_is_worth_nothing_to_another_key() {
     assert_eq!(agent.says().await, None);
     let mut thief = Child::of(&child(&data), &parent);
     assert!(thief.complains().await.contains("doesn't take this agent's invitation"));
-    let link = parent.agents.place(&edge(), Duration::ZERO).await.unwrap();
+    let link = parent.agents.wait_for_place(&edge(), Duration::ZERO).await.unwrap();
     create(&*link, "shop", "c").await.unwrap();
 }
 
@@ -288,7 +288,7 @@ async fn a_removed_agents_link_ends_and_it_is_turned_away_until_it_is_invited_an
     let place = child(&parent.invites(&edge()).await);
     let mut agent = Child::of(&place, &parent);
     assert_eq!(agent.says().await, None);
-    let link = parent.agents.place(&edge(), SOON).await.unwrap();
+    let link = parent.agents.wait_for_place(&edge(), SOON).await.unwrap();
     let removed_key = kept(&place, "held").unwrap()["key"].clone();
     // What is being read over a link would keep its connection.
     let config_maps = kind("ConfigMap");
@@ -297,7 +297,7 @@ async fn a_removed_agents_link_ends_and_it_is_turned_away_until_it_is_invited_an
     assert!(parent.enrolment.remove(&edge()).await.unwrap());
     assert!(!parent.enrolment.remove(&edge()).await.unwrap());
     timeout(Duration::from_secs(5), async {
-        while link.connected() {
+        while link.is_connected() {
             sleep(Duration::from_millis(10)).await;
         }
     })
@@ -325,13 +325,13 @@ async fn the_next_agent_of_a_name_takes_the_place_of_the_one_before() {
     let old = child(&parent.invites(&edge()).await);
     let mut first = Child::of(&old, &parent);
     assert_eq!(first.says().await, None);
-    let link = parent.agents.place(&edge(), SOON).await.unwrap();
+    let link = parent.agents.wait_for_place(&edge(), SOON).await.unwrap();
     // Until it comes the first one goes on.
     let new = child(&parent.invites(&edge()).await);
     create(&*link, "shop", "c").await.unwrap();
     let mut second = Child::of(&new, &parent);
     while second.says().await.is_some() {}
-    assert!(!link.connected());
+    assert!(!link.is_connected());
     assert!(first.complains().await.contains("rejects this agent"));
 }
 
@@ -342,7 +342,7 @@ async fn certificates_and_roots_change_for_two_years_and_no_link_ends() {
     let place = child(&parent.invites(&edge()).await);
     let mut agent = Child::of(&place, &parent);
     assert_eq!(agent.says().await, None);
-    let link = parent.agents.place(&edge(), SOON).await.unwrap();
+    let link = parent.agents.wait_for_place(&edge(), SOON).await.unwrap();
     let held = || kept(&place, "held").unwrap()["granted"].clone();
     let until = || held()["until"].as_str().unwrap().parse::<Timestamp>().unwrap();
     let (own, first) = (kept(&place, "held").unwrap()["key"].clone(), held());
@@ -361,7 +361,7 @@ async fn certificates_and_roots_change_for_two_years_and_no_link_ends() {
         }
     }
     assert!((760 / 24..=760 / 20).contains(&renewals), "{renewals}");
-    assert!(link.connected() && agent.said.try_recv().is_err(), "the link was cut");
+    assert!(link.is_connected() && agent.said.try_recv().is_err(), "the link was cut");
     create(&*link, "shop", "c").await.unwrap();
     assert_eq!(kept(&place, "held").unwrap()["key"], own);
     // The root of the beginning has ended; both ends begin anew with what they have.

@@ -19,8 +19,8 @@ mod distance;
 #[cfg(test)]
 mod enrolled;
 #[cfg(test)]
-mod papers;
-#[cfg(test)]
 mod stranger;
+#[cfg(test)]
+mod tls_files;
 #[cfg(test)]
 mod vanished;

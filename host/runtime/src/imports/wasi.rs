@@ -13,12 +13,12 @@ use wasmtime_wasi::{WasiCtxView, WasiView};
 use crate::context::Ctx;
 
 /// Links the served interfaces, each by name; no others are available.
-pub(super) fn link(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    io::error::add_to_linker::<Ctx, Table>(linker, table)?;
-    io::poll::add_to_linker::<Ctx, Table>(linker, table)?;
-    io::streams::add_to_linker::<Ctx, Table>(linker, table)?;
+pub(super) fn link_wasi(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+    io::error::add_to_linker::<Ctx, Table>(linker, resource_table)?;
+    io::poll::add_to_linker::<Ctx, Table>(linker, resource_table)?;
+    io::streams::add_to_linker::<Ctx, Table>(linker, resource_table)?;
     clocks::wall_clock::add_to_linker::<Ctx, WasiClocks>(linker, Ctx::clocks)?;
-    clocks::monotonic_clock::add_to_linker::<Ctx, Waits>(linker, |ctx| Waiting(table(ctx)))?;
+    clocks::monotonic_clock::add_to_linker::<Ctx, Waits>(linker, |ctx| Waiting(resource_table(ctx)))?;
     filesystem::types::add_to_linker::<Ctx, WasiFilesystem>(linker, Ctx::filesystem)?;
     filesystem::preopens::add_to_linker::<Ctx, WasiFilesystem>(linker, Ctx::filesystem)?;
     random::random::add_to_linker::<Ctx, WasiRandom>(linker, Ctx::random)?;
@@ -43,13 +43,13 @@ impl HasData for Table {
     type Data<'a> = &'a mut ResourceTable;
 }
 
-fn table(ctx: &mut Ctx) -> &mut ResourceTable {
-    &mut ctx.inert().table
+fn resource_table(ctx: &mut Ctx) -> &mut ResourceTable {
+    &mut ctx.inert_environment().table
 }
 
 impl WasiView for Ctx {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let inert = self.inert();
+        let inert = self.inert_environment();
         WasiCtxView { ctx: &mut inert.wasi, table: &mut inert.table }
     }
 }
@@ -64,7 +64,7 @@ impl HasData for Waits {
 struct Waiting<'a>(&'a mut ResourceTable);
 
 impl Waiting<'_> {
-    fn over(&mut self) -> wasmtime::Result<Resource<DynPollable>> {
+    fn finished_wait(&mut self) -> wasmtime::Result<Resource<DynPollable>> {
         let over = self.0.push(Over)?;
         subscribe(self.0, over)
     }
@@ -80,11 +80,11 @@ impl clocks::monotonic_clock::Host for Waiting<'_> {
     }
 
     fn subscribe_instant(&mut self, _when: u64) -> wasmtime::Result<Resource<DynPollable>> {
-        self.over()
+        self.finished_wait()
     }
 
     fn subscribe_duration(&mut self, _when: u64) -> wasmtime::Result<Resource<DynPollable>> {
-        self.over()
+        self.finished_wait()
     }
 }
 

@@ -29,22 +29,22 @@ pub(super) struct Signature {
 }
 
 impl Signature {
-    pub(super) fn all(self) -> u64 {
+    pub(super) fn total(self) -> u64 {
         self.params + self.results
     }
 }
 
 impl Module {
-    pub(super) fn define(&mut self, signature: Signature) {
+    pub(super) fn define_type(&mut self, signature: Signature) {
         self.types.push(signature);
     }
 
-    pub(super) fn import(&mut self, ty: u32) {
-        self.declare(ty);
+    pub(super) fn import_function(&mut self, ty: u32) {
+        self.declare_function(ty);
         self.read += 1;
     }
 
-    pub(super) fn declare(&mut self, ty: u32) -> Signature {
+    pub(super) fn declare_function(&mut self, ty: u32) -> Signature {
         let signature = self.of_type(ty);
         self.functions.push(signature);
         signature
@@ -58,11 +58,11 @@ impl Module {
     }
 
     fn of_type(&self, index: u32) -> Signature {
-        at(&self.types, index)
+        signature_at(&self.types, index)
     }
 }
 
-fn at(signatures: &[Signature], index: u32) -> Signature {
+fn signature_at(signatures: &[Signature], index: u32) -> Signature {
     usize::try_from(index).ok().and_then(|index| signatures.get(index)).copied().unwrap_or_default()
 }
 
@@ -81,36 +81,36 @@ impl<'a> Code<'a> {
     }
 
     /// How many values an instruction transfers. Invalid code counts as zero: the validator refuses it.
-    pub(super) fn carries(&mut self, operator: &Operator<'_>) -> Result<u64, Refused> {
-        let calls = |signature: Signature| signature.all() + 1;
+    pub(super) fn count_transferred_values(&mut self, operator: &Operator<'_>) -> Result<u64, Refused> {
+        let calls = |signature: Signature| signature.total() + 1;
         Ok(match operator {
             Operator::Block { blockty } | Operator::If { blockty } | Operator::Try { blockty } => {
-                self.open(*blockty, |signature| signature.results)?
+                self.open_block(*blockty, |signature| signature.results)?
             }
             Operator::TryTable { try_table } => {
                 let caught = try_table.catches.len() as u64;
-                self.open(try_table.ty, |signature| signature.results)? + caught
+                self.open_block(try_table.ty, |signature| signature.results)? + caught
             }
-            Operator::Loop { blockty } => self.open(*blockty, |signature| signature.params)?,
+            Operator::Loop { blockty } => self.open_block(*blockty, |signature| signature.params)?,
             Operator::End | Operator::Delegate { .. } => self.labels.pop().unwrap_or(0) + 1,
-            Operator::Else => self.label(0),
+            Operator::Else => self.count_label_values(0),
             Operator::Br { relative_depth }
             | Operator::BrIf { relative_depth }
             | Operator::BrOnNull { relative_depth }
-            | Operator::BrOnNonNull { relative_depth } => self.label(*relative_depth),
+            | Operator::BrOnNonNull { relative_depth } => self.count_label_values(*relative_depth),
             Operator::BrTable { targets } => {
                 if u64::from(targets.len()) > TARGETS {
                     return Err(Refused::TooMany { what: "targets of one br_table", most: TARGETS });
                 }
-                let mut sum = self.label(targets.default());
+                let mut sum = self.count_label_values(targets.default());
                 for target in targets.targets() {
-                    sum += self.label(target?);
+                    sum += self.count_label_values(target?);
                 }
                 sum
             }
             Operator::Return => self.own.results + 1,
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
-                calls(at(&self.module.functions, *function_index))
+                calls(signature_at(&self.module.functions, *function_index))
             }
             Operator::CallIndirect { type_index, .. }
             | Operator::ReturnCallIndirect { type_index, .. }
@@ -120,7 +120,7 @@ impl<'a> Code<'a> {
         })
     }
 
-    fn open(&mut self, ty: BlockType, branch: impl Fn(Signature) -> u64) -> Result<u64, Refused> {
+    fn open_block(&mut self, ty: BlockType, branch: impl Fn(Signature) -> u64) -> Result<u64, Refused> {
         self.blocks.add(1_u64)?;
         let signature = match ty {
             BlockType::Empty => Signature::default(),
@@ -128,10 +128,10 @@ impl<'a> Code<'a> {
             BlockType::FuncType(index) => self.module.of_type(index),
         };
         self.labels.push(branch(signature));
-        Ok(signature.all() + 1)
+        Ok(signature.total() + 1)
     }
 
-    fn label(&self, depth: u32) -> u64 {
+    fn count_label_values(&self, depth: u32) -> u64 {
         let depth = usize::try_from(depth).unwrap_or(usize::MAX);
         self.labels.iter().rev().nth(depth).copied().unwrap_or(0) + 1
     }

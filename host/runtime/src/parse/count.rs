@@ -17,10 +17,10 @@ impl Count {
 
     pub(super) fn add(&mut self, more: impl TryInto<u64>) -> Result<(), Refused> {
         self.is = self.is.saturating_add(more.try_into().unwrap_or(u64::MAX));
-        self.within()
+        self.check_limit()
     }
 
-    pub(super) fn within(&self) -> Result<(), Refused> {
+    pub(super) fn check_limit(&self) -> Result<(), Refused> {
         let Self { what, is, most } = *self;
         if is > most { Err(Refused::TooMany { what, most }) } else { Ok(()) }
     }

@@ -29,12 +29,12 @@ pub(crate) struct Work {
 }
 
 /// Counts a component's contents, and refuses more than any plugin has.
-pub(crate) fn count(bytes: &[u8]) -> Result<Work, Refused> {
+pub(crate) fn count_contents(bytes: &[u8]) -> Result<Work, Refused> {
     let mut counts = Counts::new();
     for payload in Parser::new(0).parse_all(bytes) {
-        counts.take(&payload?, bytes)?;
+        counts.count_payload(&payload?, bytes)?;
     }
-    counts.values()?;
+    counts.check_values()?;
     Ok(Work { code: counts.code })
 }
 
@@ -81,7 +81,7 @@ impl Counts {
         }
     }
 
-    fn take(&mut self, payload: &Payload<'_>, bytes: &[u8]) -> Result<(), Refused> {
+    fn count_payload(&mut self, payload: &Payload<'_>, bytes: &[u8]) -> Result<(), Refused> {
         match payload {
             Payload::ModuleSection { .. } => {
                 self.parts.add(1_u64)?;
@@ -94,17 +94,17 @@ impl Counts {
                     return Err(Refused::TooMany { what: "levels of components", most: DEPTH as u64 });
                 }
             }
-            Payload::End(_) => self.close(),
-            Payload::TypeSection(section) => self.core_types(section)?,
+            Payload::End(_) => self.close_part(),
+            Payload::TypeSection(section) => self.count_core_types(section)?,
             Payload::CoreTypeSection(section) => {
                 for ty in section.clone() {
-                    self.types.add(nested::core_types(&ty?))?;
+                    self.types.add(nested::count_core_types(&ty?))?;
                 }
             }
             Payload::ComponentTypeSection(section) => {
                 let range = section.range();
                 let text = bytes.get(range.clone()).unwrap_or_default();
-                nested::each(text, range.start, &mut || self.types.add(1_u64))?;
+                nested::for_each_type(text, range.start, &mut || self.types.add(1_u64))?;
             }
             Payload::ImportSection(section) => {
                 for import in section.clone().into_imports() {
@@ -112,7 +112,7 @@ impl Counts {
                     if let (TypeRef::Func(ty) | TypeRef::FuncExact(ty), Some(module)) =
                         (import?.ty, &mut self.module)
                     {
-                        module.import(ty);
+                        module.import_function(ty);
                     }
                 }
             }
@@ -121,11 +121,11 @@ impl Counts {
                 for ty in section.clone() {
                     let ty = ty?;
                     let Some(module) = &mut self.module else { continue };
-                    self.locals += module.declare(ty).all();
+                    self.locals += module.declare_function(ty).total();
                 }
             }
             Payload::CodeSectionStart { size, .. } => self.code += u64::from(*size),
-            Payload::CodeSectionEntry(body) => self.body(body)?,
+            Payload::CodeSectionEntry(body) => self.count_function_body(body)?,
             Payload::ElementSection(section) => {
                 self.segments.add(section.count())?;
                 for element in section.clone() {
@@ -155,13 +155,13 @@ impl Counts {
     }
 
     /// The end of a module or component.
-    fn close(&mut self) {
+    fn close_part(&mut self) {
         if self.module.take().is_none() {
             self.depth = self.depth.saturating_sub(1);
         }
     }
 
-    fn core_types(&mut self, section: &SectionLimited<'_, RecGroup>) -> Result<(), Refused> {
+    fn count_core_types(&mut self, section: &SectionLimited<'_, RecGroup>) -> Result<(), Refused> {
         for group in section.clone() {
             for ty in group?.types() {
                 self.types.add(1_u64)?;
@@ -172,14 +172,14 @@ impl Counts {
                     _ => Signature::default(),
                 };
                 if let Some(module) = &mut self.module {
-                    module.define(signature);
+                    module.define_type(signature);
                 }
             }
         }
         Ok(())
     }
 
-    fn body(&mut self, body: &FunctionBody<'_>) -> Result<(), Refused> {
+    fn count_function_body(&mut self, body: &FunctionBody<'_>) -> Result<(), Refused> {
         if body.as_bytes().len() as u64 > FUNCTION {
             return Err(Refused::TooMany { what: "bytes of code in one function", most: FUNCTION });
         }
@@ -191,15 +191,16 @@ impl Counts {
         let mut code = Code::new(module, own);
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
-            self.carried = self.carried.saturating_add(code.carries(&reader.read()?)?);
+            self.carried = self.carried.saturating_add(code.count_transferred_values(&reader.read()?)?);
         }
         Ok(())
     }
 
     /// Fails if the file has more values than the size of its code allows.
-    fn values(&self) -> Result<(), Refused> {
-        let within =
-            |what, is, (each, first): (u64, u64)| Count { what, is, most: first + each * self.code }.within();
+    fn check_values(&self) -> Result<(), Refused> {
+        let within = |what, is, (each, first): (u64, u64)| {
+            Count { what, is, most: first + each * self.code }.check_limit()
+        };
         within("parameters, results and locals for so little code", self.locals, LOCALS)?;
         within("values carried by blocks, branches and calls for so little code", self.carried, CARRIED)
     }

@@ -1,6 +1,6 @@
 //! Bytes that no compiler wrote: refused before anything is compiled, and in few words.
 
-use super::{count, look};
+use super::{count, inspect_component};
 
 const HEAD: [u8; 8] = *b"\0asm\x0d\0\x01\0";
 const MODULE: [u8; 8] = *b"\0asm\x01\0\0\0";
@@ -8,7 +8,7 @@ const MODULE: [u8; 8] = *b"\0asm\x01\0\0\0";
 /// Counts, then looks, as when a plugin is loaded.
 fn refused(bytes: &[u8]) {
     let begin = bytes.get(..bytes.len().min(40)).unwrap_or_default();
-    let read = count(bytes).and_then(|_| look(bytes));
+    let read = count(bytes).and_then(|_| inspect_component(bytes));
     let why = read.map(drop).expect_err(&format!("{begin:x?}")).to_string();
     assert!(why.len() < 1_500, "{begin:x?}: {why}");
 }

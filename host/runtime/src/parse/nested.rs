@@ -14,27 +14,27 @@ use crate::error::Refused;
 const LEVELS: u32 = 50;
 
 /// Calls `found` for each type of a section, nested ones included.
-pub(super) fn each(
+pub(super) fn for_each_type(
     section: &[u8],
     offset: usize,
     found: &mut impl FnMut() -> Result<(), Refused>,
 ) -> Result<(), Refused> {
     let mut reader = BinaryReader::new(section, offset);
     for _ in 0..reader.read_var_u32()? {
-        component(&mut reader, 0, found)?;
+        visit_component_type(&mut reader, 0, found)?;
     }
     Ok(())
 }
 
 /// How many types a core type contains.
-pub(super) fn core_types(ty: &CoreType<'_>) -> usize {
+pub(super) fn count_core_types(ty: &CoreType<'_>) -> usize {
     match ty {
         CoreType::Rec(group) => group.types().len(),
         CoreType::Module(declarations) => declarations.len() + 1,
     }
 }
 
-fn component(
+fn visit_component_type(
     reader: &mut BinaryReader<'_>,
     level: u32,
     found: &mut impl FnMut() -> Result<(), Refused>,
@@ -50,24 +50,24 @@ fn component(
     }
     *reader = first;
     for _ in 0..reader.read_var_u32()? {
-        declaration(reader, level, found)?;
+        visit_declaration(reader, level, found)?;
     }
     Ok(())
 }
 
 /// One declaration in the type of a component or of an instance.
-fn declaration(
+fn visit_declaration(
     reader: &mut BinaryReader<'_>,
     level: u32,
     found: &mut impl FnMut() -> Result<(), Refused>,
 ) -> Result<(), Refused> {
     match reader.read_u8()? {
         0x00 => {
-            for _ in 0..core_types(&reader.read::<CoreType<'_>>()?) {
+            for _ in 0..count_core_types(&reader.read::<CoreType<'_>>()?) {
                 found()?;
             }
         }
-        0x01 => component(reader, level + 1, found)?,
+        0x01 => visit_component_type(reader, level + 1, found)?,
         0x02 => {
             reader.read::<ComponentAlias<'_>>()?;
         }

@@ -57,25 +57,25 @@ impl Default for Unfolded {
 
 impl Unfolded {
     /// Whether the current payload belongs to the outermost component itself.
-    pub(crate) fn outermost(&self) -> bool {
+    pub(crate) fn is_outermost(&self) -> bool {
         self.open.len() == 1 && !self.module
     }
 
     /// The next part of the binary.
-    pub(crate) fn take(&mut self, payload: &Payload<'_>) -> Result<(), Refused> {
+    pub(crate) fn count_payload(&mut self, payload: &Payload<'_>) -> Result<(), Refused> {
         match payload {
             Payload::End(_) if self.module => {
                 self.module = false;
                 return Ok(());
             }
-            Payload::End(_) => return self.close(),
+            Payload::End(_) => return self.close_component(),
             _ if self.module => return Ok(()),
             Payload::ModuleSection { .. } => self.module = true,
             Payload::ComponentSection { .. } => self.open.push(Frame::default()),
             _ => {}
         }
         let Some((frame, outer)) = self.open.split_last_mut() else { return Ok(()) };
-        frame.define(payload, outer)?;
+        frame.count_definitions(payload, outer)?;
         let Size { instances, definitions } = frame.size;
         if instances > INSTANCES {
             return Err(Refused::Unfolds(format!("more than {INSTANCES} instances of modules")));
@@ -87,7 +87,7 @@ impl Unfolded {
     }
 
     /// The component being read is complete, and known to the one around it.
-    fn close(&mut self) -> Result<(), Refused> {
+    fn close_component(&mut self) -> Result<(), Refused> {
         let closed = self.open.pop();
         if let (Some(closed), Some(around)) = (closed, self.open.last_mut()) {
             around.known.push(Some(closed.size));
@@ -98,8 +98,8 @@ impl Unfolded {
 
 impl Frame {
     /// Counts a section, and records which components it defines.
-    fn define(&mut self, payload: &Payload<'_>, outer: &[Self]) -> Result<(), Refused> {
-        self.size.add(Size { instances: 0, definitions: bytes(payload) });
+    fn count_definitions(&mut self, payload: &Payload<'_>, outer: &[Self]) -> Result<(), Refused> {
+        self.size.add(Size { instances: 0, definitions: payload_size(payload) });
         match payload {
             Payload::InstanceSection(section) => {
                 for instance in section.clone() {
@@ -111,7 +111,7 @@ impl Frame {
             Payload::ComponentInstanceSection(section) => {
                 for instance in section.clone() {
                     let ComponentInstance::Instantiate { component_index, .. } = instance? else { continue };
-                    let Some(size) = at(&self.known, component_index) else {
+                    let Some(size) = size_at(&self.known, component_index) else {
                         let what =
                             "a component that is handed in from elsewhere, as often as nobody can count";
                         return Err(Refused::Unfolds(what.into()));
@@ -126,7 +126,9 @@ impl Frame {
                             self.known.push(None);
                         }
                         ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
-                            let known = self.outwards(outer, count).and_then(|frame| at(&frame.known, index));
+                            let known = self
+                                .find_enclosing(outer, count)
+                                .and_then(|frame| size_at(&frame.known, index));
                             self.known.push(known);
                         }
                         _ => {}
@@ -145,7 +147,7 @@ impl Frame {
                 for export in section.clone() {
                     let export = export?;
                     if export.kind == ComponentExternalKind::Component {
-                        self.known.push(at(&self.known, export.index));
+                        self.known.push(size_at(&self.known, export.index));
                     }
                 }
             }
@@ -155,7 +157,7 @@ impl Frame {
     }
 
     /// The component this many levels further out.
-    fn outwards<'a>(&'a self, outer: &'a [Self], steps: u32) -> Option<&'a Self> {
+    fn find_enclosing<'a>(&'a self, outer: &'a [Self], steps: u32) -> Option<&'a Self> {
         let steps = usize::try_from(steps).ok()?;
         match steps.checked_sub(1) {
             None => Some(self),
@@ -164,12 +166,12 @@ impl Frame {
     }
 }
 
-fn at(known: &[Option<Size>], index: u32) -> Option<Size> {
+fn size_at(known: &[Option<Size>], index: u32) -> Option<Size> {
     known.get(usize::try_from(index).ok()?).copied().flatten()
 }
 
 /// How much a section defines. Nested components count where they are instantiated; here only their header counts.
-fn bytes(payload: &Payload<'_>) -> usize {
+fn payload_size(payload: &Payload<'_>) -> usize {
     match payload {
         Payload::CustomSection(_) => 0,
         Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => 8,
@@ -218,7 +220,7 @@ mod tests {
         let mut unfolded = Unfolded::default();
         let mut most = 0;
         for payload in wasmparser::Parser::new(0).parse_all(&binary) {
-            unfolded.take(&payload.unwrap()).map_err(|why| why.to_string())?;
+            unfolded.count_payload(&payload.unwrap()).map_err(|why| why.to_string())?;
             most = most.max(unfolded.open.first().map_or(0, |frame| frame.size.instances));
         }
         Ok(most)

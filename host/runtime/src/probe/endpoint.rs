@@ -21,26 +21,26 @@ pub struct Endpoint {
 impl Endpoint {
     /// Parses an address as the contract defines it: `host:port` for TCP, a URL for HTTP, `namespace/service:port/path` through a
     /// service proxy. The error says what is wrong.
-    pub fn read(http: bool, vantage: Vantage, address: &str) -> Result<Self, String> {
+    pub fn parse(http: bool, vantage: Vantage, address: &str) -> Result<Self, String> {
         if address.len() > 2_000 || address.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err("its address is too long, or has spaces".into());
         }
         match (vantage, http) {
-            (Vantage::Side(_), true) => service(address),
+            (Vantage::Side(_), true) => parse_service(address),
             (Vantage::Side(_), false) => {
                 Err("a service proxy speaks HTTP; only http-get goes through it".into())
             }
-            (Vantage::Here, true) => url(address),
+            (Vantage::Here, true) => parse_url(address),
             (Vantage::Here, false) => {
                 let (host, port) =
-                    host_port(address).ok_or_else(|| format!("`{address}` is no host:port"))?;
+                    split_host_port(address).ok_or_else(|| format!("`{address}` is no host:port"))?;
                 Ok(Self { host, port, tls: false, path: String::new() })
             }
         }
     }
 }
 
-fn host_port(text: &str) -> Option<(String, u16)> {
+fn split_host_port(text: &str) -> Option<(String, u16)> {
     let (host, port) = text.rsplit_once(':')?;
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let fine = match bare {
@@ -54,7 +54,7 @@ fn is_host(host: &str) -> bool {
     !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
 }
 
-fn url(text: &str) -> Result<Endpoint, String> {
+fn parse_url(text: &str) -> Result<Endpoint, String> {
     let wrong = || format!("`{text}` is no http or https URL");
     let uri: Uri = text.parse().map_err(|_| wrong())?;
     let tls = match uri.scheme_str() {
@@ -70,16 +70,16 @@ fn url(text: &str) -> Result<Endpoint, String> {
         Some(_) => authority.to_owned(),
         None => format!("{authority}:{}", if tls { 443 } else { 80 }),
     };
-    let (host, port) = host_port(&with_port).ok_or_else(wrong)?;
+    let (host, port) = split_host_port(&with_port).ok_or_else(wrong)?;
     let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
     Ok(Endpoint { host, port, tls, path })
 }
 
-fn service(text: &str) -> Result<Endpoint, String> {
+fn parse_service(text: &str) -> Result<Endpoint, String> {
     let wrong = || format!("`{text}` is no namespace/service:port/path");
     let (namespace, rest) = text.split_once('/').ok_or_else(wrong)?;
     let (service, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let (service, port) = host_port(service).ok_or_else(wrong)?;
+    let (service, port) = split_host_port(service).ok_or_else(wrong)?;
     // What a proxy would resolve as `..`, out of the service.
     let steps = path
         .split(['/', '?'])
@@ -99,7 +99,8 @@ mod tests {
     #[test]
     fn addresses_are_parsed_as_the_contract_defines_them() {
         let read = |http, vantage, text| {
-            Endpoint::read(http, vantage, text).map(|e| format!("{} {} {} {}", e.host, e.port, e.tls, e.path))
+            Endpoint::parse(http, vantage, text)
+                .map(|e| format!("{} {} {} {}", e.host, e.port, e.tls, e.path))
         };
         let side = Vantage::Side(Side::Target);
         for (http, vantage, text, means) in [

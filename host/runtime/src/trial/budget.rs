@@ -29,7 +29,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    pub(crate) fn of(work: Work) -> Self {
+    pub(crate) fn for_work(work: Work) -> Self {
         let seconds = SECONDS + work.code * SECONDS_EACH / MIB;
         Self { memory: MEMORY + work.code * MEMORY_EACH, seconds, wall: Duration::from_secs(seconds * 2 + 5) }
     }
@@ -38,7 +38,7 @@ impl Budget {
 /// The conditions under which a component passes: the program, whose release decides what is counted and which compiler it has;
 /// the platform it compiles for, and which limits that can set; and the limits. The lock stores this with the digest; a component
 /// that passed under other conditions is tried again.
-pub(crate) fn terms() -> String {
+pub(crate) fn trial_terms() -> String {
     format!(
         "pivot-host {} on {}-{}, {SECONDS} s + {SECONDS_EACH} s/MiB, {} MiB + {MEMORY_EACH} MiB/MiB",
         env!("CARGO_PKG_VERSION"),

@@ -15,24 +15,24 @@ use crate::trust::{Grants, Pattern};
 /// job. What is read depends on the site, which a plugin's author can't know. So kinds that are shown, a reach, a read of all
 /// namespaces or of all kinds of a group, and a pattern of endpoints may be granted narrower: it is enough that some grant
 /// overlaps each, and whatever is shown, brought along or answered must match both.
-pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -> Vec<String> {
+pub(crate) fn missing_grants(declared: &Declaration, hooks: &[Hook], grants: &Grants) -> Vec<String> {
     let mut missing = Vec::new();
     for hook in hooks.iter().filter(|hook| !grants.hooks.contains(hook)) {
-        missing.push(called_in(*hook));
+        missing.push(describe_hook(*hook));
     }
     for kind in &declared.kinds {
         if !grants.kinds.iter().any(|grant| grant.meet(kind).is_some()) {
-            missing.push(seeing(kind));
+            missing.push(describe_kind(kind));
         }
     }
     for reach in &declared.reach {
         if !grants.reach.iter().any(|grant| grant.meet(reach).is_some()) {
-            missing.push(relating(reach));
+            missing.push(describe_reach(reach));
         }
     }
     for change in &declared.changes {
-        if !grants.changes.iter().any(|grant| covers(grant, change)) {
-            missing.push(changing(change));
+        if !grants.changes.iter().any(|grant| covers_change(grant, change)) {
+            missing.push(describe_change(change));
         }
         // Changed objects are also shown, so these kinds can't be granted narrower.
         let part = grants.kinds.iter().any(|grant| grant.meet(&change.kind).is_some());
@@ -42,13 +42,13 @@ pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
         }
     }
     for read in &declared.reads {
-        if !grants.reads.iter().any(|grant| met(grant, read).is_some()) {
-            missing.push(reading(read));
+        if !grants.reads.iter().any(|grant| intersect_reads(grant, read).is_some()) {
+            missing.push(describe_read(read));
         }
     }
     for probe in &declared.probes {
-        if !grants.probes.iter().any(|grant| grant.met(probe).is_some()) {
-            missing.push(probing(probe));
+        if !grants.probes.iter().any(|grant| grant.intersect(probe).is_some()) {
+            missing.push(describe_probe(probe));
         }
     }
     if declared.secret_data && !grants.secret_data {
@@ -58,20 +58,20 @@ pub(crate) fn granted(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
 }
 
 /// What is granted and not asked for: it has no effect today, and the next version would have it unseen.
-pub(crate) fn surplus(declared: &Declaration, hooks: &[Hook], grants: &Grants) -> Vec<String> {
+pub(crate) fn surplus_grants(declared: &Declaration, hooks: &[Hook], grants: &Grants) -> Vec<String> {
     let Grants { hooks: called, kinds, reach, changes, reads, probes, secret_data, .. } = grants;
     let mut more: Vec<String> =
-        called.iter().filter(|hook| !hooks.contains(hook)).map(|hook| called_in(*hook)).collect();
+        called.iter().filter(|hook| !hooks.contains(hook)).map(|hook| describe_hook(*hook)).collect();
     let unseen = |grant: &&GroupKind| !declared.kinds.iter().any(|kind| grant.meet(kind).is_some());
-    more.extend(kinds.iter().filter(unseen).map(seeing));
+    more.extend(kinds.iter().filter(unseen).map(describe_kind));
     let unreached = |grant: &&Reach| !declared.reach.iter().any(|reach| grant.meet(reach).is_some());
-    more.extend(reach.iter().filter(unreached).map(relating));
-    let unchanged = |grant: &&Change| !declared.changes.iter().any(|change| covers(grant, change));
-    more.extend(changes.iter().filter(unchanged).map(changing));
-    let unread = |grant: &&Read| !declared.reads.iter().any(|read| met(grant, read).is_some());
-    more.extend(reads.iter().filter(unread).map(reading));
-    let unprobed = |grant: &&Pattern| !declared.probes.iter().any(|probe| grant.met(probe).is_some());
-    more.extend(probes.iter().filter(unprobed).map(probing));
+    more.extend(reach.iter().filter(unreached).map(describe_reach));
+    let unchanged = |grant: &&Change| !declared.changes.iter().any(|change| covers_change(grant, change));
+    more.extend(changes.iter().filter(unchanged).map(describe_change));
+    let unread = |grant: &&Read| !declared.reads.iter().any(|read| intersect_reads(grant, read).is_some());
+    more.extend(reads.iter().filter(unread).map(describe_read));
+    let unprobed = |grant: &&Pattern| !declared.probes.iter().any(|probe| grant.intersect(probe).is_some());
+    more.extend(probes.iter().filter(unprobed).map(describe_probe));
     if *secret_data && !declared.secret_data {
         more.push(SECRET_DATA.to_owned());
     }
@@ -80,15 +80,15 @@ pub(crate) fn surplus(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
 
 const SECRET_DATA: &str = "the data of Secrets (secret-data)";
 
-fn called_in(hook: Hook) -> String {
+fn describe_hook(hook: Hook) -> String {
     format!("the hook {hook}")
 }
 
-fn seeing(kind: &GroupKind) -> String {
+fn describe_kind(kind: &GroupKind) -> String {
     format!("to see {kind} (kinds)")
 }
 
-fn relating(reach: &Reach) -> String {
+fn describe_reach(reach: &Reach) -> String {
     let Reach { kind, namespace, delete } = reach;
     let place = if namespace == EVERYWHERE {
         "in all namespaces and outside of any".to_owned()
@@ -99,37 +99,37 @@ fn relating(reach: &Reach) -> String {
     format!("to relate {kind} of the source {place}, and {then} it (reach)")
 }
 
-fn changing(change: &Change) -> String {
+fn describe_change(change: &Change) -> String {
     format!("to change {} of the {} in {}", change.kind, change.side, change.hook)
 }
 
-fn reading(read: &Read) -> String {
-    format!("to read {} of the {} {}", read.kind, read.side, place(read))
+fn describe_read(read: &Read) -> String {
+    format!("to read {} of the {} {}", read.kind, read.side, describe_namespace(read))
 }
 
-fn probing(probe: &Pattern) -> String {
+fn describe_probe(probe: &Pattern) -> String {
     format!("to probe any of {probe}")
 }
 
 /// Whether a grant lets a hook change all that it wants to.
-fn covers(grant: &Change, change: &Change) -> bool {
+fn covers_change(grant: &Change, change: &Change) -> bool {
     grant.hook == change.hook && grant.side == change.side && grant.kind.covers(&change.kind)
 }
 
 /// The kinds that a plugin is shown: declared and granted.
-pub(crate) fn shown(declared: &Declaration, grants: &Grants) -> Vec<GroupKind> {
+pub(crate) fn permitted_kinds(declared: &Declaration, grants: &Grants) -> Vec<GroupKind> {
     let pairs =
         declared.kinds.iter().flat_map(|kind| grants.kinds.iter().filter_map(|grant| grant.meet(kind)));
     pairs.cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// How far its relations reach: declared and granted.
-pub(crate) fn reached(declared: &Declaration, grants: &Grants) -> Vec<Reach> {
+pub(crate) fn permitted_reach(declared: &Declaration, grants: &Grants) -> Vec<Reach> {
     let pairs = declared.reach.iter().flat_map(|one| grants.reach.iter().filter_map(|grant| grant.meet(one)));
     pairs.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn place(read: &Read) -> String {
+fn describe_namespace(read: &Read) -> String {
     match read.namespace.as_deref() {
         None => "in the namespaces that move".into(),
         Some("*") => "in all namespaces".into(),
@@ -138,7 +138,7 @@ fn place(read: &Read) -> String {
 }
 
 /// The intersection of both; none: empty. A read with a kind and a namespace can't be narrowed.
-pub(crate) fn met(grant: &Read, declared: &Read) -> Option<Read> {
+pub(crate) fn intersect_reads(grant: &Read, declared: &Read) -> Option<Read> {
     let namespace = match (&grant.namespace, &declared.namespace) {
         (Some(all), other) | (other, Some(all)) if all == "*" => other.clone(),
         (granted, asked) if granted == asked => asked.clone(),
@@ -165,7 +165,7 @@ pub(crate) enum Extent {
 }
 
 /// How far these reads allow a question about a kind in a namespace; none: not at all.
-pub(crate) fn extent(
+pub(crate) fn permitted_extent(
     reads: &[Read],
     side: Side,
     kind: &GroupKind,
@@ -197,7 +197,7 @@ pub(crate) fn denied_imports(declared: &Declaration, imports: &[String]) -> Vec<
 mod tests {
     use super::*;
     use crate::trust::OperatorFile;
-    use crate::trust::section;
+    use crate::trust::grants_section;
 
     fn declared() -> Declaration {
         let hosts = GroupKind::new("metal3.io", "BareMetalHost");
@@ -218,8 +218,8 @@ mod tests {
     }
 
     fn missing(grants: &str) -> Vec<String> {
-        let file = OperatorFile::read(&format!("[plugins.p]\n{grants}")).unwrap();
-        granted(&declared(), &[Hook::Hold, Hook::Check], &file.plugins["p"])
+        let file = OperatorFile::parse(&format!("[plugins.p]\n{grants}")).unwrap();
+        missing_grants(&declared(), &[Hook::Hold, Hook::Check], &file.plugins["p"])
     }
 
     // proves: T19
@@ -242,10 +242,10 @@ mod tests {
     #[test]
     fn grants_that_nothing_asks_for_are_named() {
         let more = |grants: &str| {
-            let file = OperatorFile::read(&format!("[plugins.p]\n{grants}")).unwrap();
-            surplus(&declared(), &[Hook::Hold, Hook::Check], &file.plugins["p"])
+            let file = OperatorFile::parse(&format!("[plugins.p]\n{grants}")).unwrap();
+            surplus_grants(&declared(), &[Hook::Hold, Hook::Check], &file.plugins["p"])
         };
-        let text = section(&declared(), &[Hook::Hold, Hook::Check], true);
+        let text = grants_section(&declared(), &[Hook::Hold, Hook::Check], true);
         assert_eq!(more(text.split_once("[plugins.p]").unwrap().1), [""; 0]);
         // Wider or narrower than asked for is another matter.
         assert_eq!(more("kinds = ['*.metal3.io']\nprobes = ['10.0.0.1:6385']"), [""; 0]);
@@ -275,8 +275,8 @@ mod tests {
     fn a_section_written_from_a_declaration_grants_it() {
         let hooks = [Hook::Hold, Hook::Check];
         for enabled in [true, false] {
-            let file = OperatorFile::read(&section(&declared(), &hooks, enabled)).unwrap();
-            assert_eq!(granted(&declared(), &hooks, &file.plugins["p"]), [""; 0]);
+            let file = OperatorFile::parse(&grants_section(&declared(), &hooks, enabled)).unwrap();
+            assert_eq!(missing_grants(&declared(), &hooks, &file.plugins["p"]), [""; 0]);
             assert_eq!(file.plugins["p"].enabled, enabled);
         }
     }
@@ -284,9 +284,9 @@ mod tests {
     #[test]
     fn kinds_seen_and_reached_must_be_declared_and_granted() {
         let of = |grants: &str| {
-            let file = OperatorFile::read(&format!("[plugins.p]\n{grants}")).unwrap();
+            let file = OperatorFile::parse(&format!("[plugins.p]\n{grants}")).unwrap();
             let grants = &file.plugins["p"];
-            (shown(&declared(), grants), reached(&declared(), grants))
+            (permitted_kinds(&declared(), grants), permitted_reach(&declared(), grants))
         };
         let secrets = |namespace: &str, delete| Reach {
             kind: GroupKind::new("", "Secret"),
@@ -320,7 +320,7 @@ mod tests {
             let text = format!(
                 "[plugins.p]\nhooks = ['hold']\nkinds = ['{kinds}']\nchanges = [{{ hook = 'hold', kind = '*.metal3.io', side = 'source' }}]\n"
             );
-            granted(&wide, &[Hook::Hold], &OperatorFile::read(&text).unwrap().plugins["p"])
+            missing_grants(&wide, &[Hook::Hold], &OperatorFile::parse(&text).unwrap().plugins["p"])
         };
         assert_eq!(missing("*.metal3.io"), [""; 0]);
         assert_eq!(
@@ -368,14 +368,14 @@ mod tests {
             (("BareMetalHost", Some("metal3")), ("*", Some("*")), true),
         ] {
             let declared = read(Target, declared.0, declared.1);
-            let narrowed = met(&read(Target, grant.0, grant.1), &declared);
+            let narrowed = intersect_reads(&read(Target, grant.0, grant.1), &declared);
             assert_eq!(narrowed.is_some(), fine, "{grant:?} {declared:?}");
             // The result is within both.
             if let Some(both) = &narrowed {
-                assert_eq!(met(&read(Target, grant.0, grant.1), both), narrowed);
-                assert_eq!(met(both, &declared), narrowed);
+                assert_eq!(intersect_reads(&read(Target, grant.0, grant.1), both), narrowed);
+                assert_eq!(intersect_reads(both, &declared), narrowed);
             }
-            assert_eq!(met(&read(Source, grant.0, grant.1), &declared), None);
+            assert_eq!(intersect_reads(&read(Source, grant.0, grant.1), &declared), None);
         }
     }
 
@@ -384,7 +384,7 @@ mod tests {
         let host = GroupKind::new("metal3.io", "BareMetalHost");
         let of = |reads: &[&Read], namespace| {
             let reads: Vec<Read> = reads.iter().map(|read| (*read).clone()).collect();
-            extent(&reads, Side::Target, &host, namespace)
+            permitted_extent(&reads, Side::Target, &host, namespace)
         };
         let moving = read(Side::Target, "*", None);
         let one = read(Side::Target, "BareMetalHost", Some("metal3"));
@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(of(&[&all], Some("*")), Some(Extent::Asked));
         // Nothing narrower allows the question, and so none about cluster-scoped kinds.
         assert_eq!(of(&[&one, &moving], Some("*")), None);
-        assert_eq!(extent(&[one], Side::Source, &host, Some("metal3")), None);
+        assert_eq!(permitted_extent(&[one], Side::Source, &host, Some("metal3")), None);
     }
 
     #[test]

@@ -12,11 +12,11 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use crate::describe::{self, Change, Declaration, Read};
-use crate::error::{LoadError, Refused, Who};
+use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::limits::{Limits, LimitsText};
 use crate::text::{is_kind, is_label};
 use crate::trust::strict::{self, Table, Word};
-use crate::trust::{GRANTS_FILE, Pattern, few};
+use crate::trust::{GRANTS_FILE, Pattern, check_count};
 
 /// What happens when a hook fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -62,7 +62,7 @@ const LINE: usize = 300;
 
 impl Grants {
     /// What is granted, a line for each thing, for people. Configuration is the plugin's own, and may be nobody's business.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub(crate) fn describe_lines(&self) -> Vec<String> {
         let Self { hooks, kinds, reach, changes, reads, probes, secret_data, .. } = self;
         let aspect = |name: &str, items: Vec<String>| -> Vec<String> {
             let item = |item: String| words::line(&format!("{name} {item}"), LINE);
@@ -112,7 +112,7 @@ struct FileText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct GrantsText {
-    #[serde(default = "yes")]
+    #[serde(default = "enabled_by_default")]
     enabled: bool,
     #[serde(default)]
     hooks: Vec<Word<Hook>>,
@@ -136,7 +136,7 @@ struct GrantsText {
     config: toml::Table,
 }
 
-fn yes() -> bool {
+fn enabled_by_default() -> bool {
     true
 }
 
@@ -144,7 +144,7 @@ fn yes() -> bool {
 #[serde(deny_unknown_fields)]
 struct ReachText {
     kind: String,
-    #[serde(deserialize_with = "side")]
+    #[serde(deserialize_with = "deserialize_side")]
     side: Side,
     namespace: String,
     #[serde(default)]
@@ -156,7 +156,7 @@ struct ReachText {
 struct ChangeText {
     hook: Word<Hook>,
     kind: String,
-    #[serde(deserialize_with = "side")]
+    #[serde(deserialize_with = "deserialize_side")]
     side: Side,
 }
 
@@ -164,13 +164,13 @@ struct ChangeText {
 #[serde(deny_unknown_fields)]
 struct ReadText {
     kind: String,
-    #[serde(deserialize_with = "side")]
+    #[serde(deserialize_with = "deserialize_side")]
     side: Side,
     namespace: Option<String>,
 }
 
-fn side<'de, D: Deserializer<'de>>(word: D) -> Result<Side, D::Error> {
-    describe::side(&String::deserialize(word)?).map_err(D::Error::custom)
+fn deserialize_side<'de, D: Deserializer<'de>>(word: D) -> Result<Side, D::Error> {
+    describe::parse_side(&String::deserialize(word)?).map_err(D::Error::custom)
 }
 
 /// Longest text of a refusal, in characters: words of the file have any length.
@@ -186,19 +186,19 @@ struct OnFailureText {
 
 impl OperatorFile {
     /// Parses the file.
-    pub fn read(text: &str) -> Result<Self, LoadError> {
-        let who = || Who { file: GRANTS_FILE.into(), ..Who::default() };
-        let file = strict::read(text).map_err(|why| why.of(who()))?;
+    pub fn parse(text: &str) -> Result<Self, LoadError> {
+        let who = || PluginIdentity { file: GRANTS_FILE.into(), ..PluginIdentity::default() };
+        let file = strict::parse_strictly(text).map_err(|why| why.about_plugin(who()))?;
         let FileText { order, limits: Table(limits), plugins } = file;
-        let refused = |why: String| Refused::Operator(words::shown(&why, MAX_REFUSAL)).of(who());
-        few(plugins.len()).map_err(refused)?;
+        let refused = |why: String| Refused::Operator(words::shown(&why, MAX_REFUSAL)).about_plugin(who());
+        check_count(plugins.len()).map_err(refused)?;
         if let Some(unknown) = order.iter().find(|name| !plugins.contains_key(*name)) {
             let names: Vec<_> = plugins.keys().map(String::as_str).collect();
             let why = format!("order names `{unknown}`; there is {}", names.join(", "));
             return Err(refused(why));
         }
-        let base = limits.over(Limits::default());
-        let read = |(name, Table(text)): (String, Table<GrantsText>)| match grants(text, base) {
+        let base = limits.with_defaults(Limits::default());
+        let read = |(name, Table(text)): (String, Table<GrantsText>)| match parse_grants(text, base) {
             Ok(grants) => Ok((name, grants)),
             Err(why) => Err(refused(format!("[plugins.{name}]: {why}"))),
         };
@@ -206,17 +206,17 @@ impl OperatorFile {
     }
 
     /// Whether it disables a plugin.
-    pub(crate) fn disables(&self, name: &str) -> bool {
+    pub(crate) fn is_disabled(&self, name: &str) -> bool {
         self.plugins.get(name).is_some_and(|grants| !grants.enabled)
     }
 
     /// A plugin's position in the order of calls.
-    pub(crate) fn place(&self, name: &str) -> usize {
+    pub(crate) fn call_position(&self, name: &str) -> usize {
         self.order.iter().position(|there| there == name).unwrap_or(usize::MAX)
     }
 }
 
-fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
+fn parse_grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
     let GrantsText {
         enabled,
         hooks,
@@ -236,18 +236,20 @@ fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
         kinds: kinds
             .iter()
             .enumerate()
-            .map(|(index, kind)| group_kind(kind).map_err(|why| format!("kinds[{index}]: {why}")))
+            .map(|(index, kind)| parse_group_kind(kind).map_err(|why| format!("kinds[{index}]: {why}")))
             .collect::<Result<_, String>>()?,
         reach: reach
             .into_iter()
             .enumerate()
-            .map(|(index, Table(reach))| self::reach(reach).map_err(|why| format!("reach[{index}].{why}")))
+            .map(|(index, Table(reach))| {
+                self::parse_reach(reach).map_err(|why| format!("reach[{index}].{why}"))
+            })
             .collect::<Result<_, String>>()?,
         changes: changes
             .into_iter()
             .enumerate()
             .map(|(index, Table(ChangeText { hook: Word(hook), kind, side }))| {
-                let kind = group_kind(&kind).map_err(|why| format!("changes[{index}].kind: {why}"))?;
+                let kind = parse_group_kind(&kind).map_err(|why| format!("changes[{index}].kind: {why}"))?;
                 Ok(Change { hook, kind, side })
             })
             .collect::<Result<_, String>>()?,
@@ -255,8 +257,8 @@ fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
             .into_iter()
             .enumerate()
             .map(|(index, Table(ReadText { kind, side, namespace }))| {
-                let kind = group_kind(&kind).map_err(|why| format!("reads[{index}].kind: {why}"))?;
-                let place = namespace.as_deref().map_or(Ok(()), is_place);
+                let kind = parse_group_kind(&kind).map_err(|why| format!("reads[{index}].kind: {why}"))?;
+                let place = namespace.as_deref().map_or(Ok(()), check_namespace);
                 place.map_err(|why| format!("reads[{index}].{why}"))?;
                 Ok(Read { kind, side, namespace })
             })
@@ -268,30 +270,30 @@ fn grants(text: GrantsText, base: Limits) -> Result<Grants, String> {
             .collect::<Result<_, String>>()?,
         secret_data,
         check_fails,
-        limits: limits.over(base),
+        limits: limits.with_defaults(base),
         config: serde_json::to_string(&config)
             .map_err(|_| "its config is not expressible as JSON".to_owned())?,
     })
 }
 
-fn reach(text: ReachText) -> Result<Reach, String> {
+fn parse_reach(text: ReachText) -> Result<Reach, String> {
     let ReachText { kind, side, namespace, delete } = text;
-    let kind = group_kind(&kind).map_err(|why| format!("kind: {why}"))?;
+    let kind = parse_group_kind(&kind).map_err(|why| format!("kind: {why}"))?;
     if side != Side::Source {
         return Err("side: plugins relate objects of the source, so it is `source`".into());
     }
-    is_place(&namespace)?;
+    check_namespace(&namespace)?;
     Ok(Reach { kind, namespace, delete })
 }
 
-fn is_place(namespace: &str) -> Result<(), String> {
+fn check_namespace(namespace: &str) -> Result<(), String> {
     if namespace == EVERYWHERE || is_label(namespace) {
         return Ok(());
     }
     Err(format!("namespace: `{namespace}` is no namespace, and not `*` for all"))
 }
 
-fn group_kind(text: &str) -> Result<GroupKind, String> {
+fn parse_group_kind(text: &str) -> Result<GroupKind, String> {
     let (kind, group) = text.split_once('.').unwrap_or((text, ""));
     let kind = GroupKind::new(group, kind);
     // A trailing dot would be dropped.
@@ -305,11 +307,11 @@ fn group_kind(text: &str) -> Result<GroupKind, String> {
 
 /// The section of `plugins.toml` with what a plugin asks for: for the operator to review, not to be accepted unread. It grants
 /// nothing until it is enabled.
-pub(crate) fn section(declaration: &Declaration, hooks: &[Hook], enabled: bool) -> String {
+pub(crate) fn grants_section(declaration: &Declaration, hooks: &[Hook], enabled: bool) -> String {
     let Declaration { name, version, kinds, reach, changes, reads, probes, secret_data, .. } = declaration;
     let mut text = format!(
         "# {}\n# Requests of version {version}. Review each line.\n[plugins.{name}]\n",
-        declaration.vendor_says()
+        declaration.vendor_summary()
     );
     if !enabled {
         text.push_str("enabled = false # no move calls it until this is true\n");
@@ -369,10 +371,10 @@ mod tests {
     fn any_text_is_an_operators_file_or_refused() {
         let (mut good, mut refused) = (0, 0);
         mutants::each(&[FILE.as_bytes()], 1_500, |bytes| {
-            match OperatorFile::read(&String::from_utf8_lossy(bytes)) {
+            match OperatorFile::parse(&String::from_utf8_lossy(bytes)) {
                 Ok(file) => {
                     good += 1;
-                    let lines = file.plugins.values().flat_map(Grants::lines);
+                    let lines = file.plugins.values().flat_map(Grants::describe_lines);
                     lines.for_each(|line| {
                         assert!(line.len() < 2_000 && !line.contains(['\n', '\0']), "{line}")
                     });
@@ -388,7 +390,7 @@ mod tests {
 
     #[test]
     fn the_operators_file_is_read() {
-        let file = OperatorFile::read(FILE).unwrap();
+        let file = OperatorFile::parse(FILE).unwrap();
         let hosts = &file.plugins["hosts"];
         assert_eq!(hosts.hooks, [Hook::Hold, Hook::Check]);
         assert_eq!(hosts.reads[0].kind, GroupKind::new("metal3.io", "*"));
@@ -419,7 +421,7 @@ mod tests {
         ] {
             let text = FILE.replacen(from, to, 1);
             assert_ne!(text, FILE, "{from}");
-            let error = OperatorFile::read(&text).unwrap_err().to_string();
+            let error = OperatorFile::parse(&text).unwrap_err().to_string();
             assert!(error.starts_with("plugins.toml: can't be understood: "), "{error}");
             assert!(error.contains(said), "{error}");
         }
@@ -457,7 +459,7 @@ mod tests {
                 ("*.metal3.io", "reads[0].kind"),
             ] {
                 let text = FILE.replacen(&format!("\"{from}\""), &toml::Value::from(kind).to_string(), 1);
-                let error = OperatorFile::read(&text).unwrap_err().to_string();
+                let error = OperatorFile::parse(&text).unwrap_err().to_string();
                 let kind = words::shown(kind, MAX_REFUSAL);
                 let head = format!(
                     "plugins.toml: can't be understood: [plugins.hosts]: {key}: `{kind}` isn't a kind; "
@@ -473,14 +475,14 @@ mod tests {
                 &format!("namespace = {}", toml::Value::from(namespace)),
                 1,
             );
-            let error = OperatorFile::read(&text).unwrap_err().to_string();
+            let error = OperatorFile::parse(&text).unwrap_err().to_string();
             let namespace = words::shown(namespace, MAX_REFUSAL);
             let head = format!("[plugins.hosts]: reads[0].namespace: `{namespace}` is no namespace");
             assert!(error.contains(&head), "{error}");
         }
         for kind in ["Secret", "*", "*.metal3.io", "A1.b", "Machine.cluster.x-k8s.io"] {
             let text = FILE.replacen("*.metal3.io", kind, 1);
-            assert!(OperatorFile::read(&text).is_ok(), "{kind}");
+            assert!(OperatorFile::parse(&text).is_ok(), "{kind}");
         }
     }
 
@@ -489,14 +491,14 @@ mod tests {
         let long = "a".repeat(70_000);
         for from in ["hosts", "HardwareData.metal3.io", "BareMetalHost.metal3.io", "shared", "*:6385"] {
             let text = FILE.replacen(from, &long, 1);
-            let error = OperatorFile::read(&text).unwrap_err().to_string();
+            let error = OperatorFile::parse(&text).unwrap_err().to_string();
             assert!(error.contains("aaa") && error.len() < 4_000, "{from}: {error}");
         }
     }
 
     #[test]
     fn a_toml_error_names_its_position_and_quotes_nothing() {
-        let error = OperatorFile::read("[plugins.a]\nhunter2 error: x").unwrap_err().to_string();
+        let error = OperatorFile::parse("[plugins.a]\nhunter2 error: x").unwrap_err().to_string();
         assert!(error.starts_with("plugins.toml: can't be understood: line 2, column 9: "), "{error}");
         assert!(!error.contains("hunter2") && !error.contains('\n'), "{error}");
     }

@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use crate::describe::{is_name, is_version};
-use crate::error::{LoadError, Refused, Who};
+use crate::describe::{check_name, check_version};
+use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::text::line;
-use crate::trial::terms;
+use crate::trial::trial_terms;
 use crate::trust::strict::{self, Table};
-use crate::trust::{LOCK_FILE, few};
+use crate::trust::{LOCK_FILE, check_count};
 
 const HEAD: &str =
     "# The plugins that were admitted here. Written by `pivot-host plugin add`, checked at every start.\n";
@@ -25,13 +25,13 @@ const REMARK: usize = 200;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     /// Its name.
-    #[serde(deserialize_with = "name")]
+    #[serde(deserialize_with = "deserialize_name")]
     pub(crate) name: String,
     /// Its version.
-    #[serde(deserialize_with = "version")]
+    #[serde(deserialize_with = "deserialize_version")]
     pub(crate) version: String,
     /// SHA-256 of its file, in hex.
-    #[serde(deserialize_with = "digest")]
+    #[serde(deserialize_with = "deserialize_digest")]
     pub(crate) sha256: String,
     /// Bytes of its file.
     pub(crate) size: u64,
@@ -39,20 +39,20 @@ pub(crate) struct Entry {
     #[serde(default)]
     pub(crate) passed: Option<String>,
     /// Who admitted it, for people.
-    #[serde(default, deserialize_with = "remark", rename = "admitted-by")]
+    #[serde(default, deserialize_with = "deserialize_remark", rename = "admitted-by")]
     pub(crate) by: Option<String>,
     /// When.
-    #[serde(default, deserialize_with = "remark", rename = "admitted-at")]
+    #[serde(default, deserialize_with = "deserialize_remark", rename = "admitted-at")]
     pub(crate) at: Option<String>,
     /// From which bundle, by its digest.
-    #[serde(default, deserialize_with = "remark", rename = "from-bundle")]
+    #[serde(default, deserialize_with = "deserialize_remark", rename = "from-bundle")]
     pub(crate) bundle: Option<String>,
 }
 
 impl Entry {
     /// Whether it passed with this program and these limits.
-    pub(crate) fn passed(&self) -> bool {
-        self.passed.as_deref() == Some(&*terms())
+    pub(crate) fn has_passed_trial(&self) -> bool {
+        self.passed.as_deref() == Some(&*trial_terms())
     }
 }
 
@@ -70,16 +70,16 @@ struct Text {
     plugins: Vec<Table<Entry>>,
 }
 
-fn name<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
-    checked(text, is_name)
+fn deserialize_name<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+    deserialize_checked(text, check_name)
 }
 
-fn version<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
-    checked(text, is_version)
+fn deserialize_version<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+    deserialize_checked(text, check_version)
 }
 
-fn digest<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
-    checked(text, |text| {
+fn deserialize_digest<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+    deserialize_checked(text, |text| {
         if text.len() == 64 && text.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f')) {
             return Ok(());
         }
@@ -88,16 +88,16 @@ fn digest<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
 }
 
 /// What is written for people, and again when another plugin is admitted.
-fn remark<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {
+fn deserialize_remark<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {
     let check = |text: &str| match line(text, REMARK) == text {
         true => Ok(()),
         false => Err(format!("`{}` is not one line of at most {REMARK} characters", line(text, 64))),
     };
-    checked(text, check).map(Some)
+    deserialize_checked(text, check).map(Some)
 }
 
 /// Rejects values that no plugin can have.
-fn checked<'de, D: Deserializer<'de>>(
+fn deserialize_checked<'de, D: Deserializer<'de>>(
     text: D,
     check: impl Fn(&str) -> Result<(), String>,
 ) -> Result<String, D::Error> {
@@ -108,18 +108,18 @@ fn checked<'de, D: Deserializer<'de>>(
 
 impl Lock {
     /// Parses the file.
-    pub(crate) fn read(text: &str) -> Result<Self, LoadError> {
-        let who = Who { file: LOCK_FILE.into(), ..Who::default() };
-        let text: Text = strict::read(text).map_err(|why| why.of(who.clone()))?;
+    pub(crate) fn parse(text: &str) -> Result<Self, LoadError> {
+        let who = PluginIdentity { file: LOCK_FILE.into(), ..PluginIdentity::default() };
+        let text: Text = strict::parse_strictly(text).map_err(|why| why.about_plugin(who.clone()))?;
         if text.format != FORMAT {
             let why = format!("it has format {}, this program reads {FORMAT}", text.format);
-            return Err(Refused::Operator(why).of(who));
+            return Err(Refused::Operator(why).about_plugin(who));
         }
-        few(text.plugins.len()).map_err(|why| Refused::Operator(why).of(who.clone()))?;
+        check_count(text.plugins.len()).map_err(|why| Refused::Operator(why).about_plugin(who.clone()))?;
         let mut lock = Self::default();
         for Table(entry) in text.plugins {
-            if lock.named(&entry.name).is_some() {
-                return Err(Refused::Operator(format!("it has {} twice", entry.name)).of(who));
+            if lock.find_by_name(&entry.name).is_some() {
+                return Err(Refused::Operator(format!("it has {} twice", entry.name)).about_plugin(who));
             }
             lock.entries.push(entry);
         }
@@ -128,12 +128,12 @@ impl Lock {
     }
 
     /// The entry with that name.
-    pub(crate) fn named(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn find_by_name(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
     /// The entry with that digest.
-    pub(crate) fn of_digest(&self, sha256: &str) -> Option<&Entry> {
+    pub(crate) fn find_by_digest(&self, sha256: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.sha256 == sha256)
     }
 
@@ -150,7 +150,7 @@ impl Lock {
     }
 
     /// The file's text. Written by hand rather than by a serialiser, so that it can't fail.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let mut text = format!("{HEAD}format = {FORMAT}\n");
         for entry in &self.entries {
             let Entry { name, version, sha256, size, passed: _, by, at, bundle } = entry;
@@ -160,8 +160,8 @@ impl Lock {
                 "\n[[plugin]]\nname = \"{name}\"\nversion = \"{version}\"\nsha256 = \"{sha256}\"\nsize = {size}\n"
             );
             // Any other value that was in the file has no effect, and is not written again.
-            if entry.passed() {
-                let _ = writeln!(text, "passed = \"{}\"", terms());
+            if entry.has_passed_trial() {
+                let _ = writeln!(text, "passed = \"{}\"", trial_terms());
             }
             for (key, remark) in [("admitted-by", by), ("admitted-at", at), ("from-bundle", bundle)] {
                 if let Some(remark) = remark {
@@ -196,17 +196,19 @@ mod tests {
         let mut lock = Lock::default();
         lock.admit(entry("a", "1"));
         lock.admit(entry("b", "2"));
-        let text = lock.text();
+        let text = lock.to_text();
         let (mut good, mut refused) = (0, 0);
-        mutants::each(&[text.as_bytes()], 1_500, |bytes| match Lock::read(&String::from_utf8_lossy(bytes)) {
-            Ok(lock) => {
-                good += 1;
-                let again = Lock::read(&lock.text()).unwrap();
-                assert_eq!(again.text(), lock.text());
-            }
-            Err(error) => {
-                refused += 1;
-                assert!(error.to_string().len() < 4_000, "{error}");
+        mutants::each(&[text.as_bytes()], 1_500, |bytes| {
+            match Lock::parse(&String::from_utf8_lossy(bytes)) {
+                Ok(lock) => {
+                    good += 1;
+                    let again = Lock::parse(&lock.to_text()).unwrap();
+                    assert_eq!(again.to_text(), lock.to_text());
+                }
+                Err(error) => {
+                    refused += 1;
+                    assert!(error.to_string().len() < 4_000, "{error}");
+                }
             }
         });
         assert!(good > 50 && refused > 500, "{good} good, {refused} refused");
@@ -218,10 +220,10 @@ mod tests {
         lock.admit(entry("b", "1"));
         lock.admit(entry("a", "2"));
         lock.admit(entry("b", "3"));
-        let again = Lock::read(&lock.text()).unwrap();
+        let again = Lock::parse(&lock.to_text()).unwrap();
         assert_eq!(again, lock);
         assert_eq!(again.entries(), [entry("a", "2"), entry("b", "3")]);
-        assert_eq!(again.of_digest(&"1".repeat(64)), None);
+        assert_eq!(again.find_by_digest(&"1".repeat(64)), None);
     }
 
     #[test]
@@ -234,36 +236,36 @@ mod tests {
             ..entry("a", "1")
         };
         lock.admit(remarks("o'brien \"\\@host"));
-        assert!(lock.text().contains("from-bundle = \"sha256:12\"\n"), "{}", lock.text());
-        assert_eq!(Lock::read(&lock.text()).unwrap(), lock);
+        assert!(lock.to_text().contains("from-bundle = \"sha256:12\"\n"), "{}", lock.to_text());
+        assert_eq!(Lock::parse(&lock.to_text()).unwrap(), lock);
         lock.admit(remarks("two\nlines"));
-        assert_eq!(Lock::read(&lock.text()).unwrap().entries()[0].by.as_deref(), Some("two lines"));
-        let forged = lock.text().replace("\"two lines\"", "\"two\\nlines\"");
-        assert!(Lock::read(&forged).unwrap_err().to_string().contains("is not one line"));
+        assert_eq!(Lock::parse(&lock.to_text()).unwrap().entries()[0].by.as_deref(), Some("two lines"));
+        let forged = lock.to_text().replace("\"two lines\"", "\"two\\nlines\"");
+        assert!(Lock::parse(&forged).unwrap_err().to_string().contains("is not one line"));
     }
 
     #[test]
     fn a_lock_records_under_which_limits_a_trial_passed() {
         let mut lock = Lock::default();
-        lock.admit(Entry { passed: Some(terms()), ..entry("a", "1") });
+        lock.admit(Entry { passed: Some(trial_terms()), ..entry("a", "1") });
         lock.admit(Entry { passed: Some("pivot-host 0.0.1, \n".into()), ..entry("b", "2") });
-        let again = Lock::read(&lock.text()).unwrap();
-        let passed: Vec<_> = again.entries().iter().map(Entry::passed).collect();
+        let again = Lock::parse(&lock.to_text()).unwrap();
+        let passed: Vec<_> = again.entries().iter().map(Entry::has_passed_trial).collect();
         assert_eq!((passed, again.entries()[1].passed.as_deref()), (vec![true, false], None));
-        let older = lock.text().replace(&terms(), "pivot-host 0.0.1, 60 s");
-        assert!(!Lock::read(&older).unwrap().entries()[0].passed());
+        let older = lock.to_text().replace(&trial_terms(), "pivot-host 0.0.1, 60 s");
+        assert!(!Lock::parse(&older).unwrap().entries()[0].has_passed_trial());
     }
 
     #[test]
     fn a_lock_of_another_format_or_with_a_name_twice_is_refused() {
-        assert!(Lock::read("format = 2").unwrap_err().to_string().contains("format 2"));
+        assert!(Lock::parse("format = 2").unwrap_err().to_string().contains("format 2"));
         let mut text = "format = 1\n".to_owned();
         for sha in ["1", "2"] {
             let sha = sha.repeat(64);
             text += &format!("[[plugin]]\nname = 'a'\nversion = '1.0.0'\nsha256 = '{sha}'\nsize = 1\n");
         }
-        assert!(Lock::read(&text).unwrap_err().to_string().contains("it has a twice"));
-        assert!(Lock::read("format = 1\nplugins = []").unwrap_err().to_string().contains("unknown field"));
+        assert!(Lock::parse(&text).unwrap_err().to_string().contains("it has a twice"));
+        assert!(Lock::parse("format = 1\nplugins = []").unwrap_err().to_string().contains("unknown field"));
     }
 
     /// What is read is written again when another plugin is admitted.
@@ -290,9 +292,9 @@ mod tests {
         ] {
             let value = toml::Value::from(to);
             let (from, to) = (format!("{key} = \"{from}\""), format!("{key} = {value}"));
-            let text = lock.text();
+            let text = lock.to_text();
             assert!(text.contains(&from), "{text}");
-            let error = Lock::read(&text.replacen(&from, &to, 1)).unwrap_err().to_string();
+            let error = Lock::parse(&text.replacen(&from, &to, 1)).unwrap_err().to_string();
             assert!(error.starts_with("plugins.lock: can't be understood: line 1"), "{error}");
             assert!(error.contains(said), "{error}");
         }

@@ -47,7 +47,7 @@ impl Pattern {
     }
 
     /// The intersection of both; none: empty.
-    pub(crate) fn met(&self, other: &Self) -> Option<Self> {
+    pub(crate) fn intersect(&self, other: &Self) -> Option<Self> {
         let port = match (self.port, other.port) {
             (Some(a), Some(b)) if a != b => return None,
             (a, b) => a.or(b),
@@ -110,7 +110,7 @@ impl FromStr for Pattern {
         let host = host.to_ascii_lowercase();
         let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
         // A leading dot would mean all subdomains: that must be written with a star.
-        let name = |name: &str| name.len() <= 253 && name.split('.').all(part);
+        let name = |name: &str| name.len() <= 253 && name.split('.').all(is_name_part);
         if bare.is_none() && host.contains(':') {
             return Err(wrong());
         }
@@ -136,7 +136,7 @@ impl FromStr for Pattern {
 }
 
 /// Whether it can be a label of a name.
-fn part(word: &str) -> bool {
+fn is_name_part(word: &str) -> bool {
     !word.is_empty()
         && word.len() <= 63
         && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
@@ -238,8 +238,8 @@ mod tests {
             ("*:1", "metal3/ironic:1", None),
         ] {
             let both = both.map(pattern);
-            assert_eq!(pattern(a).met(&pattern(b)), both, "{a} {b}");
-            assert_eq!(pattern(b).met(&pattern(a)), both, "{b} {a}");
+            assert_eq!(pattern(a).intersect(&pattern(b)), both, "{a} {b}");
+            assert_eq!(pattern(b).intersect(&pattern(a)), both, "{b} {a}");
         }
         let open = ["*:1", "0.0.0.0/0:1", "*.com:1", "*/*:1"].map(|text| pattern(text).is_any_host());
         assert_eq!(open, [true, true, false, false]);

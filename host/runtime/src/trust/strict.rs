@@ -24,22 +24,23 @@ const KEY: usize = 200;
 const WHY: usize = 1_000;
 
 /// Parses a file.
-pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Refused> {
-    let parse = || DeTable::parse(text).map_err(|error| refused(text, error.span(), None, error.message()));
+pub(super) fn parse_strictly<T: DeserializeOwned>(text: &str) -> Result<T, Refused> {
+    let parse =
+        || DeTable::parse(text).map_err(|error| refusal_at(text, error.span(), None, error.message()));
     let table = parse()?;
     let odd = |steps: &[Step<'_>], _: Range<usize>, value: &Value<'_>| {
-        odd(steps.len(), value.get_ref()).map(|why| (value.span(), path(steps), why))
+        reason_to_refuse(steps.len(), value.get_ref()).map(|why| (value.span(), format_path(steps), why))
     };
-    if let Some((span, key, why)) = in_table(table.get_ref(), &mut Vec::new(), &mut { odd }) {
-        return Err(refused(text, Some(span), Some(key), why));
+    if let Some((span, key, why)) = search_table(table.get_ref(), &mut Vec::new(), &mut { odd }) {
+        return Err(refusal_at(text, Some(span), Some(key), why));
     }
     T::deserialize(toml::Deserializer::from(table)).map_err(|error| {
         let key = parse().ok().and_then(|table| key_of(table.get_ref(), &error));
-        refused(text, error.span(), key, error.message())
+        refusal_at(text, error.span(), key, error.message())
     })
 }
 
-fn refused(text: &str, span: Option<Range<usize>>, key: Option<String>, why: &str) -> Refused {
+fn refusal_at(text: &str, span: Option<Range<usize>>, key: Option<String>, why: &str) -> Refused {
     let place = span.and_then(|span| text.get(..span.start)).map(|before| {
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
@@ -63,11 +64,17 @@ enum Step<'t> {
 /// Called with a value, the steps to it, and the position of its key; ends the search by returning something.
 type Look<'l, R> = dyn FnMut(&[Step<'_>], Range<usize>, &Value<'_>) -> Option<R> + 'l;
 
-fn in_table<'t, R>(table: &'t DeTable<'_>, steps: &mut Vec<Step<'t>>, look: &mut Look<'_, R>) -> Option<R> {
-    table.iter().find_map(|(key, value)| at(Step::Key(key.get_ref()), key.span(), value, steps, look))
+fn search_table<'t, R>(
+    table: &'t DeTable<'_>,
+    steps: &mut Vec<Step<'t>>,
+    look: &mut Look<'_, R>,
+) -> Option<R> {
+    table
+        .iter()
+        .find_map(|(key, value)| search_value(Step::Key(key.get_ref()), key.span(), value, steps, look))
 }
 
-fn at<'t, R>(
+fn search_value<'t, R>(
     step: Step<'t>,
     key: Range<usize>,
     value: &'t Value<'_>,
@@ -76,10 +83,11 @@ fn at<'t, R>(
 ) -> Option<R> {
     steps.push(step);
     let found = look(steps, key, value).or_else(|| match value.get_ref() {
-        DeValue::Table(table) => in_table(table, steps, look),
-        DeValue::Array(items) => {
-            items.iter().enumerate().find_map(|(n, item)| at(Step::Item(n), item.span(), item, steps, look))
-        }
+        DeValue::Table(table) => search_table(table, steps, look),
+        DeValue::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(n, item)| search_value(Step::Item(n), item.span(), item, steps, look)),
         _ => None,
     });
     steps.pop();
@@ -87,7 +95,7 @@ fn at<'t, R>(
 }
 
 /// `plugins.hosts.reads[0].side`.
-fn path(steps: &[Step<'_>]) -> String {
+fn format_path(steps: &[Step<'_>]) -> String {
     let mut path = String::new();
     for step in steps {
         match step {
@@ -100,7 +108,7 @@ fn path(steps: &[Step<'_>]) -> String {
 }
 
 /// Why a value can't occur in these files.
-fn odd(depth: usize, value: &DeValue<'_>) -> Option<&'static str> {
+fn reason_to_refuse(depth: usize, value: &DeValue<'_>) -> Option<&'static str> {
     match value {
         _ if depth > DEPTH => Some("nested too deep"),
         DeValue::Datetime(_) => Some("a date, which nothing here can be; write it in quotes"),
@@ -114,11 +122,11 @@ fn key_of(table: &DeTable<'_>, error: &Error) -> Option<String> {
     let (span, mut found) = (error.span()?, None);
     let mut look = |steps: &[Step<'_>], key: Range<usize>, value: &Value<'_>| {
         if key == span || value.span() == span {
-            found = Some(path(steps));
+            found = Some(format_path(steps));
         }
         None::<()>
     };
-    in_table(table, &mut Vec::new(), &mut look);
+    search_table(table, &mut Vec::new(), &mut look);
     found
 }
 
@@ -191,12 +199,13 @@ mod tests {
     }
 
     fn why(text: &str) -> String {
-        read::<Fields>(text).map(|_| ()).unwrap_err().to_string()
+        parse_strictly::<Fields>(text).map(|_| ()).unwrap_err().to_string()
     }
 
     #[test]
     fn valid_values_of_every_type_are_read() {
-        let fields: Fields = read("colours = ['red']\n[more.a.more.b]\nany = { x = 1e3, y = [{}] }").unwrap();
+        let fields: Fields =
+            parse_strictly("colours = ['red']\n[more.a.more.b]\nany = { x = 1e3, y = [{}] }").unwrap();
         assert_eq!(fields.colours[0].0, Colour::Red);
         assert_eq!(fields.more["a"].0.more["b"].0.any.len(), 2);
     }
@@ -230,7 +239,7 @@ mod tests {
         let deep = |levels: usize| {
             format!("any.{}{key} = 1{}", format!("{key} = {{ ").repeat(levels), " }".repeat(levels))
         };
-        assert!(read::<Fields>(&deep(2)).is_ok());
+        assert!(parse_strictly::<Fields>(&deep(2)).is_ok());
         let why = why(&deep(4));
         assert!(why.ends_with(": nested too deep"), "{why}");
     }

@@ -104,7 +104,7 @@ async fn ask(plugin: &Plugin, scene: &Value, call: &Value) -> Value {
     let held = Scene { source: source.clone(), target: target.clone(), here: None };
     let seen = |kind: &GroupKind| plugin.description().wants(Hook::Check, kind);
     let moving = MoveContext {
-        namespaces: held.namespaces(),
+        namespaces: held.moving_namespaces(),
         objects: source.iter().map(Object::key).filter(|key| seen(&key.group_kind)).collect(),
     };
     let services = Arc::new(Silent(held));

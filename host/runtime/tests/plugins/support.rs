@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use pivot_core::{GroupKind, Kind, KindLabels, Object};
 use pivot_runtime::{
-    Admitting, Answer, Grant, LoadError, LoadOptions, MoveContext, Plugin, Probe, Query, RunContext, Runtime,
-    ServiceError, Services,
+    AdmitOptions, Answer, Grant, LoadError, LoadOptions, MoveContext, Plugin, Probe, Query, RunContext,
+    Runtime, ServiceError, Services,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -40,14 +40,14 @@ pub fn grants(name: &str) -> String {
 }
 
 /// Admitted with all it asks for.
-pub fn granted() -> Admitting<'static> {
+pub fn granted() -> AdmitOptions<'static> {
     granting(true)
 }
 
 /// Admitted with all it asks for, or with what its section has.
-pub fn granting(grant: bool) -> Admitting<'static> {
+pub fn granting(grant: bool) -> AdmitOptions<'static> {
     let grant = if grant { Grant::All } else { Grant::Nothing };
-    Admitting { grant, ..Admitting::default() }
+    AdmitOptions { grant, ..AdmitOptions::default() }
 }
 
 /// A plugin directory.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use pivot_runtime::{Admitting, Grant, Runtime, TrialProgram};
+use pivot_runtime::{AdmitOptions, Grant, Runtime, TrialProgram};
 
 /// The grants of the bundled plugins.
 const GRANTS: &str = include_str!("../../../../plugins/plugins.toml");
@@ -86,7 +86,7 @@ async fn admit(runtime: &Runtime, place: &Path, components: &[PathBuf], operator
     for component in components {
         let copy = place.join(component.file_name().context("a component without a name")?);
         fs::copy(component, &copy).with_context(|| format!("copy {}", component.display()))?;
-        let granted = Admitting { grant: Grant::All, ..Admitting::default() };
+        let granted = AdmitOptions { grant: Grant::All, ..AdmitOptions::default() };
         runtime.admit(&copy, &granted).await.map_err(|error| anyhow!("{error}"))?;
     }
     Ok(())

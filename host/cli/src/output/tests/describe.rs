@@ -117,12 +117,12 @@ fn a_cluster_is_a_tree_in_columns() {
               │           ├─Deleting                                                         True     Waiting       90m
               │           └─Paused                                                           Unknown  Why           90m    first
               │                                                                                                            second
-              └─LabMachine ns/m-3                                                            False    Off           90m"#]].assert_eq(&described(&edge(), now()).message());
+              └─LabMachine ns/m-3                                                            False    Off           90m"#]].assert_eq(&tree_text(&edge(), now()).message());
 }
 
 #[test]
 fn a_cluster_is_colored_by_what_is_wrong() {
-    let text = described(&edge(), now()).to_string();
+    let text = tree_text(&edge(), now()).to_string();
     for colored in [
         "\u{1b}[31mFalse\u{1b}[0m",
         "\u{1b}[32mTrue\u{1b}[0m",
@@ -138,7 +138,7 @@ fn a_cluster_is_colored_by_what_is_wrong() {
     // It is good that it is not deleted, and bad that it is.
     let deleting = text.lines().find(|line| line.contains("Deleting")).unwrap();
     assert!(deleting.contains("\u{1b}[31mTrue\u{1b}[0m"), "{deleting:?}");
-    assert_eq!(anstream::adapter::strip_str(&text).to_string(), described(&edge(), now()).message() + "\n");
+    assert_eq!(anstream::adapter::strip_str(&text).to_string(), tree_text(&edge(), now()).message() + "\n");
 }
 
 /// Names and messages are others' text.
@@ -147,7 +147,7 @@ fn what_a_cluster_says_begins_no_line() {
     let mut tree = edge();
     tree.root.columns.condition =
         Some(condition("Available\nerror: x", "False", "R\nerror: x", "m\rerror: x\u{1b}[2J\nerror: y"));
-    let text = described(&tree, now()).message();
+    let text = tree_text(&tree, now()).message();
     assert!(text.lines().all(|line| !line.trim_start().starts_with("error:")), "{text}");
     assert!(text.contains("R\\nerror: x") && text.contains("error: x\\u{1b}[2J"), "{text}");
 }
@@ -168,5 +168,5 @@ fn a_description_matches_its_schema() {
 
 #[test]
 fn filters_that_select_nothing_are_named() {
-    expect!["nothing that is shown is selected by --show-conditions Machine/a,Hst; --grouping=false, --echo and --show-machinesets show more"].assert_eq(&unmatched(&["Machine/a".to_owned(), "Hst".to_owned()]).message());
+    expect!["nothing that is shown is selected by --show-conditions Machine/a,Hst; --grouping=false, --echo and --show-machinesets show more"].assert_eq(&no_match_text(&["Machine/a".to_owned(), "Hst".to_owned()]).message());
 }

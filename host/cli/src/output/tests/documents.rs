@@ -68,7 +68,7 @@ fn a_plan_matches_its_schema() {
     let next = [vec!["pivot-host resume".to_owned()]];
     let moves = [one(Phase::Copied, Side::Source)];
     let mut reported = Reported::default();
-    events().iter().for_each(|event| reported.add(event));
+    events().iter().for_each(|event| reported.keep_event(event));
     for scope in [Namespaces::All, Namespaces::One("ns".into())] {
         let mut scope = Scope::new(scope);
         scope.accept.insert_kind(Risk::OwnerDropped, GroupKind::new("g", "K"));
@@ -90,7 +90,8 @@ fn reports_name_their_command() {
         ("handover finish", "a handover"),
         ("handover cancel", "canceling a handover"),
     ];
-    let stopped = ErrorDocument::other(Exit::Refused, &"no".into(), "nothing is changed", Vec::new());
+    let stopped =
+        ErrorDocument::outside_engine(Exit::Refused, &"no".into(), "nothing is changed", Vec::new());
     let ending = Ending {
         outcome: "Stopped",
         code: 3,
@@ -122,7 +123,7 @@ fn results_match_their_schemas() {
     report.done.unverified.insert(GroupKind::new("g", "K"));
     check(&ReportDocument::done("Moved", &report, SIDES));
     let mut reported = Reported::default();
-    events().iter().for_each(|event| reported.add(event));
+    events().iter().for_each(|event| reported.keep_event(event));
     check(&ReportDocument::done("HandedOver", &report, SIDES).with_reported(&reported));
     check(&ReportDocument::rolled_back(&RolledBack { resumed: 1, removed: 2 }, SIDES));
     let status = full_status();
@@ -176,7 +177,7 @@ fn errors_match_their_schema() {
         let stop = Stop { exit: pivot_engine::Exit::PastCommit, ..stop(failure) };
         check(&error_document(&stop, vec!["pivot-host resume".into()]));
     }
-    check(&ErrorDocument::other(pivot_engine::Exit::Usage, &Text::from("m"), "s", Vec::new()));
+    check(&ErrorDocument::outside_engine(pivot_engine::Exit::Usage, &Text::from("m"), "s", Vec::new()));
 }
 
 #[test]

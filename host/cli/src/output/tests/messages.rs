@@ -332,7 +332,7 @@ fn failures() -> String {
             ["source", "target"].map(|side| vec!["--kubeconfig".into(), format!("{side}.kubeconfig")]);
         let [source, target] = flags;
         for remedy in remedies::of_stop(&stop, &Both::new(source, target)) {
-            writeln!(text, "  fix: {}", remedies::text(&remedy)).unwrap();
+            writeln!(text, "  fix: {}", remedies::remedy_text(&remedy)).unwrap();
         }
     }
     text
@@ -402,7 +402,7 @@ fn remedies() -> String {
     let mut last = Some(Remedy::ByHand { what: "look at the log".into() });
     while let Some(remedy) = last {
         let word = serde_json::to_value(&remedy).unwrap();
-        writeln!(text, "{}: {}", word["remedy"].as_str().unwrap_or_default(), remedies::text(&remedy))
+        writeln!(text, "{}: {}", word["remedy"].as_str().unwrap_or_default(), remedies::remedy_text(&remedy))
             .unwrap();
         last = match remedy {
             Remedy::ByHand { .. } => {
@@ -482,7 +482,7 @@ fn remedies() -> String {
 fn risks() -> String {
     let mut text = String::new();
     for risk in Risk::ALL {
-        write!(text, "{}", explain::text(risk)).unwrap();
+        write!(text, "{}", explain::explain_risk(risk)).unwrap();
     }
     text
 }

@@ -28,7 +28,7 @@ fn ended(
     let outlook = Outlook { has_failed: !failed.is_empty(), has_target: true, has_dry_run: false, command };
     let verdict = &judge(plan, reported, outlook);
     let page = PlanPage { plan, sides, scope, files, verdict, moves, next, reported, failed, now };
-    drawn(picture, &page)
+    draw(picture, &page)
 }
 
 fn plan_with_problems() -> Plan {
@@ -368,7 +368,7 @@ fn a_page_has_what_plugins_found_and_why_planning_stopped() {
     };
     let page = |events: &[Event], failed: &[String]| {
         let mut reported = Reported::default();
-        events.iter().for_each(|event| reported.add(event));
+        events.iter().for_each(|event| reported.keep_event(event));
         data(&ended(Picture::Html, &small_plan(), SIDES, &reported, failed)).0
     };
     let verdict = |page: &Value| page["head"]["verdict"]["text"].as_str().unwrap().to_owned();

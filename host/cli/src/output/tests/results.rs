@@ -125,7 +125,7 @@ fn silent_controllers_are_looked_at_first() {
     let flags = ["--kubeconfig", "to it", "--context", "prod"].map(str::to_owned).to_vec();
     let (output, _, err) = output(0, LogFormat::Text);
     let advice = Advice::new(&stop, &Both::new(Vec::new(), flags), Vec::new());
-    output.stopped(&stop, AlreadyShown::Nothing, &advice);
+    output.report_stop(&stop, AlreadyShown::Nothing, &advice);
     let fix = err.text().lines().find(|line| line.starts_with("fix:")).unwrap().to_owned();
     assert_eq!(
         fix,
@@ -399,7 +399,7 @@ fn a_stop_caused_by_a_plugin_names_its_remedies() {
 
 #[test]
 fn commands_for_readers_elsewhere_name_a_kubeconfig() {
-    let text = crate::output::explained(&stop(Failure::NotTakenOver(Vec::new()))).message();
+    let text = crate::output::explain_stop(&stop(Failure::NotTakenOver(Vec::new()))).message();
     assert!(text.contains("`kubectl --kubeconfig TARGET.kubeconfig get deployments"), "{text}");
     assert!(!text.contains("`kubectl get"), "{text}");
 }

@@ -13,7 +13,7 @@ pub(crate) const NEWEST: u32 = 1;
 /// One request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub(crate) enum Ask {
+pub(crate) enum LinkRequest {
     /// Which versions the asking side speaks; the first request on each connection.
     Hello {
         oldest: u32,

@@ -11,11 +11,11 @@ const EVERY: Duration = Duration::from_secs(60);
 
 /// Counts what is not logged, by its reason.
 #[derive(Debug, Default)]
-pub(crate) struct Quiet {
+pub(crate) struct LogThrottle {
     reasons: Mutex<BTreeMap<&'static str, (Instant, u64)>>,
 }
 
-impl Quiet {
+impl LogThrottle {
     /// Returns the number of those that were not logged since the last line; `None` if this one is too early for another.
     pub(crate) fn may_log(&self, reason: &'static str) -> Option<u64> {
         let now = Instant::now();
@@ -43,7 +43,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_reason_has_one_line_a_minute() {
-        let quiet = Quiet::default();
+        let quiet = LogThrottle::default();
         assert_eq!(quiet.may_log("a"), Some(0));
         assert_eq!(quiet.may_log("b"), Some(0));
         assert!((0..1_000).all(|_| quiet.may_log("a").is_none()));

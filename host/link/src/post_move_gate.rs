@@ -13,8 +13,8 @@ use pivot_places::{Place, PlaceError, Result, builtin_kinds};
 use tokio::sync::{Mutex, watch};
 use tokio::time::sleep;
 
-use crate::ask::Ask;
-use crate::deed::{OURS, deed};
+use crate::link_request::LinkRequest;
+use crate::requested_access::{OURS, requested_access};
 
 /// How soon what was written by others counts.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ const TARGET: &str = "target";
 
 /// What the records say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Said {
+enum RecordState {
     /// They were not read.
     Nothing,
     /// No move into the cluster has ended, or one is being committed.
@@ -35,22 +35,22 @@ enum Said {
 
 /// The cluster's records.
 #[derive(Clone)]
-pub(crate) struct Ended(Arc<Records>);
+pub(crate) struct PostMoveGate(Arc<Records>);
 
 struct Records {
     place: Arc<dyn Place>,
     kind: Arc<Kind>,
     namespace: String,
-    said: watch::Sender<Said>,
+    said: watch::Sender<RecordState>,
     /// One reading at a time: an older one must not come last.
     reading: Mutex<()>,
 }
 
-impl Ended {
+impl PostMoveGate {
     /// Those that a place keeps in a namespace.
-    pub(crate) fn of(place: Arc<dyn Place>, namespace: &str) -> Option<Self> {
+    pub(crate) fn new(place: Arc<dyn Place>, namespace: &str) -> Option<Self> {
         let kind = builtin_kinds().into_iter().find(|kind| kind.group_kind.kind == "ConfigMap")?;
-        let (kind, said) = (Arc::new(kind), watch::Sender::new(Said::Nothing));
+        let (kind, said) = (Arc::new(kind), watch::Sender::new(RecordState::Nothing));
         let records = Records { place, kind, namespace: namespace.to_owned(), said, reading: Mutex::new(()) };
         Some(Self(Arc::new(records)))
     }
@@ -58,8 +58,8 @@ impl Ended {
     /// Reads them again and again, until a move has ended.
     pub(crate) async fn follow(self) {
         loop {
-            match self.read().await {
-                Ok(Said::Ended(_)) => return,
+            match self.read_records().await {
+                Ok(RecordState::Ended(_)) => return,
                 Ok(_) => {}
                 Err(error) => tracing::debug!(%error, "the records of moves can't be read"),
             }
@@ -68,35 +68,35 @@ impl Ended {
     }
 
     /// What was read on an earlier connection may have changed since, but for an end.
-    pub(crate) fn doubt(&self) {
+    pub(crate) fn invalidate(&self) {
         self.0.said.send_if_modified(|said| {
-            let open = matches!(said, Said::Open);
+            let open = matches!(said, RecordState::Open);
             if open {
-                *said = Said::Nothing;
+                *said = RecordState::Nothing;
             }
             open
         });
     }
 
     /// When the last move has ended.
-    pub(crate) async fn wait(self) {
+    pub(crate) async fn wait_for_end(self) {
         let mut said = self.0.said.subscribe();
         // It lives as long as this does.
-        drop(said.wait_for(|said| matches!(said, Said::Ended(_))).await);
+        drop(said.wait_for(|said| matches!(said, RecordState::Ended(_))).await);
     }
 
     /// Why a question is no longer answered, if it isn't.
-    pub(crate) async fn refuses(&self, ask: &Ask) -> Option<PlaceError> {
-        if still(ask, &self.0.namespace) {
+    pub(crate) async fn refusal(&self, ask: &LinkRequest) -> Option<PlaceError> {
+        if is_allowed_after_end(ask, &self.0.namespace) {
             return None;
         }
         let known = self.0.said.borrow().clone();
         let said = match known {
-            Said::Nothing => self.read().await,
+            RecordState::Nothing => self.read_records().await,
             said => Ok(said),
         };
         let name = match said {
-            Ok(Said::Ended(name)) => name,
+            Ok(RecordState::Ended(name)) => name,
             Ok(_) => return None,
             Err(error) => return Some(error),
         };
@@ -106,28 +106,29 @@ impl Ended {
         );
         Some(match ask {
             // The write that ended the move, asked again because its answer was lost.
-            Ask::Patch { .. } if of_record(ask, &self.0.namespace) => PlaceError::Conflict(why),
+            LinkRequest::Patch { .. } if is_about_record(ask, &self.0.namespace) => PlaceError::Conflict(why),
             _ => PlaceError::Forbidden(why),
         })
     }
 
     /// Whether what is asked may end a move.
-    pub(crate) fn may_end_a_move(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Patch { .. } | Ask::Delete { .. }) && of_record(ask, &self.0.namespace)
+    pub(crate) fn may_end_a_move(&self, ask: &LinkRequest) -> bool {
+        matches!(ask, LinkRequest::Patch { .. } | LinkRequest::Delete { .. })
+            && is_about_record(ask, &self.0.namespace)
     }
 
     /// Looks whether it did.
-    pub(crate) async fn look(&self) {
-        if self.read().await.is_err() {
+    pub(crate) async fn read_again(&self) {
+        if self.read_records().await.is_err() {
             // Before the next question it is tried again.
-            self.doubt();
+            self.invalidate();
         }
     }
 
-    async fn read(&self) -> Result<Said> {
+    async fn read_records(&self) -> Result<RecordState> {
         let Records { place, kind, namespace, said, reading } = &*self.0;
         let _one = reading.lock().await;
-        if let ended @ Said::Ended(_) = &*said.borrow() {
+        if let ended @ RecordState::Ended(_) = &*said.borrow() {
             return Ok(ended.clone());
         }
         let list = |label| place.list_labelled(kind, namespace, label);
@@ -137,9 +138,9 @@ impl Ended {
         let last = ended.max_by(|a, b| a.meta.creation_timestamp.cmp(&b.meta.creation_timestamp));
         let now = match last {
             Some(last) if !under_way.objects.iter().any(|object| into(RECORD, object)) => {
-                Said::Ended(last.meta.name.clone())
+                RecordState::Ended(last.meta.name.clone())
             }
-            _ => Said::Open,
+            _ => RecordState::Open,
         };
         said.send_replace(now.clone());
         Ok(now)
@@ -147,42 +148,46 @@ impl Ended {
 }
 
 /// Whether it is about a record of a move, or its summary.
-fn of_record(ask: &Ask, namespace: &str) -> bool {
-    ours(ask, namespace) == Some(Ours::Record)
+fn is_about_record(ask: &LinkRequest, namespace: &str) -> bool {
+    classify_state_object(ask, namespace) == Some(StateObject::Record)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ours {
+enum StateObject {
     Record,
     Lock,
 }
 
 /// What of ours a question is about, by the path of its request.
-fn ours(ask: &Ask, namespace: &str) -> Option<Ours> {
-    let deed = deed(ask)?;
+fn classify_state_object(ask: &LinkRequest, namespace: &str) -> Option<StateObject> {
+    let deed = requested_access(ask)?;
     if deed.access.namespace.as_deref() != Some(namespace) {
         return None;
     }
     let named = deed.name.as_ref().is_none_or(|name| name.starts_with(OURS));
     match (&*deed.access.group, &*deed.access.resource) {
-        ("", "configmaps") if named => Some(Ours::Record),
-        ("coordination.k8s.io", "leases") if named => Some(Ours::Lock),
+        ("", "configmaps") if named => Some(StateObject::Record),
+        ("coordination.k8s.io", "leases") if named => Some(StateObject::Lock),
         _ => None,
     }
 }
 
 /// Whether a question is answered even then.
-fn still(ask: &Ask, namespace: &str) -> bool {
+fn is_allowed_after_end(ask: &LinkRequest, namespace: &str) -> bool {
     match ask {
-        Ask::Hello { .. } | Ask::Identify | Ask::Kinds | Ask::Learn { .. } | Ask::Denied { .. } => true,
-        Ask::ListLabelled { label, .. } => match ours(ask, namespace) {
-            Some(Ours::Record) => [RECORD, FINISHED, ROLLED_BACK].contains(&label.as_str()),
-            Some(Ours::Lock) => label == LOCK,
+        LinkRequest::Hello { .. }
+        | LinkRequest::Identify
+        | LinkRequest::Kinds
+        | LinkRequest::Learn { .. }
+        | LinkRequest::Denied { .. } => true,
+        LinkRequest::ListLabelled { label, .. } => match classify_state_object(ask, namespace) {
+            Some(StateObject::Record) => [RECORD, FINISHED, ROLLED_BACK].contains(&label.as_str()),
+            Some(StateObject::Lock) => label == LOCK,
             None => false,
         },
-        Ask::Get { .. } => ours(ask, namespace).is_some(),
+        LinkRequest::Get { .. } => classify_state_object(ask, namespace).is_some(),
         // The run that ended gives back what it holds.
-        Ask::Delete { .. } => ours(ask, namespace) == Some(Ours::Lock),
+        LinkRequest::Delete { .. } => classify_state_object(ask, namespace) == Some(StateObject::Lock),
         _ => false,
     }
 }
@@ -203,29 +208,37 @@ mod tests {
         Key::new(kind.group_kind.clone(), Some(namespace), name)
     }
 
-    fn labelled(name: &str, namespace: &str, label: &str) -> Ask {
-        Ask::ListLabelled { kind: kind(name), namespace: namespace.to_owned(), label: label.to_owned() }
+    fn labelled(name: &str, namespace: &str, label: &str) -> LinkRequest {
+        LinkRequest::ListLabelled {
+            kind: kind(name),
+            namespace: namespace.to_owned(),
+            label: label.to_owned(),
+        }
     }
 
-    fn get(name: &str, namespace: &str, object: &str) -> Ask {
+    fn get(name: &str, namespace: &str, object: &str) -> LinkRequest {
         let kind = kind(name);
-        Ask::Get { key: key(&kind, namespace, object), kind }
+        LinkRequest::Get { key: key(&kind, namespace, object), kind }
     }
 
-    fn delete(name: &str, namespace: &str, object: &str) -> Ask {
+    fn delete(name: &str, namespace: &str, object: &str) -> LinkRequest {
         let kind = kind(name);
-        Ask::Delete { key: key(&kind, namespace, object), kind, preconditions: Preconditions::default() }
+        LinkRequest::Delete {
+            key: key(&kind, namespace, object),
+            kind,
+            preconditions: Preconditions::default(),
+        }
     }
 
-    fn patch(name: &str, namespace: &str, object: &str) -> Ask {
+    fn patch(name: &str, namespace: &str, object: &str) -> LinkRequest {
         let kind = kind(name);
         let patch = Patch { body: json!({}), subresource: Subresource::None, change: Change::Real };
-        Ask::Patch { key: key(&kind, namespace, object), kind, patch }
+        LinkRequest::Patch { key: key(&kind, namespace, object), kind, patch }
     }
 
-    fn create(name: &str, namespace: &str, object: &str, change: Change) -> Ask {
+    fn create(name: &str, namespace: &str, object: &str, change: Change) -> LinkRequest {
         let body = json!({"metadata": {"name": object, "namespace": namespace}});
-        Ask::Create { kind: kind(name), body, change }
+        LinkRequest::Create { kind: kind(name), body, change }
     }
 
     // proves: T55
@@ -233,10 +246,10 @@ mod tests {
     fn once_a_move_has_ended_only_its_end_is_told_and_its_locks_are_given_back() {
         let ns = "pivot-host-records";
         let told = [
-            Ask::Hello { oldest: 1, newest: 1 },
-            Ask::Identify,
-            Ask::Kinds,
-            Ask::Denied { asked: Vec::new() },
+            LinkRequest::Hello { oldest: 1, newest: 1 },
+            LinkRequest::Identify,
+            LinkRequest::Kinds,
+            LinkRequest::Denied { asked: Vec::new() },
             labelled("ConfigMap", ns, RECORD),
             labelled("ConfigMap", ns, FINISHED),
             labelled("ConfigMap", ns, ROLLED_BACK),
@@ -246,7 +259,7 @@ mod tests {
             delete("Lease", ns, "pivot-host.ns.shop"),
         ];
         for ask in told {
-            assert!(still(&ask, ns), "{ask:?}");
+            assert!(is_allowed_after_end(&ask, ns), "{ask:?}");
         }
         let everything = Kind { namespaced: false, ..kind("ConfigMap") };
         let (secret, machine) = (kind("Secret"), kind("ConfigMap"));
@@ -261,11 +274,19 @@ mod tests {
             labelled("ConfigMap", ns, "app"),
             labelled("ConfigMap", "shop", RECORD),
             labelled("Secret", ns, RECORD),
-            Ask::ListLabelled { kind: everything, namespace: ns.to_owned(), label: RECORD.to_owned() },
-            Ask::List { kind: machine.clone(), namespace: Some(ns.to_owned()) },
-            Ask::ListMeta { kind: machine.clone(), namespace: None },
-            Ask::ListIdentities { kind: machine.clone(), namespace: None },
-            Ask::Watch { kind: secret, namespace: Some("shop".to_owned()), resource_version: version },
+            LinkRequest::ListLabelled {
+                kind: everything,
+                namespace: ns.to_owned(),
+                label: RECORD.to_owned(),
+            },
+            LinkRequest::List { kind: machine.clone(), namespace: Some(ns.to_owned()) },
+            LinkRequest::ListMeta { kind: machine.clone(), namespace: None },
+            LinkRequest::ListIdentities { kind: machine.clone(), namespace: None },
+            LinkRequest::Watch {
+                kind: secret,
+                namespace: Some("shop".to_owned()),
+                resource_version: version,
+            },
             get("ConfigMap", ns, "coredns"),
             get("ConfigMap", "shop", "pivot-host-target-1"),
             get("Secret", ns, "pivot-host"),
@@ -276,10 +297,10 @@ mod tests {
             create("Lease", ns, "pivot-host.ns.shop", Change::Real),
             create("ConfigMap", ns, "pivot-host-target-2", Change::Real),
             create("Secret", "shop", "s", Change::DryRun),
-            Ask::ProxyGet { service, limit: 1 },
+            LinkRequest::ProxyGet { service, limit: 1 },
         ];
         for ask in untold {
-            assert!(!still(&ask, ns), "{ask:?}");
+            assert!(!is_allowed_after_end(&ask, ns), "{ask:?}");
         }
     }
 
@@ -292,22 +313,22 @@ mod tests {
     #[tokio::test]
     async fn a_move_has_ended_when_one_into_this_cluster_did_and_none_is_under_way_and_stays_so() {
         let place = MemoryPlace::new("far");
-        let agent = || Ended::of(Arc::new(place.clone()), "pivot-host-records").unwrap();
+        let agent = || PostMoveGate::new(Arc::new(place.clone()), "pivot-host-records").unwrap();
         let ended = agent();
-        let said = async || ended.read().await.unwrap();
-        assert_eq!(said().await, Said::Open);
+        let said = async || ended.read_records().await.unwrap();
+        assert_eq!(said().await, RecordState::Open);
         record(&place, "pivot-host-source-0", json!({FINISHED: "source"}));
-        assert_eq!(said().await, Said::Open);
+        assert_eq!(said().await, RecordState::Open);
         record(&place, "pivot-host-target-1", json!({RECORD: "target"}));
         record(&place, "pivot-host-target-2", json!({FINISHED: "target"}));
-        assert_eq!(said().await, Said::Open);
+        assert_eq!(said().await, RecordState::Open);
         let kind = kind("ConfigMap");
         place.remove(&key(&kind, "pivot-host-records", "pivot-host-target-1")).unwrap();
-        let end = Said::Ended("pivot-host-target-2".to_owned());
+        let end = RecordState::Ended("pivot-host-target-2".to_owned());
         assert_eq!(said().await, end);
         // A move out of it, and for an agent that knows of the end already, one into it.
         record(&place, "pivot-host-source-3", json!({RECORD: "source"}));
-        assert_eq!(agent().read().await.unwrap(), end);
+        assert_eq!(agent().read_records().await.unwrap(), end);
         record(&place, "pivot-host-target-4", json!({RECORD: "target"}));
         assert_eq!(said().await, end);
     }
@@ -316,15 +337,15 @@ mod tests {
     #[tokio::test]
     async fn without_a_look_at_the_records_nothing_is_answered() {
         let place = MemoryPlace::new("far");
-        let ended = Ended::of(Arc::new(place.clone()), "pivot-host-records").unwrap();
+        let ended = PostMoveGate::new(Arc::new(place.clone()), "pivot-host-records").unwrap();
         let away = PlaceError::Unavailable("away".to_owned());
         place.on_call({
             let away = away.clone();
             move |_, _| Some(pivot_places::memory::Fault::Before(away.clone()))
         });
-        assert_eq!(ended.refuses(&get("Secret", "shop", "s")).await, Some(away));
-        assert_eq!(ended.refuses(&Ask::Identify).await, None);
+        assert_eq!(ended.refusal(&get("Secret", "shop", "s")).await, Some(away));
+        assert_eq!(ended.refusal(&LinkRequest::Identify).await, None);
         place.on_call(|_, _| None);
-        assert_eq!(ended.refuses(&get("Secret", "shop", "s")).await, None);
+        assert_eq!(ended.refusal(&get("Secret", "shop", "s")).await, None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use pivot_link::Papers;
+use pivot_link::TlsFiles;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose, SanType, date_time_ymd,
@@ -24,22 +24,28 @@ impl Authority {
     }
 
     /// Who is called, at this name.
-    pub(crate) fn controller(&self, host: &str) -> Papers {
+    pub(crate) fn controller(&self, host: &str) -> TlsFiles {
         let names = CertificateParams::new(vec![host.to_owned()]).unwrap().subject_alt_names;
         self.papers(&format!("controller-{host}"), names, ExtendedKeyUsagePurpose::ServerAuth, false)
     }
 
     /// An agent whose certificate has these URIs.
-    pub(crate) fn agent(&self, uris: &[&str]) -> Papers {
+    pub(crate) fn agent(&self, uris: &[&str]) -> TlsFiles {
         self.papers(&names(uris), addresses(uris), ExtendedKeyUsagePurpose::ClientAuth, false)
     }
 
     /// The same, too late.
-    pub(crate) fn expired(&self, uris: &[&str]) -> Papers {
+    pub(crate) fn expired(&self, uris: &[&str]) -> TlsFiles {
         self.papers("expired", addresses(uris), ExtendedKeyUsagePurpose::ClientAuth, true)
     }
 
-    fn papers(&self, to: &str, names: Vec<SanType>, usage: ExtendedKeyUsagePurpose, expired: bool) -> Papers {
+    fn papers(
+        &self,
+        to: &str,
+        names: Vec<SanType>,
+        usage: ExtendedKeyUsagePurpose,
+        expired: bool,
+    ) -> TlsFiles {
         let directory = self.directory.path().join(to);
         fs::create_dir_all(&directory).unwrap();
         let mut params = CertificateParams::default();
@@ -54,7 +60,7 @@ impl Authority {
         fs::write(directory.join("tls.crt"), certificate.pem()).unwrap();
         fs::write(directory.join("tls.key"), key.serialize_pem()).unwrap();
         fs::write(directory.join("ca.crt"), self.issuer.pem()).unwrap();
-        Papers::of(directory)
+        TlsFiles::in_directory(directory)
     }
 }
 

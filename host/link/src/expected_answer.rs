@@ -10,33 +10,33 @@ use serde_json::Value;
 
 /// What was asked about.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ExpectedAnswer {
     namespaced: bool,
     /// All of them, if none is named.
     namespace: Option<String>,
     name: Option<String>,
 }
 
-impl Asked {
+impl ExpectedAnswer {
     /// About the objects of a namespace.
-    pub(crate) fn within(kind: &Kind, namespace: Option<&str>) -> Self {
+    pub(crate) fn objects_in(kind: &Kind, namespace: Option<&str>) -> Self {
         Self { namespaced: kind.namespaced, namespace: namespace.map(str::to_owned), name: None }
     }
 
     /// About an object that is created; the server may choose its name.
-    pub(crate) fn created(kind: &Kind, body: &Value) -> Self {
+    pub(crate) fn created_object(kind: &Kind, body: &Value) -> Self {
         let metadata =
             |name| body.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str);
-        Self { name: metadata("name").map(str::to_owned), ..Self::within(kind, metadata("namespace")) }
+        Self { name: metadata("name").map(str::to_owned), ..Self::objects_in(kind, metadata("namespace")) }
     }
 
     /// About one object.
-    pub(crate) fn one(kind: &Kind, key: &Key) -> Self {
-        Self { name: Some(key.name.clone()), ..Self::within(kind, key.namespace.as_deref()) }
+    pub(crate) fn single_object(kind: &Kind, key: &Key) -> Self {
+        Self { name: Some(key.name.clone()), ..Self::objects_in(kind, key.namespace.as_deref()) }
     }
 
     /// Refuses what is said about another.
-    pub(crate) fn fits(&self, meta: &Meta) -> Result<()> {
+    pub(crate) fn check(&self, meta: &Meta) -> Result<()> {
         let namespace = match (self.namespaced, &meta.namespace) {
             (true, Some(there)) => self.namespace.as_ref().is_none_or(|asked| asked == there),
             (true, None) => false,
@@ -52,12 +52,12 @@ impl Asked {
             None if namespace && name => return Ok(()),
             None => "it is about another object than was asked for".to_owned(),
         };
-        Err(unbelievable(&why))
+        Err(unbelievable_error(&why))
     }
 }
 
 /// The error for what is said and can't be.
-pub(crate) fn unbelievable(why: &str) -> PlaceError {
+pub(crate) fn unbelievable_error(why: &str) -> PlaceError {
     PlaceError::Unreadable(format!("an answer of the agent that can't be believed: {why}"))
 }
 
@@ -86,21 +86,21 @@ mod tests {
         let (secret, namespace) = (kind("Secret"), kind("Namespace"));
         let key = Key::new(GroupKind::new("", "Secret"), Some("shop"), "s");
         let answers = [
-            (Asked::within(&secret, Some("shop")), Some("shop"), "s", true),
-            (Asked::within(&secret, Some("shop")), Some("bank"), "s", false),
-            (Asked::within(&secret, Some("shop")), None, "s", false),
-            (Asked::within(&secret, None), Some("bank"), "s", true),
-            (Asked::within(&secret, None), None, "s", false),
-            (Asked::within(&secret, None), Some(".."), "s", false),
-            (Asked::within(&secret, None), Some("bank"), "../s", false),
-            (Asked::one(&secret, &key), Some("shop"), "s", true),
-            (Asked::one(&secret, &key), Some("shop"), "t", false),
-            (Asked::within(&namespace, None), None, "shop", true),
+            (ExpectedAnswer::objects_in(&secret, Some("shop")), Some("shop"), "s", true),
+            (ExpectedAnswer::objects_in(&secret, Some("shop")), Some("bank"), "s", false),
+            (ExpectedAnswer::objects_in(&secret, Some("shop")), None, "s", false),
+            (ExpectedAnswer::objects_in(&secret, None), Some("bank"), "s", true),
+            (ExpectedAnswer::objects_in(&secret, None), None, "s", false),
+            (ExpectedAnswer::objects_in(&secret, None), Some(".."), "s", false),
+            (ExpectedAnswer::objects_in(&secret, None), Some("bank"), "../s", false),
+            (ExpectedAnswer::single_object(&secret, &key), Some("shop"), "s", true),
+            (ExpectedAnswer::single_object(&secret, &key), Some("shop"), "t", false),
+            (ExpectedAnswer::objects_in(&namespace, None), None, "shop", true),
             // Whoever makes of it an object with a namespace would make it there.
-            (Asked::within(&namespace, None), Some("bank"), "shop", false),
+            (ExpectedAnswer::objects_in(&namespace, None), Some("bank"), "shop", false),
         ];
         for (asked, namespace, name, fits) in answers {
-            assert_eq!(asked.fits(&meta(namespace, name)).is_ok(), fits, "{asked:?}: {namespace:?}/{name}");
+            assert_eq!(asked.check(&meta(namespace, name)).is_ok(), fits, "{asked:?}: {namespace:?}/{name}");
         }
     }
 }

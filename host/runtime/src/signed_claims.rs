@@ -15,7 +15,7 @@ use pivot_signatures::policy::Policy;
 use pivot_signatures::signature_file::{ENDING, SignatureFile};
 use serde_json::{Map, Value, json};
 
-use crate::candidate::off_thread;
+use crate::candidate::run_off_thread;
 use crate::contract::{LINE, PACKAGE};
 use crate::describe::{Change, Declaration, Read, Versions};
 use crate::directory::{Artifact, PluginDir};
@@ -39,8 +39,9 @@ pub struct Trust {
 
 impl Trust {
     /// The same for a file that may be admitted already: then it is only loaded.
-    pub(crate) fn about(&self, lock: &Lock, artifact: &Artifact) -> Self {
-        let purpose = if lock.of_digest(&artifact.digest).is_some() { Purpose::Load } else { self.purpose };
+    pub(crate) fn for_locked_file(&self, lock: &Lock, artifact: &Artifact) -> Self {
+        let purpose =
+            if lock.find_by_digest(&artifact.digest).is_some() { Purpose::Load } else { self.purpose };
         Self { purpose, ..self.clone() }
     }
 
@@ -52,23 +53,23 @@ impl Trust {
         artifact: &Artifact,
         name: Option<&str>,
     ) -> Result<Vec<AcceptedClaim>, LoadError> {
-        let who = artifact.who(name);
+        let who = artifact.identity(name);
         let (trust, dir, artifact) = (self.clone(), dir.clone(), artifact.clone());
         let name = name.map(str::to_owned);
         // Whoever may write there decides how many signatures there are to verify.
-        let judged = off_thread(move || trust.judge_here(&dir, &artifact, name.as_deref())).await;
-        judged.unwrap_or_else(|why| Err(why.of(who)))
+        let judged = run_off_thread(move || trust.judge_blocking(&dir, &artifact, name.as_deref())).await;
+        judged.unwrap_or_else(|why| Err(why.about_plugin(who)))
     }
 
-    fn judge_here(
+    fn judge_blocking(
         &self,
         dir: &PluginDir,
         artifact: &Artifact,
         name: Option<&str>,
     ) -> Result<Vec<AcceptedClaim>, LoadError> {
         let file = format!("{}{ENDING}", artifact.file);
-        let text = dir.text(&file)?.unwrap_or_default();
-        let of = |refused: Refused| refused.of(artifact.who(name));
+        let text = dir.read_text(&file)?.unwrap_or_default();
+        let of = |refused: Refused| refused.about_plugin(artifact.identity(name));
         let signed =
             SignatureFile::parse(text.as_bytes()).map_err(|error| of(Refused::Statements(file, error)))?;
         let subject = Subject::Plugin { name, sha256: &artifact.digest };
@@ -78,7 +79,7 @@ impl Trust {
 }
 
 /// Who vouches for a plugin that has described itself, and as what it is.
-pub(crate) async fn by(
+pub(crate) async fn check_claims(
     dir: &PluginDir,
     artifact: &Artifact,
     (declaration, hooks, seen): (&Declaration, &[Hook], &Seen),
@@ -86,19 +87,19 @@ pub(crate) async fn by(
 ) -> Result<Vec<AcceptedClaim>, LoadError> {
     let Some(trust) = trust else { return Ok(Vec::new()) };
     let said = trust.judge(dir, artifact, Some(&declaration.name)).await?;
-    let of = |refused: Refused| refused.of(artifact.who(Some(&declaration.name)));
-    let computed = card(declaration, hooks, &seen.imports).map_err(of)?;
-    misdescribed(&said, &computed).map_or(Ok(said), |refused| Err(of(refused)))
+    let of = |refused: Refused| refused.about_plugin(artifact.identity(Some(&declaration.name)));
+    let computed = build_card(declaration, hooks, &seen.imports).map_err(of)?;
+    find_misdescribed(&said, &computed).map_or(Ok(said), |refused| Err(of(refused)))
 }
 
 /// Who vouches, and for what, each once: `vetted by alice`.
-pub(crate) fn named(said: &[AcceptedClaim]) -> Vec<String> {
+pub(crate) fn describe_claims(said: &[AcceptedClaim]) -> Vec<String> {
     let names = said.iter().map(|said| format!("{} by {}", said.claim, said.signer));
     names.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The fields in which a signed card is not what the plugin is. Whoever vouched saw something else.
-fn misdescribed(said: &[AcceptedClaim], computed: &Card) -> Option<Refused> {
+fn find_misdescribed(said: &[AcceptedClaim], computed: &Card) -> Option<Refused> {
     said.iter().find_map(|AcceptedClaim { signer, card, .. }| {
         let differs = card.as_ref().map(|card| card.differing_fields(computed)).unwrap_or_default();
         (!differs.is_empty()).then(|| Refused::Misdescribed { signer: signer.clone(), fields: differs })
@@ -106,7 +107,11 @@ fn misdescribed(said: &[AcceptedClaim], computed: &Card) -> Option<Refused> {
 }
 
 /// What a plugin is and asks for, for people who vouch for it.
-pub(crate) fn card(declaration: &Declaration, hooks: &[Hook], imports: &[String]) -> Result<Card, Refused> {
+pub(crate) fn build_card(
+    declaration: &Declaration,
+    hooks: &[Hook],
+    imports: &[String],
+) -> Result<Card, Refused> {
     let Declaration {
         name,
         version,
@@ -171,7 +176,7 @@ mod tests {
             codes: vec![value.to_owned()],
             extra: vec![],
         };
-        let of = |value| card(&declaration(value), &[], &[]).unwrap();
+        let of = |value| build_card(&declaration(value), &[], &[]).unwrap();
         assert_eq!(of("stale").fields()["codes"], json!(["stale"]));
         assert_eq!(of("stale").differing_fields(&of("other")), ["codes"]);
         // What nobody can see is shown, and no reason to have no card.

@@ -21,11 +21,11 @@ const AUTHORITY: &str = "ca.crt";
 
 /// A certificate, its key, and the authority that the other side's certificate has to be of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Papers(PathBuf);
+pub struct TlsFiles(PathBuf);
 
 /// Why a side can't show who it is.
 #[derive(Debug, thiserror::Error)]
-pub enum PapersError {
+pub enum TlsFilesError {
     /// A file is missing, or has nothing of what it should have.
     #[error("{}: {why}", path.display())]
     File {
@@ -44,58 +44,64 @@ pub enum PapersError {
     },
 }
 
-impl Papers {
+impl TlsFiles {
     /// Those in a directory: `tls.crt`, `tls.key`, `ca.crt`.
-    pub fn of(directory: impl Into<PathBuf>) -> Self {
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         Self(directory.into())
     }
 
     /// For the side that is called.
-    pub(crate) fn called(&self) -> Result<Arc<ServerConfig>, PapersError> {
-        let config = tls::called(self.parts()?, &[tls::LINK], time());
-        config.map(Arc::new).map_err(|error| self.together(error))
+    pub(crate) fn server_config(&self) -> Result<Arc<ServerConfig>, TlsFilesError> {
+        let config = tls::server_config(self.read_parts()?, &[tls::LINK], wall_clock_time());
+        config.map(Arc::new).map_err(|error| self.mismatch_error(error))
     }
 
     /// For the side that calls.
-    pub(crate) fn connector(&self) -> Result<TlsConnector, PapersError> {
-        tls::calls(self.parts()?, tls::LINK, time()).map_err(|error| self.together(error))
+    pub(crate) fn connector(&self) -> Result<TlsConnector, TlsFilesError> {
+        tls::client_connector(self.read_parts()?, tls::LINK, wall_clock_time())
+            .map_err(|error| self.mismatch_error(error))
     }
 
-    fn parts(&self) -> Result<Parts, PapersError> {
-        let roots = self.authority()?;
-        let (chain, key) = self.identity()?;
+    fn read_parts(&self) -> Result<Parts, TlsFilesError> {
+        let roots = self.read_authority()?;
+        let (chain, key) = self.read_identity()?;
         Ok(Parts { chain, key, roots })
     }
 
-    fn authority(&self) -> Result<RootCertStore, PapersError> {
+    fn read_authority(&self) -> Result<RootCertStore, TlsFilesError> {
         let mut roots = RootCertStore::empty();
-        for certificate in self.certificates(AUTHORITY)? {
-            roots.add(certificate).map_err(|error| self.file(AUTHORITY, error))?;
+        for certificate in self.read_certificates(AUTHORITY)? {
+            roots.add(certificate).map_err(|error| self.file_error(AUTHORITY, error))?;
         }
         Ok(roots)
     }
 
-    fn identity(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), PapersError> {
+    fn read_identity(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsFilesError> {
         let key = PrivateKeyDer::from_pem_file(self.0.join(KEY));
-        Ok((self.certificates(CERTIFICATE)?, key.map_err(|error| self.file(KEY, said(&error)))?))
+        Ok((
+            self.read_certificates(CERTIFICATE)?,
+            key.map_err(|error| self.file_error(KEY, describe_pem_error(&error)))?,
+        ))
     }
 
-    fn certificates(&self, name: &str) -> Result<Vec<CertificateDer<'static>>, PapersError> {
+    fn read_certificates(&self, name: &str) -> Result<Vec<CertificateDer<'static>>, TlsFilesError> {
         let read =
             CertificateDer::pem_file_iter(self.0.join(name)).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         match read {
-            Ok(certificates) if certificates.is_empty() => Err(self.file(name, "it has no certificate")),
+            Ok(certificates) if certificates.is_empty() => {
+                Err(self.file_error(name, "it has no certificate"))
+            }
             Ok(certificates) => Ok(certificates),
-            Err(error) => Err(self.file(name, said(&error))),
+            Err(error) => Err(self.file_error(name, describe_pem_error(&error))),
         }
     }
 
-    fn file(&self, name: &str, why: impl fmt::Display) -> PapersError {
-        PapersError::File { path: self.0.join(name), why: why.to_string() }
+    fn file_error(&self, name: &str, why: impl fmt::Display) -> TlsFilesError {
+        TlsFilesError::File { path: self.0.join(name), why: why.to_string() }
     }
 
-    fn together(&self, why: impl fmt::Display) -> PapersError {
-        PapersError::Together { directory: self.0.clone(), why: why.to_string() }
+    fn mismatch_error(&self, why: impl fmt::Display) -> TlsFilesError {
+        TlsFilesError::Together { directory: self.0.clone(), why: why.to_string() }
     }
 
     /// Where they lie.
@@ -104,12 +110,12 @@ impl Papers {
     }
 }
 
-fn time() -> Time {
+fn wall_clock_time() -> Time {
     Arc::new(ForTls(Arc::new(WallClock)))
 }
 
 /// What is wrong with a file; other errors of it quote lines, and one of them may be of a key.
-fn said(error: &PemError) -> String {
+fn describe_pem_error(error: &PemError) -> String {
     match error {
         PemError::Io(error) => error.to_string(),
         PemError::NoItemsFound => "there is nothing in it that was expected".to_owned(),

@@ -13,7 +13,7 @@ use pivot_core::refusal::some_of;
 use pivot_core::{GroupKind, Side};
 
 use crate::describe::{Change, Declaration, Read};
-use crate::trust::{Grants, Pattern, met, reached, shown};
+use crate::trust::{Grants, Pattern, intersect_reads, permitted_kinds, permitted_reach};
 
 /// How many kinds or endpoints a sentence names.
 const NAMED: usize = 8;
@@ -31,7 +31,7 @@ struct Powers<'a> {
 }
 
 /// What a plugin could do at worst, each to be read after "it could". Without grants: if it got everything it asks for.
-pub(crate) fn worst(
+pub(crate) fn summarize_risks(
     declared: &Declaration,
     hooks: &[Hook],
     imports: &[String],
@@ -39,13 +39,13 @@ pub(crate) fn worst(
 ) -> Vec<String> {
     let (kinds, reach) = match grants {
         None => (declared.kinds.clone(), declared.reach.clone()),
-        Some(grants) => (shown(declared, grants), reached(declared, grants)),
+        Some(grants) => (permitted_kinds(declared, grants), permitted_reach(declared, grants)),
     };
     let (reads, probes) = match grants {
         None => (declared.reads.clone(), declared.probes.clone()),
         Some(grants) => (
-            pairs(&grants.reads, &declared.reads).filter_map(|(a, b)| met(a, b)).collect(),
-            pairs(&grants.probes, &declared.probes).filter_map(|(a, b)| a.met(b)).collect(),
+            all_pairs(&grants.reads, &declared.reads).filter_map(|(a, b)| intersect_reads(a, b)).collect(),
+            all_pairs(&grants.probes, &declared.probes).filter_map(|(a, b)| a.intersect(b)).collect(),
         ),
     };
     let powers = Powers {
@@ -59,17 +59,26 @@ pub(crate) fn worst(
         secret_data: declared.secret_data && grants.is_none_or(|grants| grants.secret_data),
         imports,
     };
-    let rules: [fn(&Powers<'_>) -> Option<String>; 9] =
-        [secrets, rewrites, holds, restores, probes_what, everywhere, elsewhere, relates, stops];
+    let rules: [fn(&Powers<'_>) -> Option<String>; 9] = [
+        secret_data_risk,
+        adapt_risk,
+        hold_risk,
+        restore_risk,
+        probe_risk,
+        wide_read_risk,
+        narrow_read_risk,
+        relate_risk,
+        stop_risk,
+    ];
     rules.iter().filter_map(|rule| rule(&powers)).collect()
 }
 
-fn pairs<'a, T>(some: &'a [T], others: &'a [T]) -> impl Iterator<Item = (&'a T, &'a T)> {
+fn all_pairs<'a, T>(some: &'a [T], others: &'a [T]) -> impl Iterator<Item = (&'a T, &'a T)> {
     some.iter().flat_map(move |one| others.iter().map(move |other| (one, other)))
 }
 
 impl Powers<'_> {
-    fn changes(&self, hooks: &[Hook]) -> Vec<&Change> {
+    fn changes_of_hooks(&self, hooks: &[Hook]) -> Vec<&Change> {
         self.changes.iter().filter(|change| hooks.contains(&change.hook)).collect()
     }
 
@@ -82,25 +91,25 @@ impl Powers<'_> {
     }
 
     /// Kinds that are read and, for Secrets, how much of them.
-    fn read<'k>(&self, all: impl Iterator<Item = &'k GroupKind> + Clone) -> String {
-        let depth = match (all.clone().any(|kind| kind.covers(&secret())), self.secret_data) {
+    fn describe_reads<'k>(&self, all: impl Iterator<Item = &'k GroupKind> + Clone) -> String {
+        let depth = match (all.clone().any(|kind| kind.covers(&secret_kind())), self.secret_data) {
             (false, _) => "",
             (true, true) => " (of Secrets the data, too)",
             (true, false) => " (of Secrets names and keys, no values)",
         };
-        format!("{}{depth}", kinds(all))
+        format!("{}{depth}", list_kinds(all))
     }
 
     /// Which Secrets it sees, if any.
     fn secrets_seen(&self) -> Option<String> {
-        let secret = secret();
+        let secret = secret_kind();
         let reads: Vec<&Read> = self.reads.iter().filter(|read| read.kind.covers(&secret)).collect();
         let reached: Vec<&Reach> = self.reach.iter().filter(|reach| reach.kind.covers(&secret)).collect();
-        let all = reads.iter().filter(|read| is_all(read)).map(|read| read.side);
+        let all = reads.iter().filter(|read| reads_everywhere(read)).map(|read| read.side);
         let brought = reached.iter().filter(|reach| reach.namespace == EVERYWHERE).map(|_| Side::Source);
         let everywhere: Vec<Side> = all.chain(brought).collect();
         if !everywhere.is_empty() {
-            return Some(format!("any Secret in {}", sides(everywhere)));
+            return Some(format!("any Secret in {}", list_sides(everywhere)));
         }
         let mut seen = Vec::new();
         if self.kinds.iter().any(|kind| kind.covers(&secret)) || reads.iter().any(|r| r.namespace.is_none()) {
@@ -110,13 +119,13 @@ impl Powers<'_> {
         let named: BTreeSet<&str> =
             read.chain(reached.iter().map(|reach| reach.namespace.as_str())).collect();
         if !named.is_empty() {
-            seen.push(format!("any Secret in {}", namespaces(&named)));
+            seen.push(format!("any Secret in {}", list_namespaces(&named)));
         }
         (!seen.is_empty()).then(|| seen.join(" and "))
     }
 }
 
-fn secrets(powers: &Powers<'_>) -> Option<String> {
+fn secret_data_risk(powers: &Powers<'_>) -> Option<String> {
     let seen = powers.secret_data.then(|| powers.secrets_seen())??;
     // Permission to read one Secret implies permission to read the other.
     let into: Vec<&Change> = powers.changes.iter().filter(|change| !change.kind.is_secret()).collect();
@@ -125,25 +134,28 @@ fn secrets(powers: &Powers<'_>) -> Option<String> {
             "read the data of {seen}, and pass on a little of it by the codes it reports and the decisions it makes"
         ));
     }
-    let (kinds, sides) = of(&into);
+    let (kinds, sides) = list_kinds_and_sides(&into);
     Some(format!(
         "copy the data of {seen} into {kinds} in {sides}, where others than readers of Secrets see it"
     ))
 }
 
-fn rewrites(powers: &Powers<'_>) -> Option<String> {
-    let changes = some(powers.changes(&[Hook::Adapt]))?;
-    let credentials = if changes.iter().any(|c| c.kind.covers(&secret())) {
+fn adapt_risk(powers: &Powers<'_>) -> Option<String> {
+    let changes = non_empty(powers.changes_of_hooks(&[Hook::Adapt]))?;
+    let credentials = if changes.iter().any(|c| c.kind.covers(&secret_kind())) {
         ", credentials in Secrets included"
     } else {
         ""
     };
-    Some(format!("rewrite what is created in the target: any field of {}{credentials}", of(&changes).0))
+    Some(format!(
+        "rewrite what is created in the target: any field of {}{credentials}",
+        list_kinds_and_sides(&changes).0
+    ))
 }
 
-fn holds(powers: &Powers<'_>) -> Option<String> {
-    let changes = some(powers.changes(&[Hook::Hold, Hook::Settle]))?;
-    let (kinds, sides) = of(&changes);
+fn hold_risk(powers: &Powers<'_>) -> Option<String> {
+    let changes = non_empty(powers.changes_of_hooks(&[Hook::Hold, Hook::Settle]))?;
+    let (kinds, sides) = list_kinds_and_sides(&changes);
     // The host undoes what only `hold` changes.
     let keep = if changes.iter().any(|change| change.hook == Hook::Settle) { "keep" } else { "pause" };
     let paused = if keep == "keep" { " paused" } else { "" };
@@ -152,58 +164,58 @@ fn holds(powers: &Powers<'_>) -> Option<String> {
     ))
 }
 
-fn restores(powers: &Powers<'_>) -> Option<String> {
-    let changes = some(powers.changes(&[Hook::Restore]))?;
-    Some(format!("make controllers of the target believe any status of {}", of(&changes).0))
+fn restore_risk(powers: &Powers<'_>) -> Option<String> {
+    let changes = non_empty(powers.changes_of_hooks(&[Hook::Restore]))?;
+    Some(format!("make controllers of the target believe any status of {}", list_kinds_and_sides(&changes).0))
 }
 
-fn probes_what(powers: &Powers<'_>) -> Option<String> {
-    let mut probes = some(powers.probes.iter().collect())?;
+fn probe_risk(powers: &Powers<'_>) -> Option<String> {
+    let mut probes = non_empty(powers.probes.iter().collect())?;
     probes.sort_by_key(|probe| (!probe.is_any_host(), probe.to_string()));
     let any = if probes.iter().any(|probe| probe.is_any_host()) { " (any host)" } else { "" };
     let sends = if powers.reads.is_empty() { "" } else { ", and send there what it reads" };
     Some(format!("probe {}{any}{sends}{}", some_of(&probes, NAMED), powers.unless_imported("endpoints")))
 }
 
-fn everywhere(powers: &Powers<'_>) -> Option<String> {
-    let reads = some(powers.reads.iter().filter(|read| is_all(read)).collect())?;
+fn wide_read_risk(powers: &Powers<'_>) -> Option<String> {
+    let reads = non_empty(powers.reads.iter().filter(|read| reads_everywhere(read)).collect())?;
     Some(format!(
         "read {} in every namespace of {}{}",
-        powers.read(reads.iter().map(|read| &read.kind)),
-        sides(reads.iter().map(|read| read.side)),
+        powers.describe_reads(reads.iter().map(|read| &read.kind)),
+        list_sides(reads.iter().map(|read| read.side)),
         powers.unless_imported("objects")
     ))
 }
 
-fn elsewhere(powers: &Powers<'_>) -> Option<String> {
+fn narrow_read_risk(powers: &Powers<'_>) -> Option<String> {
     let moving: Vec<&Read> = powers.reads.iter().filter(|read| read.namespace.is_none()).collect();
     let named: Vec<&Read> =
-        powers.reads.iter().filter(|read| read.namespace.is_some() && !is_all(read)).collect();
+        powers.reads.iter().filter(|read| read.namespace.is_some() && !reads_everywhere(read)).collect();
     let mut parts = Vec::new();
     if !moving.is_empty() || !powers.kinds.is_empty() {
         let seen = powers.kinds.iter().chain(moving.iter().map(|read| &read.kind));
-        parts.push(format!("{} in the namespaces that move", powers.read(seen)));
+        parts.push(format!("{} in the namespaces that move", powers.describe_reads(seen)));
     }
     if !named.is_empty() {
         let places: BTreeSet<&str> = named.iter().filter_map(|read| read.namespace.as_deref()).collect();
         parts.push(format!(
             "{} in {} of {}{}",
-            powers.read(named.iter().map(|read| &read.kind)),
-            namespaces(&places),
-            sides(named.iter().map(|read| read.side)),
+            powers.describe_reads(named.iter().map(|read| &read.kind)),
+            list_namespaces(&places),
+            list_sides(named.iter().map(|read| read.side)),
             powers.unless_imported("objects")
         ));
     }
     (!parts.is_empty()).then(|| format!("read {}", parts.join("; ")))
 }
 
-fn relates(powers: &Powers<'_>) -> Option<String> {
-    let seen = some(powers.kinds.iter().filter(|_| powers.hooks.contains(&Hook::Relate)).collect())?;
+fn relate_risk(powers: &Powers<'_>) -> Option<String> {
+    let seen = non_empty(powers.kinds.iter().filter(|_| powers.hooks.contains(&Hook::Relate)).collect())?;
     let mut text = format!(
         "leave {} out of the move, and add objects of the moving namespaces to it",
-        kinds(seen.into_iter())
+        list_kinds(seen.into_iter())
     );
-    let beyond: Vec<String> = powers.reach.iter().map(brought).collect();
+    let beyond: Vec<String> = powers.reach.iter().map(describe_reach).collect();
     if !beyond.is_empty() {
         text.push_str(&format!("; and from elsewhere {}", some_of(&beyond, NAMED)));
     }
@@ -211,8 +223,8 @@ fn relates(powers: &Powers<'_>) -> Option<String> {
 }
 
 /// What a reach brings along, and what happens to it.
-fn brought(reach: &Reach) -> String {
-    let kind = kinds(std::iter::once(&reach.kind));
+fn describe_reach(reach: &Reach) -> String {
+    let kind = list_kinds(std::iter::once(&reach.kind));
     let place = match reach.namespace.as_str() {
         EVERYWHERE => "every namespace and outside of any".to_owned(),
         one => format!("namespace {one}"),
@@ -221,44 +233,47 @@ fn brought(reach: &Reach) -> String {
     format!("{kind} of {place} ({then})")
 }
 
-fn stops(powers: &Powers<'_>) -> Option<String> {
+fn stop_risk(powers: &Powers<'_>) -> Option<String> {
     let waits = powers.hooks.iter().any(|hook| matches!(hook, Hook::Check | Hook::Settle));
     let how =
         if waits { "stop the move, or make it wait until it times out" } else { "stop the move by failing" };
     (!powers.hooks.is_empty()).then(|| how.to_owned())
 }
 
-fn some<T>(items: Vec<T>) -> Option<Vec<T>> {
+fn non_empty<T>(items: Vec<T>) -> Option<Vec<T>> {
     (!items.is_empty()).then_some(items)
 }
 
-fn secret() -> GroupKind {
+fn secret_kind() -> GroupKind {
     GroupKind::new("", "Secret")
 }
 
 /// Whether it reads every namespace, and cluster-scoped objects.
-fn is_all(read: &Read) -> bool {
+fn reads_everywhere(read: &Read) -> bool {
     read.namespace.as_deref() == Some("*")
 }
 
-fn namespaces(names: &BTreeSet<&str>) -> String {
+fn list_namespaces(names: &BTreeSet<&str>) -> String {
     let names: Vec<&&str> = names.iter().collect();
     format!("namespace{} {}", if names.len() == 1 { "" } else { "s" }, some_of(&names, NAMED))
 }
 
 /// The kinds and sides of changes.
-fn of(changes: &[&Change]) -> (String, String) {
-    (kinds(changes.iter().map(|change| &change.kind)), sides(changes.iter().map(|change| change.side)))
+fn list_kinds_and_sides(changes: &[&Change]) -> (String, String) {
+    (
+        list_kinds(changes.iter().map(|change| &change.kind)),
+        list_sides(changes.iter().map(|change| change.side)),
+    )
 }
 
-fn sides(all: impl IntoIterator<Item = Side>) -> String {
+fn list_sides(all: impl IntoIterator<Item = Side>) -> String {
     let all: BTreeSet<String> = all.into_iter().map(|side| format!("the {side}")).collect();
     some_of(&all.into_iter().collect::<Vec<_>>(), 2)
 }
 
 /// Kinds, the most dangerous first.
-fn kinds<'a>(all: impl Iterator<Item = &'a GroupKind>) -> String {
-    let all: BTreeSet<(u8, &GroupKind)> = all.map(|kind| (harmless(kind), kind)).collect();
+fn list_kinds<'a>(all: impl Iterator<Item = &'a GroupKind>) -> String {
+    let all: BTreeSet<(u8, &GroupKind)> = all.map(|kind| (harmlessness(kind), kind)).collect();
     let word = |(_, kind): (u8, &GroupKind)| match (kind.kind.as_str(), kind.group.as_str()) {
         ("*", "") => "every core kind (Secret, ConfigMap, …)".to_owned(),
         ("*", group) => format!("every kind of {group}"),
@@ -268,7 +283,7 @@ fn kinds<'a>(all: impl Iterator<Item = &'a GroupKind>) -> String {
 }
 
 /// The less harm a kind's objects can do, the higher.
-fn harmless(kind: &GroupKind) -> u8 {
+fn harmlessness(kind: &GroupKind) -> u8 {
     match (kind.kind.as_str(), kind.group.as_str()) {
         ("*", "") => 0,
         ("Secret", "") => 1,
@@ -320,8 +335,8 @@ mod tests {
     /// All interfaces are imported.
     fn could(declared: &Declaration, hooks: &[Hook], grants: Option<&str>) -> Vec<String> {
         let imports = ["objects".to_owned(), "endpoints".to_owned()];
-        let file = grants.map(|text| OperatorFile::read(&format!("[plugins.p]\n{text}")).unwrap());
-        worst(declared, hooks, &imports, file.as_ref().map(|file| &file.plugins["p"]))
+        let file = grants.map(|text| OperatorFile::parse(&format!("[plugins.p]\n{text}")).unwrap());
+        summarize_risks(declared, hooks, &imports, file.as_ref().map(|file| &file.plugins["p"]))
     }
 
     fn is(said: Vec<String>, expected: Expect) {
@@ -465,13 +480,13 @@ mod tests {
             ..declaration()
         };
         is(
-            worst(&declared, &[Hook::Check], NOTHING, None),
+            summarize_risks(&declared, &[Hook::Check], NOTHING, None),
             expect![[r#"
                 probe 10.0.0.1:80, and send there what it reads (this file can't: it doesn't import `endpoints`)
                 read Node in every namespace of the target (this file can't: it doesn't import `objects`)
                 stop the move, or make it wait until it times out"#]],
         );
-        assert_eq!(worst(&declaration(), &[], NOTHING, None), [""; 0]);
+        assert_eq!(summarize_risks(&declaration(), &[], NOTHING, None), [""; 0]);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use pivot_places::PlaceError;
 
 use crate::enrolment::AuthorityError;
 use crate::name::AgentName;
-use crate::papers::PapersError;
 use crate::place::LinkError;
+use crate::tls_files::TlsFilesError;
 
 /// For the first message of TLS.
 pub(crate) const HELLO: Duration = Duration::from_secs(5);
@@ -15,9 +15,9 @@ pub(crate) const HELLO: Duration = Duration::from_secs(5);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Turned {
+pub(crate) enum RejectedConnection {
     #[error(transparent)]
-    Papers(#[from] PapersError),
+    TlsFiles(#[from] TlsFilesError),
     #[error(transparent)]
     Authority(#[from] AuthorityError),
     #[error("{0}")]
@@ -44,11 +44,11 @@ pub(crate) enum Turned {
     Link { name: AgentName, error: LinkError },
 }
 
-impl Turned {
+impl RejectedConnection {
     /// One word a reason: strangers choose how often each is met, and what it says.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
-            Self::Papers(_) => "papers",
+            Self::TlsFiles(_) => "papers",
             Self::Authority(_) => "authority",
             Self::Own(_) => "own",
             Self::Tls(_) => "tls",

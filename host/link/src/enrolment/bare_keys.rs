@@ -20,15 +20,15 @@ use tokio_rustls::rustls::{
 };
 
 use super::key::AgentKey;
-use crate::tls::{Parts, Time, provider};
+use crate::tls::{Parts, Time, crypto_provider};
 
 /// What both sides name as the protocol.
 pub(crate) const ENROL: &[u8] = b"pivot-enrol/1";
 
 /// For the controller; what the parts have of an authority isn't asked for.
-pub(crate) fn called(Parts { chain, key, .. }: Parts, time: Time) -> Result<ServerConfig, Error> {
-    let supported = provider().signature_verification_algorithms;
-    let mut config = ServerConfig::builder_with_details(provider(), time)
+pub(crate) fn server_config(Parts { chain, key, .. }: Parts, time: Time) -> Result<ServerConfig, Error> {
+    let supported = crypto_provider().signature_verification_algorithms;
+    let mut config = ServerConfig::builder_with_details(crypto_provider(), time)
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(Arc::new(BareKeys(supported)))
         .with_single_cert(chain, key)?;
@@ -38,15 +38,15 @@ pub(crate) fn called(Parts { chain, key, .. }: Parts, time: Time) -> Result<Serv
 }
 
 /// For an agent with this key.
-pub(crate) fn calls(
+pub(crate) fn client_connector(
     key: PrivateKeyDer<'static>,
     roots: RootCertStore,
     time: Time,
 ) -> Result<TlsConnector, Error> {
-    let key = provider().key_provider.load_private_key(key)?;
+    let key = crypto_provider().key_provider.load_private_key(key)?;
     let public = key.public_key().ok_or_else(|| Error::General("a key without its other half".to_owned()))?;
     let shown = CertifiedKey::new(vec![CertificateDer::from(public.to_vec())], key);
-    let mut config = ClientConfig::builder_with_details(provider(), time)
+    let mut config = ClientConfig::builder_with_details(crypto_provider(), time)
         .with_protocol_versions(&[&TLS13])?
         .with_root_certificates(roots)
         .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(Arc::new(shown))));
