@@ -16,7 +16,7 @@ use crate::output::{self, Output, PlanUse, Progress};
 use crate::plugins::Loading;
 use crate::signals;
 
-/// What an agent needs for it.
+/// The agent's settings for finishing moves without a link.
 pub(crate) struct Alone {
     pub(crate) record_namespace: String,
     pub(crate) plugins: Loading,

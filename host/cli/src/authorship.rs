@@ -48,7 +48,7 @@ fn sign(signing: &Signing, output: &Output) -> Result<()> {
 pub(crate) struct Authors {
     /// The trust file that was named.
     pub(crate) trust: Option<PathBuf>,
-    /// Whether a move begins; otherwise one continues.
+    /// True if a move begins; false if one continues.
     pub(crate) begins: bool,
 }
 

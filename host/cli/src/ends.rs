@@ -28,7 +28,7 @@ pub(crate) struct Opened {
     pub(crate) namespace: Option<String>,
     /// The target's Cluster, if the source has its kubeconfig.
     pub(crate) workload: Option<Key>,
-    /// Who signed the source's files, if that is required.
+    /// Note about the signer of the source's files, if a signature is required.
     pub(crate) signed: Option<Note>,
 }
 
@@ -61,7 +61,7 @@ impl Opened {
     }
 }
 
-/// Why a side could not be opened. Nothing has been changed yet.
+/// Reasons why a side could not be opened. Nothing has been changed yet.
 #[derive(Debug)]
 pub(crate) enum OpenError {
     Connect(Side, ConnectError),
@@ -100,7 +100,7 @@ impl std::fmt::Display for OpenError {
     }
 }
 
-/// What a directory that needs keys asks for.
+/// Returns the flag to pass for a directory that needs keys.
 pub(crate) fn flag_for(error: &DirectoryError) -> &'static str {
     match error {
         DirectoryError::Encrypted { .. } => "; pass --identity FILE",

@@ -16,7 +16,7 @@ use super::args::{
     self, Choices, Connection, FromCluster, SourceEnd, TargetEnd, Task, ToCluster, ToDirectory, With,
 };
 
-/// How this program was called, and the two sides it works on.
+/// The name under which this program was called, and its two sides.
 #[derive(Clone, Debug)]
 pub(crate) struct Commands {
     program: String,
@@ -39,7 +39,7 @@ pub(crate) struct Commands {
     no_records: bool,
     /// The source was named as a directory.
     from_files: bool,
-    /// Whether a target is named, and whether it is a directory.
+    /// True for a directory, false for a cluster, none without a target.
     target: Option<bool>,
     /// The side that the user declared gone for good.
     gone: Option<Side>,
@@ -47,7 +47,7 @@ pub(crate) struct Commands {
     not_imported: bool,
 }
 
-/// What a command is about.
+/// The subject of a command.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct About<'a> {
     /// The move, if several may be under way.
@@ -271,7 +271,7 @@ impl Workload {
     }
 }
 
-/// Whether the target is named, and is a cluster.
+/// Returns true if the flags name a cluster as the target.
 fn names_cluster(connection: &Connection) -> bool {
     let ToCluster { to_kubeconfig, to_kubeconfig_context, to_workload, .. } = &connection.to;
     to_kubeconfig.is_some() || to_kubeconfig_context.is_some() || to_workload.is_some()

@@ -1,4 +1,4 @@
-//! Who types.
+//! The name of the local user.
 
 use pivot_core::words;
 

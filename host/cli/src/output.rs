@@ -74,7 +74,7 @@ pub(crate) struct OutputSettings {
     pub(crate) verbose: u8,
     /// Only errors, warnings and the result.
     pub(crate) quiet: bool,
-    /// Whether stderr is a terminal that can show bars.
+    /// True if stderr is a terminal that can show bars.
     pub(crate) bars: bool,
     /// Widths to wrap lines for.
     pub(crate) widths: Widths,

@@ -40,7 +40,7 @@ async fn load_directory(directory: &Path, with: &With) -> Result<Loaded, Text> {
     loaded.map_err(|errors| refused::directory_refusal_text(directory, &errors))
 }
 
-/// How plugins are loaded, and by which trust file.
+/// Returns the options of loading plugins, and the trust file.
 fn options(
     unlocked: bool,
     strict: bool,
@@ -338,7 +338,7 @@ async fn verify(directory: &Path, strict: bool, trust: Option<&Path>, output: &O
     Ok(())
 }
 
-/// Who vouches for a plugin, to follow on its line.
+/// Returns the signers of a plugin, as the end of its line.
 fn signers_suffix(plugin: &Plugin) -> String {
     match plugin.description().vouched_by.as_slice() {
         [] => String::new(),

@@ -50,7 +50,7 @@ impl PrivateFile {
         &self.path
     }
 
-    /// Whether its name says that it is a page for people; otherwise it is a document for programs.
+    /// Returns true if the file is named as a page for people. Otherwise it is a document for programs.
     pub(crate) fn is_page(&self) -> bool {
         is(&self.path, "html")
     }
@@ -60,7 +60,7 @@ impl PrivateFile {
         self.write_with(|file| file.write_all(text.as_bytes()))
     }
 
-    /// The same for what writes itself.
+    /// Writes the content with a function, whole or not at all.
     pub(crate) fn write_with(mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         write(&mut self.file)?;
         self.file.sync_all()?;
@@ -79,7 +79,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Whether a name says what a report should be.
+/// Returns true if the name states the form of a report.
 pub(crate) fn has_form(path: &Path) -> bool {
     is(path, "html") || is(path, "json")
 }

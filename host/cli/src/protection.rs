@@ -20,9 +20,10 @@ const ALLOW: &str = "pivot-host.io/allow-delete";
 /// Cluster API's core manager: it rotates templates and removes what is no longer in a topology, and takes a Cluster apart that was
 /// allowed to go. Other managers delete none of these kinds.
 const CLUSTER_API: &str = "system:serviceaccount:capi-system:capi-manager";
-/// It comes once a namespace is being deleted, which is refused before; keeping anything then would only keep the namespace half gone.
+/// The namespace controller. It acts once a namespace is being deleted, and the policy refuses that deletion earlier. Keeping
+/// an object then would only leave the namespace half deleted.
 const NAMESPACES: &str = "system:serviceaccount:kube-system:namespace-controller";
-/// It removes what belonged to a Cluster that went.
+/// The garbage collector. It removes the dependents of a deleted Cluster.
 const GARBAGE: &str = "system:serviceaccount:kube-system:generic-garbage-collector";
 /// The definitions of these groups take all their objects with them, without asking admission about any of them.
 const GROUPS: [&str; 4] = [
@@ -112,8 +113,8 @@ fn protected_kinds() -> String {
     )
 }
 
-/// What says of itself that it belongs to Clusters, belongs to one of these. What says nothing, as a class and its templates, may be
-/// theirs.
+/// Matches objects that name no other Cluster than these. Objects that name none, such as a class and its templates, may belong
+/// to these.
 fn of_no_other(clusters: &[String]) -> String {
     format!(
         "[(request.resource.resource == 'clusters' ? [oldObject.metadata.name] : []) + \

@@ -12,9 +12,9 @@ use crate::private_file::PrivateFile;
 
 pub(crate) struct Reporting {
     command: &'static str,
-    /// Who runs it.
+    /// User who runs the command.
     by: String,
-    /// Whether a side is a directory.
+    /// True if a side is a directory.
     files: bool,
     output: Arc<Output>,
     recorder: Arc<Recorder>,

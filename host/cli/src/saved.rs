@@ -18,7 +18,7 @@ use crate::private_file::PrivateFile;
 
 const UNTOUCHED: &str = "nothing is changed";
 
-/// What a plan was made with.
+/// The circumstances in which a plan was made.
 pub(crate) struct With<'a> {
     pub(crate) decisions: Decisions,
     pub(crate) operator: String,
@@ -54,7 +54,7 @@ pub(crate) async fn save(file: PrivateFile, plan: &Plan, with: With<'_>) -> Resu
     Ok(format!("the plan is saved in {shown}, with checksum {}{why}", saved.checksum()).into())
 }
 
-/// What prevents that a plan is carried out.
+/// Returns the reasons that prevent a plan from being carried out.
 pub(crate) fn prevents(plan: &SavedPlan) -> impl Iterator<Item = &'static str> {
     let target = plan.target.is_none().then_some("has no target");
     target.into_iter().chain((!plan.refusals.is_empty()).then_some("has problems"))
@@ -69,7 +69,7 @@ fn read_plan(file: &Path) -> Result<SavedPlan, Text> {
     read_with_bytes(file).map(|(plan, _)| plan)
 }
 
-/// The same, with the bytes that were read: what is approved is a file as it is.
+/// Reads a saved plan and returns its bytes too, because an approval is of a file as it is.
 pub(crate) fn read_with_bytes(file: &Path) -> Result<(SavedPlan, Vec<u8>), Text> {
     let shown = file.display();
     let bytes = read_regular_file(file)

@@ -14,7 +14,7 @@ use crate::output::Output;
 const INTERRUPT: u8 = 2;
 pub(crate) const TERMINATE: u8 = 15;
 
-/// Why the program ends before its work is done.
+/// Reasons to end the program before its work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
     /// A command that only reads got this signal.

@@ -19,7 +19,7 @@ use crate::args::{FromCluster, Within, Workload};
 /// The entry of the Secret's data.
 const ENTRY: &str = "value";
 
-/// Why it was not found. Nothing has been changed yet.
+/// Reasons why the workload cluster was not found. Nothing has been changed yet.
 #[derive(Debug)]
 pub(crate) enum WorkloadError {
     Source(PlaceError),
@@ -171,7 +171,7 @@ fn without_secret(cluster: Key, there: Vec<Key>, flags: Vec<String>) -> Workload
     }
 }
 
-/// Whether a Cluster, and its kubeconfig with it, is where objects move.
+/// Returns true if a Cluster and its kubeconfig are within the scope of the move.
 pub(crate) fn may_move(cluster: &Key, scope: &Scope) -> bool {
     scope.includes(cluster.namespace.as_deref()) && scope.names(cluster)
 }

@@ -27,7 +27,7 @@ use crate::tls_files::{TlsFiles, TlsFilesError};
 
 /// Most connections that may be undecided at once: none of them has shown yet who it is.
 const STRANGERS: usize = 256;
-/// How many calls may wait to be heard of.
+/// Most announcements of calls that may wait for a receiver.
 const WAITING: usize = 256;
 
 /// The agents that have called.
@@ -45,18 +45,18 @@ impl fmt::Debug for Agents {
     }
 }
 
-/// How it is known who may call.
+/// The source of knowledge about which agents may call.
 enum Known {
-    /// By certificates of an authority of the site's.
+    /// Certificates of the site's own authority.
     TlsFiles(TlsFiles),
-    /// By those of the controller's own.
+    /// Certificates of the controller's authority.
     Enrolled(Arc<Enrolment>),
 }
 
-/// What became of a connection.
+/// The outcome of a connection.
 enum Taken {
     Link(AgentName, Alive),
-    /// It got what it came for.
+    /// The connection was served and is finished.
     Served,
 }
 
@@ -163,7 +163,7 @@ impl Agents {
         Ok(Taken::Link(name, alive))
     }
 
-    /// Reads who calls; `None` if it got what it came for.
+    /// Identifies the caller. Returns `None` if the connection was served and is finished.
     async fn identify_caller(&self, stream: TcpStream) -> Result<Option<Shown>, RejectedConnection> {
         Ok(match &self.known {
             Known::TlsFiles(papers) => {
@@ -239,7 +239,7 @@ impl Agents {
         self.calls.subscribe()
     }
 
-    /// How many are connected.
+    /// Returns the number of connected agents.
     pub fn connected_count(&self) -> usize {
         self.links().values().filter(|place| place.is_connected()).count()
     }

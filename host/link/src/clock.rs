@@ -1,4 +1,4 @@
-//! What time it is. A certificate lives for a month, and a test of what happens then has no month.
+//! The current time behind a trait. A certificate lives for a month, and tests can't wait that long.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What an agent that was invited has, in a Secret of its own cluster: its invitation, until it has used it, and then its key and
+//! The credentials of an invited agent, in a Secret of its own cluster: its invitation until it is used, and then its key and
 //! its certificate.
 //!
 //! In a Secret, because a pod has no other memory, and because what was printed for the agent is applied there: so a new invitation
@@ -28,7 +28,7 @@ use crate::pem::{parse_certificates, parse_key, parse_roots};
 use crate::reach::{ReachError, connect_to_controller};
 use crate::tls::{self, LINK, Parts};
 
-/// The entries of the Secret: what is applied, the key that was made for it, and what came of it.
+/// The entries of the Secret: the applied invitation, the key that was generated for it, and the certificate.
 const INVITATION: &str = "invitation";
 const ASKING: &str = "asking";
 const HELD: &str = "held";
@@ -53,28 +53,28 @@ struct Asking {
     key: String,
 }
 
-/// What an invited agent shows.
+/// The credentials of an invited agent.
 pub struct Credentials {
     secrets: Secrets,
     name: String,
     clock: Arc<dyn Clock>,
 }
 
-/// Why an agent has nothing to show.
+/// Reasons why an agent has no credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    /// Its Secret can't be read or written.
+    /// The agent's Secret can't be read or written.
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// There is none.
     #[error("there is no Secret {0}: invite this agent, and apply here what that prints")]
     NoSecret(String),
-    /// It was never invited.
+    /// The agent was never invited.
     #[error(
         "Secret {0} has no invitation and no certificate: invite this agent, and apply here what that prints"
     )]
     Uninvited(String),
-    /// It slept too long.
+    /// The certificate expired while the agent was away.
     #[error(
         "the certificate of this agent was good until {0}, and can't be renewed any more: invite it again, and apply the printed manifests here"
     )]
@@ -90,7 +90,7 @@ pub enum CredentialsError {
     /// The controller ended the connection, or said something else.
     #[error("the controller gives no certificate: {0}")]
     Answer(String),
-    /// What is in the Secret can't be used.
+    /// The content of the Secret can't be used.
     #[error("Secret {0}: {1}")]
     Unusable(String, String),
 }
@@ -111,7 +111,8 @@ impl Credentials {
         Ok(Self { secrets: Secrets::new(place, namespace)?, name: name.to_owned(), clock })
     }
 
-    /// With what the agent links. An invitation that is there comes first: whoever applied it wants it used.
+    /// Returns the TLS configuration with which the agent links. An invitation in the Secret is used first, because a user
+    /// applied it for this purpose.
     pub(crate) async fn connector(&self, address: &str) -> Result<TlsConnector, CredentialsError> {
         let read = self.read().await?;
         let held: Option<Held> = read.parse_entry(HELD)?;

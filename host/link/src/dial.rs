@@ -30,12 +30,12 @@ const LONGEST: Duration = Duration::from_secs(30);
 const LASTED: Duration = Duration::from_secs(60);
 /// Links in a row that don't last before the agent reports them.
 const SHORT_LINKS: u32 = 3;
-/// How soon what an agent didn't finish alone is tried again.
+/// Pause before an agent tries again to finish a move alone.
 const AGAIN: Duration = Duration::from_secs(60);
-/// What a connection of an agent to itself holds of what is on its way.
+/// Bytes in flight on a connection of an agent to itself.
 const BUFFER: usize = 64 << 10;
 
-/// What calls, and answers about a place.
+/// An agent: calls a controller, and answers requests about a place.
 pub struct Agent {
     address: String,
     shows: Shows,
@@ -45,35 +45,35 @@ pub struct Agent {
     alone: Option<Alone>,
 }
 
-/// What an agent does by itself.
+/// A task that the agent does by itself.
 struct Alone {
     /// Once it was without a link for this long.
     after: Duration,
     finish: Finish,
 }
 
-/// Finishes what a move left in the agent's cluster, as far as that can be done there; it says itself what it did. Whether it has to be
-/// tried again.
+/// Finishes moves in the agent's cluster as far as that is possible there, and reports the result itself. Returns true if it
+/// must be tried again.
 ///
 /// What is left the other side wrote down, so the agent's guard judges what is done about it as if the other side had asked.
 pub type Finish = Box<dyn Fn(Arc<dyn Place>, Returned) -> BoxFuture<'static, bool> + Send + Sync>;
 
-/// Ends when there is a link again: what is finished alone had better stop then, and leave the rest to the other side.
+/// Ends when there is a link again. The task should then stop, and leave the rest to the other side.
 pub type Returned = BoxFuture<'static, ()>;
 
-/// What the agent shows.
+/// The identity that the agent shows.
 enum Shows {
     TlsFiles(TlsFiles),
     Credentials(Credentials),
 }
 
-/// Why there is no link.
+/// Reasons why there is no link.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// The agent can't show who it is.
     #[error(transparent)]
     TlsFiles(#[from] TlsFilesError),
-    /// The same, of one that is invited.
+    /// An invited agent has no credentials.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
     /// There is no connection.
@@ -92,9 +92,9 @@ pub enum DialError {
          of its name is linked; the controller's log says which"
     )]
     Rejected {
-        /// Where.
+        /// The address.
         address: String,
-        /// What TLS says of it.
+        /// The reason, as TLS reports it.
         why: String,
     },
 }
@@ -112,7 +112,7 @@ impl Agent {
         Ok(Self::with_identity(address, Shows::TlsFiles(papers), FarEnd::new(place, guard)))
     }
 
-    /// Calls `HOST:PORT` by an invitation, and from then on with what came of it.
+    /// Creates an agent that calls `HOST:PORT` by an invitation, and then with the certificate that it received.
     pub fn with_invitation(
         address: String,
         credentials: Credentials,
@@ -268,7 +268,7 @@ impl Agent {
     }
 }
 
-/// What TLS says is below what HTTP/2 says.
+/// Returns the innermost cause. HTTP/2 wraps the reason that TLS reports.
 fn first_cause(error: &dyn Error) -> String {
     error.source().map_or_else(|| error.to_string(), first_cause)
 }

@@ -49,13 +49,13 @@ pub(crate) use self::secrets::{Secrets, Stored, encode_entry};
 pub use self::token::NoRandomness;
 pub(crate) use self::token::{Digest, Token};
 
-/// What both sides name as the protocol when a certificate is renewed.
+/// Name of the protocol on both sides for renewing a certificate.
 pub(crate) const RENEW: &[u8] = b"pivot-renew/1";
-/// Who guesses waits, and so does the cluster that is asked about each guess.
+/// Delay before a refusal is sent. It slows down token guessing, and protects the cluster that is asked about each guess.
 const REFUSAL: Duration = Duration::from_secs(1);
 /// The pause before the agents are listed and watched anew, or one of them is looked at again.
 const AGAIN: Duration = Duration::from_secs(2);
-/// How many changes may wait to be looked at; who misses one looks too.
+/// Capacity of the channel for changes. A receiver that lags reads the register again.
 const CHANGES: usize = 64;
 
 /// The agents of a controller, and its authority over them.
@@ -70,17 +70,17 @@ pub struct Enrolment {
     asking: Mutex<()>,
 }
 
-/// What an agent needs for its first call. Whoever has it can be that agent, once.
+/// The secret for an agent's first call. Anyone who has it can become that agent, once.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Invitation {
     pub(crate) agent: AgentName,
     pub(crate) token: Token,
-    /// What the controller's certificate is of, as PEM.
+    /// The authority of the controller's certificate, as PEM.
     pub(crate) authority: String,
 }
 
-/// Who may call, and what says that this may have changed.
+/// An agent that may call, and the signals that this may have changed.
 pub(crate) struct Admitted {
     pub(crate) name: AgentName,
     key: AgentKey,
@@ -88,7 +88,7 @@ pub(crate) struct Admitted {
 }
 
 impl Enrolment {
-    /// That of the controller whose own namespace this is, in its cluster. Agents call it by these names.
+    /// Creates the enrolment of a controller, by its own namespace in its cluster. Agents call it by these host names.
     pub fn new(
         place: Arc<dyn Place>,
         namespace: &str,
@@ -138,7 +138,7 @@ impl Enrolment {
         Arc::new(ForTls(self.clock.clone()))
     }
 
-    /// Takes a connection: one that is to be a link is returned, the others get what they came for.
+    /// Takes a connection. Returns it if it becomes a link; otherwise serves and finishes it.
     pub(crate) async fn take_connection(
         &self,
         hello: StartHandshake<TcpStream>,

@@ -1,14 +1,14 @@
-//! Whether what an agent answers about an object can be an answer to what it was asked.
+//! Checks that an agent's answer about an object can be an answer to the request.
 //!
-//! An agent that was taken over answers what it likes. About its own objects it is believed; but what it says is copied into its parent,
-//! where an object of another namespace, or with a name that is a path, would be another's.
+//! A compromised agent can give any answer. It is believed about its own objects. But its answers are copied into the parent
+//! cluster. There, an object of another namespace, or with a name that is a path, would belong to another user.
 
 use pivot_core::usable::{odd_id, odd_name};
 use pivot_core::{Key, Kind, Meta};
 use pivot_places::{PlaceError, Result};
 use serde_json::Value;
 
-/// What was asked about.
+/// The objects that an answer may be about.
 #[derive(Clone, Debug)]
 pub(crate) struct ExpectedAnswer {
     namespaced: bool,
@@ -35,7 +35,7 @@ impl ExpectedAnswer {
         Self { name: Some(key.name.clone()), ..Self::objects_in(kind, key.namespace.as_deref()) }
     }
 
-    /// Refuses what is said about another.
+    /// Refuses an answer about another object.
     pub(crate) fn check(&self, meta: &Meta) -> Result<()> {
         let namespace = match (self.namespaced, &meta.namespace) {
             (true, Some(there)) => self.namespace.as_ref().is_none_or(|asked| asked == there),
@@ -56,7 +56,7 @@ impl ExpectedAnswer {
     }
 }
 
-/// The error for what is said and can't be.
+/// Returns the error for an impossible answer.
 pub(crate) fn unbelievable_error(why: &str) -> PlaceError {
     PlaceError::Unreadable(format!("an answer of the agent that can't be believed: {why}"))
 }

@@ -10,7 +10,7 @@ pub(crate) const MOST: u64 = 512 << 20;
 /// A letter and a length.
 const HEAD: usize = 5;
 
-/// What a frame holds.
+/// The type of a frame's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
     /// The whole answer, as JSON.
@@ -25,7 +25,7 @@ pub(crate) enum Tag {
     Applied,
     /// The last state of an object that was deleted.
     Deleted,
-    /// Why there is no more.
+    /// The reason why the answer ends here.
     Error,
 }
 
@@ -49,7 +49,7 @@ impl Tag {
     }
 }
 
-/// Why bytes are no frames.
+/// Reasons to refuse bytes as frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameError {
     #[error("an answer has a part of an unknown type")]
@@ -73,17 +73,17 @@ pub(crate) fn encode_frame(tag: Tag, content: Bytes) -> [Bytes; 2] {
 #[derive(Debug)]
 pub(crate) struct Frames {
     bytes: BytesMut,
-    /// How many more may come.
+    /// Most further bytes.
     left: Option<u64>,
 }
 
 impl Frames {
-    /// Of an answer that has an end.
+    /// Reads the frames of an answer of limited size.
     pub(crate) fn with_limit(bytes: u64) -> Self {
         Self { bytes: BytesMut::new(), left: Some(bytes) }
     }
 
-    /// Of one that has none.
+    /// Reads the frames of an answer without an end.
     pub(crate) fn without_limit() -> Self {
         Self { bytes: BytesMut::new(), left: None }
     }
@@ -99,7 +99,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Whether nothing is left over.
+    /// Returns true if no bytes are left over.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

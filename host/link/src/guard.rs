@@ -1,5 +1,5 @@
-//! What the side that asks may have done: the agent's own rules, on top of the permissions of its account. Pure, but for the look at an
-//! object that a role takes ([`Role`]).
+//! The agent's own rules for requests, on top of the permissions of its account. The rules are pure, except that a role may
+//! look at an object ([`Role`]).
 //!
 //! Whoever asks writes its questions itself, kinds and names included; so what is judged is what the request to the API server
 //! would be, and never what the question says about itself.
@@ -18,21 +18,21 @@ use crate::link_request::LinkRequest;
 use crate::requested_access::{OURS, is_read_only, requested_access};
 use crate::role::Role;
 
-/// What may be asked of an agent.
+/// The rules for requests to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guard {
     /// The namespaces whose objects may be written, and whose Secrets may be read; none for all of them.
     pub namespaces: Option<BTreeSet<String>>,
-    /// Where leases and records of moves are kept.
+    /// Namespace of the leases and records of moves.
     pub record_namespace: String,
-    /// What moves are to do with the cluster.
+    /// The role of the cluster in moves.
     pub role: Role,
-    /// Whether more is answered than that it lives once a move into the cluster has ended.
+    /// True if all requests are answered even after a move into the cluster has ended.
     pub keep_answering: bool,
 }
 
 impl Guard {
-    /// Why a question is not answered, if it isn't.
+    /// Returns the error for a request that is refused.
     pub(crate) fn refusal(&self, ask: &LinkRequest) -> Option<PlaceError> {
         if let Some(odd) = invalid_word(ask) {
             return Some(PlaceError::Invalid(odd));
@@ -66,7 +66,7 @@ impl Guard {
         Some(PlaceError::Forbidden(format!("the agent's --role is {}, and {why}", self.role)))
     }
 
-    /// The question, bound to what it may be about.
+    /// Binds a request to the objects that it may be about.
     pub(crate) async fn bind_to_object(&self, ask: LinkRequest, place: &dyn Place) -> Result<LinkRequest> {
         match requested_access(&ask) {
             Some(deed) if !self.is_state_object(&deed.access, deed.name.as_deref()) => {
@@ -76,7 +76,7 @@ impl Guard {
         }
     }
 
-    /// Whether the guard alone would refuse it, whatever the object's name is.
+    /// Returns true if the guard alone would refuse the access, for every object name.
     pub(crate) fn denies_access(&self, access: &Access) -> bool {
         !self.allows_access(access, Some(OURS), false)
             && !self.allows_access(access, self.any_namespace(), false)
@@ -93,7 +93,7 @@ impl Guard {
             && *body == record_namespace_manifest(&self.record_namespace))
     }
 
-    /// Whether it is about a lease, or a record, of a move.
+    /// Returns true if the access is to a lease or a record of a move.
     fn is_state_object(&self, access: &Access, name: Option<&str>) -> bool {
         let kind = (access.group.as_str(), access.resource.as_str());
         matches!(kind, ("", "configmaps") | ("coordination.k8s.io", "leases"))
@@ -119,14 +119,14 @@ impl Guard {
         }
     }
 
-    /// Whether that namespace is one of those. All of them are only if all are allowed.
+    /// Returns true if a namespace is allowed. The whole cluster is allowed only if all namespaces are.
     fn is_allowed_namespace(&self, namespace: Option<&str>) -> bool {
         let Some(allowed) = &self.namespaces else { return true };
         namespace.is_some_and(|namespace| allowed.contains(namespace))
     }
 }
 
-/// What is wrong with the words of a question that become part of a path.
+/// Returns the fault in the words of a request that become part of a path.
 fn invalid_word(ask: &LinkRequest) -> Option<String> {
     let kinds: Vec<&Kind> = match ask {
         LinkRequest::List { kind, .. }
@@ -333,7 +333,7 @@ mod tests {
         assert!(guard().refusal(&create("RoleBinding", "default", Change::DryRun)).is_some());
     }
 
-    /// Their tokens would be read over the link, and used without it.
+    /// The tokens could be read over the link, and used without it.
     // proves: T59
     #[test]
     fn credentials_of_the_cluster_are_made_for_nobody() {

@@ -1,23 +1,23 @@
 //! A link: a place at the far end of a connection that it made itself.
 //!
-//! The agent dials out, because nobody can reach it; on that connection it *serves*, and the side that was called asks. Each verb
-//! of [`Place`](pivot_places::Place) is one HTTP/2 stream, so that a lease is renewed beside a list, and the engine, on the side
-//! that asks, doesn't know that there is a link.
+//! The agent dials out, because no other side can reach it. On that connection it *serves*, and the side that it called asks.
+//! Each verb of [`Place`](pivot_places::Place) is one HTTP/2 stream, so a lease is renewed during a list. The engine, on the
+//! asking side, doesn't know about the link.
 //!
-//! Questions are JSON: every argument of every verb has a form as text already, and bodies of objects are sent as they are. gRPC
-//! was looked at and left out: it would add a code generator and three crates, and give nothing that HTTP/2 doesn't have.
+//! Requests are JSON: every argument of every verb has a text form already, and bodies of objects are sent as they are. gRPC
+//! was rejected. It would add a code generator and three crates, and offers nothing that HTTP/2 lacks.
 //!
-//! | room | what is in it |
+//! | module or type | content |
 //! |---|---|
-//! | `ask`, `deed` | the verbs as values, and the requests that they would become |
+//! | `link_request`, `requested_access` | the verbs as values, and the access that they ask for |
 //! | `frame` | the parts of an answer |
-//! | [`serve()`], [`Guard`], [`Role`], `ended` | the far end, what it may be asked, and until when |
-//! | [`LinkPlace`] | the near end |
-//! | [`TlsFiles`], [`AgentName`] | who is at the two ends, by the certificates of an authority of the site's |
-//! | [`Enrolment`], [`Credentials`] | the same by those of the controller's own: how an agent gets one, and the next |
-//! | [`Agent`], [`Agents`] | who calls, and who is called |
-//! | [`Newcomers`], `quiet` | strangers: how many at once, and how many lines about them |
-//! | `tls`, `pem`, `reach`, `tunnel`, [`Clock`] | what both ways need |
+//! | [`serve()`], [`Guard`], [`Role`], `post_move_gate` | the far end, its rules, and its end |
+//! | [`LinkPlace`], `expected_answer` | the near end, and its checks of answers |
+//! | [`TlsFiles`], [`AgentName`] | identities from certificates of the site's authority |
+//! | [`Enrolment`], [`Credentials`] | identities from certificates of the controller's authority |
+//! | [`Agent`], [`Agents`] | the calling and the called end |
+//! | [`Newcomers`], `log_throttle` | limits for strangers: connections and log lines |
+//! | `tls`, `pem`, `reach`, `tunnel`, [`Clock`] | shared tools |
 
 mod agents;
 mod clock;
@@ -67,5 +67,5 @@ pub use tls_files::{TlsFiles, TlsFilesError};
 
 /// The one path of the protocol's first version.
 const PATH: &str = "/pivot-link/1";
-/// The same as HTTP/2 asks for it. The host is only a form: the connection leads to one place.
+/// URI of every request, as HTTP/2 requires one. The host is a formality: the connection leads to one place.
 const URI: &str = "http://agent/pivot-link/1";

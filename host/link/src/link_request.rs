@@ -1,4 +1,4 @@
-//! What is asked over a link: the verbs of [`Place`](pivot_places::Place) as values.
+//! The requests of a link: the verbs of [`Place`](pivot_places::Place) as values.
 
 use pivot_core::plugin_set::PluginSet;
 use pivot_core::{Key, Kind};
@@ -14,7 +14,7 @@ pub(crate) const NEWEST: u32 = 1;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub(crate) enum LinkRequest {
-    /// Which versions the asking side speaks; the first request on each connection.
+    /// Versions that the asking side speaks; the first request on each connection.
     Hello {
         oldest: u32,
         newest: u32,
@@ -80,7 +80,7 @@ pub(crate) enum LinkRequest {
     },
 }
 
-/// Who answers.
+/// The agent's description of itself and of its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Hello {

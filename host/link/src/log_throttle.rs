@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// The least time between two lines about one thing.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Counts what is not logged, by its reason.
+/// Counts the lines that are not logged, by their reason.
 #[derive(Debug, Default)]
 pub(crate) struct LogThrottle {
     reasons: Mutex<BTreeMap<&'static str, (Instant, u64)>>,

@@ -1,4 +1,4 @@
-//! The name of an agent: what its certificate says, and what a Pivot asks for.
+//! The name of an agent, as its certificate states it and as a Pivot refers to it.
 
 use std::fmt;
 
@@ -31,8 +31,8 @@ impl AgentName {
         format!("spiffe://{domain}/agent/{}/{}", self.namespace, self.name)
     }
 
-    /// Whether both parts can be names of a namespace: lower case letters, digits and hyphens within. So neither means anything in
-    /// an address or in the name of an object.
+    /// Returns true if both parts can be names of a namespace: lower-case letters, digits and inner hyphens. So neither part
+    /// has a meaning in an address or in the name of an object.
     pub fn is_valid(&self) -> bool {
         let label = |text: &str| {
             let within = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

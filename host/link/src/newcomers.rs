@@ -1,4 +1,4 @@
-//! Connections whose other ends are not known yet.
+//! Connections whose other end is not identified yet.
 //!
 //! There is room for some. A connection that comes when there is none takes the place of the oldest one from the network that has most
 //! of them. So whoever opens many displaces their own, and silence keeps nobody else out.

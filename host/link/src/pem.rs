@@ -14,7 +14,7 @@ pub(crate) fn parse_key(text: &str) -> Option<PrivateKeyDer<'static>> {
     PrivateKeyDer::from_pem_slice(text.as_bytes()).ok()
 }
 
-/// What certificates may be of.
+/// Parses the authorities that certificates may come from.
 pub(crate) fn parse_roots(text: &str) -> Option<RootCertStore> {
     let mut roots = RootCertStore::empty();
     for certificate in parse_certificates(text)? {

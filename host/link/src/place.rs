@@ -37,7 +37,7 @@ use crate::work::Work;
 const LABEL: usize = 200;
 /// Largest description of an agent: several times the size for as many plugins as a move can have.
 const MOST_HELLO: u64 = 256 << 10;
-/// How long to wait for the next part of an answer. A watch has none to wait for.
+/// Longest wait for the next part of an answer. A watch may wait for longer.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 type Sender = SendRequest<Full<Bytes>>;
@@ -50,11 +50,11 @@ pub struct LinkPlace {
     /// Plugins with which the agent finishes a move alone, as it said on the last connection.
     finishes_with: Mutex<Option<PluginSet>>,
     throttled: Throttled,
-    /// Bounds what is held of its answers.
+    /// Limit of the memory for the place's answers.
     budget: Option<Budget>,
 }
 
-/// Why a connection is not taken.
+/// Reasons not to use a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// HTTP/2 doesn't begin.
@@ -63,7 +63,7 @@ pub enum LinkError {
     /// The far end says no.
     #[error("the link is refused: {0}")]
     Refused(PlaceError),
-    /// It is another cluster than before.
+    /// The connection leads to another cluster than before.
     #[error("the agent is in another cluster than before")]
     OtherPlace,
 }
@@ -74,7 +74,7 @@ impl LinkPlace {
         greet(connection).await.map(|greeted| Self::from_greeted(greeted, None))
     }
 
-    /// Takes a new connection of the same place; what is still asked on the old one fails.
+    /// Takes a new connection of the same place. Requests on the old connection fail.
     pub async fn reconnect<C: Connection>(&self, connection: C) -> Result<Alive, LinkError> {
         let greeted = greet(connection).await?;
         if self.is_of(&greeted) { Ok(self.take_connection(greeted)) } else { Err(LinkError::OtherPlace) }
@@ -89,7 +89,7 @@ impl LinkPlace {
         (Arc::new(Self { line, hello, finishes_with, throttled: Throttled::default(), budget }), alive)
     }
 
-    /// Whether a connection leads to this place.
+    /// Returns true if a connection leads to this place.
     pub(crate) fn is_of(&self, greeted: &Greeted) -> bool {
         greeted.hello.identity == self.hello.identity
     }
@@ -100,7 +100,7 @@ impl LinkPlace {
         greeted.alive
     }
 
-    /// Whether there is a connection.
+    /// Returns true if there is a connection.
     pub fn is_connected(&self) -> bool {
         self.line.borrow().as_ref().is_some_and(|sender| !sender.is_closed())
     }
@@ -211,7 +211,7 @@ pub(crate) async fn greet<C: Connection>(connection: C) -> Result<Greeted, LinkE
     Ok(Greeted { sender, hello, alive: alive.boxed() })
 }
 
-/// Bounds what the far end says about itself, which is kept for as long as its place is.
+/// Bounds the far end's description of itself, which is kept for the lifetime of its place.
 fn bound_hello(hello: Hello) -> Result<Hello> {
     let too_many = || unbelievable_error("it has more plugins than a move can have");
     let plugins = hello.finishes_with.map(|plugins| plugins.into_bounded().ok_or_else(too_many));
@@ -268,7 +268,7 @@ async fn send_request(mut sender: Sender, ask: &LinkRequest) -> Result<Answer> {
 struct Answer {
     body: Incoming,
     frames: Frames,
-    /// What it takes of the budget, if it has to end.
+    /// The answer's share of the budget, if the answer must end.
     share: Option<Share>,
     pace: Pace,
     bytes: u64,
@@ -310,7 +310,7 @@ impl Answer {
         part
     }
 
-    /// Takes what an object needs beside its bytes.
+    /// Charges the share for an object's overhead beyond its bytes.
     fn charge_object(&mut self) -> Result<()> {
         self.share.as_mut().map_or(Ok(()), |share| share.grow_by_objects(1, ABOUT))
     }
@@ -337,7 +337,7 @@ impl Answer {
     }
 }
 
-/// Errors of serde quote what they read.
+/// Parses JSON. The error doesn't quote the text, as serde's errors do.
 fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|_| PlaceError::Unreadable("an answer over the link".to_owned()))
 }
@@ -364,8 +364,8 @@ impl Place for LinkPlace {
         &self.hello.label
     }
 
-    /// An agent always stands before an API server. What a move may do to a side, and where its locks are, follows from this, so no
-    /// agent has a say in it.
+    /// Returns the capabilities of an API server, because every agent stands in front of one. The allowed actions on a side,
+    /// and the place of its leases, follow from this. So an agent has no influence on them.
     fn can(&self) -> Capabilities {
         Capabilities::API_SERVER
     }

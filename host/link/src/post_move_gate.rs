@@ -1,8 +1,9 @@
-//! Whether a move into the agent's cluster has ended, and what is answered from then on: that it lives, and how the move ended.
+//! The gate of an agent after a move into its cluster has ended. From then on, the agent answers only that it is alive, and how
+//! the move ended.
 //!
-//! The cluster's own records say so, as they do to everybody; nothing else is kept. They are read when the link begins, after each
-//! write over it that may have ended a move, and now and then for what others write. An end is final for as long as the agent runs: a
-//! later move that the cluster's own people make opens nothing to whoever has the other side by then.
+//! The cluster's own records show the end; the agent keeps nothing else. It reads them when the link begins, after each write
+//! over the link that may have ended a move, and periodically. An end is final while the agent runs: a later move by the
+//! cluster's own users opens nothing for the other side.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +17,16 @@ use tokio::time::sleep;
 use crate::link_request::LinkRequest;
 use crate::requested_access::{OURS, requested_access};
 
-/// How soon what was written by others counts.
+/// Pause between two reads of the records, which others may write too.
 const AGAIN: Duration = Duration::from_secs(10);
 
 /// The role of a cluster into which a move goes.
 const TARGET: &str = "target";
 
-/// What the records say.
+/// The state of the cluster's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum RecordState {
-    /// They were not read.
+    /// The records were not read.
     Nothing,
     /// No move into the cluster has ended, or one is being committed.
     Open,
@@ -67,7 +68,7 @@ impl PostMoveGate {
         }
     }
 
-    /// What was read on an earlier connection may have changed since, but for an end.
+    /// Forgets the state that an earlier connection read, unless a move has ended.
     pub(crate) fn invalidate(&self) {
         self.0.said.send_if_modified(|said| {
             let open = matches!(said, RecordState::Open);
@@ -85,7 +86,7 @@ impl PostMoveGate {
         drop(said.wait_for(|said| matches!(said, RecordState::Ended(_))).await);
     }
 
-    /// Why a question is no longer answered, if it isn't.
+    /// Returns the error for a request that is no longer answered.
     pub(crate) async fn refusal(&self, ask: &LinkRequest) -> Option<PlaceError> {
         if is_allowed_after_end(ask, &self.0.namespace) {
             return None;
@@ -111,7 +112,7 @@ impl PostMoveGate {
         })
     }
 
-    /// Whether what is asked may end a move.
+    /// Returns true if a request may end a move.
     pub(crate) fn may_end_a_move(&self, ask: &LinkRequest) -> bool {
         matches!(ask, LinkRequest::Patch { .. } | LinkRequest::Delete { .. })
             && is_about_record(ask, &self.0.namespace)
@@ -147,7 +148,7 @@ impl PostMoveGate {
     }
 }
 
-/// Whether it is about a record of a move, or its summary.
+/// Returns true if a request is about a record of a move, or about the summary of one.
 fn is_about_record(ask: &LinkRequest, namespace: &str) -> bool {
     classify_state_object(ask, namespace) == Some(StateObject::Record)
 }
@@ -158,7 +159,7 @@ enum StateObject {
     Lock,
 }
 
-/// What of ours a question is about, by the path of its request.
+/// Classifies a request that targets a move record or a lease, by the path of the equivalent API request.
 fn classify_state_object(ask: &LinkRequest, namespace: &str) -> Option<StateObject> {
     let deed = requested_access(ask)?;
     if deed.access.namespace.as_deref() != Some(namespace) {
@@ -172,7 +173,7 @@ fn classify_state_object(ask: &LinkRequest, namespace: &str) -> Option<StateObje
     }
 }
 
-/// Whether a question is answered even then.
+/// Returns true if a request is answered even after the move has ended.
 fn is_allowed_after_end(ask: &LinkRequest, namespace: &str) -> bool {
     match ask {
         LinkRequest::Hello { .. }

@@ -13,24 +13,24 @@ use crate::tunnel::{choose_proxy, connect_through};
 /// For a connection and its TLS.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Why there is no connection.
+/// Reasons why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ReachError {
-    /// What is to be called is no address.
+    /// The text is not an address.
     #[error("{0:?} is not HOST:PORT")]
     Address(String),
     /// The environment's proxy can't be used.
     #[error("HTTPS_PROXY: {0}")]
     Proxy(&'static str),
-    /// Nobody answers there.
+    /// The address can't be reached.
     #[error("{address}: {error}")]
     Connect {
-        /// Where.
+        /// The address.
         address: String,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// Nobody answers in time.
+    /// The address gave no answer in time.
     #[error("{0}: no answer for {seconds} seconds", seconds = PATIENCE.as_secs())]
     Late(String),
 }

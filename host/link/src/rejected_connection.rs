@@ -1,4 +1,4 @@
-//! Why a connection is not taken.
+//! Reasons to reject a connection.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub(crate) enum RejectedConnection {
 }
 
 impl RejectedConnection {
-    /// One word a reason: strangers choose how often each is met, and what it says.
+    /// Returns one word for the reason. Strangers choose the frequency and the text of each error.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::TlsFiles(_) => "papers",

@@ -1,4 +1,4 @@
-//! What a question would do, as the request to the API server that it would become.
+//! The access that a request of a link asks for, as the equivalent request to an API server.
 
 use std::borrow::Cow;
 
@@ -10,21 +10,21 @@ use crate::link_request::LinkRequest;
 
 pub(crate) use pivot_core::names::STATE as OURS;
 
-/// What a question would do.
+/// The access that a request asks for.
 pub(crate) struct RequestedAccess {
     pub(crate) access: Access,
     /// The object, if it is about one.
     pub(crate) name: Option<String>,
-    /// Whether the server is only asked what it thinks of an object whose namespace doesn't exist yet.
+    /// True if the server only validates an object in place of one whose namespace doesn't exist yet.
     pub(crate) stands_in: bool,
 }
 
-/// Whether a request changes nothing.
+/// Returns true if a request changes nothing.
 pub(crate) fn is_read_only(access: &Access) -> bool {
     matches!(&*access.verb, "get" | "list" | "watch")
 }
 
-/// What a question would do, if it is about objects of a kind.
+/// Returns the access that a request asks for. Returns none for a request that is not about objects of a kind.
 pub(crate) fn requested_access(ask: &LinkRequest) -> Option<RequestedAccess> {
     let access_to = |verb: &'static str, kind: &Kind, namespace: Option<&str>, name: Option<&str>| {
         Some(RequestedAccess {

@@ -1,12 +1,12 @@
-//! What a move asks of a cluster that it comes into, or of one that it leaves, and no more than that: the agent's role.
+//! The agent's role: the requests that a move needs in the target or in the source, and nothing else.
 //!
-//! Into a cluster a move brings objects that carry its mark, and of what is there it changes only those, and what controllers there
-//! have made below them. Out of a cluster it takes objects: it pauses and resumes them, removes their finalizers, and deletes them in
-//! the state that it copied; it creates none. Its leases and records are in both.
+//! In the target, a move creates objects that carry its mark. It changes only these objects, and objects that controllers have
+//! made below them. In the source, a move pauses and unpauses objects, removes their finalizers, and deletes them in the state
+//! that it copied. It creates none. The move's leases and records are in both.
 //!
-//! Whether an object carries a mark only the object can say. It is read here, beside its server, and what is then asked for is bound
-//! to the object that was read, so that no other of its name can take its place in between. Its mark may go meanwhile: whoever
-//! takes it off then comes a moment too late, as they do where nobody looks.
+//! Only an object itself shows its mark. So the agent reads the object here, next to its server, and binds the request to the
+//! object that it read. No other object of that name can take its place in between. A user who removes the mark meanwhile is
+//! too late, as in a move without an agent.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::link_request::LinkRequest;
 use crate::requested_access::{OURS, RequestedAccess, is_read_only};
 
-/// What the agent's cluster is to a move: its own administrator's choice.
+/// The role of the agent's cluster in a move, chosen by the cluster's own administrator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A move comes into it.
@@ -46,8 +46,8 @@ const PATCHES: &str =
 const DELETES: &str = "a move deletes an object by its UID and in one state";
 
 impl Role {
-    /// Why a move in this role keeps no such record: a cluster that is asked for a move in the other has to say so before anything
-    /// has begun.
+    /// Returns why a move in this role doesn't keep such a record. A cluster with the other role refuses a move here, before
+    /// anything has begun.
     pub(crate) fn record_refusal(self, deed: &RequestedAccess) -> Option<&'static str> {
         let of = |role: Self| {
             deed.name.as_deref().is_some_and(|name| name.starts_with(&format!("{OURS}-{role}-")))
@@ -59,7 +59,7 @@ impl Role {
         }
     }
 
-    /// Why no move does this to a cluster in this role, whatever the question says besides.
+    /// Returns why no move has this access to a cluster in this role, whatever else the request contains.
     pub(crate) fn access_refusal(self, access: &Access) -> Option<&'static str> {
         let namespace = (&*access.group, &*access.resource) == ("", "namespaces");
         match (self, &*access.verb) {
@@ -70,7 +70,7 @@ impl Role {
         }
     }
 
-    /// Why no move asks this of a cluster in this role, as far as the question itself tells.
+    /// Returns why no move sends this request to a cluster in this role, as far as the request itself shows.
     pub(crate) fn request_refusal(self, ask: &LinkRequest) -> Option<&'static str> {
         let why = |is_fine: bool, why| (!is_fine).then_some(why);
         match (self, ask) {
@@ -111,13 +111,13 @@ fn metadata_of(body: &Value) -> Option<&Map<String, Value>> {
     body.get("metadata")?.as_object()
 }
 
-/// Whether a body that is to be created carries a mark.
+/// Returns true if the body of a new object carries a mark.
 fn is_marked(body: &Value) -> bool {
     let annotation = metadata_of(body).and_then(|metadata| metadata.get("annotations")?.get(MARK)?.as_str());
     annotation.is_some_and(|id| !id.is_empty())
 }
 
-/// Whether a patch does no more than pause and resume, hold and let go, remove finalizers, and say why.
+/// Returns true if a patch only pauses and unpauses, holds, removes finalizers, and records reasons.
 fn only_pauses_or_releases(kind: &Kind, patch: &Patch) -> bool {
     let Some(body) = patch.body.as_object() else { return false };
     let names_uid = || metadata_of(&patch.body).is_some_and(|all| all.contains_key("uid"));
@@ -174,7 +174,7 @@ fn has_mark(meta: &Meta) -> bool {
     meta.annotations.get(MARK).is_some_and(|id| !id.is_empty())
 }
 
-/// Whether one of its owners carries a mark.
+/// Returns true if one of the object's owners carries a mark.
 async fn has_marked_owner(place: &dyn Place, object: &Object) -> Result<bool> {
     if object.meta.owner_references.is_empty() {
         return Ok(false);

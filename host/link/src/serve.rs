@@ -1,4 +1,4 @@
-//! The far end: answers what is asked about a place, on a connection that it made.
+//! The far end of a link: answers requests about a place, on a connection that it made.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ use crate::post_move_gate::PostMoveGate;
 use crate::role::Role;
 use crate::work::Work;
 
-/// The largest question: an object, and what is said about it.
+/// Largest request in bytes: an object and its envelope.
 const LARGEST: usize = 4 << 20;
 /// The most bytes of a service's answer: the side that asks is no reason to read more.
 const PROXY_LIMIT: usize = 256 << 10;
@@ -46,13 +46,13 @@ pub async fn serve<C: Connection>(
     FarEnd::new(place, guard).serve_connection(connection, Arc::new(Notify::new())).await
 }
 
-/// The place, and what may be asked about it, on one connection after the other.
+/// The place and its rules, for one connection after the other.
 pub(crate) struct FarEnd {
     place: Arc<dyn Place>,
     guard: Guard,
     /// Plugins with which the agent finishes a move alone, if it does.
     finishes_with: Option<PluginSet>,
-    /// Whether a move has ended, where that matters.
+    /// The gate after the end of a move, in the roles that have one.
     ended: Option<PostMoveGate>,
     /// A write outlives its stream, and so the limit on those.
     writing: Arc<Semaphore>,
@@ -81,7 +81,7 @@ impl FarEnd {
         })
     }
 
-    /// The same place and rules, for what doesn't wait for a turn.
+    /// Returns the same place and rules, for requests that don't wait for a turn.
     pub(crate) fn without_turn(&self) -> Arc<Self> {
         Self::new(self.place.clone(), self.guard.clone())
     }
@@ -91,7 +91,7 @@ impl FarEnd {
         Self::finishing_with(self.place.clone(), self.guard.clone(), Some(plugins))
     }
 
-    /// Waits until nothing that was asked is at work any more; until what this returns is dropped, nothing else is carried out.
+    /// Waits until no request is being carried out. No other request starts until the returned guard is dropped.
     pub(crate) async fn wait_for_all(&self) -> OwnedRwLockWriteGuard<()> {
         self.turn.clone().write_owned().await
     }
@@ -151,7 +151,7 @@ impl FarEnd {
         Response::new(BodyExt::boxed(body))
     }
 
-    /// Leave to carry it out, for those that need any. It is asked again in a while: what an agent does alone ends.
+    /// Returns the turn that a request needs, or an error if an agent is finishing a move alone. The request is retried later.
     fn turn_of(&self, ask: &LinkRequest) -> Result<Turn> {
         if matches!(ask, LinkRequest::Hello { .. } | LinkRequest::Identify | LinkRequest::Kinds) {
             return Ok(None);
@@ -160,7 +160,7 @@ impl FarEnd {
         self.turn.clone().try_read_owned().map(Some).map_err(|_| PlaceError::Unavailable(why.to_owned()))
     }
 
-    /// What is carried out of a question, or why nothing is.
+    /// Returns the request to carry out, or the reason for its refusal.
     async fn check_request(&self, ask: LinkRequest) -> Result<LinkRequest> {
         let refused = match (self.guard.refusal(&ask), &self.ended) {
             (None, Some(ended)) => ended.refusal(&ask).await,

@@ -10,13 +10,13 @@ use tokio_rustls::rustls::time_provider::TimeProvider;
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ClientConfig, Error, RootCertStore, ServerConfig};
 
-/// What both sides name as the protocol, so that no other service is taken for one of them.
+/// Name of the protocol on both sides. No other service is mistaken for one of them.
 pub(crate) const LINK: &[u8] = b"pivot-link/1";
 
 /// The time by which certificates are judged.
 pub(crate) type Time = Arc<dyn TimeProvider>;
 
-/// What a side shows, and what the other side's certificate has to be of.
+/// A side's certificate and key, and the authorities for the other side's certificate.
 pub(crate) struct Parts {
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,

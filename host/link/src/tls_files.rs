@@ -1,4 +1,4 @@
-//! Who is at the two ends of a link: certificates of one authority, asked for on both sides, in TLS 1.3.
+//! The identities at the two ends of a link: certificates of one authority, verified on both sides, in TLS 1.3.
 //!
 //! They lie in a directory as Kubernetes mounts a Secret of type `kubernetes.io/tls`, and are read for each connection: whoever
 //! renews them needs to tell nobody.
@@ -23,23 +23,23 @@ const AUTHORITY: &str = "ca.crt";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles(PathBuf);
 
-/// Why a side can't show who it is.
+/// Reasons why a side can't show its identity.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFilesError {
-    /// A file is missing, or has nothing of what it should have.
+    /// A file is missing, or lacks its content.
     #[error("{}: {why}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why, without what is in it.
+        /// The reason, without any content of the file.
         why: String,
     },
     /// The parts don't go together.
     #[error("{}: {why}", directory.display())]
     Together {
-        /// Where they lie.
+        /// The directory of the files.
         directory: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -104,7 +104,7 @@ impl TlsFiles {
         TlsFilesError::Together { directory: self.0.clone(), why: why.to_string() }
     }
 
-    /// Where they lie.
+    /// Returns the directory of the files.
     pub fn directory(&self) -> &Path {
         &self.0
     }
@@ -114,7 +114,7 @@ fn wall_clock_time() -> Time {
     Arc::new(ForTls(Arc::new(WallClock)))
 }
 
-/// What is wrong with a file; other errors of it quote lines, and one of them may be of a key.
+/// Describes a wrong file without quoting it. Other texts of this error quote lines, which may be part of a key.
 fn describe_pem_error(error: &PemError) -> String {
     match error {
         PemError::Io(error) => error.to_string(),

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 /// The longest answer of a proxy, in bytes.
 const LONGEST: usize = 8 << 10;
-/// How much of its first line an error quotes, in bytes.
+/// Most bytes of the first line that an error quotes.
 const QUOTED: usize = 200;
 
 /// Returns the proxy that the environment names for a server, by the rules for API servers, or why it can't be used.

@@ -1,4 +1,4 @@
-//! The tasks of a connection. They end with whoever holds it.
+//! The tasks of a connection. They end with their owner.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 /// An API server ends a request after a minute by itself.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What is at work on a connection.
+/// The running tasks of a connection.
 #[derive(Clone, Default)]
 pub(crate) struct Work(Arc<Mutex<JoinSet<()>>>);
 

@@ -40,7 +40,7 @@ pub enum RegistryError {
         /// The registry's codes, as ` (CODE)`.
         said: String,
     },
-    /// The user is not allowed to do this.
+    /// The user has no permission for this request.
     #[error(
         "{host} doesn't let you {what}: log in with `docker login {host}`, or another tool that writes the same file"
     )]

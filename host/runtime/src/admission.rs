@@ -13,35 +13,35 @@ use crate::signed_claims::{self, Trust};
 use crate::trial;
 use crate::trust::{self, Entry, GRANTS_FILE, Grants, LOCK_FILE, Lock, OperatorFile};
 
-/// What a plugin may do once it is admitted.
+/// The permissions that a plugin gets with its admission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grant {
     /// Nothing that was not reviewed: a section that is enabled for another file is none for this one.
     #[default]
     Nothing,
-    /// What its section has.
+    /// The grants of its section.
     Section,
-    /// What its section has or, without one, all it asks for.
+    /// The grants of its section or, without a section, everything it asks for.
     All,
 }
 
-/// How a plugin is admitted.
+/// Options of an admission.
 #[derive(Clone, Debug, Default)]
 pub struct AdmitOptions<'a> {
-    /// What it may do.
+    /// The permissions of the plugin.
     pub grant: Grant,
     /// The operator's signers and rules.
     pub trust: Option<&'a Trust>,
-    /// Who admits it, for people; not known, if empty.
+    /// User who admits the plugin, for people; empty if unknown.
     pub by: &'a str,
     /// When.
     pub at: &'a str,
     /// From which bundle.
     pub bundle: Option<&'a str>,
-    /// Whether a file that is admitted already stays so by whom and when it was, and is judged as when it is loaded: the last day on
-    /// which a signer admits is not the last on which what was admitted loads.
+    /// Keep the existing lock entry (user and time) of an admitted file, and judge its signatures as at load time. A signer's
+    /// last day for admissions doesn't limit how long admitted files load.
     pub keeps: bool,
-    /// What the directory is called in messages, if it is going to have another name.
+    /// Name of the directory in messages, if the directory will be renamed.
     pub called: Option<&'a Path>,
 }
 
@@ -52,20 +52,20 @@ pub struct Admission {
     pub inspection: Inspection,
     /// The section that was added to `plugins.toml`, if it had none: to be reviewed.
     pub added: Option<String>,
-    /// Whether its section enables it.
+    /// True if the plugin's section enables it.
     pub enabled: bool,
-    /// What it asks for and the existing section doesn't grant; a move would refuse it.
+    /// Requests that the existing section doesn't grant; a move would refuse the plugin.
     pub missing: Vec<String>,
-    /// What the existing section grants and it doesn't ask for.
+    /// Grants of the existing section that the plugin doesn't ask for.
     pub surplus: Vec<String>,
-    /// What was locked under its name before, if it was another file.
+    /// The previous entry under this name, if it was for another file.
     pub replaced: Option<Locked>,
 }
 
 /// A file as the lock has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locked {
-    /// Its version.
+    /// Version of the plugin.
     pub version: String,
     /// SHA-256, in hex.
     pub sha256: String,
@@ -73,18 +73,18 @@ pub struct Locked {
     pub size: u64,
 }
 
-/// What a directory has under a plugin's name.
+/// The state of a directory under a plugin's name.
 #[derive(Clone, Debug)]
 pub struct Admitted {
     /// The lock's entry.
     pub locked: Option<Locked>,
     /// The file with the lock's digest, if it is still in the directory.
     pub file: Option<String>,
-    /// Whether `plugins.toml` has a section for it.
+    /// True if `plugins.toml` has a section for the plugin.
     pub has_section: bool,
-    /// What the plugin asks for and the section doesn't grant.
+    /// Requests of the plugin that the section doesn't grant.
     pub missing: Vec<String>,
-    /// What the section grants and the plugin doesn't ask for.
+    /// Grants of the section that the plugin doesn't ask for.
     pub surplus: Vec<String>,
 }
 
@@ -203,13 +203,13 @@ fn read_lock(dir: &PluginDir) -> Result<Lock, LoadError> {
     dir.read_text(LOCK_FILE)?.map_or_else(|| Ok(Lock::default()), |text| Lock::parse(&text))
 }
 
-/// The file of a directory with a digest. What can't be read there is not it.
+/// Returns the file of a directory that has a digest. Unreadable files are skipped.
 fn find_file_by_digest(dir: &PluginDir, sha256: &str) -> Result<Option<String>, LoadError> {
     let has = |file: &String| dir.read_artifact(file).is_ok_and(|artifact| artifact.digest == sha256);
     Ok(dir.component_files()?.into_iter().find(has))
 }
 
-/// What a plugin asks for and its grants lack, and what they have that it doesn't ask for.
+/// Returns the requests that the grants lack, and the grants that the plugin doesn't ask for.
 fn compare_grants(candidate: &Candidate, grants: &Grants) -> (Vec<String>, Vec<String>) {
     let Candidate { declaration, hooks, .. } = candidate;
     (trust::missing_grants(declaration, hooks, grants), trust::surplus_grants(declaration, hooks, grants))

@@ -294,7 +294,7 @@ fn refused_word(arguments: &[String]) -> Option<&String> {
     refused.or_else(|| pairs.iter().copied().find(|word| is_refused_pair(verb, word)))
 }
 
-/// Whether a change of an annotation or a label is refused.
+/// Returns true if a change of an annotation or a label is refused.
 fn is_refused_pair(verb: &str, word: &str) -> bool {
     let key = word.split('=').next().unwrap_or_default();
     verb == "annotate" && MOVE_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
@@ -304,7 +304,7 @@ fn is_refused_pair(verb: &str, word: &str) -> bool {
         || word.ends_with("/detached=")
 }
 
-/// Whether a verb is refused for one of the resources in `TYPE[.GROUP][,TYPE…][/NAME]`.
+/// Returns true if a verb is refused for one of the resources in `TYPE[.GROUP][,TYPE…][/NAME]`.
 fn is_refused_resource(verb: &str, word: &str) -> bool {
     let types = word.split('/').next().unwrap_or_default().to_lowercase();
     types.split(',').any(|of| {

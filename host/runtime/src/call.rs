@@ -31,7 +31,7 @@ pub(crate) struct Call<'a> {
     pub(crate) services: Option<Arc<dyn Services>>,
     /// The moving objects, in a check.
     pub(crate) moving: Option<MoveContext>,
-    /// Whether anyone but this program has written to the object since the commit.
+    /// True if anyone but this program has written to the object since the commit.
     pub(crate) written_since_commit: bool,
 }
 
@@ -52,8 +52,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Instantiates the component and calls it, within the limits. `read` converts the answer into the program's own values; its
-    /// error describes what is wrong with the answer.
+    /// Instantiates the component and calls it, within the limits. `read` converts the answer into the program's own values, or
+    /// returns the fault in the answer.
     pub(crate) async fn run<T, R>(
         self,
         pre: &InstancePre<Ctx>,

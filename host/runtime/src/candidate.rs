@@ -26,7 +26,7 @@ pub(crate) struct Candidate {
     pub(crate) declaration: Declaration,
     pub(crate) hooks: Vec<Hook>,
     pub(crate) linked: Linked,
-    /// Whether it was compiled on trial under the limits: now, or earlier according to the lock.
+    /// True if the component was compiled on trial under the limits, now or earlier according to the lock file.
     pub(crate) passed: bool,
 }
 
@@ -97,7 +97,7 @@ impl Runtime {
     }
 }
 
-/// The same for work that may end in a refusal.
+/// Works on a separate thread. Fails with the refusal of the work, or of the thread.
 async fn check_off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Refused> {

@@ -122,7 +122,7 @@ impl Card {
         Self { name, who, admitted: None, tally: Tally::default(), run: Arc::default() }
     }
 
-    /// The same for another run, with nothing used yet.
+    /// Returns the plugin's identity and permissions for another run, with nothing used yet.
     pub(crate) fn for_run(&self, run: RunContext) -> Self {
         let Self { name, who, admitted, tally: _, run: _ } = self;
         let (name, who, admitted) = (name.clone(), Arc::clone(who), admitted.clone());
@@ -141,7 +141,7 @@ impl Card {
         self.admitted.as_ref().map(|(_, grants)| grants.limits).unwrap_or_default()
     }
 
-    /// Whether it sees the data of Secrets: declared and granted.
+    /// Returns true if the plugin sees the data of Secrets. This must be declared and granted.
     pub(crate) fn sees_secret_data(&self) -> bool {
         self.codes().is_some()
     }
@@ -216,7 +216,7 @@ impl Ctx {
         }
     }
 
-    /// What it printed goes to its log.
+    /// Writes the plugin's printed lines to its log.
     pub(crate) fn log_printed(&self) {
         let Some(inert) = &self.inert else { return };
         for line in inert.printed_text().lines().filter(|line| !line.trim().is_empty()).take(200) {

@@ -14,7 +14,7 @@ use crate::trust::Pattern;
 pub struct Change {
     /// `hold`, `adapt`, `restore` or `settle`.
     pub hook: Hook,
-    /// Their kind; `*`: every kind of the group.
+    /// Kind of the objects; `*` is every kind of the group.
     pub kind: GroupKind,
     /// The side.
     pub side: Side,
@@ -43,9 +43,9 @@ pub struct Versions {
 /// A plugin's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
-    /// Its name.
+    /// Name of the plugin.
     pub name: String,
-    /// Its version.
+    /// Version of the plugin.
     pub version: String,
     /// A one-sentence summary.
     pub summary: String,
@@ -53,15 +53,15 @@ pub struct Declaration {
     pub kinds: Vec<GroupKind>,
     /// The versions of those that it understands. A kind that isn't listed here may have any version.
     pub versions: Vec<Versions>,
-    /// Where its relations reach beyond the namespaces that move.
+    /// Reach of the plugin's relations beyond the namespaces that move.
     pub reach: Vec<Reach>,
-    /// What it changes.
+    /// Changes that the plugin makes.
     pub changes: Vec<Change>,
-    /// What it reads.
+    /// Reads that the plugin makes.
     pub reads: Vec<Read>,
-    /// Which endpoints it probes.
+    /// Endpoints that the plugin probes.
     pub probes: Vec<Pattern>,
-    /// Whether it wants the data of Secrets.
+    /// True if the plugin asks for the data of Secrets.
     pub secret_data: bool,
     /// The codes of its problems, declared before it sees any data.
     pub codes: Vec<String>,
@@ -79,7 +79,7 @@ pub(crate) fn side_of(hook: Hook) -> Option<Side> {
 }
 
 impl Declaration {
-    /// Reads a description, given the hooks in the binary. The error describes what is wrong with it.
+    /// Parses a description, given the hooks in the binary. The error describes the fault.
     pub(crate) fn parse(said: wit::Description, hooks: &[Hook]) -> Result<Self, String> {
         let wit::Description {
             name,
@@ -142,7 +142,7 @@ impl Declaration {
         Ok(())
     }
 
-    /// The vendor's summary, marked as the vendor's words: nobody has checked them.
+    /// Returns the vendor's summary, marked as the vendor's unchecked words.
     pub fn vendor_summary(&self) -> String {
         match self.summary.trim() {
             "" => "The vendor says nothing about it.".to_owned(),
@@ -167,7 +167,7 @@ impl Declaration {
         ))
     }
 
-    /// Whether a hook is declared to change a kind.
+    /// Returns true if a hook is declared to change a kind.
     pub fn declares_change(&self, hook: Hook, kind: &GroupKind) -> bool {
         self.changes.iter().any(|change| change.hook == hook && change.kind.covers(kind))
     }

@@ -68,7 +68,7 @@ fn not_a_file() -> Refused {
     Refused::NotInside("neither a file nor a link to one".into())
 }
 
-/// What lies in a directory of plugins.
+/// The files in a directory of plugins.
 #[derive(Debug)]
 pub struct Files {
     /// The files that are wanted, by their names.
@@ -85,10 +85,10 @@ pub fn list_files(directory: &Path, wanted: impl Fn(&str) -> bool) -> Result<Fil
     Ok(Files { wanted: wanted.into_iter().map(read).collect::<Result<_, _>>()?, others })
 }
 
-/// A directory with plugins and the operator's files beside them.
+/// A directory of plugins with the operator's files.
 #[derive(Clone)]
 pub(crate) struct PluginDir {
-    /// What it is called in messages and commands.
+    /// Path of the directory in messages and commands.
     pub(crate) path: PathBuf,
     dir: Arc<Dir>,
 }
@@ -101,7 +101,7 @@ impl PluginDir {
         Ok(Self { path: path.to_owned(), dir: Arc::new(dir) })
     }
 
-    /// The same directory by the name that it is going to have.
+    /// Returns the directory under its future name.
     pub(crate) fn with_displayed_name(self, name: Option<&Path>) -> Self {
         Self { path: name.map_or(self.path, Path::to_owned), dir: self.dir }
     }
@@ -174,7 +174,8 @@ impl PluginDir {
         })
     }
 
-    /// Never into what is there: a process that was killed left it, or somebody put a link to another file there.
+    /// Writes a new file, and fails if the path exists. An existing file may be left from a killed process, or may be a link to
+    /// another file.
     fn write_new(&self, file: &str, text: &str) -> std::io::Result<()> {
         match self.dir.remove_file(file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -186,7 +187,7 @@ impl PluginDir {
         new.sync_all()
     }
 
-    /// Whether a file there, or the directory itself (`.`), may be written by its group or by everybody.
+    /// Returns true if a file of the directory, or the directory itself (`.`), may be written by its group or by everyone.
     #[cfg(unix)]
     pub(crate) fn is_open_to_others(&self, file: &str) -> bool {
         self.dir.metadata(file).is_ok_and(|metadata| metadata.mode() & 0o022 != 0)

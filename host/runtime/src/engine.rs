@@ -18,11 +18,11 @@ use wasmtime::{Config, Engine, EngineWeak, OptLevel};
 use crate::error::Refused;
 use crate::trial::{TrialProgram, Trials};
 
-/// How long a component computes before it yields.
+/// Time that a component computes before it yields.
 const TICK: Duration = Duration::from_millis(10);
 /// As many frames of a backtrace as a person reads.
 const FRAMES: NonZeroUsize = NonZeroUsize::new(20).unwrap();
-/// How much of the stack host functions may use when called from a component, in addition to the component's own limit.
+/// Stack of host functions that a component calls, in addition to the component's own limit.
 const HOST_STACK: usize = 512 << 10;
 /// Compiler threads, on every machine: a component that passed its trial on one needs no more memory on another.
 const COMPILERS: usize = 4;

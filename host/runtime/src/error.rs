@@ -11,11 +11,11 @@ use pivot_signatures::untrusted::Untrusted;
 /// Identifies a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginIdentity {
-    /// Its name, if known.
+    /// Name of the plugin, if known.
     pub name: Option<String>,
-    /// Its version, if known.
+    /// Version of the plugin, if known.
     pub version: Option<String>,
-    /// Its file in the plugin directory.
+    /// File of the plugin in the plugin directory.
     pub file: String,
     /// SHA-256 of the file, if it was read.
     pub digest: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
-/// A refused plugin, or a refused file beside the plugins.
+/// A refused plugin, or a refused file of the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("{who}: {reason}")]
 pub struct LoadError {
@@ -67,7 +67,7 @@ impl LoadError {
     }
 }
 
-/// Why a plugin is refused.
+/// Reasons to refuse a plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// The directory or a file in it can't be read.
@@ -82,7 +82,7 @@ pub enum Refused {
     /// Larger than any plugin.
     #[error("is {size} bytes; a plugin has at most {limit}")]
     TooLarge {
-        /// Its size, as far as it was read.
+        /// Size of the file, as far as it was read.
         size: u64,
         /// The limit.
         limit: u64,
@@ -93,10 +93,10 @@ pub enum Refused {
     /// A damaged component.
     #[error("is not a valid component: {}{}", .0, advise_building_synchronously(.0))]
     Malformed(String),
-    /// It imports interfaces that no plugin gets.
+    /// The component imports interfaces that no plugin gets.
     #[error("imports interfaces that no plugin gets: {}{}", .0.join(", "), advise_stubbing_wasi(.0))]
     ForeignImports(Vec<String>),
-    /// It was built against another contract.
+    /// The plugin was built against another contract.
     #[error("was built against another contract than pivot:provider@0.1: {0}")]
     Mismatch(String),
     /// Components nested so often that the compiler would not finish.
@@ -113,10 +113,10 @@ pub enum Refused {
     /// Validating and compiling it in a separate process failed.
     #[error("was compiled on trial and {0}; no plugin may")]
     Trial(String),
-    /// Its description is invalid.
+    /// The plugin's description is invalid.
     #[error("describes itself wrongly: {0}")]
     Description(String),
-    /// It could not describe itself.
+    /// The plugin could not describe itself.
     #[error("failed to describe itself: {} ({})", .0.message, .0.code)]
     Describe(Box<CallError>),
     /// The plugin's check of its configuration failed.
@@ -127,7 +127,7 @@ pub enum Refused {
         /// The plugin's words, or the reason why it gave no answer.
         why: String,
     },
-    /// It asks for more than the operator grants.
+    /// The plugin asks for more than the operator grants.
     #[error("is not granted all it asks for: {}; grant it in plugins.toml, below [plugins.{name}]", .missing.join("; "))]
     NotGranted {
         /// The plugin.
@@ -145,13 +145,13 @@ pub enum Refused {
         /// The command that would admit it.
         command: String,
     },
-    /// It was never admitted.
+    /// The plugin was never admitted.
     #[error("is not in plugins.lock; to trust it, admit it with `{command}`")]
     NotLocked {
         /// The command that would admit it.
         command: String,
     },
-    /// Its file differs from the admitted one.
+    /// The plugin's file differs from the admitted one.
     #[error("has changed since it was admitted (as sha256 {locked}…); if that was meant, `{command}`")]
     Changed {
         /// The admitted digest.
@@ -173,7 +173,7 @@ pub enum Refused {
         /// The command that would give them to this file.
         command: String,
     },
-    /// It was admitted under another name or version.
+    /// The plugin was admitted under another name or version.
     #[error("plugins.lock has it as {locked}, but it calls itself {itself}; admit it again with `{command}`")]
     LockedAs {
         /// Name and version in the lock.
@@ -201,22 +201,22 @@ pub enum Refused {
     /// The trust file does not trust it.
     #[error("is not trusted: {0}{next}", next = next_step(.0))]
     Untrusted(Untrusted),
-    /// What was signed about it is not what it is.
+    /// The signed card differs from the plugin.
     #[error(
         "is not what {signer} vouched for: it differs in {}. Ask {signer} what was signed; `pivot-host plugin inspect` shows \
          what it is",
         .fields.join(", ")
     )]
     Misdescribed {
-        /// Who signed.
+        /// Name of the signer.
         signer: String,
         /// The fields of the signed card that differ.
         fields: Vec<String>,
     },
-    /// It is disabled, and the run is strict.
+    /// The plugin is disabled, and the run is strict.
     #[error("is there and not enabled; a strict run refuses that. Enable it in plugins.toml, or remove it")]
     Disabled,
-    /// Others may write what decides about plugins, and the run is strict.
+    /// Other users may write the files that decide about plugins, and the run is strict.
     #[error("may be written by others: {}; a strict run refuses that. `chmod go-w` takes it from them", .0.join(", "))]
     OpenToOthers(Vec<String>),
     /// The operator's file is invalid.
@@ -292,7 +292,7 @@ fn grant_holder(locked: Option<&str>) -> String {
     }
 }
 
-/// Why a hook failed. The host and all other calls are unaffected.
+/// The failure of a hook. The host and all other calls are unaffected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{who} failed in {hook}{}: {message} ({code})", object_suffix(.object))]
 pub struct CallError {
@@ -312,7 +312,7 @@ pub struct CallError {
 fn object_suffix(object: &Option<Box<Key>>) -> String {
     object.as_ref().map(|key| format!(" of {key}")).unwrap_or_default()
 }
-/// What to do about a plugin that isn't trusted.
+/// Returns advice about a plugin that isn't trusted.
 fn next_step(why: &Untrusted) -> &'static str {
     match why {
         Untrusted::Revoked { .. } => ". Don't use it: remove it, or replace it with a newer version",

@@ -1,5 +1,6 @@
-//! What a component may ask the host. Each question is checked against what was declared and granted before it is sent anywhere.
-//! The questions of one list are asked concurrently, equal ones once, and none once the input limit is reached.
+//! The host functions for components. Each question is checked against the declaration and the grants before it is sent. The
+//! questions of one list are asked concurrently. Equal questions are asked once, and none is asked once the input limit is
+//! reached.
 
 mod wasi;
 
@@ -24,9 +25,9 @@ use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
 use crate::text;
 use crate::trust::{self, Extent, Network};
 
-/// How many questions are in flight at once.
+/// Most questions in flight at once.
 const SIDE_BY_SIDE: usize = 64;
-/// How many of them are lists, each of which may return all objects of a kind.
+/// Most lists among them. Each list may return all objects of a kind.
 const LISTS_SIDE_BY_SIDE: usize = 4;
 /// The longest a probe waits, whatever it asks for.
 const LONGEST_PROBE: Duration = Duration::from_secs(10);
@@ -315,7 +316,7 @@ fn permitted_query(card: &Card, said: objects::Query) -> Result<Query, ServiceEr
     Ok(Query { side, kind, namespace, name, confined })
 }
 
-/// Whether answering may take a list: a single object is requested by name and namespace.
+/// Returns true if answering may take a list. A single object is requested by name and namespace.
 fn may_list(query: &Query) -> bool {
     query.name.is_none() || query.namespace.as_deref().is_none_or(|namespace| namespace == "*")
 }

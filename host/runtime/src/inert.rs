@@ -39,12 +39,12 @@ const SERVED: [(&str, &[&str]); 5] = [
 const NOW: Duration = Duration::from_secs(1_767_225_600);
 /// The bytes of "random" numbers, repeated.
 const STREAM: &[u8] = b"pivot-host: the same input gives the same output";
-/// How many of them are returned at once.
+/// Most random bytes per call.
 const MAX_RANDOM: u64 = 64 << 10;
-/// How many bytes a plugin may print in one call.
+/// Most bytes that a plugin may print in one call.
 const MAX_PRINTED: usize = 64 << 10;
 
-/// Whether a WASI interface is served.
+/// Returns true if a WASI interface is served.
 pub(crate) fn is_served(interface: &Interface<'_>) -> bool {
     let preview_2 =
         interface.version.as_ref().is_some_and(|v| (v.major, v.minor) == (0, 2) && v.pre.is_empty());

@@ -28,7 +28,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Ten times what the bundled plugins use, with room for components of languages that ship an engine.
+    /// Returns ten times the bundled plugins' use, with room for components of languages that ship an engine.
     fn default() -> Self {
         Self {
             time: Duration::from_secs(10),
@@ -74,8 +74,7 @@ impl LimitsText {
     }
 }
 
-/// How many module instances a component may consist of. Those of interpreted languages are linked from dozens of modules
-/// (Python: 38).
+/// Most module instances of a component. Components of interpreted languages are linked from dozens of modules (Python: 38).
 pub(crate) const INSTANCES: usize = 200;
 
 /// The smallest and the largest stack: nothing runs with less, and more is always a mistake.
@@ -153,7 +152,7 @@ pub(crate) struct Meter {
     pub(crate) peak: usize,
     elements: usize,
     host_calls: u32,
-    /// How many bytes the host may still return; none: the limit was exceeded.
+    /// Bytes that the host may still return; none if the limit was exceeded.
     input: Option<usize>,
 }
 
@@ -176,7 +175,7 @@ impl Meter {
         !self.is_exceeded()
     }
 
-    /// Whether the limit was exceeded: then nothing more is returned.
+    /// Returns true if the limit was exceeded. Then nothing more is returned.
     pub(crate) fn is_exceeded(&self) -> bool {
         self.input.is_none()
     }

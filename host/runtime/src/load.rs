@@ -25,14 +25,14 @@ use crate::signed_claims;
 use crate::tally::Tally;
 use crate::trust::{self, Entry, GRANTS_FILE, Grants, OperatorFile};
 
-/// What can be learned about a component without trusting it.
+/// The facts about a component that need no trust in it.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     /// SHA-256 of the file.
     pub digest: String,
     /// Bytes of the file.
     pub size: u64,
-    /// Its description of itself.
+    /// The plugin's description of itself.
     pub declaration: Declaration,
     /// The hooks it has.
     pub hooks: Vec<Hook>,
@@ -46,17 +46,17 @@ pub struct Inspection {
     pub section: String,
     /// The worst it could do, the worst first; each continues "it could".
     pub worst: Vec<String>,
-    /// Whether that is based on its grants in `plugins.toml`. Otherwise it is based on everything it asks for.
+    /// True if the risks are based on the grants in `plugins.toml`. Otherwise they are based on everything the plugin asks for.
     pub as_granted: bool,
 }
 
 impl Inspection {
-    /// What people vouch for who vouch for it.
+    /// Returns the card that signers of the plugin sign.
     pub fn card(&self) -> Result<card::Card, Refused> {
         signed_claims::build_card(&self.declaration, &self.hooks, &self.imports)
     }
 
-    /// The worst it could do with all it asks for, whatever it is granted: what two versions are compared by.
+    /// Returns the risks if everything the plugin asks for were granted. Two versions are compared by these.
     pub fn worst_of_all_asked(&self) -> Vec<String> {
         summarize_risks(&self.declaration, &self.hooks, &self.imports, None)
     }
@@ -69,16 +69,16 @@ pub struct Loaded {
     pub plugins: Vec<Plugin>,
     /// The plugins that exist but are disabled.
     pub disabled: Vec<Disabled>,
-    /// What decides which plugins run, and others may write.
+    /// The files that decide which plugins run and that other users may write.
     pub open_to_others: Vec<String>,
 }
 
 /// A disabled plugin, as listed in the lock: nothing of it was compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disabled {
-    /// Its name.
+    /// Name of the plugin.
     pub name: String,
-    /// Its version.
+    /// Version of the plugin.
     pub version: String,
 }
 
@@ -318,7 +318,7 @@ fn find_duplicate_names(all: &[Found]) -> Vec<LoadError> {
     errors
 }
 
-/// A file and the directory that bounds what it may reach.
+/// Splits a path into the file and its directory, which bounds the file's reach.
 pub(crate) fn split_path(path: &Path) -> Result<(PathBuf, String), LoadError> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let who = |path: &Path| PluginIdentity { file: path.display().to_string(), ..PluginIdentity::default() };

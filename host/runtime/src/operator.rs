@@ -1,4 +1,4 @@
-//! The operator's files beside the plugins, and what they say about the plugin files.
+//! The operator's files in a plugin directory, and their rules for the plugin files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,17 @@ use crate::error::{LoadError, PluginIdentity, Refused, short_digest};
 use crate::signed_claims::Trust;
 use crate::trust::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
 
-/// How plugins are loaded.
+/// Options of loading plugins.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// Plugins need not be in the lock. For development: anyone with write access to the directory decides what runs.
+    /// Plugins may be missing in the lock file. For development: anyone with write access to the directory decides which
+    /// plugins run.
     pub unlocked: bool,
-    /// Plugins that are there and disabled are refused, and so is what others may write: then nobody takes a gate away unseen.
+    /// Disabled plugins are refused, and so are files that other users may write. So no gate can be removed unnoticed.
     pub strict: bool,
     /// The operator's signers and rules. `unlocked` waives none of them.
     pub trust: Option<Trust>,
-    /// What the directory is called in messages, if it is going to have another name.
+    /// Name of the directory in messages, if the directory will be renamed.
     pub called: Option<PathBuf>,
 }
 
@@ -81,8 +82,8 @@ impl Operator {
         errors
     }
 
-    /// What decides which plugins run, and others than its owner may write: the directory itself, the operator's files, and the
-    /// plugins' files.
+    /// Returns the files that decide which plugins run and that users other than their owner may write: the directory itself,
+    /// the operator's files, and the plugins' files.
     pub(crate) fn open_to_others(&self, files: &[String]) -> Vec<String> {
         let beside = [GRANTS_FILE, LOCK_FILE].into_iter().chain(files.iter().map(String::as_str));
         let open = beside.filter(|file| self.dir.is_open_to_others(file)).map(str::to_owned);

@@ -21,7 +21,7 @@ use unfolded::Unfolded;
 
 pub(crate) use counts::Work;
 
-/// What a component's binary declares.
+/// The declarations in a component's binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Interfaces of the contract it imports, without version: `objects`, `log`.

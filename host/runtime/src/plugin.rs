@@ -92,22 +92,22 @@ impl Plugin {
         Self { card: Arc::new(self.card.for_run(run)), loaded: Arc::clone(&self.loaded) }
     }
 
-    /// Its description for the engine. The digest covers component and configuration.
+    /// Returns the plugin's description for the engine. The digest covers component and configuration.
     pub fn description(&self) -> &Description {
         &self.loaded.description
     }
 
-    /// Who vouches for it, by the trust file; nobody if there is none.
+    /// Returns the accepted claims about the plugin; none without a trust file.
     pub fn vouched_by(&self) -> &[AcceptedClaim] {
         &self.loaded.said
     }
 
-    /// Its description of itself.
+    /// Returns the plugin's description of itself.
     pub fn declaration(&self) -> &Declaration {
         &self.loaded.declaration
     }
 
-    /// Its grants.
+    /// Returns the plugin's grants.
     pub fn grants(&self) -> &Grants {
         &self.loaded.grants
     }
@@ -117,12 +117,12 @@ impl Plugin {
         self.card.who.digest.as_deref().unwrap_or_default()
     }
 
-    /// What its calls have used since this was last called.
+    /// Returns the use of the calls since the last call of this function.
     pub fn take_used(&self) -> Used {
         self.card.tally.take_used()
     }
 
-    /// Whether the plugin accepts its configuration.
+    /// Asks the plugin to check its configuration. Fails if it doesn't accept it.
     pub(crate) async fn check_configuration(&self) -> Result<(), CallError> {
         let Some(configure) = &self.loaded.hooks.configure else { return Ok(()) };
         Call::without_services(&self.card, Called::Configure)
@@ -139,7 +139,7 @@ impl Plugin {
         self.card.check_version(object).map_err(refused)
     }
 
-    /// How an object relates to others.
+    /// Returns the relations of an object to others.
     pub async fn relate(&self, object: &Object) -> Result<Vec<Relation>, CallError> {
         let Some(hook) = &self.loaded.hooks.relate else { return Ok(Vec::new()) };
         if !self.loaded.description.sees(&object.kind.group_kind) {
@@ -151,7 +151,8 @@ impl Plugin {
         call.run(&self.loaded.pre, ask!(hook, call_relations(text)), |said| reader.read_relations(said)).await
     }
 
-    /// Whether the move may continue. If the operator allows it, a failure becomes a warning among the findings.
+    /// Checks if the move may continue, and returns the findings. If the operator allows it, a failure becomes a warning among
+    /// them.
     pub async fn check(
         &self,
         point: Point,
@@ -235,7 +236,7 @@ impl Plugin {
         call.run(&self.loaded.pre, ask!(hook, call_next(text)), |said| reader.read_settlement(said)).await
     }
 
-    /// Whether a hook is called for objects of a kind. `check` isn't called for a particular kind.
+    /// Returns true if a hook is called for objects of a kind. `check` isn't called for a particular kind.
     pub fn has_hook_for(&self, hook: Hook, kind: &GroupKind) -> bool {
         let sees = || self.loaded.description.sees(kind);
         self.loaded.description.hooks.contains(&hook)

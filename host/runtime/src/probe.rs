@@ -41,7 +41,7 @@ impl Here {
         Ok(Self::with_tls(config))
     }
 
-    /// Trusts what the configuration trusts.
+    /// Creates a prober that trusts the authorities of a TLS configuration.
     pub fn with_tls(config: ClientConfig) -> Self {
         Self { tls: TlsConnector::from(Arc::new(config)) }
     }

@@ -14,7 +14,7 @@ pub(crate) struct Questions<Q, A> {
 struct Answered<Q, A> {
     question: Q,
     answer: Result<A, ServiceError>,
-    /// Its size was counted, but the component has not received it yet.
+    /// True if the size was counted, but the component has not received the answer yet.
     paid: bool,
 }
 

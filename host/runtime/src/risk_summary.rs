@@ -1,5 +1,5 @@
-//! What a plugin could do at worst, in at most nine sentences for the person who decides about it: the one place that turns
-//! declarations, imports and grants into consequences.
+//! The risks of a plugin, in at most nine sentences for the person who decides about it. Only this module turns declarations,
+//! imports and grants into consequences.
 //!
 //! It is an upper bound. It doesn't consider which hook sees what: an operator who grants both the data of Secrets and changes of
 //! ConfigMaps should read that the one could end up in the other, however unlikely the way. The worst comes first, and a long
@@ -15,10 +15,10 @@ use pivot_core::{GroupKind, Side};
 use crate::describe::{Change, Declaration, Read};
 use crate::trust::{Grants, Pattern, intersect_reads, permitted_kinds, permitted_reach};
 
-/// How many kinds or endpoints a sentence names.
+/// Most kinds or endpoints that a sentence names.
 const NAMED: usize = 8;
 
-/// What it could do: as far as it asked, its binary can ask, and it was granted.
+/// The powers of a plugin: those that it asked for, that its binary can use, and that were granted.
 struct Powers<'a> {
     hooks: &'a [Hook],
     kinds: Vec<GroupKind>,
@@ -30,7 +30,8 @@ struct Powers<'a> {
     imports: &'a [String],
 }
 
-/// What a plugin could do at worst, each to be read after "it could". Without grants: if it got everything it asks for.
+/// Returns the risks of a plugin, each as a continuation of "it could". Without grants, they are the risks if everything were
+/// granted.
 pub(crate) fn summarize_risks(
     declared: &Declaration,
     hooks: &[Hook],
@@ -82,7 +83,7 @@ impl Powers<'_> {
         self.changes.iter().filter(|change| hooks.contains(&change.hook)).collect()
     }
 
-    /// The addition if the binary can't ask for what was declared.
+    /// Returns an addition to the text if the binary can't use a declared interface.
     fn unless_imported(&self, interface: &str) -> String {
         if self.imports.iter().any(|import| import == interface) {
             return String::new();
@@ -100,7 +101,7 @@ impl Powers<'_> {
         format!("{}{depth}", list_kinds(all))
     }
 
-    /// Which Secrets it sees, if any.
+    /// Describes the Secrets that the plugin sees, if any.
     fn secrets_seen(&self) -> Option<String> {
         let secret = secret_kind();
         let reads: Vec<&Read> = self.reads.iter().filter(|read| read.kind.covers(&secret)).collect();
@@ -222,7 +223,7 @@ fn relate_risk(powers: &Powers<'_>) -> Option<String> {
     Some(text)
 }
 
-/// What a reach brings along, and what happens to it.
+/// Describes the objects that a reach adds to the move, and their fate.
 fn describe_reach(reach: &Reach) -> String {
     let kind = list_kinds(std::iter::once(&reach.kind));
     let place = match reach.namespace.as_str() {
@@ -248,7 +249,7 @@ fn secret_kind() -> GroupKind {
     GroupKind::new("", "Secret")
 }
 
-/// Whether it reads every namespace, and cluster-scoped objects.
+/// Returns true if a read covers every namespace, and cluster-scoped objects.
 fn reads_everywhere(read: &Read) -> bool {
     read.namespace.as_deref() == Some("*")
 }

@@ -1,4 +1,4 @@
-//! Two sides that are just lists of objects: what a plugin can ask about outside a move.
+//! Two sides that are lists of objects, for the questions of plugins outside a move.
 
 use async_trait::async_trait;
 use pivot_core::{Object, Side};

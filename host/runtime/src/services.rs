@@ -26,7 +26,7 @@ pub struct Query {
     pub confined: bool,
 }
 
-/// Where an endpoint is probed from.
+/// The vantage point of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vantage {
     /// From this machine; [`crate::probe::Here`] does it.
@@ -35,16 +35,16 @@ pub enum Vantage {
     Side(Side),
 }
 
-/// What to probe.
+/// A probe of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// HTTP GET, or just whether a TCP connection opens.
     pub http: bool,
-    /// Where from.
+    /// The vantage point.
     pub vantage: Vantage,
     /// `host:port` for TCP, a URL for HTTP, `namespace/service:port/path` through a service proxy.
     pub address: String,
-    /// How long to wait.
+    /// Longest wait.
     pub timeout: Duration,
     /// Addresses that are reachable because the operator named them, although no name pattern covers them.
     pub named: Vec<crate::trust::Network>,
@@ -57,11 +57,11 @@ pub struct Answer {
     pub status: u16,
     /// The body, cut if it is too long.
     pub body: String,
-    /// How long it took.
+    /// Duration of the probe.
     pub took: Duration,
 }
 
-/// Why a question has no answer; returned to the plugin.
+/// The reason why a question has no answer; returned to the plugin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ServiceError {

@@ -1,5 +1,5 @@
-//! Who vouches for a plugin, by the operator's trust file: the statements beside its file, judged before it is compiled, and once
-//! more by the name that it gives itself.
+//! Signed claims about a plugin, judged by the operator's trust file. They are judged before the plugin is compiled, and again
+//! by the name that it gives itself.
 //!
 //! Checked at every load and not only on admission: a key that is revoked tomorrow stops tomorrow's move.
 
@@ -26,7 +26,7 @@ use crate::trust::Lock;
 /// The most characters of a text on a card that the description doesn't bound.
 const TEXT: usize = 1_000;
 
-/// A trust file, and what it is asked for.
+/// A trust file and the purpose of its judgements.
 #[derive(Clone, Debug)]
 pub struct Trust {
     /// The operator's signers and rules.
@@ -38,7 +38,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// The same for a file that may be admitted already: then it is only loaded.
+    /// Returns the trust for a file that may be admitted already. An admitted file is only loaded.
     pub(crate) fn for_locked_file(&self, lock: &Lock, artifact: &Artifact) -> Self {
         let purpose =
             if lock.find_by_digest(&artifact.digest).is_some() { Purpose::Load } else { self.purpose };
@@ -78,7 +78,7 @@ impl Trust {
     }
 }
 
-/// Who vouches for a plugin that has described itself, and as what it is.
+/// Returns the accepted claims about a plugin that has described itself, after comparing their cards with the computed card.
 pub(crate) async fn check_claims(
     dir: &PluginDir,
     artifact: &Artifact,
@@ -92,13 +92,13 @@ pub(crate) async fn check_claims(
     find_misdescribed(&said, &computed).map_or(Ok(said), |refused| Err(of(refused)))
 }
 
-/// Who vouches, and for what, each once: `vetted by alice`.
+/// Returns the claims and their signers, each once: `vetted by alice`.
 pub(crate) fn describe_claims(said: &[AcceptedClaim]) -> Vec<String> {
     let names = said.iter().map(|said| format!("{} by {}", said.claim, said.signer));
     names.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The fields in which a signed card is not what the plugin is. Whoever vouched saw something else.
+/// Returns a refusal if a signed card differs from the plugin. Its signer saw something else.
 fn find_misdescribed(said: &[AcceptedClaim], computed: &Card) -> Option<Refused> {
     said.iter().find_map(|AcceptedClaim { signer, card, .. }| {
         let differs = card.as_ref().map(|card| card.differing_fields(computed)).unwrap_or_default();
@@ -106,7 +106,7 @@ fn find_misdescribed(said: &[AcceptedClaim], computed: &Card) -> Option<Refused>
     })
 }
 
-/// What a plugin is and asks for, for people who vouch for it.
+/// Builds the card of a plugin, which signers of the plugin sign.
 pub(crate) fn build_card(
     declaration: &Declaration,
     hooks: &[Hook],

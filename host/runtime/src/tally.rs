@@ -1,4 +1,4 @@
-//! What a plugin uses over all its calls in one run. A little for one object adds up over a thousand.
+//! The use of a plugin over all its calls in one run. A little for one object adds up over a thousand.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-/// How many calls of one plugin run concurrently in one run. Each may use all of its memory, and a computing component wouldn't
-/// get more threads than these anyway. Every run has its own: it must not wait for slow calls of another.
+/// Most concurrent calls of one plugin in one run. Each may use all of its memory, and a computing component wouldn't get more
+/// threads anyway. Every run counts its own calls, so it doesn't wait for slow calls of another.
 const SIDE_BY_SIDE: usize = 8;
-/// How many lines a plugin may log in one run.
+/// Most lines that a plugin may log in one run.
 pub(crate) const MOST_LINES: usize = 1_000;
 
-/// What calls have used.
+/// The use of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// The number of calls.
@@ -44,14 +44,14 @@ impl Tally {
         self.lines.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Adds what a call took.
+    /// Adds the time of a call.
     pub(crate) fn add_time(&self, time: Duration) {
         if let Ok(mut spent) = self.spent.lock() {
             *spent = spent.saturating_add(time);
         }
     }
 
-    /// Counts a call for the report of what was used.
+    /// Counts a call for the report of use.
     pub(crate) fn count_call(&self, time: Duration, peak_memory: usize) {
         if let Ok(mut used) = self.used.lock() {
             used.calls = used.calls.saturating_add(1);
@@ -60,12 +60,12 @@ impl Tally {
         }
     }
 
-    /// What was used since this was last called.
+    /// Returns the use since the last call of this function.
     pub(crate) fn take_used(&self) -> Used {
         self.used.lock().map(|mut used| std::mem::take(&mut *used)).unwrap_or_default()
     }
 
-    /// What is left of `total`; none: nothing.
+    /// Returns the rest of `total`, or none if it is used up.
     pub(crate) fn remaining_time(&self, total: Duration) -> Option<Duration> {
         let spent = self.spent.lock().map(|spent| *spent).unwrap_or(total);
         total.checked_sub(spent).filter(|left| !left.is_zero())

@@ -40,7 +40,7 @@ pub(crate) fn object_for_plugin<'a>(
     Ok(Cow::Owned(format!("{head}{comma}{rest}")))
 }
 
-/// Whether the text names its kind. Servers write that first, so usually nothing has to be parsed.
+/// Returns true if the text names its kind. Servers write the kind first, so usually nothing is parsed.
 fn names_kind(raw: &str) -> bool {
     #[derive(Deserialize)]
     struct Head {
@@ -81,7 +81,7 @@ fn withhold_values(values: Option<&mut Value>, instead: &Value, open: impl Fn(&s
     }
 }
 
-/// Whether a prefix is a group or a subdomain of it.
+/// Returns true if a prefix is a group or a subdomain of it.
 fn is_in_group(prefix: &str, group: &str) -> bool {
     prefix.strip_suffix(group).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
@@ -104,7 +104,7 @@ pub(crate) fn permitted_code(word: &str, declared: Option<&Codes>) -> String {
     if fine && declared.is_none_or(known) { word.to_owned() } else { INVALID_CODE.to_owned() }
 }
 
-/// Whether a word can be the name of an object or a namespace.
+/// Returns true if a word can be the name of an object or a namespace.
 pub(crate) fn is_object_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 253
@@ -113,7 +113,7 @@ pub(crate) fn is_object_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':'))
 }
 
-/// Whether a word is a DNS label, and so can name a namespace or a Service.
+/// Returns true if a word is a DNS label, and so can name a namespace or a Service.
 pub(crate) fn is_label(word: &str) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !word.is_empty()
@@ -123,7 +123,7 @@ pub(crate) fn is_label(word: &str) -> bool {
         && !word.ends_with('-')
 }
 
-/// Whether a kind is well-formed; `*` is every kind of the group.
+/// Returns true if a kind is well-formed; `*` is every kind of the group.
 pub(crate) fn is_kind(kind: &GroupKind) -> bool {
     let GroupKind { group, kind } = kind;
     let group_fine = group.is_empty() || (group.len() <= 253 && group.split('.').all(is_label));
@@ -133,7 +133,7 @@ pub(crate) fn is_kind(kind: &GroupKind) -> bool {
     group_fine && (kind == "*" || word)
 }
 
-/// Whether a key is well-formed.
+/// Returns true if a key is well-formed.
 pub(crate) fn is_key(key: &Key) -> bool {
     is_object_name(&key.name)
         && key.namespace.as_deref().is_none_or(is_object_name)

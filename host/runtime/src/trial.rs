@@ -1,4 +1,4 @@
-//! Components that nobody vetted are compiled on trial first: in a separate process that is ended if it uses too much.
+//! Trials of components: an unvetted component is first compiled in a separate process, which is ended if it uses too much.
 //!
 //! Counting ([`crate::parse`]) refuses what is clearly too much; what a validator and a compiler need for the rest, only a trial
 //! can show. Before it reads a byte, the process sets its own limits of memory and processor time; its environment has only what
@@ -26,24 +26,24 @@ pub(crate) use budget::{Budget, trial_terms};
 
 /// Concurrent trials: each takes several processors.
 const SIDE_BY_SIDE: usize = 2;
-/// How many bytes are read of what a failing process prints.
+/// Most bytes of a failing process's output that are read.
 const LAST_WORDS: u64 = 4 << 10;
 
-/// It finished within the limits; whether the component is valid is checked again later.
+/// Exit code of a trial that finished within the limits. The component is validated again later.
 pub(crate) const ENDED: u8 = 0;
-/// It finished, but this system doesn't enforce all limits.
+/// Exit code of a trial that finished on a system that doesn't enforce all limits.
 pub(crate) const ENDED_UNLIMITED: u8 = 11;
 /// The compiler noticed that it ran out of memory.
 pub(crate) const OUT_OF_MEMORY: u8 = 12;
 /// Limits could not be set, or there was no component.
 pub(crate) const NOT_BEGUN: u8 = 13;
 
-/// How a successful trial went.
+/// The enforcement of the limits in a successful trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LimitEnforcement {
     /// Within enforced limits.
     Limited,
-    /// It finished, but this system doesn't limit what a process may use.
+    /// The trial finished, but this system doesn't limit the resources of a process.
     Unlimited,
 }
 

@@ -60,7 +60,7 @@ fn is_out_of_memory(error: &str) -> bool {
     ["os error 12", "out of memory", "Cannot allocate memory"].iter().any(|words| error.contains(words))
 }
 
-/// Whether the system enforces the memory limit.
+/// The enforcement of the memory limit on this system.
 #[cfg(unix)]
 const KEEPS: LimitEnforcement =
     if cfg!(target_vendor = "apple") { LimitEnforcement::Unlimited } else { LimitEnforcement::Limited };

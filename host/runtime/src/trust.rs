@@ -1,4 +1,4 @@
-//! What the operator admits and grants, and whether it covers what a plugin asks for.
+//! The operator's admissions and grants, and the checks of a plugin's requests against them.
 
 mod gates;
 mod grants;
@@ -19,7 +19,7 @@ pub(crate) use gates::{
 };
 pub(crate) use grants::grants_section;
 
-/// More plugins than any directory has. Nobody could read the messages about more.
+/// More plugins than any directory has. Messages about more would be unreadable.
 const MOST_PLUGINS: usize = 1_000;
 
 fn check_count(plugins: usize) -> Result<(), String> {
@@ -29,7 +29,7 @@ fn check_count(plugins: usize) -> Result<(), String> {
     Err(format!("it has {plugins} plugins, and {MOST_PLUGINS} is the most"))
 }
 
-/// The operator's grants, beside the plugins.
+/// File of the operator's grants, in the plugin directory.
 pub const GRANTS_FILE: &str = "plugins.toml";
-/// The digests of the admitted plugins, beside them.
+/// File of the admitted plugins' digests, in the plugin directory.
 pub const LOCK_FILE: &str = "plugins.lock";

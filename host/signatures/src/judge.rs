@@ -27,8 +27,7 @@ pub enum Subject<'s> {
     /// A plugin.
     Plugin {
         /// Name of the plugin, from the lock file or from its own description. Before either gives a name, rules for single
-        /// plugins apply by the names on signed cards only, and the plugin **must be judged again** once it has described
-        /// itself.
+        /// plugins apply by the names on signed cards only. The plugin **must be judged again** once it has described itself.
         name: Option<&'s str>,
         /// The SHA-256 of its component, as 64 digits.
         sha256: &'s str,

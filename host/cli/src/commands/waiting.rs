@@ -46,7 +46,7 @@ impl Command<'_> {
         Ok(())
     }
 
-    /// What is still being built, if that is why the move can't begin.
+    /// Returns the reason why the move can't begin, if something is still being built.
     async fn unbuilt(&self, plugins: &Loading) -> Option<String> {
         let opened = match ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Move))).await {
             Ok(opened) => opened,

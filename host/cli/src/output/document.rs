@@ -262,7 +262,7 @@ struct MoveDocument<'a> {
     record: &'a Record,
     /// The move's target is not the one given.
     elsewhere: bool,
-    /// Whether it was rolled back without its target, which still has a record of it.
+    /// True if the move was rolled back without its target, which still has a record of it.
     orphaned: bool,
     /// The side of the move that was not given: no command can be offered that names it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -44,7 +44,7 @@ pub(super) fn level(event: &Event) -> Level {
     }
 }
 
-/// Whether people see an event. The one that stopped the move is left to the error at the end.
+/// Returns true if people see an event. The event that stopped the move is left to the error at the end.
 pub(super) fn is_shown(event: &Event, verbose: bool) -> bool {
     match event {
         Event::Finding { severity: Severity::Stop, .. } => false,

@@ -23,7 +23,7 @@ impl Messages {
         self.open.push(event.clone());
     }
 
-    /// Whether a line is new.
+    /// Returns true if a line is new.
     pub(super) fn is_new(&mut self, line: &str) -> bool {
         self.written.insert(line.to_owned())
     }

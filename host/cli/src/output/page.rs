@@ -30,7 +30,7 @@ pub(crate) struct PlanPage<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) sides: (&'a str, &'a str),
     pub(crate) scope: &'a Scope,
-    /// Whether a side is a directory: what is copied stays where it was.
+    /// True if a side is a directory. Then the copied objects stay in the source.
     pub(crate) files: bool,
     /// The judgement, which the terminal shows too.
     pub(crate) verdict: &'a Verdict,

@@ -32,7 +32,7 @@ pub(crate) struct Ending {
     pub(crate) move_id: Option<String>,
     /// The document that the run ends with.
     pub(crate) result: Value,
-    /// Whether a side is a directory.
+    /// True if a side is a directory.
     pub(crate) files: bool,
     /// Failure, line by line.
     pub(crate) message: Vec<String>,

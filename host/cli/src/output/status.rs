@@ -56,7 +56,7 @@ fn path(key: &Key) -> String {
     key.namespace.iter().map(|namespace| format!("{namespace}/")).chain([key.name.clone()]).collect()
 }
 
-/// Whether the source can be deleted, or what would be lost with it.
+/// Returns whether the source can be deleted, or the loss that its deletion would cause.
 fn leftover(left: &Leftover, source: &str) -> Text {
     let Leftover {
         may_be_deleted,

@@ -31,7 +31,7 @@ struct Line {
     spans: Vec<(Style, String)>,
     /// Start of the last column, in a row of a table.
     column: Option<usize>,
-    /// Whether the line may be copied into a file or a program, so that it stays as it is.
+    /// True if the line may be copied into a file or a program, and so must not be changed.
     is_verbatim: bool,
 }
 

@@ -10,11 +10,11 @@ use super::text::Text;
 /// Facts that a plan and its events don't have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlook<'a> {
-    /// Whether planning ended early.
+    /// True if planning ended early.
     pub(crate) has_failed: bool,
-    /// Whether a target is named.
+    /// True if the user named a target.
     pub(crate) has_target: bool,
-    /// Whether the target's server answered a dry run of each create.
+    /// True if the target's server answered a dry run of each create.
     pub(crate) has_dry_run: bool,
     /// The command that carries the plan out.
     pub(crate) command: Option<&'a str>,

@@ -26,7 +26,7 @@ struct Subject {
     inspection: Result<Inspection, String>,
 }
 
-/// What only one of the two has.
+/// The items that only one of two versions has.
 #[derive(Default)]
 struct Change {
     aspect: &'static str,
@@ -113,12 +113,12 @@ impl Comparison {
         Ok(Some(Self::new(older, newer, Some((directory.to_owned(), admitted)))))
     }
 
-    /// Whether both are the same file.
+    /// Returns true if both are the same file.
     pub(super) fn is_same(&self) -> bool {
         self.older.sha256 == self.newer.sha256
     }
 
-    /// Whether the newer one is an earlier version.
+    /// Returns true if the newer one is an earlier version.
     pub(super) fn goes_back(&self) -> bool {
         order(&self.older, &self.newer) == Some(Ordering::Less)
     }
@@ -157,7 +157,7 @@ impl Comparison {
     }
 }
 
-/// Which version of two is the later one, if that can be said.
+/// Compares two versions, if both can be parsed.
 fn order(older: &Subject, newer: &Subject) -> Option<Ordering> {
     match (Version::parse(&older.version), Version::parse(&newer.version)) {
         (Ok(old), Ok(new)) => Some(new.cmp(&old)),
@@ -165,7 +165,8 @@ fn order(older: &Subject, newer: &Subject) -> Option<Ordering> {
     }
 }
 
-/// What they ask for, each by its aspect; and what they could do at worst if they are granted that.
+/// Returns the differences between the requests of two versions, by aspect, and between their risks if all requests are
+/// granted.
 fn differences(older: &Subject, newer: &Subject) -> (Vec<Change>, Change) {
     let (Ok(old), Ok(new)) = (&older.inspection, &newer.inspection) else { return Default::default() };
     let between = |aspect, old: &[String], new: &[String]| {
@@ -222,7 +223,7 @@ fn change_text(older: &Subject, newer: &Subject, changes: &[Change], worst: &Cha
     text
 }
 
-/// What the operator's grants make of the newer one.
+/// Describes the operator's grants for the newer version.
 fn by_grants(directory: &Path, newer: &Subject, admitted: &Admitted) -> Text {
     let Admitted { has_section, missing, surplus, .. } = admitted;
     let place = format!("plugins.toml in {}, below [plugins.{}],", directory.display(), newer.name);

@@ -28,15 +28,15 @@ use crate::output::{Document, Output, Text, current_time};
 /// The operator's files, which are a site's own.
 const GRANTS: &str = "plugins.toml";
 const LOCK: &str = "plugins.lock";
-/// How the names of components end.
+/// Suffix of components' file names.
 const WASM: &str = ".wasm";
-/// How the names of public keys end.
+/// Suffix of public keys' file names.
 pub(super) const KEY: &str = ".pub";
 
 /// The most characters of a line of grants that are shown.
 const LINE: usize = 300;
 
-/// What becomes of one component.
+/// The result of importing one component.
 struct Imported {
     text: Text,
     content: Value,
@@ -121,8 +121,8 @@ fn read_expected_bundle(import: &Import) -> Result<Bundle> {
     }
 }
 
-/// Whether the bundle's grants become the site's. They are never written over what a site has, and nobody signs them: only the
-/// bundle's digest says that they are those of who made it.
+/// Returns true if the bundle's grants become the site's. They never replace a site's grants. Grants aren't signed: only the
+/// bundle's digest shows that they come from the bundle's author.
 fn takes_grants(staged: &Staged, bundle: &Bundle, import: &Import) -> Result<bool> {
     let refuse =
         |why: &str| Err((Exit::Refused, Text::from(format!("--grants: {why}; nothing was written"))));

@@ -1,4 +1,4 @@
-//! What a component is, for the operator who decides about it: the worst it could do comes first, and the vendor's words are
+//! The description of a component for the operator who decides about it. The risks come first, and the vendor's words are
 //! quoted as the vendor's.
 
 use pivot_core::GroupKind;
@@ -85,7 +85,7 @@ fn read_text(read: &Read) -> String {
     format!("{} ({}, {place})", read.kind, read.side)
 }
 
-/// The same as a document for programs.
+/// Returns the description as a document for programs.
 pub(super) fn document(inspection: &Inspection) -> Value {
     let Inspection {
         digest,

@@ -23,7 +23,7 @@ struct LoadedPlugins {
     called: Vec<Arc<dyn Hooks>>,
     /// The plugins that are installed but not enabled, each with its version.
     disabled: Vec<String>,
-    /// What whoever runs them should know: which are not enabled, and what others may write.
+    /// Notes for the user: the disabled plugins, and the files that other users may write.
     notes: Vec<Note>,
 }
 
@@ -74,7 +74,7 @@ impl Loading {
         found.map(|found| found.disabled.clone()).unwrap_or_default()
     }
 
-    /// What is to be known of those that take no part, and of their directory, as far as known yet.
+    /// Returns the notes about disabled plugins and the plugins' directory, as far as known yet.
     pub(crate) fn notes(&self) -> Vec<Note> {
         let found = self.0.peek().and_then(|loaded| loaded.as_ref().ok());
         found.map(|found| found.notes.clone()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What commands say beside their result: what others may write, and which plugins no move calls.
+//! Notes next to a command's result: files that other users may write, and plugins that no move calls.
 
 use pivot_runtime::Disabled;
 
@@ -9,7 +9,7 @@ pub(super) fn switched_off(all: &[Disabled]) -> Vec<String> {
     all.iter().map(ToString::to_string).collect()
 }
 
-/// What others may write, and who runs moves should not let them.
+/// Returns a note about files that other users may write, and should not.
 pub(super) fn written_by_others(open: &[String]) -> Text {
     let mut text = Text::default();
     if !open.is_empty() {

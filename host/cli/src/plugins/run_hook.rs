@@ -37,7 +37,8 @@ enum Answer {
 }
 
 impl Call {
-    /// Whether a move would stop here: the call failed, or the plugin says so. A plugin that waits is called again.
+    /// Returns true if a move would stop here, because the call failed or the plugin stops the move. A plugin that waits is
+    /// called again.
     fn stops(&self) -> bool {
         match &self.answer {
             Ok(Answer::Findings(all)) => all.iter().any(|found| found.severity == Severity::Stop),
@@ -181,7 +182,7 @@ fn apply_patch(object: &Object, patch: &Value) -> Option<Object> {
     Object::from_value(object.kind.clone(), &value).ok()
 }
 
-/// Whether a patch is within its bounds, and the hook returns none once it is applied.
+/// Fails if a patch exceeds its bounds, or if the hook returns another patch once this one is applied.
 async fn content(
     plugin: &Plugin,
     hook: Hook,

@@ -22,15 +22,15 @@ use crate::args::{PluginClaim, Signing};
 use crate::exit::Result;
 use crate::output::{Document, Output, Text};
 
-/// What is vouched for.
+/// The subject of a signature.
 pub(crate) struct Subject {
-    /// What it is called, for people.
+    /// Name of the subject, for people.
     pub(crate) called: String,
     pub(crate) sha256: String,
-    /// Of a plan: what `plan show` calls it.
+    /// For a plan: the checksum that `plan show` prints.
     pub(crate) checksum: Option<String>,
     pub(crate) claim: Claim,
-    /// Of a plugin.
+    /// For a plugin: its card.
     pub(crate) card: Option<Card>,
     /// The report of checks that the claim is based on.
     pub(crate) checked: Option<PathBuf>,
@@ -58,7 +58,7 @@ pub(super) async fn run(
     sign(signing, Subject { called, sha256, checksum: None, claim, card, checked }, output)
 }
 
-/// The same for any file, once it is known what it is.
+/// Signs any file whose kind is known.
 pub(crate) fn sign(signing: &Signing, subject: Subject, output: &Output) -> Result<()> {
     let Signing { file, key, statement_only: _, attach, reviewer, note } = signing;
     let Subject { called, sha256: digest, checksum, claim, card, checked } = subject;
@@ -125,7 +125,8 @@ fn digest_of(file: &Path) -> Result<String, String> {
     read_regular_file(file).map(|bytes| sha256(&bytes)).map_err(|error| error.to_string())
 }
 
-/// What somebody else signed, if it says of this file what is to be said. Whose signature it is only a trust file can say.
+/// Reads another person's signature, and fails if it makes another claim about this file. Only a trust file decides whose
+/// signature it is.
 fn read_attached(file: &Path, digest: &str, claim: Claim, card: Option<&Card>) -> Result<Envelope, String> {
     let bytes = read_regular_file(file).map_err(|error| error.to_string())?;
     let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;

@@ -16,7 +16,7 @@ pub(super) struct Staged {
     /// The one to replace; it need not exist.
     directory: PathBuf,
     path: PathBuf,
-    /// What was taken over.
+    /// Entries of the directory when it was copied.
     before: Option<Vec<Entry>>,
 }
 
@@ -78,7 +78,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Where it is.
+    /// Returns the path of the staged directory.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

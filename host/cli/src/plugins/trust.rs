@@ -20,10 +20,11 @@ use serde_json::{Value, json};
 use super::notes::by_others;
 use crate::output::Text;
 
-/// Where a site puts its own: outside of any directory of plugins, or whoever writes plugins there would decide about them, too.
+/// A site's trust file. It is outside of any directory of plugins, because anyone who can write plugins there could otherwise
+/// decide about them too.
 const SITE: &str = "/etc/pivot-host/trust.toml";
 
-/// What a site trusts, with the files that say so and that others may write.
+/// A site's trust, and the list of its files that other users may write.
 #[derive(Clone)]
 pub(crate) struct TrustFile {
     pub(crate) policy: Arc<Policy>,
@@ -61,12 +62,12 @@ impl TrustFile {
         Ok(Self::load(named)?.filter(has_rule))
     }
 
-    /// How many rules are about plugins.
+    /// Returns the number of rules about plugins.
     fn rules(&self) -> usize {
         self.policy.rules().iter().filter(|rule| rule.claim.topic() == Topic::Plugin).count()
     }
 
-    /// What decides who has to vouch for a plugin, in a line.
+    /// Describes the rules about signers of plugins in one line.
     pub(super) fn describe(this: Option<&Self>) -> String {
         let Some(this) = this else { return "no trust file: plugins need no signature".to_owned() };
         let rules = match this.rules() {
@@ -77,12 +78,12 @@ impl TrustFile {
         format!("trust: {}: {rules}", this.files.join(", "))
     }
 
-    /// The same for programs.
+    /// Returns the trust file as a document for programs.
     pub(super) fn document(&self) -> Value {
         json!({"files": self.files, "rules": self.rules()})
     }
 
-    /// What others may write, as a sentence; an error if the file is strict.
+    /// Returns a sentence about the files that other users may write, or an error if the file is strict.
     pub(crate) fn open(&self) -> Result<Option<String>, Text> {
         let open = (!self.open_to_others.is_empty()).then(|| by_others(&self.open_to_others));
         match open {
@@ -148,8 +149,8 @@ fn read_trust_text(path: &Path, open: &mut Vec<String>) -> Result<String, String
     String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())
 }
 
-/// Whether others may write a file, or put another one in its place: in a directory above it, or above what a link leads to. Where
-/// only its owner may remove a file (`/tmp`), nobody else can.
+/// Returns the paths through which other users may write a file or replace it: directories above it, or above the target of a
+/// link. Where only its owner may remove a file (`/tmp`), no other user can.
 #[cfg(unix)]
 fn open_to_others(path: &Path) -> Vec<String> {
     use std::os::unix::fs::MetadataExt;

@@ -18,16 +18,16 @@ const NAME: &str = "pivot-agents-authority";
 const ROOTS: &str = "roots.json";
 /// Strangers who call cause no more reads than one in this time.
 const FRESH: Duration = Duration::from_secs(60);
-/// How often it is read again because somebody else has written it.
+/// Most attempts to write after a concurrent change.
 const TRIES: usize = 5;
 
-/// Why it can't be used.
+/// Reasons why the authority can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     /// The Secret can't be read or written.
     #[error("the agents' authority: {0}")]
     Place(#[from] PlaceError),
-    /// Nothing can be signed with what is in it.
+    /// The content of the Secret can't sign anything.
     #[error("the agents' authority, Secret {NAME}: {0}")]
     Unsigned(String),
 }
@@ -50,10 +50,10 @@ pub(crate) struct Authority {
 #[derive(Clone)]
 struct Known {
     read: Instant,
-    /// The trust domain: that of this Secret and no other.
+    /// The trust domain, which belongs to this Secret and no other.
     domain: String,
     roots: Roots,
-    /// What is shown to agents. Its key is made anew by each process.
+    /// The certificate for agents that call. Each process generates a new key for it.
     shown: Option<(Granted, String)>,
 }
 
@@ -62,7 +62,7 @@ impl Authority {
         Self { secrets, clock, hosts, known: Mutex::default() }
     }
 
-    /// What agents are to trust, as PEM.
+    /// Returns the certificates that agents must trust, as PEM.
     pub(crate) async fn root_bundle(&self) -> Result<String, AuthorityError> {
         let mut known = self.known.lock().await;
         Ok(self.refresh(&mut known).await?.roots.to_bundle())

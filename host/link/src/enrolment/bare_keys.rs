@@ -1,8 +1,8 @@
 //! TLS with an agent that has no certificate yet: it shows its bare public key (RFC 7250), and the handshake proves that it has the
 //! other half.
 //!
-//! A certificate request would prove the same with names in it that have to be ignored, and with a format to be parsed before anybody
-//! knows who sent it.
+//! A certificate request would prove the same. But it contains names that must be ignored, and its format must be parsed before
+//! its sender is known.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use tokio_rustls::rustls::{
 use super::key::AgentKey;
 use crate::tls::{Parts, Time, crypto_provider};
 
-/// What both sides name as the protocol.
+/// Name of the protocol on both sides.
 pub(crate) const ENROL: &[u8] = b"pivot-enrol/1";
 
-/// For the controller; what the parts have of an authority isn't asked for.
+/// Returns the controller's configuration. The authority in the parts is not used.
 pub(crate) fn server_config(Parts { chain, key, .. }: Parts, time: Time) -> Result<ServerConfig, Error> {
     let supported = crypto_provider().signature_verification_algorithms;
     let mut config = ServerConfig::builder_with_details(crypto_provider(), time)

@@ -1,4 +1,4 @@
-//! The public key of an agent: on the curve P-256, and nothing else, so that what a stranger sends is compared and never parsed.
+//! The public key of an agent, only on the curve P-256. So a stranger's bytes are compared and never parsed.
 
 use rcgen::{PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm};
 use tokio_rustls::rustls::pki_types::CertificateDer;
@@ -6,7 +6,7 @@ use webpki::EndEntityCert;
 
 use super::token::Digest;
 
-/// How the subject public key info of each such key begins; the point follows, uncompressed.
+/// Prefix of the subject public key info of each such key. The uncompressed point follows.
 const HEAD: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
     0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
@@ -28,7 +28,7 @@ impl AgentKey {
         Self::of_info(&certificate.subject_public_key_info())
     }
 
-    /// What it is known by.
+    /// Returns the digest that identifies the key.
     pub(crate) fn digest(&self) -> Digest {
         Digest::of_bytes(&self.subject_public_key_info())
     }

@@ -1,4 +1,4 @@
-//! What is said when an agent enrols: one question, one answer, each with its length before it.
+//! The messages of an enrolment: one request and one answer, each prefixed with its length.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::name::AgentName;
 /// The largest of both.
 const LARGEST: usize = 16 << 10;
 
-/// Who asks, beside the key that the connection was made with.
+/// The agent's request. The connection proves the agent's key.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Question {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::mutants;
 
-    /// What comes is read no further than it says, and what is refused is not repeated.
+    /// A message is read up to its stated length only, and errors don't repeat its content.
     #[tokio::test]
     async fn any_bytes_are_a_question_or_refused() {
         let good =

@@ -1,4 +1,4 @@
-//! Which agents there are: one Secret for each in the controller's namespace, with the key that may call by its name.
+//! The register of agents: one Secret for each agent in the controller's namespace, with the key that may call by its name.
 //!
 //! It is a Secret although nothing in it is secret: who may write it decides who is an agent, and that are to be those who may read
 //! the authority's key anyway.
@@ -22,24 +22,24 @@ use crate::name::AgentName;
 const PREFIX: &str = "pivot-agent.";
 const LABEL: &str = "pivot-host.io/agent";
 const AGENT: &str = "agent.json";
-/// How long an invitation is good for.
+/// Validity of an invitation.
 const INVITED: SignedDuration = SignedDuration::from_hours(24);
 const TRIES: usize = 5;
 
-/// What is kept of an agent.
+/// The register's entry for an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    /// What it was invited with last.
+    /// Digest of the token of the latest invitation.
     token: Digest,
     until: Timestamp,
-    /// Whether a key has come with it: that is the one which is allowed.
+    /// True if a key has used the invitation. That key is the allowed one.
     taken: bool,
     /// The one key that may call.
     key: Option<Digest>,
 }
 
-/// Why an agent can't be invited or removed.
+/// Reasons why an agent can't be invited or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
     /// The names of objects would not say which agent it is.
@@ -66,7 +66,7 @@ impl RegisterError {
     }
 }
 
-/// Why an invitation is not taken. It is for the controller's log: an agent is told only that it isn't.
+/// Reasons to refuse an invitation, for the controller's log. The agent is told only that it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotTaken {
     Unknown,
@@ -106,8 +106,8 @@ impl Register {
         Self { secrets, clock }
     }
 
-    /// A token with which one agent can enrol, once. What it may have been invited with before is worth nothing from now on; the key
-    /// that is allowed stays until another comes.
+    /// Returns a token with which one agent can enrol, once. Earlier invitations of the agent become invalid. The allowed key
+    /// stays allowed until another key comes.
     pub(crate) async fn invite(&self, name: &AgentName) -> Result<Token, RegisterError> {
         let token = Token::new()?;
         let object = secret_name(name)?;
@@ -157,7 +157,7 @@ impl Register {
         Err(too_many_changes_error(&object))
     }
 
-    /// Whether the key may call by this name, as of now.
+    /// Returns true if the key may currently call by this name.
     pub(crate) async fn allows_key(&self, name: &AgentName, key: &AgentKey) -> Result<bool, PlaceError> {
         let Ok(object) = secret_name(name) else { return Ok(false) };
         let Some(read) = self.secrets.read(&object).await? else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! The authority of a controller as a value: what it signs, until when, and how one root follows another.
+//! The authority of a controller as a value: the certificates that it signs, their validity, and the succession of roots.
 //!
 //! A new root is trusted for as long as a certificate lives before it signs: by then each agent that is still in date has renewed,
 //! and got the bundle with it. So no agent ever meets a certificate of a root that it doesn't know.
@@ -16,9 +16,9 @@ use super::token::random_bytes;
 use crate::clock::add_saturating;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
-/// How long a certificate lives: a site may sleep for a while.
+/// Lifetime of a certificate. A site may be offline for a while.
 const CERTIFICATE: SignedDuration = days(30);
-/// How long a root lives. Twice as long as it is needed, so that a controller that was away for months can still change it.
+/// Lifetime of a root. Twice the necessary time, so that a controller that was away for months can still replace it.
 const ROOT: SignedDuration = days(730);
 /// The age at which the next one is made. It signs from a month later on.
 const NEXT: SignedDuration = days(335);
@@ -43,7 +43,7 @@ struct Root {
 #[serde(transparent)]
 pub(crate) struct Roots(Vec<Root>);
 
-/// A certificate, and what the other side's may be of.
+/// A certificate, and the authorities for the other side's certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Granted {
@@ -64,7 +64,7 @@ impl Granted {
     }
 }
 
-/// Why nothing is signed.
+/// The reason why no certificate can be signed.
 #[derive(Debug, thiserror::Error)]
 #[error("no certificate can be made: {0}")]
 pub(crate) struct Unsigned(String);
@@ -76,13 +76,13 @@ impl From<rcgen::Error> for Unsigned {
 }
 
 impl Roots {
-    /// Of an authority that begins.
+    /// Creates the roots of a new authority.
     pub(crate) fn new(now: Timestamp) -> Result<Self, Unsigned> {
         Ok(Self(vec![Root::new(now)?]))
     }
 
-    /// With the next root if it is time for it, and without those that are out of date: whoever trusts a root doesn't look at its own
-    /// dates. Nothing if there is nothing to change.
+    /// Returns the roots with the next one if it is due, and without the expired ones. A program that trusts a root doesn't
+    /// check the root's own dates. Returns none if nothing changes.
     pub(crate) fn renewed(&self, now: Timestamp) -> Result<Option<Self>, Unsigned> {
         let mut roots: Vec<Root> = self.0.iter().filter(|root| now < root.end_of_life()).cloned().collect();
         if roots.last().is_none_or(|newest| now >= add_saturating(newest.made, NEXT)) {
@@ -93,7 +93,7 @@ impl Roots {
         Ok(Some(Self(roots)))
     }
 
-    /// What agents are to trust, as PEM.
+    /// Returns the certificates that agents must trust, as PEM.
     pub(crate) fn to_bundle(&self) -> String {
         self.0.iter().map(|root| root.certificate.as_str()).collect()
     }
@@ -155,7 +155,7 @@ impl Root {
         add_saturating(self.made, ROOT)
     }
 
-    /// What is in its certificate beside its key and its dates.
+    /// Returns the content of the root's certificate except its key and its dates.
     fn certificate_params(made: Timestamp) -> CertificateParams {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();

@@ -39,7 +39,7 @@ impl Stored {
         }
     }
 
-    /// What one of its entries says. The error has nothing of it.
+    /// Parses one entry. The error contains nothing of it.
     pub(crate) fn parse_entry<T: DeserializeOwned>(&self, entry: &str) -> Result<Option<T>, PlaceError> {
         let unreadable = || PlaceError::Unreadable(format!("{entry} of Secret {}", self.name));
         let Some(value) = self.data.get(entry) else { return Ok(None) };
@@ -86,7 +86,7 @@ impl Secrets {
         }
     }
 
-    /// Changes entries; what is null is removed. Nothing if it isn't as it was read.
+    /// Changes entries, and removes those that are null. Returns none if the Secret has changed since it was read.
     pub(crate) async fn write<const N: usize>(
         &self,
         read: &Stored,
@@ -103,7 +103,7 @@ impl Secrets {
         }
     }
 
-    /// Whether there was one.
+    /// Deletes a Secret. Returns true if there was one.
     pub(crate) async fn delete(&self, name: &str) -> Result<bool, PlaceError> {
         match self.place.delete(&self.kind, &self.key_of(name), &Preconditions::default()).await {
             Ok(()) => Ok(true),

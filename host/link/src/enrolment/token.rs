@@ -1,4 +1,4 @@
-//! What an agent shows once, and what is kept of it.
+//! The token of an agent, which it shows once, and its stored digest.
 
 use std::fmt;
 

@@ -13,7 +13,7 @@ use crate::directory::sha256_of_parts;
 const WIT: &str = include_str!("../../../../wit/provider.wit");
 const RELEASED: &str = include_str!("../../../../wit/released.toml");
 
-/// What only the host implements. It may gain functions within a line; everything else is frozen.
+/// The parts that only the host implements. They may gain functions within a line; everything else is frozen.
 const IMPORTED: [&str; 5] =
     ["interface context", "interface objects", "interface endpoints", "interface config", "interface log"];
 
@@ -70,7 +70,7 @@ fn parts(text: &str) -> (Version, BTreeMap<String, String>) {
     (version, parts)
 }
 
-/// What is wrong with a contract, given the releases.
+/// Returns the faults of a contract, given the releases.
 fn wrong(text: &str, released: &[Release]) -> Vec<String> {
     let (version, parts) = parts(text);
     let line = |v: &Version| (v.major, v.minor) == (version.major, version.minor);

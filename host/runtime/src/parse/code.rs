@@ -1,4 +1,4 @@
-//! How many values a function's code transfers: into and out of blocks, along branches, into and out of calls.
+//! Counts the values that a function's code transfers: into and out of blocks, along branches, into and out of calls.
 //!
 //! A branch is two bytes, and may transfer a thousand values; so may each target of a branch table.
 
@@ -11,14 +11,14 @@ use crate::error::Refused;
 const TARGETS: u64 = 100_000;
 const BLOCKS: &str = "blocks in one function";
 
-/// What a function's code refers to.
+/// The types and functions to which a function's code refers.
 #[derive(Debug, Default)]
 pub(super) struct Module {
     /// The types: how many values a function of each takes and returns.
     types: Vec<Signature>,
     /// The functions, imported ones first.
     functions: Vec<Signature>,
-    /// How many of them have code that was already read, or have none.
+    /// Number of functions that have no code, or whose code was already read.
     read: usize,
 }
 
@@ -70,7 +70,7 @@ fn signature_at(signatures: &[Signature], index: u32) -> Signature {
 pub(super) struct Code<'a> {
     module: &'a Module,
     own: Signature,
-    /// How many values a branch to each open block transfers, outermost first.
+    /// Number of values that a branch to each open block transfers, outermost first.
     labels: Vec<u64>,
     blocks: Count,
 }
@@ -80,7 +80,8 @@ impl<'a> Code<'a> {
         Self { module, own, labels: vec![own.results], blocks: Count::new(BLOCKS, 100_000) }
     }
 
-    /// How many values an instruction transfers. Invalid code counts as zero: the validator refuses it.
+    /// Returns the number of values that an instruction transfers. Invalid code counts as zero, because the validator refuses
+    /// it.
     pub(super) fn count_transferred_values(&mut self, operator: &Operator<'_>) -> Result<u64, Refused> {
         let calls = |signature: Signature| signature.total() + 1;
         Ok(match operator {

@@ -1,4 +1,4 @@
-//! How much there is to validate and compile, measured before either starts.
+//! Counts the work of validating and compiling a component before either starts.
 //!
 //! Some small files take minutes: the work of a validator or a compiler for one byte may depend on what a thousand others
 //! declare. So one pass, linear in the size of the file, counts first: how many of each thing there are, and how many values
@@ -12,7 +12,7 @@ use super::count::Count;
 use super::nested;
 use crate::error::Refused;
 
-/// How deeply components may be nested.
+/// Deepest nesting of components.
 const DEPTH: usize = 100;
 /// Bytes of one function's code.
 const FUNCTION: u64 = 4 << 20;
@@ -21,7 +21,7 @@ const FUNCTION: u64 = 4 << 20;
 const LOCALS: (u64, u64) = (1, 1_000_000);
 const CARRIED: (u64, u64) = (8, 1_000_000);
 
-/// How much there is to compile.
+/// The work of compiling a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     /// Bytes of code.
@@ -51,7 +51,7 @@ struct Counts {
     segments: Count,
     elements: Count,
     definitions: Count,
-    /// Of the file's functions.
+    /// Bytes of code of the file's functions.
     code: u64,
     locals: u64,
     carried: u64,

@@ -26,7 +26,7 @@ pub(super) fn for_each_type(
     Ok(())
 }
 
-/// How many types a core type contains.
+/// Returns the number of types that a core type contains.
 pub(super) fn count_core_types(ty: &CoreType<'_>) -> usize {
     match ty {
         CoreType::Rec(group) => group.types().len(),

@@ -1,4 +1,4 @@
-//! How large a component becomes when it is compiled.
+//! Counts the size that a component has when it is compiled.
 //!
 //! The compiler copies a nested component into each of its instantiations. If one is instantiated twice, inside one that is
 //! instantiated twice, and so on, a small file needs more than the machine's memory. So the result is counted beforehand. A
@@ -56,7 +56,7 @@ impl Default for Unfolded {
 }
 
 impl Unfolded {
-    /// Whether the current payload belongs to the outermost component itself.
+    /// Returns true if the current payload belongs to the outermost component itself.
     pub(crate) fn is_outermost(&self) -> bool {
         self.open.len() == 1 && !self.module
     }
@@ -170,7 +170,7 @@ fn size_at(known: &[Option<Size>], index: u32) -> Option<Size> {
     known.get(usize::try_from(index).ok()?).copied().flatten()
 }
 
-/// How much a section defines. Nested components count where they are instantiated; here only their header counts.
+/// Returns the size that a section defines. Nested components count where they are instantiated; here only their header counts.
 fn payload_size(payload: &Payload<'_>) -> usize {
     match payload {
         Payload::CustomSection(_) => 0,

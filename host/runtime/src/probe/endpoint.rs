@@ -12,15 +12,15 @@ pub struct Endpoint {
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Whether to use TLS.
+    /// True for TLS.
     pub tls: bool,
     /// Path and query; `/` by default.
     pub path: String,
 }
 
 impl Endpoint {
-    /// Parses an address as the contract defines it: `host:port` for TCP, a URL for HTTP, `namespace/service:port/path` through a
-    /// service proxy. The error says what is wrong.
+    /// Parses an address as the contract defines it: `host:port` for TCP, a URL for HTTP, `namespace/service:port/path` through
+    /// a service proxy. The error describes the fault.
     pub fn parse(http: bool, vantage: Vantage, address: &str) -> Result<Self, String> {
         if address.len() > 2_000 || address.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err("its address is too long, or has spaces".into());

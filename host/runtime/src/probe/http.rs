@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::probe::Endpoint;
 use crate::services::ServiceError;
 
-/// How much of a body is read. Longer ones are cut rather than refused: what a probe looks for is at the beginning.
+/// Most bytes of a body that are read. Longer bodies are cut rather than refused, because probes look at the beginning.
 const LONGEST_BODY: usize = 256 << 10;
 
 /// The status and the body. A redirect is an answer: it is not followed.

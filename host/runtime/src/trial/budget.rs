@@ -12,7 +12,7 @@ const MIB: u64 = 1 << 20;
 const MEMORY: u64 = 512 * MIB;
 /// Per byte of code.
 const MEMORY_EACH: u64 = 96;
-/// Of processor time.
+/// Base of processor time.
 const SECONDS: u64 = 5;
 /// Per MiB of code.
 const SECONDS_EACH: u64 = 4;

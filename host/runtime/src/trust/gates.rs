@@ -1,4 +1,4 @@
-//! The two gates for what a plugin may do: what it declares, and what the operator grants.
+//! The two gates for a plugin's permissions: its declaration, and the operator's grants.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use pivot_core::{GroupKind, Side};
 use crate::describe::{Change, Declaration, Read};
 use crate::trust::{Grants, Pattern};
 
-/// What is asked for and not granted.
+/// Returns the requests that are not granted.
 ///
 /// Hooks and changes must be granted as widely as they are declared: a hook that is called for half of its kinds does half of its
 /// job. What is read depends on the site, which a plugin's author can't know. So kinds that are shown, a reach, a read of all
@@ -57,7 +57,8 @@ pub(crate) fn missing_grants(declared: &Declaration, hooks: &[Hook], grants: &Gr
     missing
 }
 
-/// What is granted and not asked for: it has no effect today, and the next version would have it unseen.
+/// Returns the grants that the plugin doesn't ask for. They have no effect today, and its next version would get them
+/// unnoticed.
 pub(crate) fn surplus_grants(declared: &Declaration, hooks: &[Hook], grants: &Grants) -> Vec<String> {
     let Grants { hooks: called, kinds, reach, changes, reads, probes, secret_data, .. } = grants;
     let mut more: Vec<String> =
@@ -111,7 +112,7 @@ fn describe_probe(probe: &Pattern) -> String {
     format!("to probe any of {probe}")
 }
 
-/// Whether a grant lets a hook change all that it wants to.
+/// Returns true if a grant covers a declared change completely.
 fn covers_change(grant: &Change, change: &Change) -> bool {
     grant.hook == change.hook && grant.side == change.side && grant.kind.covers(&change.kind)
 }
@@ -123,7 +124,7 @@ pub(crate) fn permitted_kinds(declared: &Declaration, grants: &Grants) -> Vec<Gr
     pairs.cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// How far its relations reach: declared and granted.
+/// Returns the reach of the plugin's relations: declared and granted.
 pub(crate) fn permitted_reach(declared: &Declaration, grants: &Grants) -> Vec<Reach> {
     let pairs = declared.reach.iter().flat_map(|one| grants.reach.iter().filter_map(|grant| grant.meet(one)));
     pairs.collect::<BTreeSet<_>>().into_iter().collect()
@@ -154,17 +155,17 @@ pub(crate) fn intersect_reads(grant: &Read, declared: &Read) -> Option<Read> {
     (grant.side == declared.side).then_some(Read { kind, side: grant.side, namespace })
 }
 
-/// How much of a question these reads allow.
+/// The part of a question that these reads allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Extent {
-    /// The namespaces that move; whoever answers knows them.
+    /// The namespaces that move. The answering side knows them.
     Moving,
-    /// The namespace in the question, which was granted by name or with all others. Cluster-scoped objects are granted only with
-    /// `*`, and must be asked for with it: whoever answers knows which kinds are cluster-scoped.
+    /// The namespace in the question, which was granted by name or with all others. Cluster-scoped objects are granted only
+    /// with `*`, and must be asked for with it. The answering side knows which kinds are cluster-scoped.
     Asked,
 }
 
-/// How far these reads allow a question about a kind in a namespace; none: not at all.
+/// Returns the part of a question about a kind in a namespace that these reads allow, or none.
 pub(crate) fn permitted_extent(
     reads: &[Read],
     side: Side,

@@ -1,4 +1,4 @@
-//! `plugins.toml`: what the operator grants each plugin, and its limits.
+//! `plugins.toml`: the operator's grants for each plugin, and its limits.
 //!
 //! Anything not listed is denied. A misspelt name is an error that lists the valid ones.
 
@@ -18,41 +18,41 @@ use crate::text::{is_kind, is_label};
 use crate::trust::strict::{self, Table, Word};
 use crate::trust::{GRANTS_FILE, Pattern, check_count};
 
-/// What happens when a hook fails.
+/// The consequence of a failing hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
     /// The move does not continue.
     #[default]
     Stop,
-    /// It becomes a warning. Only for checks: the other hooks decide what happens to objects.
+    /// The failure becomes a warning. Only for checks: the other hooks decide what happens to objects.
     Warn,
 }
 
 /// The grants of one plugin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grants {
-    /// Whether it is called at all.
+    /// True if the plugin is called at all.
     pub enabled: bool,
     /// The hooks in which it is called.
     pub hooks: Vec<Hook>,
     /// The kinds whose objects it is shown.
     pub kinds: Vec<GroupKind>,
-    /// Where its relations reach beyond the namespaces that move.
+    /// Granted reach of the plugin's relations beyond the namespaces that move.
     pub reach: Vec<Reach>,
-    /// What it changes.
+    /// Granted changes.
     pub changes: Vec<Change>,
-    /// What it reads.
+    /// Granted reads.
     pub reads: Vec<Read>,
-    /// Which endpoints it probes.
+    /// Granted endpoints for probes.
     pub probes: Vec<Pattern>,
-    /// Whether it sees the data of Secrets.
+    /// True if the plugin sees the data of Secrets.
     pub secret_data: bool,
-    /// What happens when its checks fail.
+    /// Consequence of a failing check.
     pub check_fails: OnFailure,
     /// The limits of a call.
     pub limits: Limits,
-    /// Its configuration: a JSON object as text, with sorted keys.
+    /// The plugin's configuration: a JSON object as text, with sorted keys.
     pub config: String,
 }
 
@@ -61,7 +61,8 @@ const LINES: usize = 100;
 const LINE: usize = 300;
 
 impl Grants {
-    /// What is granted, a line for each thing, for people. Configuration is the plugin's own, and may be nobody's business.
+    /// Describes the grants for people, one line for each. The configuration belongs to the plugin and may be confidential, so
+    /// it is left out.
     pub(crate) fn describe_lines(&self) -> Vec<String> {
         let Self { hooks, kinds, reach, changes, reads, probes, secret_data, .. } = self;
         let aspect = |name: &str, items: Vec<String>| -> Vec<String> {
@@ -205,7 +206,7 @@ impl OperatorFile {
         Ok(Self { order, plugins: plugins.into_iter().map(read).collect::<Result<_, _>>()? })
     }
 
-    /// Whether it disables a plugin.
+    /// Returns true if the file disables a plugin.
     pub(crate) fn is_disabled(&self, name: &str) -> bool {
         self.plugins.get(name).is_some_and(|grants| !grants.enabled)
     }
@@ -305,8 +306,8 @@ fn parse_group_kind(text: &str) -> Result<GroupKind, String> {
     ))
 }
 
-/// The section of `plugins.toml` with what a plugin asks for: for the operator to review, not to be accepted unread. It grants
-/// nothing until it is enabled.
+/// Returns the section of `plugins.toml` with a plugin's requests, for the operator to review. It grants nothing until it is
+/// enabled.
 pub(crate) fn grants_section(declaration: &Declaration, hooks: &[Hook], enabled: bool) -> String {
     let Declaration { name, version, kinds, reach, changes, reads, probes, secret_data, .. } = declaration;
     let mut text = format!(

@@ -24,10 +24,10 @@ const REMARK: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    /// Its name.
+    /// Name of the plugin.
     #[serde(deserialize_with = "deserialize_name")]
     pub(crate) name: String,
-    /// Its version.
+    /// Version of the plugin.
     #[serde(deserialize_with = "deserialize_version")]
     pub(crate) version: String,
     /// SHA-256 of its file, in hex.
@@ -38,7 +38,7 @@ pub(crate) struct Entry {
     /// The program and the limits of its successful compilation trial; none: it had none.
     #[serde(default)]
     pub(crate) passed: Option<String>,
-    /// Who admitted it, for people.
+    /// User who admitted the plugin, for people.
     #[serde(default, deserialize_with = "deserialize_remark", rename = "admitted-by")]
     pub(crate) by: Option<String>,
     /// When.
@@ -50,7 +50,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Whether it passed with this program and these limits.
+    /// Returns true if the plugin passed a trial with this program and these limits.
     pub(crate) fn has_passed_trial(&self) -> bool {
         self.passed.as_deref() == Some(&*trial_terms())
     }
@@ -87,7 +87,7 @@ fn deserialize_digest<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::E
     })
 }
 
-/// What is written for people, and again when another plugin is admitted.
+/// Parses a remark for people, which is written again when another plugin is admitted.
 fn deserialize_remark<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {
     let check = |text: &str| match line(text, REMARK) == text {
         true => Ok(()),
@@ -268,7 +268,7 @@ mod tests {
         assert!(Lock::parse("format = 1\nplugins = []").unwrap_err().to_string().contains("unknown field"));
     }
 
-    /// What is read is written again when another plugin is admitted.
+    /// Every entry that is read is written again when another plugin is admitted.
     #[test]
     fn an_impossible_lock_entry_is_refused_with_its_position() {
         let mut lock = Lock::default();

@@ -1,4 +1,4 @@
-//! Which endpoints may be probed: `host:port` patterns.
+//! Patterns of endpoints that may be probed: `host:port`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -27,7 +27,7 @@ enum Host {
 }
 
 impl Pattern {
-    /// Whether it covers an endpoint.
+    /// Returns true if the pattern covers an endpoint.
     pub fn matches(&self, host: &str, port: u16) -> bool {
         if self.port.is_some_and(|p| p != port) {
             return false;
@@ -75,7 +75,7 @@ impl Pattern {
         Some(Self { host, port })
     }
 
-    /// Whether it covers any host.
+    /// Returns true if the pattern covers any host.
     pub(crate) fn is_any_host(&self) -> bool {
         matches!(&self.host, Host::Any | Host::Network(Network { bits: 0, .. }))
     }
@@ -135,7 +135,7 @@ impl FromStr for Pattern {
     }
 }
 
-/// Whether it can be a label of a name.
+/// Returns true if a word can be a label of a name.
 fn is_name_part(word: &str) -> bool {
     !word.is_empty()
         && word.len() <= 63

@@ -17,9 +17,9 @@ use toml::de::{DeTable, DeValue, Error};
 use crate::error::Refused;
 use crate::text::line;
 
-/// How deeply a configuration may be nested; nobody nests deeper by hand.
+/// Deepest nesting of a configuration.
 const DEPTH: usize = 100;
-/// How many characters of a key are printed, and of what is wrong with it.
+/// Most characters of a key, and of a fault, that are printed.
 const KEY: usize = 200;
 const WHY: usize = 1_000;
 
@@ -107,7 +107,7 @@ fn format_path(steps: &[Step<'_>]) -> String {
     path
 }
 
-/// Why a value can't occur in these files.
+/// Returns the reason why a value can't occur in these files.
 fn reason_to_refuse(depth: usize, value: &DeValue<'_>) -> Option<&'static str> {
     match value {
         _ if depth > DEPTH => Some("nested too deep"),

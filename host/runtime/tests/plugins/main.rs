@@ -1,4 +1,4 @@
-//! The runtime with real components: those of `tests/guests`, built by `pivot-guests`.
+//! The runtime with real components from `tests/guests`, built by `pivot-guests`.
 
 #![allow(
     clippy::unwrap_used,

@@ -67,7 +67,7 @@ fn kinds() -> [(&'static str, Record); 5] {
     ]
 }
 
-/// Why people are told, each way once.
+/// Returns each reason with which people are told something, once.
 fn reasons() -> Vec<Why<'static>> {
     let mut reasons = vec![Why::Asked];
     while let Some(last) = reasons.last() {
@@ -89,7 +89,7 @@ fn reasons() -> Vec<Why<'static>> {
     reasons
 }
 
-/// What a command may know of the sides and of the files.
+/// Knowledge of a command about the sides and the files.
 const KNOWN: [(KnownSides, Files); 9] = [
     (KnownSides::Both, Files::Named),
     (KnownSides::IntoDirectory, Files::Named),

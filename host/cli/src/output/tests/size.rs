@@ -1,4 +1,4 @@
-//! What people see of a move and of a plan of 1,032 objects: one page, with what they need on it.
+//! The output of a move and of a plan of 1,032 objects for people: one page with the necessary facts.
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ fn events() -> Vec<Event> {
     events
 }
 
-/// What a move writes to stdout and stderr: progress, then its result.
+/// Returns a move's lines on stdout and stderr: progress, then its result.
 fn written(verbose: u8, quiet: bool, log: LogFormat) -> String {
     let settings = OutputSettings {
         format: OutputFormat::Text,
