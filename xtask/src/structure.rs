@@ -1,6 +1,7 @@
 //! Checks the structure of the code, in tracked files only:
 //!
 //! - no import cycles between files, nor between the top modules of some crates, and no module in a `mod.rs`;
+//! - no more lines than before that decide again what the route of a move has decided;
 //! - no unused public items in pivot-core, no flags in texts of core, engine and places;
 //! - no names on the pages about the code that don't exist, no test that a page names by hand, no table of tests that is not what the
 //!   tests say of themselves;
@@ -16,6 +17,7 @@ mod flags;
 mod imports;
 mod language;
 mod mutations;
+mod old_questions;
 mod pages;
 mod proofs;
 mod public;
@@ -82,6 +84,8 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     }
     let misplaced = crates::misplaced_modules(root, &FOLDERS)?;
     violations.extend(misplaced.iter().map(|file| format!("{}: name it after its folder", file.display())));
+    let asked = old_questions::violations(root)?;
+    violations.extend(asked.iter().cloned());
     let unused = public::unused(root, CORE, &FOLDERS)?;
     violations.extend(unused.iter().map(|item| format!("no other crate uses {item}")));
     let mut named = Vec::new();
@@ -109,9 +113,9 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     violations.iter().for_each(|violation| out(violation));
     let (unused, named, stale, open) = (unused.len(), named.len(), stale.len(), open.len());
     let (lost, unproven, hidden) = (lost.len(), unproven.len(), hidden.len());
-    let (long, unclear, misplaced) = (long.len(), unclear.len(), misplaced.len());
+    let (long, unclear, misplaced, asked) = (long.len(), unclear.len(), misplaced.len(), asked.len());
     bail!(
-        "{cycles} import cycles, {misplaced} modules in a mod.rs, {unused} unused public items in {CORE}, {named} texts that name a flag, \
+        "{cycles} import cycles, {misplaced} modules in a mod.rs, {asked} wrong numbers of old questions, {unused} unused public items in {CORE}, {named} texts that name a flag, \
          {stale} names on pages that lead nowhere or to a test, {open} weaknesses without a row and a test, \
          {lost} mutations of lines that are gone, {unproven} pages or tags that don't say what tests prove, \
          {hidden} libraries with tests that never run, {long} limits that the README exceeds, \

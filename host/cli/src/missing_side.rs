@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
+use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Object, Side};
 use pivot_places::{
     Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError,
@@ -21,23 +22,24 @@ const NO_CHANGE: PlaceError = PlaceError::unsupported("a place that was not name
 pub(crate) struct MissingSide {
     label: String,
     can: Capabilities,
+    end: EndKind,
 }
 
 impl MissingSide {
     /// In place of a target: like a directory, it accepts everything.
     pub(crate) fn target() -> Self {
-        Self { label: "an unnamed target".to_owned(), can: Capabilities::FILES }
+        Self { label: "an unnamed target".to_owned(), can: Capabilities::FILES, end: EndKind::Files }
     }
 
     /// In place of a directory that is not written to yet.
     pub(crate) fn directory(path: &Path, encrypts: bool) -> Self {
         let label = format!("directory {}", canonical(path).display());
-        Self { label, can: Capabilities { encrypts, ..Capabilities::FILES } }
+        Self { label, can: Capabilities { encrypts, ..Capabilities::FILES }, end: EndKind::Files }
     }
 
     /// In place of a cluster that is gone.
     pub(crate) fn missing_cluster(side: Side) -> Self {
-        Self { label: format!("a {side} that is gone"), can: Capabilities::API_SERVER }
+        Self { label: format!("a {side} that is gone"), can: Capabilities::API_SERVER, end: EndKind::Absent }
     }
 }
 
@@ -56,6 +58,10 @@ fn canonical(path: &Path) -> PathBuf {
 impl Place for MissingSide {
     fn label(&self) -> &str {
         &self.label
+    }
+
+    fn end(&self) -> EndKind {
+        self.end
     }
 
     fn can(&self) -> Capabilities {

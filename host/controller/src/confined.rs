@@ -16,6 +16,7 @@ use pivot_core::names::{SECRETS_OF_ONE_CLUSTER, STATE};
 use pivot_core::record::{
     ENTRY, ROLLBACK_SUMMARY, SUMMARY, is_move_of, move_of_piece, record_name, record_namespace_manifest,
 };
+use pivot_core::route::EndKind;
 use pivot_core::scope::Namespaces;
 use pivot_core::{Key, Kind, Object, Side, Uid};
 use pivot_places::{
@@ -217,6 +218,10 @@ impl Place for Confined {
 
     fn named_in(&self) -> Option<&str> {
         self.place.named_in()
+    }
+
+    fn end(&self) -> EndKind {
+        self.place.end()
     }
 
     fn can(&self) -> Capabilities {

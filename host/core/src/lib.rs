@@ -28,6 +28,7 @@
 //! | [`release`] | which source objects are deleted at the end, in which state, in which order |
 //! | [`readiness`] | what must be observed in the target before anything is deleted |
 //! | [`record`], [`mod@format`] | the state that outlives a run, and the version of its format |
+//! | [`route`] | what each side is, and what a move does with it |
 //! | [`saved_plan`] | a plan in a file, and how it differs from what a move finds |
 //! | [`hooks`] | what plugins return |
 //! | [`plugin_set`] | the plugins of two parties, compared |
@@ -76,6 +77,7 @@ pub mod relations;
 pub mod release;
 pub mod remedy;
 pub mod risk;
+pub mod route;
 pub mod saved_plan;
 pub mod scope;
 pub mod select;

@@ -16,6 +16,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::plugin_set::PluginSet;
+use pivot_core::route::EndKind;
 use pivot_core::usable::odd_definition;
 use pivot_core::{Key, Kind, Meta, Object, words};
 use pivot_places::{
@@ -364,8 +365,12 @@ impl Place for LinkPlace {
         &self.hello.label
     }
 
-    /// Returns the capabilities of an API server, because every agent stands in front of one. The allowed actions on a side,
-    /// and the place of its leases, follow from this. So an agent has no influence on them.
+    /// Returns a cluster, because every agent stands in front of an API server. The allowed actions on a side, and the place of its
+    /// leases, follow from this. So an agent has no influence on them.
+    fn end(&self) -> EndKind {
+        EndKind::Cluster
+    }
+
     fn can(&self) -> Capabilities {
         Capabilities::API_SERVER
     }

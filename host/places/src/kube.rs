@@ -27,6 +27,7 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use http::Method;
+use pivot_core::route::EndKind;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Uid};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -131,6 +132,10 @@ impl Place for KubePlace {
 
     fn named_in(&self) -> Option<&str> {
         Some(self.named_in.as_str()).filter(|named_in| !named_in.is_empty())
+    }
+
+    fn end(&self) -> EndKind {
+        EndKind::Cluster
     }
 
     fn can(&self) -> Capabilities {

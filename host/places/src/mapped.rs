@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use pivot_core::mapping::NamespaceMap;
+use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Object};
 use serde_json::Value;
 
@@ -60,6 +61,10 @@ impl Place for MappedPlace {
 
     fn named_in(&self) -> Option<&str> {
         self.place.named_in()
+    }
+
+    fn end(&self) -> EndKind {
+        self.place.end()
     }
 
     fn can(&self) -> Capabilities {

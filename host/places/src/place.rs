@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::plugin_set::PluginSet;
+use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Meta, Object, Uid};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -340,6 +341,9 @@ pub trait Place: Send + Sync + 'static {
 
     /// What it can do; known without a request.
     fn can(&self) -> Capabilities;
+
+    /// Kind of the place, as the user named it. Never the word of a program at the other end of a connection.
+    fn end(&self) -> EndKind;
 
     /// The count of requests that it throttled. It belongs to the place and not to a run: runs that share a place slow down
     /// together. A place that never throttles has none to share.

@@ -108,6 +108,23 @@ fn top_modules_of_core_import_in_no_cycle() {
 }
 
 #[test]
+fn old_questions_become_fewer_and_never_more() {
+    let asks = ("host/cli/src/main.rs", "fn a(job: &Job) -> bool { job.source.is_handover() }\n");
+    let found = report(&[asks]);
+    assert!(found.starts_with("more than 0 lines ask"), "{found}");
+    assert!(found.ends_with("host/cli/src/main.rs:1: fn a(job: &Job) -> bool { job.source.is_handover() }"));
+    assert_eq!(report(&[asks, ("xtask/old-questions.txt", "1\n")]), "");
+    let fewer = report(&[("xtask/old-questions.txt", "1\n")]);
+    assert_eq!(fewer, "xtask/old-questions.txt accepts 1 lines, and 0 are left: write that number");
+    let root = tree(&[("xtask/old-questions.txt", "0\n")]);
+    git(&root, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message", "a"]);
+    write(&root, asks.0, asks.1);
+    write(&root, "xtask/old-questions.txt", "1\n");
+    let raised = old_questions::violations(root.path()).unwrap();
+    assert_eq!(raised, ["xtask/old-questions.txt accepts 1 lines, and 0 before"]);
+}
+
+#[test]
 fn modules_are_files_beside_their_folder() {
     let files = [
         ("host/cli/src/main.rs", "mod a;"),

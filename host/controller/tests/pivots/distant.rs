@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Meta, Object};
 use pivot_places::{
     Access, Budget, Capabilities, Change, Event, Identity, Listing, MemoryPlace, MetaListing, Patch, Place,
@@ -59,6 +60,10 @@ async fn there_and_back<T>(answer: impl Future<Output = Result<T>>) -> Result<T>
 impl Place for Distant {
     fn label(&self) -> &str {
         self.place.label()
+    }
+
+    fn end(&self) -> EndKind {
+        self.place.end()
     }
 
     fn can(&self) -> Capabilities {

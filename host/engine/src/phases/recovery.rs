@@ -19,6 +19,7 @@ use pivot_core::record::{FinishAlone, Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::UidSet;
 use pivot_core::risk::Risk;
+use pivot_core::route::Ends;
 use pivot_core::scope::ClusterName;
 use pivot_core::soft::is_cluster;
 use pivot_core::{Both, Key, Side, Uid, pause};
@@ -55,9 +56,9 @@ fn is_lost_by_target(found: &FoundMove) -> bool {
 }
 
 /// Returns true if a run makes the source authoritative again.
-pub(crate) fn applies(found: &FoundMove, options: &Options) -> bool {
-    let asked =
-        options.accept.contains(Risk::WorldChanged) && !options.without_source && !options.without_target;
+pub(crate) fn applies(found: &FoundMove, options: &Options, ends: Ends) -> bool {
+    let has_absent = ends.source.is_absent() || ends.target.is_absent();
+    let asked = options.accept.contains(Risk::WorldChanged) && !has_absent;
     asked
         && !found.elsewhere
         && (is_lost_by_target(found) || matches!(found.one_sided, Some(OneSidedMove::PausedAgain(_))))

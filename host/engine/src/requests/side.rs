@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pivot_core::mapping::NamespaceMap;
+use pivot_core::route::EndKind;
 use pivot_core::{Both, Key, Kind, Meta, Object, Side};
 use pivot_places::{
     Access, Begun, Capabilities, Change, Closing, Identity, Listing, MappedPlace, Opening, Patch, Place,
@@ -47,6 +48,8 @@ pub type Sides = Both<Arc<dyn Place>>;
 pub(crate) struct Handle {
     pub(crate) side: Side,
     pub(crate) place: Arc<dyn Place>,
+    /// Kind of the side, as the user named it.
+    pub(crate) end: EndKind,
     /// The place's own: all runs that share the place slow down together.
     pub(crate) throttled: Throttled,
     /// The place's own names of namespaces, where they differ from the source's.
@@ -72,9 +75,15 @@ struct TurnedAway {
 
 impl Handle {
     pub(crate) fn new(side: Side, place: Arc<dyn Place>, halter: Halter, watcher: Arc<dyn Watcher>) -> Self {
+        let (can, is_files) = (place.can(), place.end().is_files());
+        for is_able in [can.keeps_state, can.has_leases, can.has_controllers, can.deletes] {
+            debug_assert_eq!(is_able, !is_files);
+        }
+        debug_assert!(side == Side::Target || can.may_live_on == (place.end() == EndKind::Files));
         Self {
             side,
             throttled: place.throttled(),
+            end: place.end(),
             place,
             map: Arc::default(),
             answered: Arc::default(),
@@ -84,6 +93,12 @@ impl Handle {
             halter,
             watcher,
         }
+    }
+
+    /// Marks the side as absent if the user declared it lost.
+    pub(crate) fn absent_if(self, is_absent: bool) -> Self {
+        let end = if is_absent { EndKind::Absent } else { self.end };
+        Self { end, ..self }
     }
 
     /// The same side, whose namespaces have other names than the source's.
@@ -109,7 +124,9 @@ impl Handle {
 
     /// Whether these are files in which a source was handed over that waits for their import.
     pub(crate) fn is_handover(&self) -> bool {
-        !self.can().has_controllers && !self.can().may_live_on
+        let is_handover = !self.can().has_controllers && !self.can().may_live_on;
+        debug_assert_eq!(is_handover, self.end == EndKind::HandoverFiles);
+        is_handover
     }
 
     pub(crate) fn can(&self) -> Capabilities {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pivot_core::copy_mark::CopyMark;
 use pivot_core::record::{FinishAlone, Handover, Phase, Pin, Record, move_id_for, record_name};
+use pivot_core::route::{Ends, OtherTarget, Route};
 use pivot_core::{Both, Side, words};
 use tokio::time::Instant;
 
@@ -56,8 +57,7 @@ pub(crate) fn begin(
     locks: Option<Arc<Locks>>,
 ) -> Result<ActiveMove, Failure> {
     let Setup { sides: _, mut options, plugins: _, watcher, halter, parking } = setup;
-    let Opened { sides, kinds, records, identities, .. } = opened;
-    let into_directory = !sides.target.can().keeps_state;
+    let Opened { sides, ends, kinds, records, identities, .. } = opened;
     let keeps_record = records.source.is_some() || records.target.is_some();
     let orphaned = found.as_ref().is_some_and(|found| found.orphaned);
     let other_files = found.as_ref().is_some_and(|found| found.other_files);
@@ -67,7 +67,7 @@ pub(crate) fn begin(
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();
     let one_sided = found.as_ref().and_then(|found| found.one_sided.clone());
     let has_ended = found.as_ref().is_some_and(|found| found.has_ended);
-    let recovers = found.as_ref().is_some_and(|found| recovery::applies(found, &options));
+    let recovers = found.as_ref().is_some_and(|found| recovery::applies(found, &options, ends));
     let mut record = match found.as_ref().and_then(|found| Some((found, found.record()?))) {
         Some((found, record)) => {
             // The first run's options apply to runs that resume.
@@ -75,7 +75,7 @@ pub(crate) fn begin(
             match recovers {
                 true => recovery::next_attempt(record)?,
                 false => {
-                    fits(found, record, into_directory, options.without_target)?;
+                    check_target(found, record, ends)?;
                     record.clone()
                 }
             }
@@ -91,7 +91,7 @@ pub(crate) fn begin(
             scope: options.scope.clone(),
             source: identities.source,
             target: identities.target,
-            into_directory,
+            into_directory: ends.target.is_files(),
             started_at: now(),
             created_namespaces: Vec::new(),
             release_digest: None,
@@ -105,15 +105,18 @@ pub(crate) fn begin(
             release_chunks: 0,
             source_went_back: false,
             committed_at: None,
-            handover: (options.handover && into_directory).then(Handover::default),
+            handover: Route::of_new_move(ends, options.handover).is_handover().then(Handover::default),
         },
     };
+    let route = Route::of_record(ends, &record).map_err(|OtherTarget { into_directory }| {
+        Failure::OtherEnd { move_id: record.move_id.clone(), into_directory }
+    })?;
     env!("CARGO_PKG_VERSION").clone_into(&mut record.written_by);
-    let (move_id, handover) = (record.move_id.clone(), record.handover.is_some());
+    let move_id = record.move_id.clone();
     let kinds: Arc<Kinds> = Arc::new(kinds);
     let sides = Both::new(sides.source, sides.target.mapped(&record.scope.namespace_map));
     let services = Arc::new(PluginServices::new(&sides.source, &sides.target, &kinds, &record.scope));
-    let run = run_context(&sides, &options, &record);
+    let run = run_context(&sides, &options, &record, route);
     let plugins =
         plugins.iter().map(|plugin| plugin.for_run(&run).unwrap_or_else(|| plugin.clone())).collect();
     let job = Job {
@@ -128,11 +131,13 @@ pub(crate) fn begin(
         watcher,
         move_id,
         copy_mark: CopyMark::from_record(&record),
-        handover,
+        route,
+        handover: route.is_handover(),
         locks,
         change_counts: Default::default(),
         used_risks: Default::default(),
     };
+    job.compare_route();
     let journal = Journal::new(record, records, at);
     let job = Arc::new(job);
     Ok(ActiveMove {
@@ -150,18 +155,17 @@ pub(crate) fn begin(
 }
 
 /// The facts about the run that plugins may know.
-fn run_context(sides: &Both<Handle>, options: &Options, record: &Record) -> RunContext {
-    let is_cluster = |side: Side| sides.of(side).can().has_controllers;
+fn run_context(sides: &Both<Handle>, options: &Options, record: &Record, route: Route) -> RunContext {
     let kind = if options.dry_run != DryRun::Off {
         RunKind::Plan
-    } else if record.handover.is_some() {
+    } else if route.is_handover() {
         RunKind::Handover
-    } else if is_cluster(Side::Source) && is_cluster(Side::Target) {
+    } else if route.pauses_source() && route.target_runs() {
         RunKind::Move
     } else {
         RunKind::Copy
     };
-    let flags = |side| is_cluster(side).then(|| options.kubectl_flags.of(side).clone());
+    let flags = |side| (!sides.of(side).end.is_files()).then(|| options.kubectl_flags.of(side).clone());
     RunContext {
         kind,
         move_id: record.move_id.clone(),
@@ -170,15 +174,10 @@ fn run_context(sides: &Both<Handle>, options: &Options, record: &Record) -> RunC
     }
 }
 
-/// Whether the command can apply to the move that was found.
-fn fits(
-    found: &FoundMove,
-    record: &Record,
-    into_directory: bool,
-    without_target: bool,
-) -> Result<(), Failure> {
+/// Checks that the target is the move's, as far as the move still needs one.
+fn check_target(found: &FoundMove, record: &Record, ends: Ends) -> Result<(), Failure> {
     let Record { move_id, phase, .. } = record;
-    if phase.committed() && without_target {
+    if phase.committed() && ends.target.is_absent() {
         return Err(Failure::Declined(format!(
             "move {move_id} is past the point of no return ({phase}), and the target decides from there on; if that is lost \
              for good, what is left of the source is the last copy: keep it, paused as it is"
@@ -200,12 +199,6 @@ fn fits(
     }
     if phase.committed() && found.at.target.is_none() {
         return Err(target_record_missing(found, record));
-    }
-    // Files that were handed over may be imported into any cluster.
-    let other_end = record.into_directory != into_directory && record.handed_over().is_none();
-    if other_end && !without_target {
-        let (move_id, into_directory) = (move_id.clone(), record.into_directory);
-        return Err(Failure::OtherEnd { move_id, into_directory });
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use futures::FutureExt;
 use pivot_core::names::FILES;
 use pivot_core::record::{Finished, RolledBackMove};
+use pivot_core::route::Ends;
 use pivot_core::scope::Namespaces;
 use pivot_core::{Both, Side, Uid};
 use pivot_places::{Identity, PlaceError};
@@ -21,6 +22,7 @@ use crate::state::records::{Records, Stored};
 /// Both sides, opened.
 pub(crate) struct Opened {
     pub(crate) sides: Both<Handle>,
+    pub(crate) ends: Ends,
     pub(crate) kinds: Kinds,
     /// Where the records are; `None` for a directory, which has no state to keep.
     pub(crate) records: Both<Option<Records>>,
@@ -28,7 +30,6 @@ pub(crate) struct Opened {
     /// The id for a move between places that keep no records.
     pub(crate) anonymous: String,
     leases: Option<Leases>,
-    without_source: bool,
     /// The only namespace of the source whose objects the user may learn of.
     confined_to: Option<Namespaces>,
 }
@@ -47,10 +48,11 @@ pub(crate) async fn open_for_writing(setup: &Setup) -> Result<Opened, Failure> {
 async fn open_for(setup: &Setup, run: RunKind) -> Result<Opened, Failure> {
     let options = &setup.options;
     let handle = |side, place| Handle::new(side, place, setup.halter.clone(), setup.watcher.clone());
-    let source = handle(Side::Source, setup.sides.source.clone());
-    let target = handle(Side::Target, setup.sides.target.clone());
+    let source = handle(Side::Source, setup.sides.source.clone()).absent_if(options.without_source);
+    let target = handle(Side::Target, setup.sides.target.clone()).absent_if(options.without_target);
+    let ends = Ends { source: source.end, target: target.end };
     let ask_kinds = async {
-        match (options.without_source, options.without_target) {
+        match (ends.source.is_absent(), ends.target.is_absent()) {
             (false, false) => Kinds::ask(&source, &target, options.confined).await,
             (true, _) => Kinds::of_one(&target).await,
             (false, true) => Kinds::of_one(&source).await,
@@ -65,8 +67,8 @@ async fn open_for(setup: &Setup, run: RunKind) -> Result<Opened, Failure> {
     let read = async {
         tokio::try_join!(
             ask_kinds,
-            identify(&source, !options.without_source),
-            identify(&target, !options.without_target)
+            identify(&source, !ends.source.is_absent()),
+            identify(&target, !ends.target.is_absent())
         )
     };
     // Refused plugins end the reading at once, however long a side takes to answer. Telling the two sides apart may write, and is
@@ -79,14 +81,14 @@ async fn open_for(setup: &Setup, run: RunKind) -> Result<Opened, Failure> {
     same_cluster::two_places((&source, &target), &kinds, options, run, (&there, &here)).await?;
     let records = |handle: &Handle| {
         let records = Records::new(handle, kinds.of(handle.side), &options.record_namespace);
-        records.filter(|_| handle.can().keeps_state)
+        records.filter(|_| !handle.end.is_files())
     };
     // In the source, which must be guarded. Files need no guard, but the target of a move from files does, and so does the target
     // of a move that is finished without its source.
-    let in_source = source.can().has_leases && !options.without_source;
-    let (guarded, gone) = if in_source { (&source, false) } else { (&target, options.without_target) };
-    let leases = Leases::new(guarded, kinds.of(guarded.side), &options.record_namespace);
-    let leases = leases.filter(|_| guarded.can().has_leases && !gone);
+    let leases = ends.lease_side().and_then(|side| {
+        let guarded = if side == Side::Source { &source } else { &target };
+        Leases::new(guarded, kinds.of(side), &options.record_namespace)
+    });
     let anonymous = match &there {
         Identity::Directory { path, .. } => path.clone(),
         Identity::Cluster(_) | Identity::Unknown => String::new(),
@@ -101,7 +103,7 @@ async fn open_for(setup: &Setup, run: RunKind) -> Result<Opened, Failure> {
         records: Both::new(records(&source), records(&target)),
         sides: Both::new(source, target),
         identities: Both::new(uid(there), uid(here)),
-        without_source: options.without_source,
+        ends,
         confined_to: (options.confined == Some(Side::Source)).then(|| options.scope.namespaces.clone()),
         kinds,
         anonymous,
@@ -165,7 +167,7 @@ impl Opened {
             Some(records) => read(records).await,
             None => Ok(Vec::new()),
         };
-        let source_answers = self.records.source.is_some() && !self.without_source;
+        let source_answers = self.records.source.is_some() && !self.ends.source.is_absent();
         let ended = async |records: &Option<Records>| match records {
             Some(records) if source_answers => match records.finished().await {
                 Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),

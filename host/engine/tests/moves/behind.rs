@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Object};
 use pivot_link::{Guard, LinkPlace, Role, serve};
 use pivot_places::{
@@ -71,6 +72,10 @@ impl Behind {
 impl Place for Behind {
     fn label(&self) -> &str {
         self.server.label()
+    }
+
+    fn end(&self) -> EndKind {
+        self.server.end()
     }
 
     fn can(&self) -> Capabilities {

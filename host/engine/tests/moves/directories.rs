@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Object, names};
 use pivot_engine::{Exit, Setup, run};
 use pivot_places::memory::Fault;
@@ -78,6 +79,10 @@ impl Mortal {
 impl Place for Mortal {
     fn label(&self) -> &str {
         self.directory.label()
+    }
+
+    fn end(&self) -> EndKind {
+        self.directory.end()
     }
 
     fn can(&self) -> Capabilities {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use futures::stream::{BoxStream, StreamExt};
 use pivot_core::names::MARK;
+use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, KindLabels, Object, Side, Uid};
 use pivot_engine::run;
 use pivot_link::{Guard, LinkPlace, Role, serve};
@@ -38,6 +39,7 @@ struct Liar {
     lie: Lie,
     /// What it says of itself.
     can: Capabilities,
+    end: EndKind,
     label: String,
     identity: Option<Identity>,
 }
@@ -65,6 +67,10 @@ impl Liar {
 impl Place for Liar {
     fn label(&self) -> &str {
         &self.label
+    }
+
+    fn end(&self) -> EndKind {
+        self.end
     }
 
     fn can(&self) -> Capabilities {
@@ -129,8 +135,8 @@ impl Place for Liar {
 
 /// The child, as its parent has it.
 async fn child(truth: &MemoryPlace, lie: Lie, role: Role) -> Arc<LinkPlace> {
-    let (can, label, identity) = (truth.can(), truth.label().to_owned(), None);
-    behind_link(Liar { truth: truth.clone(), lie, can, label, identity }, role).await
+    let (can, end, label, identity) = (truth.can(), truth.end(), truth.label().to_owned(), None);
+    behind_link(Liar { truth: truth.clone(), lie, can, end, label, identity }, role).await
 }
 
 async fn behind_link(place: Liar, role: Role) -> Arc<LinkPlace> {
@@ -258,11 +264,12 @@ async fn an_agent_stands_before_an_api_server() {
         truth,
         lie: |_| {},
         can: Capabilities { keeps_state: true, ..Capabilities::FILES },
+        end: EndKind::HandoverFiles,
         label: "x".repeat(1 << 17),
         identity: Some(directory),
     };
     let place = behind_link(place, Role::Source).await;
-    assert_eq!(place.can(), Capabilities::API_SERVER);
+    assert_eq!((place.can(), place.end()), (Capabilities::API_SERVER, EndKind::Cluster));
     assert!(place.label().len() < 1_000);
     assert!(matches!(place.identify().await, Err(PlaceError::Unreadable(_))));
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::hooks::{Description, Hook, Settlement};
+use pivot_core::route::EndKind;
 use pivot_core::{GroupKind, Key, Kind, Object, names};
 use pivot_engine::hooks::{HookError, Hooks, Services};
 use pivot_engine::{Report, Setup, Sides, run};
@@ -41,6 +42,10 @@ impl Distant {
 impl Place for Distant {
     fn label(&self) -> &str {
         self.0.label()
+    }
+
+    fn end(&self) -> EndKind {
+        self.0.end()
     }
 
     fn can(&self) -> Capabilities {

@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::PathBuf;
 
+use pivot_core::route::EndKind;
 use pivot_core::{Uid, merge};
 use serde_json::json;
 use tempfile::TempDir;
@@ -197,17 +198,17 @@ async fn files_that_were_closed_are_not_written_again_by_a_move_that_wrote_every
 
 #[tokio::test]
 async fn only_files_that_were_handed_over_and_left_alone_say_that_their_source_waits() {
-    let may_live_on = |path: &Path| DirectoryPlace::to_read(path).unwrap().can().may_live_on;
+    let end = |path: &Path| DirectoryPlace::to_read(path).unwrap().end();
     for handover in [false, true] {
         let dir = TempDir::new().unwrap();
         let place = written(dir.path(), "move-1").await.unwrap();
         place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
-        assert!(!place.can().may_live_on, "it is being written");
+        assert_eq!(place.end(), EndKind::Files, "it is being written");
         complete(&place, handover).await;
-        assert_eq!(may_live_on(dir.path()), !handover);
+        assert_eq!(end(dir.path()), if handover { EndKind::HandoverFiles } else { EndKind::Files });
         let more = dir.path().join("more.yaml");
         fs::write(&more, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: a}}").unwrap();
-        assert!(may_live_on(dir.path()));
+        assert_eq!(end(dir.path()), EndKind::Files);
         fs::remove_file(&more).unwrap();
         let file = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
         let file = file
@@ -217,7 +218,7 @@ async fn only_files_that_were_handed_over_and_left_alone_say_that_their_source_w
             })
             .unwrap();
         fs::write(&file, fs::read_to_string(&file).unwrap() + "\n").unwrap();
-        assert!(may_live_on(dir.path()));
+        assert_eq!(end(dir.path()), EndKind::Files);
     }
 }
 

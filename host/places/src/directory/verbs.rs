@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
+use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Object, merge};
 use serde_json::Value;
 use uuid::Uuid;
@@ -29,6 +30,13 @@ impl Place for DirectoryPlace {
             contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
         }
         Ok(())
+    }
+
+    fn end(&self) -> EndKind {
+        match self.shared.is_handed_over() {
+            true => EndKind::HandoverFiles,
+            false => EndKind::Files,
+        }
     }
 
     fn can(&self) -> Capabilities {

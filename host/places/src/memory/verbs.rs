@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
+use pivot_core::route::EndKind;
 use pivot_core::{GroupKind, Key, Kind, Object, Uid, merge};
 use serde_json::Value;
 
@@ -22,6 +23,10 @@ fn collection(kind: &Kind, namespace: Option<&str>) -> Key {
 impl Place for MemoryPlace {
     fn label(&self) -> &str {
         &self.shared.label
+    }
+
+    fn end(&self) -> EndKind {
+        EndKind::Cluster
     }
 
     fn can(&self) -> Capabilities {

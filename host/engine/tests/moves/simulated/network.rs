@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Object, Side};
 use pivot_engine::{Clock, Halt, Halter, Moment};
 use pivot_places::{
@@ -287,6 +288,10 @@ fn collection(kind: &Kind, namespace: Option<&str>) -> Key {
 impl Place for Line {
     fn label(&self) -> &str {
         self.place.label()
+    }
+
+    fn end(&self) -> EndKind {
+        self.place.end()
     }
 
     fn can(&self) -> Capabilities {
