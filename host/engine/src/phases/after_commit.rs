@@ -32,20 +32,20 @@ impl ActiveMove {
         let count = list.entries.len();
         // If deleting has begun, the target has already shown that it reconciles; checking again could only delay the end. An import
         // has resumed, and settled, its copies itself, and shown it before the commit.
-        if !self.journal.has_begun_to_delete() && !job.handover {
+        if !self.journal.has_begun_to_delete() && !job.route.is_handover() {
             job.report(Event::PhaseBegun { phase: Phase::Live, objects: count });
             let (known, copied) = match &seen {
                 KnownObjects::Copied(known) => (known, Some(known)),
                 KnownObjects::Again(known) => {
                     // Someone may have unpaused the source since the commit: then the target must not run as well.
-                    if !job.options.without_source {
+                    if !job.source.end.is_absent() {
                         pausing::still_paused(&job, &list).await?;
                     }
                     (known, None)
                 }
             };
             // Before anything runs in the target: a run that died between the two would leave a target that may not go on.
-            if !job.options.without_source {
+            if !job.source.end.is_absent() {
                 self.report_unable_agent();
                 self.journal.allow_finishing_alone().await?;
             }
@@ -55,20 +55,20 @@ impl ActiveMove {
             job.safe_point()?;
             self.record_time(Phase::Live);
         }
-        if job.options.stop_before_release && !job.options.without_source {
+        if job.options.stop_before_release && !job.source.end.is_absent() {
             return Err(self.stop_before_release());
         }
         let mut prepared = None;
         // The list's versions are of another history of this source.
-        let list = match self.journal.record.source_went_back && !job.options.without_source {
+        let list = match self.journal.record.source_went_back && !job.source.end.is_absent() {
             true => Arc::new(release::at_current_versions(&job, &list).await?),
             false => list,
         };
-        if self.journal.source_record_is_gone() && !job.options.without_source {
+        if self.journal.source_record_is_gone() && !job.source.end.is_absent() {
             lost_record::nothing_left(&job, &list).await?;
-        } else if !job.options.without_source && self.has_to_release(&list).await? {
+        } else if !job.source.end.is_absent() && self.has_to_release(&list).await? {
             // Files are not deleted.
-            let objects = if job.source.can().has_controllers { count } else { 0 };
+            let objects = if job.route.pauses_source() { count } else { 0 };
             job.report(Event::PhaseBegun { phase: Phase::Released, objects });
             // Before the phase is recorded: from Released on no run checks again whether the target reconciles.
             let (marks, accepted) = self.marks();
@@ -96,7 +96,7 @@ impl ActiveMove {
             self.record_time(Phase::Released);
         }
         // If nothing settles, only closing the move is left to do; a resume may just as well find it Released.
-        let settling = if job.handover { 0 } else { settle::count(&job, &list) };
+        let settling = if job.route.is_handover() { 0 } else { settle::count(&job, &list) };
         let settles = settling > 0;
         if self.journal.has_list_beside() || settles {
             self.journal.advance(Phase::Settled).await?;
@@ -107,7 +107,7 @@ impl ActiveMove {
             let commit = settle::Commit { at: self.journal.committed_at().ok(), source: Some(known) };
             settle::all(&job, &list, &commit).await?;
         }
-        if !job.options.without_source && !self.journal.source_record_is_gone() {
+        if !job.source.end.is_absent() && !self.journal.source_record_is_gone() {
             release::last(&job, &list, seen.copied(), prepared).await?;
         }
         let unverified = evidence::unverified(&job, &list);
@@ -125,7 +125,7 @@ impl ActiveMove {
 
     /// Returns true if the source may have objects left. Once the target's record says Settled, it has them only if it went back since.
     async fn has_to_release(&self, list: &ReleaseList) -> Result<bool, Failure> {
-        if self.journal.record.phase <= Phase::Released || !self.job.source.can().has_controllers {
+        if self.journal.record.phase <= Phase::Released || self.job.source.end.is_files() {
             return Ok(self.journal.record.phase <= Phase::Released);
         }
         let left = lost_record::find_left(&self.job, list).await?;

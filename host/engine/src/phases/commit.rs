@@ -61,7 +61,7 @@ async fn changed_copies(
     copies: &Copies,
     here: &BTreeMap<Key, Meta>,
 ) -> Result<BTreeSet<Uid>, Failure> {
-    if !job.target.can().has_controllers {
+    if !job.route.target_runs() {
         return Ok(BTreeSet::new());
     }
     let mut written: BTreeMap<_, BTreeMap<&Key, &Step>> = BTreeMap::new();
@@ -327,10 +327,14 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
         let object = snapshot.object(step)?;
         let kind = job.kind(Side::Source, &step.key.group_kind)?;
         let copied = copies.made(step)?;
-        let with_status = copied.restored || (job.handover && restored(job, &step.key.group_kind));
+        let with_status = copied.restored || (job.route.is_handover() && restored(job, &step.key.group_kind));
         let value = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
         after.sort_unstable();
-        let fate = if step.fate == PlanFate::Move && job.hands_over() { Fate::Delete } else { Fate::Keep };
+        let fate = if step.fate == PlanFate::Move && job.route.deletes_from_source() {
+            Fate::Delete
+        } else {
+            Fate::Keep
+        };
         Ok(Entry {
             kind: ReleaseKind {
                 group_kind: kind.group_kind.clone(),

@@ -137,7 +137,7 @@ fn hooks<'a>(job: &'a Job, step: &Step) -> &'a [Arc<dyn Hooks>] {
 fn undo_in_files(job: &Job, object: &Object) -> Option<Value> {
     let kind = &object.kind.group_kind;
     let stays = is_cluster(kind) || is_cluster_class(kind) || pausing::state(job, object) != Pausing::Paused;
-    (!stays && !job.target.can().has_controllers).then(|| pause::undo(&object.meta, &job.move_id))?
+    (!stays && !job.route.target_runs()).then(|| pause::undo(&object.meta, &job.move_id))?
 }
 
 /// Copies every step of the plan that is not copied yet.

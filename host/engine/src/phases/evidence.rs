@@ -28,7 +28,7 @@ use crate::snapshot::Snapshot;
 
 /// Refuses objects that could be deleted without any evidence that a controller took over.
 pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
-    if !job.hands_over() {
+    if !job.route.deletes_from_source() {
         return Ok(Vec::new());
     }
     let moving = snapshot.plan.steps.iter().filter(|step| step.fate == PlanFate::Move);
@@ -149,7 +149,7 @@ pub(crate) async fn wait(
 /// Objects that would be deleted but are missing where a resumed run looked, fetched by name: lists have only what is served and
 /// shown today, and objects missing from them would be deleted without a check of their controllers.
 pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Known) -> Result<Known, Failure> {
-    if job.options.without_source {
+    if job.source.end.is_absent() {
         return Ok(Known::new());
     }
     let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);

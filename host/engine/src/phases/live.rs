@@ -136,11 +136,12 @@ pub(crate) async fn copies_missing(
     let is_host = |kind: &GroupKind| is_dangerous(kind) || held.contains(kind) || pausing::holds(job, kind);
     // A Cluster that isn't there was not imported, or not yet: nothing of it may be deleted.
     // Machines that still run may need a credential or a host.
+    let is_handover = job.route.is_handover();
     let acceptable =
-        |kind: &GroupKind| !is_cluster(kind) && (job.handover || !(kind.is_secret() || is_host(kind)));
+        |kind: &GroupKind| !is_cluster(kind) && (is_handover || !(kind.is_secret() || is_host(kind)));
     let mark = marks.first().unwrap_or(&job.move_id);
     let deleted = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
-    let is_excused = |kind: &GroupKind| job.handover && acceptable(kind) && accepted.contains(kind);
+    let is_excused = |kind: &GroupKind| is_handover && acceptable(kind) && accepted.contains(kind);
     let judged = |key: &Key| !is_excused(&key.group_kind);
     let released = || deleted().filter(|entry| judged(&entry.key));
     // Those of accepted kinds, too: they may own the others.
@@ -173,11 +174,11 @@ pub(crate) async fn copies_missing(
     // What this move used is in its list; what the import of files used is not.
     let used_by_import = |(key, meta): &&(Key, Meta)| existing::may_be_used(job, &key.group_kind, meta);
     let used: BTreeSet<&Key> =
-        metas.iter().filter(|one| job.handover && used_by_import(one)).map(|(key, _)| key).collect();
+        metas.iter().filter(|one| is_handover && used_by_import(one)).map(|(key, _)| key).collect();
     let refusal = |code, keys: &[Key], message, remedy: String, deleted: BTreeSet<&GroupKind>| {
         let (first, others) = keys.split_first()?;
         // What has been in service for a while is replaced now and then, by a rollout for one.
-        let replaced = keys.iter().map(|key| &key.group_kind).filter(|kind| job.handover && acceptable(kind));
+        let replaced = keys.iter().map(|key| &key.group_kind).filter(|kind| is_handover && acceptable(kind));
         let kinds: BTreeSet<&GroupKind> = replaced.chain(deleted).collect();
         let accept = Remedy::accept_changes(kinds);
         Some(Refusal {
@@ -191,7 +192,7 @@ pub(crate) async fn copies_missing(
     };
     let own_names = |keys: Vec<&Key>| keys.into_iter().map(|key| job.target.own_name(key)).collect();
     let gone: Vec<&Key> = deleted().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
-    let deletable = |kind: &GroupKind| !job.handover && acceptable(kind);
+    let deletable = |kind: &GroupKind| !is_handover && acceptable(kind);
     let Gone { excused, acceptable: kinds } =
         retired::among(job, &gone, &there, deletable, is_host, accepted).await?;
     let missing: Vec<Key> =

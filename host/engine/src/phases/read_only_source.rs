@@ -16,7 +16,7 @@ use crate::snapshot::Snapshot;
 
 /// Refuses objects that their provider had not finished when the files were copied: no controller is left to finish them.
 pub(crate) fn blocked(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal>, Failure> {
-    if job.source.can().has_controllers || !job.target.can().has_controllers {
+    if !job.route.loads_files() {
         return Ok(None);
     }
     let mut blocked = Vec::new();

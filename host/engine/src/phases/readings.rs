@@ -103,7 +103,7 @@ fn with_added(job: &Job, plan: &mut Plan, inventory: Inventory) -> Inventory {
 
 /// The source's objects as they are now, for a run that resumes a committed move.
 pub(crate) async fn find_known(job: &Job, journal: &Journal, list: &ReleaseList) -> Result<Known, Failure> {
-    if job.options.without_source || journal.has_begun_to_delete() {
+    if job.source.end.is_absent() || journal.has_begun_to_delete() {
         return Ok(Known::new());
     }
     let record = &journal.record;

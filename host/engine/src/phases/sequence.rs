@@ -94,7 +94,7 @@ impl ActiveMove {
             return self.finish(list, KnownObjects::Again(known)).await;
         }
         match self.journal.record.handed_over().cloned() {
-            Some(contents) if self.job.target.can().has_controllers => {
+            Some(contents) if self.job.route.target_runs() => {
                 let (list, known) = self.commit_import(&contents).await?;
                 return self.finish(list, KnownObjects::Again(known)).await;
             }
@@ -115,8 +115,8 @@ impl ActiveMove {
         self.journal.note_namespaces(&target_state.namespaces.missing());
         let snapshot = self.pause(first, known_keys).await?;
         let copies = self.copy(&snapshot, target_state).await?;
-        if !self.job.target.can().has_controllers {
-            return match self.job.handover {
+        if !self.job.route.target_runs() {
+            return match self.job.route.is_handover() {
                 true => self.hand_over(copies).await,
                 false => self.unpause_source(&snapshot).await,
             };
@@ -146,10 +146,11 @@ impl ActiveMove {
 
     async fn pause(&mut self, first: Snapshot, known: BTreeSet<Key>) -> Result<Arc<Snapshot>, Failure> {
         let job = self.job.clone();
-        match (job.source.can().has_controllers, job.target.can().has_controllers) {
-            (true, _) => {}
-            (false, true) => return self.pause_read_only(first).await,
-            (false, false) => return Ok(Arc::new(first)),
+        if job.route.loads_files() {
+            return self.pause_read_only(first).await;
+        }
+        if !job.route.pauses_source() {
+            return Ok(Arc::new(first));
         }
         job.report(Event::PhaseBegun { phase: Phase::Paused, objects: first.plan.steps.len() });
         let snapshot = self.pause_until_stable(first).await?;
@@ -234,7 +235,7 @@ impl ActiveMove {
     async fn unpause_source(&mut self, snapshot: &Snapshot) -> Result<Done, Failure> {
         // Before the source is released, so that a failure here can still be retried with the same command.
         self.job.target.close(Closing::Complete { handover: false }).await?;
-        if self.job.source.can().has_controllers {
+        if self.job.route.pauses_source() {
             let undone = pausing::undo_all(&self.job, &self.journal.record).await?;
             undone.undo_lost.iter().for_each(|key| pausing::report_undo_lost(&self.job, key, Side::Source));
         }
@@ -333,7 +334,7 @@ impl ActiveMove {
             self.journal.withdraw().await?;
         }
         // Before Copied nothing was written to the target: its state, whatever it is, keeps nothing in the source paused.
-        if !job.options.without_target && record.phase >= Phase::Copied {
+        if !job.target.end.is_absent() && record.phase >= Phase::Copied {
             job.target.open(&job.move_id, Begun::UnderWay).await?;
         }
         // Only the commit writes the target's record; a target that can't be reached must not keep the source paused.
@@ -362,7 +363,7 @@ impl ActiveMove {
 
     /// Frees the place reserved for a move that never began.
     pub(crate) async fn abandon(&self) -> Result<(), Failure> {
-        if self.job.options.without_target {
+        if self.job.target.end.is_absent() {
             return Ok(());
         }
         self.job.target.close(Closing::Abandoned).await
