@@ -88,7 +88,7 @@ async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failu
     };
     let target = before_pause::all(&active.job, &snapshot, &providers).await?;
     // Nothing was read of a target that isn't named, and nothing is paused.
-    if active.job.target.can().has_controllers {
+    if active.job.route.target_runs() {
         active.job.report_unused_risks(|risk| risk != Risk::PauseUnchecked);
     }
     Ok((active, snapshot, target))
@@ -263,12 +263,12 @@ impl Command {
             (Some(_), _) if record.is_being_rolled_back() => {
                 format!("move {id} is being rolled back, and can't be continued")
             }
-            (Some(_), Self::Resume) if options.imported && active.job.target.can().has_controllers => {
+            (Some(_), Self::Resume) if options.imported && active.job.route.target_runs() => {
                 return Ok(());
             }
             // If a run died before it closed them, they are written again.
             (Some(_), Self::Start) if options.handover => return Ok(()),
-            (Some(_), Self::Resume) if !active.job.target.can().has_controllers => return Ok(()),
+            (Some(_), Self::Resume) if !active.job.route.target_runs() => return Ok(()),
             (Some(_), _) => handover::already_handed_over(record),
             (None, _) if options.imported && !record.phase.committed() && begun => {
                 format!("move {id} has not finished writing the files: continue that first")
@@ -342,7 +342,7 @@ impl Command {
                     record.move_id, record.phase
                 )));
             }
-            if active.job.options.without_source && !record.is_of_files() {
+            if active.job.source.end.is_absent() && !record.is_of_files() {
                 return Err(Failure::Declined(format!(
                     "move {} is of a cluster, which it paused: it can only be rolled back with it",
                     record.move_id
@@ -368,7 +368,7 @@ impl Command {
 async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
     let (record, job) = (&active.journal.record, &active.job);
     let Some(contents) = record.handed_over() else { return Ok(()) };
-    if job.target.can().has_controllers && !job.options.without_target {
+    if job.target.end.is_cluster() {
         handover::not_imported(job, &active.journal, contents).await?;
     }
     // A cluster that has nothing of them proves nothing: the files may have been imported into another one.
@@ -394,7 +394,7 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
             active.job.source.place.label()
         )));
     }
-    if active.job.options.without_source
+    if active.job.source.end.is_absent()
         && !active.journal.record.phase.committed()
         && active.journal.record.is_of_files()
     {
@@ -405,7 +405,7 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     }
     let record = &active.journal.record;
     // What was handed over has them in its files.
-    let in_files = record.handed_over().is_some() && active.job.target.can().has_controllers;
+    let in_files = record.handed_over().is_some() && active.job.route.target_runs();
     if !in_files {
         approved::same(record, active.job.options.approved.as_deref())?;
     }

@@ -52,12 +52,13 @@ fn without_inputs(active: &ActiveMove) -> bool {
 fn situation<'a>(active: &'a ActiveMove, phase: Phase, failure: &Failure, why: Why<'a>) -> Situation<'a> {
     let options = &active.job.options;
     let files = match failure {
-        _ if active.other_files || (options.without_source && !phase.committed()) => Files::OtherSource,
+        _ if active.other_files || (active.job.source.end.is_absent() && !phase.committed()) => {
+            Files::OtherSource
+        }
         Failure::Inputs(_) if without_inputs(active) => Files::OtherInputs,
         _ => Files::Named,
     };
-    let sides =
-        if active.job.target.can().has_controllers { KnownSides::Both } else { KnownSides::IntoDirectory };
+    let sides = if active.job.route.target_runs() { KnownSides::Both } else { KnownSides::IntoDirectory };
     let not_imported = options.accept.contains(Risk::MaybeImported);
     let record = &active.journal.record;
     let recovered = record.is_recovered();
