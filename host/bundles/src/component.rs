@@ -77,7 +77,7 @@ mod tests {
     use crate::tests::sample;
 
     #[test]
-    fn imports_and_exports_are_found_and_what_is_nested_is_not() {
+    fn only_outermost_imports_and_exports_are_found() {
         let found = Interface::parse(&sample::wasm("a")).unwrap();
         assert_eq!(found.imports, ["test:a/import@1.0.0", "second"]);
         assert_eq!(found.exports, ["test:a/export"]);

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_for_an_installed_agent_is_what_it_runs_with() {
+    fn installed_agent_runs_with_typed_arguments() {
         let with = With { plugins: Some("/plugins".into()), strict: true, ..With::default() };
         let basic = ["--call", "a:1", "--allow-namespace", "shop"].map(str::to_owned).to_vec();
         // A variable for other commands may name plugins, too.
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_could_not_do_is_not_promised() {
+    fn contradicting_agent_flags_are_refused() {
         let trust = With { trust: Some("trust.toml".into()), ..With::default() };
         let of_source = called(OneSide::Source, Some(600), With::default());
         assert!(contradiction(&of_source, false).is_some_and(|why| why.contains("--role source")));

@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_silent_source_of_a_workload_cluster_is_unreachable() {
+    fn silent_workload_source_is_unreachable() {
         let exit = |error| OpenError::Workload(WorkloadError::Source(error)).exit();
         assert_eq!(exit(PlaceError::Unavailable("no route".into())), Exit::Unreachable);
         assert_eq!(exit(PlaceError::Forbidden("secrets".into())), Exit::Refused);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_kubeconfig_is_named_with_the_flag_of_its_side() {
+    fn missing_kubeconfig_is_named_with_its_flag() {
         let missing =
             |side| OpenError::Connect(side, ConnectError::Missing { looked: "/c".into() }).to_string();
         let expected = "source: no kubeconfig: /c does not exist; name one with --kubeconfig or KUBECONFIG";

@@ -490,7 +490,7 @@ pub(crate) mod tests {
     ];
 
     #[test]
-    fn every_command_that_is_offered_can_be_typed_and_is_about_the_same_sides() {
+    fn offered_commands_parse_and_keep_the_sides() {
         let mut offered = 0;
         for run in RUNS {
             let (commands, before) = commands(run);
@@ -552,7 +552,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_plan_is_carried_out_by_a_move_of_the_same() {
+    fn plan_offers_a_move_with_its_flags() {
         let move_of = |run: &[&str]| commands(run).0.carry_out(None);
         let plan = [
             "plan",
@@ -577,7 +577,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_saved_plan_is_carried_out_as_saved() {
+    fn saved_plan_offers_its_own_move() {
         let run = [
             "plan",
             "--to-kubeconfig",
@@ -595,7 +595,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn commands_that_would_lack_a_flag_are_not_offered() {
+    fn commands_lacking_a_flag_are_not_offered() {
         let lines =
             |run: &[&str]| ALL.map(|next| commands(run).0.command_line(next, About::default()).is_some());
         // status, resume, rollback; … without source, … without target; … imported, … not imported; delete from the source
@@ -623,7 +623,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_workload_cluster_is_named_with_its_namespace() {
+    fn workload_cluster_has_its_namespace() {
         let line = |run: &[&str], found: Option<&str>| {
             let (commands, _) = commands(run);
             found.into_iter().for_each(|found| commands.found_workload(found));
@@ -639,7 +639,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_line_repeats_what_names_the_two_sides() {
+    fn line_repeats_flags_of_both_sides() {
         let run = [
             "move",
             "--kubeconfig",
@@ -662,7 +662,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_report_of_a_run_that_stopped_is_not_replaced_by_the_next() {
+    fn stopped_runs_report_is_kept() {
         for verb in ["move", "resume", "rollback"] {
             let (next, before) = commands(&[verb, "--to-kubeconfig", "b", "--report", "r.html"]);
             assert_eq!(before.report.as_deref(), Some(std::path::Path::new("r.html")), "{verb}");
@@ -694,7 +694,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn commands_that_continue_a_move_name_its_plugins_and_files() {
+    fn continuing_commands_name_plugins_and_files() {
         let run = ["move", "--to-kubeconfig", "b", "--with-manifest", "bom.yaml"];
         let line = |next| commands(&run).0.command_line(next, About::default()).unwrap();
         assert_eq!(line(Next::Resume), "pivot-host resume --to-kubeconfig b --with-manifest bom.yaml");

@@ -96,7 +96,7 @@ mod tests {
 
     // proves: T133
     #[test]
-    fn a_report_replaces_only_a_file_and_only_when_it_is_complete() {
+    fn only_complete_reports_replace_files() {
         let dir = tempfile::TempDir::new().unwrap();
         let path = dir.path().join("report.html");
         fs::write(&path, "before").unwrap();
@@ -125,7 +125,7 @@ mod tests {
 
     // proves: T133
     #[test]
-    fn what_is_no_place_for_a_report_is_refused_by_name() {
+    fn wrong_places_for_reports_are_refused() {
         let dir = tempfile::TempDir::new().unwrap();
         let link = dir.path().join("link.json");
         symlink("elsewhere", &link).unwrap();

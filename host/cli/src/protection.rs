@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_and_its_binding_are_what_kubectl_applies() {
+    fn policy_and_binding_can_be_applied() {
         expect![[r#"
             ---
             apiVersion: admissionregistration.k8s.io/v1
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn named_clusters_leave_out_what_belongs_to_others() {
+    fn named_clusters_exclude_others_objects() {
         let conditions = |clusters: &[&str]| {
             let [policy, _] = manifests(&protection(clusters));
             policy["spec"]["matchConditions"].as_array().unwrap().clone()

@@ -218,7 +218,7 @@ mod tests {
 
     // proves: T92
     #[test]
-    fn a_name_means_the_only_cluster_of_that_name() {
+    fn unique_name_finds_its_cluster() {
         let there = || vec![cluster("a", "c1"), cluster("a", "c2"), cluster("b", "c2")];
         assert_eq!(single_cluster("c1", there()).unwrap(), cluster("a", "c1"));
         assert_eq!(
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_cluster_is_answered_with_the_similar_one() {
+    fn mistyped_cluster_suggests_a_similar_one() {
         let there = || vec![cluster("metal3", "edge"), cluster("shop", "core")];
         for typed in ["egde", "metl3/edge", "metal3/egde"] {
             let error = WorkloadError::NoCluster { named: typed.to_owned(), there: there() }.to_string();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_secret_is_explained_by_its_cluster() {
+    fn missing_secret_is_explained() {
         let flags = || kubectl_flags(Some(&KubeContext { kubeconfig: "boot".into(), name: "one".into() }));
         let without = |there| without_secret(cluster("a", "c1"), there, flags()).to_string();
         assert_eq!(
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_that_saves_the_kubeconfig_asks_the_same_server_as_the_same_user() {
+    fn kubeconfig_command_keeps_server_and_user() {
         let from = FromCluster {
             kubeconfig: Some("boot config".into()),
             kubeconfig_context: Some("boot".into()),

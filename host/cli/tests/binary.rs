@@ -70,7 +70,7 @@ mod example {
     }
 
     #[test]
-    fn the_readme_shows_the_plan_of_its_command() {
+    fn readme_shows_its_commands_plan() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let readme = fs::read_to_string(root.join("README.md")).unwrap();
         let (_, rest) = readme.split_once("\npivot-host plan --from-directory examples/metal3").unwrap();
@@ -243,7 +243,7 @@ mod example {
     }
 
     #[test]
-    fn a_move_into_a_directory_and_a_plan_of_it() {
+    fn move_into_directory_can_be_planned() {
         let dir = TempDir::new().unwrap();
         let copy = dir.path().join("copy");
         let to = copy.to_str().unwrap();
@@ -284,7 +284,7 @@ mod example {
     const RECIPIENT: &str = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj";
 
     #[test]
-    fn a_directory_is_encrypted_and_read_with_the_key() {
+    fn encrypted_directory_is_read_with_key() {
         let dir = TempDir::new().unwrap();
         let file = |name: &str, text: &str| {
             fs::write(dir.path().join(name), text).unwrap();
@@ -360,7 +360,7 @@ mod example {
     /// As a run that died leaves it. What goes on unencrypted would write in the clear what the first run would not.
     // proves: T82
     #[test]
-    fn what_began_encrypted_does_not_go_on_in_the_clear() {
+    fn encrypted_move_does_not_continue_unencrypted() {
         let dir = TempDir::new().unwrap();
         let copy = dir.path().join("copy");
         fs::create_dir(&copy).unwrap();
@@ -390,7 +390,7 @@ mod example {
     }
 
     #[test]
-    fn a_moves_events_are_available_as_json_lines() {
+    fn events_are_available_as_json_lines() {
         let dir = TempDir::new().unwrap();
         let to = dir.path().join("copy");
         let flags = ["--to-directory", to.to_str().unwrap(), "--log-format", "json"];
@@ -434,7 +434,7 @@ mod example {
     }
 
     #[test]
-    fn nothing_to_move_has_its_own_exit_code() {
+    fn empty_move_has_its_exit_code() {
         let dir = TempDir::new().unwrap();
         let arguments = ["-n", "nobody", "--to-directory", dir.path().to_str().unwrap()];
         assert_eq!(code(&of_example("move", &arguments)), 7);
@@ -459,7 +459,7 @@ mod example {
     }
 
     #[test]
-    fn a_side_that_can_not_be_opened_changes_nothing() {
+    fn unopened_side_changes_nothing() {
         let dir = TempDir::new().unwrap();
         let good = dir.path().join("good");
         fs::write(&good, "{current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}]}")
@@ -497,7 +497,7 @@ mod example {
 
     /// One takes connections and never says a word, the other refuses them.
     #[test]
-    fn a_server_that_does_not_answer_is_named_at_once_and_given_up_with_nothing_changed() {
+    fn silent_server_is_named_and_given_up() {
         let dir = TempDir::new().unwrap();
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -586,7 +586,7 @@ mod example {
     }
 
     #[test]
-    fn with_vv_the_cause_of_a_failure_to_open_is_logged() {
+    fn verbose_logs_the_cause_of_failures() {
         for line in [["--kubeconfig", "/nope"], ["--from-directory", "/nope"]] {
             let cause = "sources=[No such file or directory (os error 2)]";
             let told =
@@ -684,7 +684,7 @@ mod example {
     }
 
     #[test]
-    fn examples_of_clusterctls_help_open_what_they_name() {
+    fn clusterctls_examples_open_their_sides() {
         let dir = TempDir::new().unwrap();
         let current = kubeconfig(&dir, "current", "https://192.0.2.2:6443");
         let unusable = unusable_kubeconfig(&dir, "target-kubeconfig.yaml");
@@ -774,7 +774,7 @@ mod example {
     }
 
     #[test]
-    fn a_reader_that_goes_away_is_not_an_error() {
+    fn closed_output_is_not_an_error() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));

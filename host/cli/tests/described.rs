@@ -91,7 +91,7 @@ mod example {
     }
 
     #[test]
-    fn a_cluster_that_is_not_in_the_example_is_answered_with_those_that_are() {
+    fn missing_example_cluster_lists_the_others() {
         let example = example();
         let described = |name: &str, more: &[&str]| {
             let line = ["describe", "cluster", name, "--from-directory", example.to_str().unwrap()];

@@ -83,7 +83,7 @@ mod reading {
 
     // proves: T75
     #[test]
-    fn a_pipe_in_a_source_directory_is_refused_by_name() {
+    fn pipe_in_source_directory_is_refused() {
         for name in ["a.yaml", "c.json", "manifest.json", ".pivot-host.json", "below/x.yml"] {
             let dir = place();
             fs::create_dir(dir.path().join("source/below")).unwrap();
@@ -95,7 +95,7 @@ mod reading {
 
     // proves: T75
     #[test]
-    fn sockets_and_devices_in_a_source_directory_are_refused_by_name() {
+    fn special_files_in_source_are_refused() {
         let dir = place();
         let _listener = UnixListener::bind(dir.path().join("source/a.yaml")).unwrap();
         refused(&dir, &PLAN, 3, &["a.yaml", "a socket, not a regular file"]);
@@ -109,7 +109,7 @@ mod reading {
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bom, namespace: a}\ndata: {images: all}\n";
 
     #[test]
-    fn files_of_objects_to_add_are_refused_by_name() {
+    fn special_manifest_files_are_refused() {
         let dir = place();
         let file = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
         pipe(&dir.path().join("pipe.yaml"));
@@ -140,7 +140,7 @@ mod reading {
     }
 
     #[test]
-    fn what_is_added_is_in_the_plan_and_in_the_directory() {
+    fn added_objects_are_planned_and_written() {
         let dir = place();
         fs::write(dir.path().join("bom.yaml"), BOM).unwrap();
         let run = |arguments: &[&str]| {
@@ -166,7 +166,7 @@ mod reading {
     }
 
     #[test]
-    fn a_pipe_among_plugins_is_refused_by_name() {
+    fn pipe_among_plugins_is_refused() {
         for name in ["x.wasm", "plugins.toml", "plugins.lock"] {
             let dir = place();
             pipe(&dir.path().join("plugins").join(name));
@@ -188,7 +188,7 @@ mod reading {
     }
 
     #[test]
-    fn a_pipe_as_a_kubeconfig_is_refused_by_name() {
+    fn pipe_as_kubeconfig_is_refused() {
         let dir = place();
         pipe(&dir.path().join("config"));
         let words = ["config: a pipe, not a regular file"];
@@ -220,7 +220,7 @@ mod reading {
 
     // proves: T76
     #[test]
-    fn aliases_have_one_budget_for_all_documents_and_files() {
+    fn aliases_share_one_budget() {
         let exceeded = ["expand to more than 64 MiB", "state: nothing is changed"];
         let one = place();
         fs::write(one.path().join("source/a.yaml"), bomb(0, 20)).unwrap();
@@ -276,7 +276,7 @@ mod reading {
     }
 
     #[test]
-    fn a_signal_ends_the_reading_of_a_huge_directory() {
+    fn signal_ends_reading_a_huge_directory() {
         let dir = huge();
         for verb in [&PLAN[..], &MOVE[..]] {
             for (name, bit, code) in [("-TERM", 15, 143), ("-INT", 2, 130)] {

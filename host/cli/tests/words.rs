@@ -151,7 +151,7 @@ mod foreign {
 
     // proves: T13, T94
     #[test]
-    fn text_from_others_begins_no_line_controls_no_terminal_and_hides_nothing() {
+    fn foreign_text_is_escaped_everywhere() {
         let mut wrong = Vec::new();
         let mut cases = 0;
         for (source, of) in SOURCES {

@@ -82,7 +82,7 @@ mod tests {
 
     // proves: T67
     #[test]
-    fn an_answer_is_about_what_was_asked_for_or_about_nothing() {
+    fn answers_about_other_objects_are_refused() {
         let (secret, namespace) = (kind("Secret"), kind("Namespace"));
         let key = Key::new(GroupKind::new("", "Secret"), Some("shop"), "s");
         let answers = [

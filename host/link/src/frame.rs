@@ -128,7 +128,7 @@ mod tests {
     use crate::mutants;
 
     #[test]
-    fn frames_come_out_as_they_went_in_however_the_bytes_are_cut() {
+    fn frames_survive_any_split() {
         let sent = [(Tag::Object, "{}"), (Tag::Meta, ""), (Tag::Version, "17"), (Tag::Error, "no")];
         let bytes: Vec<u8> = sent
             .iter()
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused_before_it_is_waited_for() {
+    fn invalid_frames_are_refused_early() {
         let mut frames = Frames::without_limit();
         frames.push(b"?").unwrap();
         assert_eq!(frames.next(), Err(FrameError::Tag));
@@ -202,7 +202,7 @@ mod tests {
 
     // proves: T68
     #[test]
-    fn an_answer_that_does_not_end_is_refused_and_one_that_need_not_is_not() {
+    fn endless_answers_are_refused_unless_allowed() {
         let piece = encode_frame(Tag::Object, Bytes::from_static(b"{}")).concat();
         let takes = |mut frames: Frames| {
             let mut took = 0;

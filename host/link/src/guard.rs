@@ -215,7 +215,7 @@ mod tests {
 
     // proves: T52
     #[test]
-    fn a_guard_lets_a_move_write_what_moves_and_nothing_else() {
+    fn guard_allows_writes_of_moving_objects_only() {
         let allowed = [
             ("Machine", "shop", "m"),
             ("Secret", "shop", "s"),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn in_either_role_a_move_keeps_its_leases_and_records_without_a_mark() {
+    async fn leases_and_records_need_no_mark() {
         let place = pivot_places::MemoryPlace::new("far");
         for role in [Role::Target, Role::Source] {
             let guard = Guard { role, ..guard() };
@@ -303,7 +303,7 @@ mod tests {
 
     // proves: T149
     #[test]
-    fn missing_record_namespace_is_created_as_every_run_does() {
+    fn missing_record_namespace_is_created() {
         let create =
             |body: Value| LinkRequest::Create { kind: kind("Namespace"), body, change: Change::Real };
         let manifest = record_namespace_manifest("pivot-host-records");
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn before_its_namespace_exists_an_object_is_only_tried_in_another() {
+    fn stand_in_namespace_allows_dry_runs_only() {
         let create = |name, namespace: &str, change| LinkRequest::Create {
             kind: kind(name),
             body: json!({"metadata": {"name": "m", "namespace": namespace, "annotations": {MARK: "1"}}}),
@@ -336,7 +336,7 @@ mod tests {
     /// The tokens could be read over the link, and used without it.
     // proves: T59
     #[test]
-    fn credentials_of_the_cluster_are_made_for_nobody() {
+    fn cluster_credentials_are_never_created() {
         let create = |of: &str| LinkRequest::Create {
             kind: kind("Secret"),
             body: json!({"type": of, "metadata": {"name": "s", "namespace": "shop", "annotations": {MARK: "1"}}}),
@@ -350,7 +350,7 @@ mod tests {
 
     // proves: T52
     #[test]
-    fn secrets_are_read_in_the_allowed_namespaces_only() {
+    fn secrets_are_read_in_allowed_namespaces() {
         let list = |name, namespace: Option<&str>| LinkRequest::List {
             kind: kind(name),
             namespace: namespace.map(str::to_owned),
@@ -367,7 +367,7 @@ mod tests {
 
     // proves: T52
     #[test]
-    fn a_question_that_lies_about_its_kind_is_judged_by_the_path_it_would_take() {
+    fn request_is_judged_by_its_path() {
         // A Secret that says it is a Machine.
         let lying = Kind { group_kind: GroupKind::new("", "Machine"), ..kind("Secret") };
         assert!(guard().refusal(&LinkRequest::List { kind: lying, namespace: None }).is_some());

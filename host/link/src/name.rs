@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agents_name_is_one_uri_of_this_form() {
+    fn agent_name_is_one_uri() {
         let name = AgentName { namespace: "shop".into(), name: "edge".into() };
         assert_eq!(AgentName::from_uri("spiffe://site.example.com/agent/shop/edge"), Some(name));
         for odd in [
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_invited_is_two_labels() {
+    fn invited_name_is_two_labels() {
         let valid = |namespace: &str, name: &str| {
             AgentName { namespace: namespace.into(), name: name.into() }.is_valid()
         };

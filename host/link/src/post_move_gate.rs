@@ -244,7 +244,7 @@ mod tests {
 
     // proves: T55
     #[test]
-    fn once_a_move_has_ended_only_its_end_is_told_and_its_locks_are_given_back() {
+    fn ended_move_allows_only_status_and_locks() {
         let ns = "pivot-host-records";
         let told = [
             LinkRequest::Hello { oldest: 1, newest: 1 },
@@ -312,7 +312,7 @@ mod tests {
 
     // proves: T55
     #[tokio::test]
-    async fn a_move_has_ended_when_one_into_this_cluster_did_and_none_is_under_way_and_stays_so() {
+    async fn move_end_is_recognised_and_final() {
         let place = MemoryPlace::new("far");
         let agent = || PostMoveGate::new(Arc::new(place.clone()), "pivot-host-records").unwrap();
         let ended = agent();
@@ -336,7 +336,7 @@ mod tests {
 
     // proves: T55
     #[tokio::test]
-    async fn without_a_look_at_the_records_nothing_is_answered() {
+    async fn unreadable_records_block_every_request() {
         let place = MemoryPlace::new("far");
         let ended = PostMoveGate::new(Arc::new(place.clone()), "pivot-host-records").unwrap();
         let away = PlaceError::Unavailable("away".to_owned());

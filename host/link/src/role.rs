@@ -249,7 +249,7 @@ mod tests {
 
     // proves: T54
     #[test]
-    fn into_a_target_comes_what_carries_a_mark_and_into_a_source_nothing() {
+    fn target_role_creates_only_marked_objects() {
         assert_eq!(Role::Target.request_refusal(&create(Some("1"))), None);
         for mark in [None, Some("")] {
             assert_eq!(Role::Target.request_refusal(&create(mark)), Some(UNMARKED), "{mark:?}");
@@ -303,7 +303,7 @@ mod tests {
 
     // proves: T53
     #[tokio::test]
-    async fn of_a_target_only_what_a_move_brought_and_what_was_made_below_that_is_changed() {
+    async fn target_role_rejects_unmarked_objects() {
         let place = target();
         let looked = async |ask: LinkRequest| Role::Target.bind_to_object(ask, &place).await;
         for (kind, name) in [("MachineSet", "copy"), ("Machine", "below-copy")] {
@@ -354,7 +354,7 @@ mod tests {
 
     // proves: T53
     #[tokio::test]
-    async fn an_object_that_took_the_name_since_is_not_changed() {
+    async fn replaced_object_is_not_changed() {
         let place = target();
         let kind = Arc::new(kind("MachineSet"));
         let key = key(&kind, "copy");
@@ -370,7 +370,7 @@ mod tests {
 
     // proves: T54
     #[test]
-    fn a_source_is_paused_held_resumed_and_released_and_not_changed() {
+    fn source_role_only_pauses_and_unpauses() {
         let place = MemoryPlace::new("far");
         place.add_kind(kind("Cluster"));
         let object = |spec: Option<Value>| {
@@ -434,7 +434,7 @@ mod tests {
 
     // proves: T54
     #[test]
-    fn of_a_source_an_object_is_deleted_by_its_uid_and_in_one_state() {
+    fn source_role_deletes_by_uid_and_version() {
         let refuses = |uid, version| Role::Source.request_refusal(&delete("Machine", "m", uid, version));
         assert_eq!(refuses(Some("u"), Some("7")), None);
         for (uid, version) in

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_challenge_says_where_to_get_a_token() {
+    fn challenge_names_the_token_server() {
         let bearer = |realm: &str, service: Option<&str>| {
             Some(Challenge::Bearer { realm: realm.into(), service: service.map(str::to_owned) })
         };
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_is_found_where_docker_keeps_it() {
+    fn login_is_found_in_dockers_file() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.json");
         let kept = |text: &str| {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_for_one_repository_whatever_its_service_is_called() {
+    fn token_is_for_one_repository_only() {
         let address = token_address("https://a.example/token", Some("x&scope=all"), "site/plugins", true);
         let scope = "scope=repository%3Asite%2Fplugins%3Apull%2Cpush";
         assert_eq!(address, format!("https://a.example/token?service=x%26scope%3Dall&{scope}"));

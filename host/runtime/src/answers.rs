@@ -380,7 +380,7 @@ mod tests {
 
     // proves: T6
     #[test]
-    fn a_plugin_that_sees_secret_data_is_limited_to_codes() {
+    fn plugin_with_secret_data_returns_codes_only() {
         let secret = |name: &str| Key::new(GroupKind::new("", "Secret"), Some("n"), name);
         let given = [secret("a")];
         let codes = ["not-ready".to_owned()];
@@ -401,7 +401,7 @@ mod tests {
     /// Ten bytes of a Secret once leaked in one plan: through the order of codes, and through which object each named.
     // proves: I12, T6
     #[test]
-    fn neither_the_order_nor_the_objects_of_findings_reveal_a_secret() {
+    fn findings_order_and_objects_reveal_nothing() {
         let names: Vec<String> = (0..16).map(|n| format!("s{n}")).collect();
         let given: Vec<Key> =
             names.iter().map(|n| Key::new(GroupKind::new("", "Secret"), Some("n"), n)).collect();
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_about_several_objects_is_one_for_each() {
+    fn finding_about_several_objects_is_split() {
         let about = |objects| found(types::Problem { objects, ..problem("a") });
         let both = open!().read_findings(vec![about(vec![object("a"), object("b")])]).unwrap();
         let names: Vec<_> =
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_with_invalid_names_and_too_many_findings_are_rejected() {
+    fn invalid_or_too_many_findings_are_rejected() {
         assert_eq!(open!().read_findings(vec![said("a")]).unwrap()[0].message, "the pass word is hunter2");
         assert!(open!().read_findings(vec![said("a b")]).is_err());
         assert!(open!().read_findings(vec![said("a"); MANY + 1]).is_err());

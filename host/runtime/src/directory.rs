@@ -251,7 +251,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_that_was_left_half_written_is_not_written_through() {
+    fn leftover_temporary_file_is_not_written_through() {
         let home = tempfile::tempdir().unwrap();
         let (other, left) = (home.path().join("other"), home.path().join(".plugins.lock.new"));
         let dir = PluginDir::open(home.path()).unwrap();

@@ -381,7 +381,7 @@ mod tests {
 
     // proves: T6
     #[test]
-    fn a_plugin_that_sees_secret_data_can_not_invent_a_namespace() {
+    fn secret_data_cannot_leave_in_a_namespace() {
         let all = "{ side = 'target', kind = '*', namespace = '*' }";
         let named = "{ side = 'target', kind = 'ConfigMap', namespace = 'ironic' }";
         let others = "{ side = 'source', kind = 'ConfigMap', namespace = '68756e74657232' }, \
@@ -423,7 +423,7 @@ mod tests {
 
     // proves: T6
     #[test]
-    fn a_plugin_that_sees_secret_data_can_not_put_names_into_requests() {
+    fn secret_data_cannot_leave_in_a_name() {
         let name = || Some("68756e74657232".to_owned());
         let kind = GroupKind::new("", "ConfigMap");
         let query = Query {

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_times_are_read_with_their_units() {
+    fn sizes_and_times_have_units() {
         let text: LimitsText = toml::from_str("time = '500ms'\nmemory = '64MiB'\nhost-calls = 3").unwrap();
         let limits = text.with_defaults(Limits::default());
         assert_eq!(limits.time, Duration::from_millis(500));

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_a_component_is_called_what_it_is() {
+    fn other_file_formats_are_named() {
         assert_eq!(refused(b""), "is empty, not a WebAssembly component");
         assert_eq!(refused(b"(component)"), "is text, not a WebAssembly component");
         assert_eq!(refused(b"\x7fELF\x02\x01\x01"), "is compiled native code, not a WebAssembly component");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_are_sorted_into_ours_inert_and_foreign() {
+    fn imports_are_classified() {
         let names = |imports: &[&str]| Names {
             imports: imports.iter().map(|i| (*i).to_owned()).collect(),
             exports: vec!["pivot:provider/describe@0.1.0".into()],

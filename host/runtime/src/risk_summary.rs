@@ -347,7 +347,7 @@ mod tests {
 
     // proves: T16
     #[test]
-    fn secret_data_could_end_up_in_anything_the_plugin_changes() {
+    fn secret_data_may_reach_changed_objects() {
         let declared = Declaration {
             secret_data: true,
             kinds: vec![kind("ConfigMap")],
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_hides_no_secret_and_no_configmap() {
+    fn wildcard_hides_no_secret_or_configmap() {
         let declared = Declaration {
             secret_data: true,
             kinds: vec![kind("*")],
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_binary_does_not_import_is_reported_as_out_of_reach() {
+    fn powers_without_imports_are_marked() {
         let declared = Declaration {
             reads: vec![read(Side::Target, "Node", Some("*"))],
             probes: vec!["10.0.0.1:80".parse().unwrap()],
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_of_kinds_names_the_dangerous_ones() {
+    fn long_list_names_the_dangerous_kinds() {
         let many = ('A'..='Z').map(|letter| kind(&format!("{letter}.example.io")));
         let worst_of_all = ["Secret", "ClusterRoleBinding.rbac.authorization.k8s.io", "ConfigMap"];
         let declared = Declaration { kinds: many.chain(worst_of_all.map(kind)).collect(), ..declaration() };

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_card_has_what_one_with_secret_data_may_say() {
+    fn card_lists_declared_codes() {
         let declaration = |value: &str| Declaration {
             name: "hosts".to_owned(),
             version: "0.1.0".to_owned(),

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_passed_to_plugins_byte_for_byte() {
+    fn plugins_get_objects_byte_for_byte() {
         let raw = r#"{"apiVersion":"v1", "kind":"ConfigMap","metadata":{"name":"a"},"n":1.10}"#;
         assert!(
             matches!(object_for_plugin(&parsed("ConfigMap", raw), "p", false), Ok(Cow::Borrowed(text)) if text == raw)
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_of_a_list_gets_its_kind() {
+    fn list_item_gets_its_kind() {
         let parsed = parsed("ConfigMap", r#"{"metadata":{"name":"a"},"n":1.10}"#);
         let text = object_for_plugin(&parsed, "p", false).unwrap();
         assert_eq!(text, r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"n":1.10}"#);
@@ -182,7 +182,7 @@ mod tests {
 
     // proves: T5
     #[test]
-    fn a_secret_keeps_its_keys_and_loses_its_values() {
+    fn secret_keeps_keys_and_loses_values() {
         let raw = r#"{"metadata":{"name":"a"},"data":{"key":"aHVzaA=="},"stringData":{"b":"hush"},"type":"Opaque"}"#;
         let secret = parsed("Secret", raw);
         let withheld: Value = serde_json::from_str(&object_for_plugin(&secret, "p", false).unwrap()).unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_of_a_secret_that_hold_a_copy_of_it_lose_their_values() {
+    fn copies_in_a_secrets_annotations_are_withheld() {
         let seen = |annotations: Value| {
             let raw = json!({"metadata": {"name": "a", "annotations": annotations}}).to_string();
             let text = object_for_plugin(&parsed("Secret", &raw), "hosts", false).unwrap().into_owned();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn object_names_are_no_path_steps_and_labels_are_dns_labels() {
+    fn names_and_labels_are_checked() {
         for name in ["a", "A.b-c_d:e", "..."] {
             assert!(is_object_name(name), "{name}");
         }
@@ -239,13 +239,13 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_is_not_a_word_is_replaced() {
+    fn code_that_isnt_a_word_is_replaced() {
         assert_eq!(permitted_code("not-yet", None), "not-yet");
         assert_eq!(permitted_code("Geheim: 123", None), "invalid-code");
     }
 
     #[test]
-    fn only_a_limited_number_of_codes_can_be_declared() {
+    fn number_of_declared_codes_is_limited() {
         let some = ["not-ready", "Not: ready"].map(str::to_owned);
         assert_eq!(permitted_code("not-ready", Some(&some)), "not-ready");
         for word in ["hunter2", "Not: ready", ""] {

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_of_a_process_says_which_limit_it_reached() {
+    async fn process_end_tells_the_reached_limit() {
         assert_eq!(held("exit 0").await, Ok(LimitEnforcement::Limited));
         assert_eq!(held("cat > /dev/null & exit 0").await, Ok(LimitEnforcement::Limited));
         assert_eq!(held("exit 11").await, Ok(LimitEnforcement::Unlimited));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_program_is_not_blamed_on_the_component() {
+    async fn missing_program_isnt_the_components_fault() {
         let trials = Trials::new(TrialProgram { path: "/nowhere/at/all".into(), arguments: Vec::new() });
         let budget = Budget { memory: 1, seconds: 1, wall: Duration::from_secs(1) };
         let refused = trials.run(b"", budget).await.unwrap_err();

@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn what_this_program_does_not_compute_differs_and_what_was_not_signed_does_not() {
+    fn signed_unknown_fields_differ_unsigned_ones_dont() {
         let (card, more) = (sample_card("hosts"), with("sockets", json!(false)).unwrap());
         assert_eq!(more.differing_fields(&card), ["sockets"]);
         assert_eq!(card.differing_fields(&more), [""; 0]);
     }
 
     #[test]
-    fn the_order_of_keys_is_no_difference_and_that_of_items_is_one() {
+    fn order_matters_for_items_not_keys() {
         let one = with("reads", json!([{"kind": "A", "side": "source"}, 1])).unwrap();
         let same = with("reads", json!([{"side": "source", "kind": "A"}, 1])).unwrap();
         let other = with("reads", json!([1, {"side": "source", "kind": "A"}])).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_has_all_fields_and_hides_nothing() {
+    fn incomplete_or_hidden_card_fields_are_refused() {
         for field in FIELDS {
             let mut fields: Map<String, Value> = sample_card("hosts").0.into_iter().collect();
             fields.remove(field);

@@ -139,7 +139,7 @@ mod tests {
     use crate::json::parse;
 
     #[test]
-    fn absent_is_not_null_and_a_list_is_not_an_object() {
+    fn null_and_list_are_wrong_types() {
         let mut fields = Fields::from_value(parse(r#"{"a":null,"b":[],"c":{"x":1}}"#).unwrap()).unwrap();
         assert_eq!(fields.take_text_if_present("a"), Err(JsonError::Type("a".into(), "a string")));
         assert!(fields.take_object("b").is_err_and(|e| e == JsonError::Type("b".into(), "an object")));

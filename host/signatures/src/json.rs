@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn sixty_four_levels_are_read_and_one_more_is_not() {
+    fn nesting_beyond_sixty_four_levels_is_refused() {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         assert!(parse(&nested(DEPTH)).is_ok());
         assert_eq!(parse(&nested(DEPTH + 1)), Err(JsonError::Depth));

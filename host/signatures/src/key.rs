@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_for_which_anyone_can_sign_is_refused() {
+    fn weak_keys_are_refused() {
         for weak in WEAK {
             for sign in [0, 0x80] {
                 let mut key = weak;
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_that_is_not_on_the_curve_is_refused() {
+    fn points_off_the_curve_are_refused() {
         let error = PublicKey::from_pem(&pem_of(&P256, &[&[4][..], &[7; 64]].concat()));
         assert_eq!(error, Err(KeyError::Damaged("its point is not on the curve")));
         for (bytes, first) in [(65, 2), (64, 4), (66, 4), (33, 2)] {

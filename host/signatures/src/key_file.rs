@@ -136,7 +136,7 @@ mod tests {
     use crate::key::{Algorithm, PrivateKey, PublicKey};
 
     #[test]
-    fn a_key_file_is_one_block_with_nothing_around_it() {
+    fn key_file_is_exactly_one_block() {
         let good = crate::tests::sample::key(Algorithm::P256).public_key().to_pem();
         for fine in [good.clone(), good.replace('\n', "\r\n"), format!("\n{good}\n\n")] {
             assert!(PublicKey::from_pem(&fine).is_ok(), "{fine:?}");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_another_tool_is_refused_by_its_kind() {
+    fn other_tools_keys_are_refused_by_kind() {
         let block = |tag: &str| format!("-----BEGIN {tag}-----\nMAo=\n-----END {tag}-----\n");
         for (tag, said) in [
             ("ENCRYPTED SIGSTORE PRIVATE KEY", "an encrypted key of cosign"),

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_is_of_a_plan_and_has_no_card() {
+    fn approvals_are_of_plans_without_cards() {
         let approval = Predicate { claim: Claim::Approved, card: None, checked: None, ..predicate() };
         let statement = Statement::new(about(), approval.clone()).unwrap();
         assert!(statement.to_payload().contains(PLAN));
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn no_statement_is_made_that_would_not_be_read() {
+    fn invalid_statements_are_not_created() {
         for name in ["", "a\nb", "a\u{202e}", &"a".repeat(256)] {
             let about = vec![SubjectFile { name: name.into(), sha256: "a".repeat(64) }];
             let why = Statement::new(about, predicate()).unwrap_err().to_string();

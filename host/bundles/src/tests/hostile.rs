@@ -135,7 +135,7 @@ fn manifests_are_refused_each_for_its_reason() {
 }
 
 #[test]
-fn more_than_is_allowed_in_all_is_refused_before_it_is_fetched() {
+fn too_large_total_is_refused_before_fetching() {
     let good = manifest(&small());
     let layer = format!("{{{}", good.split_once("[{").unwrap().1.trim_end_matches("]}"));
     let layers = |count: usize, size: u64| {
@@ -156,7 +156,7 @@ fn more_than_is_allowed_in_all_is_refused_before_it_is_fetched() {
 }
 
 #[test]
-fn indexes_and_layouts_are_refused_each_for_its_reason() {
+fn wrong_indexes_are_refused_with_reasons() {
     let bundle = small();
     let text = |path: &str| {
         let all = entries(&bundle);
@@ -249,7 +249,7 @@ fn indexes_and_layouts_are_refused_each_for_its_reason() {
 }
 
 #[test]
-fn blobs_of_a_registry_are_refused_each_for_its_reason() {
+fn wrong_registry_blobs_are_refused_with_reasons() {
     let bundle = bundle();
     let contents = || Contents::parse(bundle.layout().bundle.bytes).unwrap();
     let good: BTreeMap<String, Vec<u8>> =

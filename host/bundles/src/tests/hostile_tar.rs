@@ -146,7 +146,7 @@ fn everything_is_there_once() {
 }
 
 #[test]
-fn what_is_no_tar_says_what_it_is() {
+fn other_formats_are_named() {
     let good = tar(&bundle());
     let with = |at: usize, byte: u8| {
         let mut bytes = good.clone();
@@ -197,7 +197,7 @@ fn what_is_no_tar_says_what_it_is() {
 }
 
 #[test]
-fn a_reader_that_fails_or_never_ends_is_refused() {
+fn failing_or_endless_reader_is_refused() {
     struct Fails;
     impl Read for Fails {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {

@@ -30,7 +30,7 @@ impl Read for Slow<'_> {
 }
 
 #[test]
-fn a_bundle_is_read_as_it_was_written() {
+fn bundle_survives_writing_and_reading() {
     let bundle = bundle();
     let bytes = tar(&bundle);
     assert_eq!(tar(&bundle), bytes);
@@ -45,7 +45,7 @@ fn a_bundle_is_read_as_it_was_written() {
 }
 
 #[test]
-fn a_bundle_comes_from_a_registry_as_it_went_there() {
+fn bundle_survives_push_and_pull() {
     let bundle = bundle();
     let layout = bundle.layout();
     let contents = Contents::parse(layout.bundle.bytes).unwrap();
@@ -65,7 +65,7 @@ fn a_bundle_comes_from_a_registry_as_it_went_there() {
 }
 
 #[test]
-fn the_bytes_are_the_same_with_every_version() {
+fn bytes_are_equal_in_every_version() {
     // Digests that people have pinned depend on these texts.
     let bundle = small();
     let layout = bundle.layout();
@@ -114,7 +114,7 @@ fn the_bytes_are_the_same_with_every_version() {
 const GOLDEN: &str = "sha256:f0eec7d99ea7873af75ebf322e05f0fd602f3f41a0fef436f04142d090061962";
 
 #[test]
-fn nothing_of_the_machine_is_in_the_tar() {
+fn tar_contains_nothing_of_the_machine() {
     let bytes = tar(&bundle());
     let mut archive = tar::Archive::new(bytes.as_slice());
     for entry in archive.entries().unwrap() {
@@ -192,7 +192,7 @@ fn an_index_may_have_been_rewritten() {
 }
 
 #[test]
-fn a_flipped_bit_is_refused_or_means_nothing() {
+fn flipped_bit_is_refused_or_harmless() {
     let bundle = small();
     let good = tar(&bundle);
     let (mut refused, mut equal) = (0, 0);
@@ -231,7 +231,7 @@ fn any_bytes_are_a_bundle_or_refused() {
 }
 
 #[test]
-fn a_truncated_bundle_is_refused_wherever_it_ends() {
+fn truncated_bundle_is_refused() {
     let good = tar(&bundle());
     for end in 0..good.len() {
         if end % 512 < 3 || end % 512 == 511 {
@@ -242,7 +242,7 @@ fn a_truncated_bundle_is_refused_wherever_it_ends() {
 }
 
 #[test]
-fn as_many_files_as_are_allowed_and_no_more() {
+fn number_of_files_is_limited() {
     let mut many: BTreeMap<_, _> =
         (0..FILES).map(|n| (format!("p{n:03}.wasm"), wasm(&format!("p{n}")))).collect();
     let bundle = Bundle::from_files(many.clone()).unwrap();
@@ -262,7 +262,7 @@ fn as_many_files_as_are_allowed_and_no_more() {
 }
 
 #[test]
-fn two_files_with_the_same_bytes_are_one_blob() {
+fn equal_files_share_one_blob() {
     let bundle = Bundle::from_files(files(&[
         ("a.wasm", EMPTY),
         ("b.wasm", EMPTY),
@@ -333,7 +333,7 @@ fn files_are_refused_each_for_its_reason() {
 }
 
 #[test]
-fn a_tar_is_limited_before_it_is_read() {
+fn tar_is_limited_before_reading() {
     let entries = entries(&bundle());
     let bytes = pack(&entries);
     let read =

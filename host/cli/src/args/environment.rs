@@ -127,7 +127,7 @@ mod tests {
 
     /// A proposal would be an invitation.
     #[test]
-    fn no_variable_is_proposed_that_accepts_a_risk() {
+    fn proposed_variables_accept_no_risk() {
         assert_eq!(describe(&["PIVOT_HOST_ACEPT", "PIVOT_HOST_BREAK_LEAS", "PIVOT_HOST_UNPAUS"]), [""; 0]);
     }
 }

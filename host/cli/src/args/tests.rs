@@ -59,7 +59,7 @@ fn the_flags_make_a_consistent_command() {
 }
 
 #[test]
-fn every_flag_has_its_variable_unless_it_accepts_a_risk() {
+fn flags_have_variables_unless_they_accept_risks() {
     let mut command = command(None);
     command.build();
     let mut flags = 0;
@@ -256,14 +256,14 @@ fn parts_are_kinds_or_objects() {
 }
 
 #[test]
-fn a_target_context_alone_is_one_of_the_sources_file() {
+fn target_context_alone_uses_sources_kubeconfig() {
     let choices = choices("pivot-host move --kubeconfig both --to-kubeconfig-context y");
     let TargetEnd::Kube(target) = &choices.ends.target else { panic!("{:?}", choices.ends) };
     assert_eq!((target.kubeconfig.as_deref(), target.context.as_deref()), (Some("both".as_ref()), Some("y")));
 }
 
 #[test]
-fn how_much_is_shown_is_one_of_more_and_less() {
+fn quiet_and_verbose_exclude_each_other() {
     assert!(choices("pivot-host plan --from-directory d --tree").tree);
     assert!(!choices("pivot-host plan --from-directory d").tree);
     assert!(parsed("pivot-host move -q --to-kubeconfig b").unwrap().look.quiet);
@@ -349,7 +349,7 @@ fn waiting_is_said_as_people_say_it() {
 }
 
 #[test]
-fn how_many_are_released_at_once_has_a_default_and_bounds() {
+fn unpause_batch_has_default_and_bounds() {
     for verb in ["move --to-kubeconfig b", "resume --to-kubeconfig b"] {
         let at_once = |flag| choices(&format!("pivot-host {verb} {flag}")).options(None).unpause_batch;
         assert_eq!(["", "--unpause-batch 1", "--unpause-batch 64"].map(at_once), [8, 1, 64], "{verb}");
@@ -375,7 +375,7 @@ fn a_resumed_move_takes_its_own_flags() {
 }
 
 #[test]
-fn a_rollback_does_not_need_a_target_that_is_gone() {
+fn rollback_works_without_a_missing_target() {
     let choices = choices("pivot-host rollback --kubeconfig a --without-target");
     assert!(choices.options(None).without_target);
     assert!(matches!(choices.ends.target, TargetEnd::Gone));
@@ -475,7 +475,7 @@ fn moves_are_named_by_an_argument() {
 }
 
 #[test]
-fn the_user_to_act_as_belongs_to_a_side() {
+fn impersonated_user_belongs_to_a_side() {
     let choices = choices("pivot-host move --to-kubeconfig b --as u --as-group g --as-group h --to-as v");
     let (SourceEnd::Kube(source), TargetEnd::Kube(target)) = (&choices.ends.source, &choices.ends.target)
     else {
@@ -582,7 +582,7 @@ fn what_makes_no_sense_is_said() {
 }
 
 #[test]
-fn a_workload_cluster_is_looked_for_where_the_objects_are() {
+fn workload_cluster_is_in_the_objects_namespace() {
     let within = |line: &str| match choices(line).ends.target {
         TargetEnd::Workload(workload) => (workload.within, workload.name),
         other => panic!("{line}: {other:?}"),
@@ -607,7 +607,7 @@ fn a_workload_cluster_is_looked_for_where_the_objects_are() {
 }
 
 #[test]
-fn a_workload_cluster_is_the_only_target_and_needs_its_source() {
+fn workload_target_excludes_others_needs_source() {
     for more in ["--to-kubeconfig b", "--to-kubeconfig-context y", "--to-directory d"] {
         refused(
             &format!("pivot-host move --to-workload c {more}"),
@@ -645,7 +645,7 @@ fn the_usage_text_follows_our_name() {
 }
 
 #[test]
-fn a_level_of_verbosity_may_be_a_number() {
+fn verbosity_may_be_a_number() {
     let verbose = |line: &str| parsed(line).unwrap_or_else(|error| panic!("{line}: {error}")).look.verbose;
     for (flags, expected) in [
         ("", 0),

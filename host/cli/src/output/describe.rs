@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_cut_at_words_and_keeps_its_lines() {
+    fn message_is_cut_at_words() {
         let cut = |message: &str| paragraph(message, 20).join("|");
         assert_eq!(cut(""), "");
         assert_eq!(cut("short"), "short");

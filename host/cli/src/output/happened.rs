@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_shows_the_phase_it_was_in_and_what_was_undone() {
+    fn stop_shows_its_phase_and_undone_changes() {
         let begun = |phase: &str| json!({"event": "phase-begun", "phase": phase, "objects": 2});
         let seen = seen(
             vec![
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reported_again_and_again_is_one_wait_until_something_else_happens() {
+    fn repeated_reports_are_one_wait() {
         let waiting = |what: &str| json!({"event": "waiting", "awaited": [{"what": what}], "secondsLeft": 9});
         let asking = json!({"event": "asking", "side": "target", "place": "prod", "seconds": 1});
         let begun = json!({"event": "phase-begun", "phase": "Copied", "objects": 2});
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_move_has_no_more_columns_than_fit() {
+    fn long_move_has_limited_columns() {
         let ticks = (0..360_000).map(|tick| (tick, 1)).collect();
         let rate = Rate::from_ticks(&ticks, 36_000_000).unwrap();
         assert!(rate.changes.len() <= 121, "{}", rate.changes.len());

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_wide_as_they_need_to_be() {
+    fn columns_fit_their_content() {
         let rows = [vec!["a".into(), "1".into()], vec!["long".into(), "22".into()]];
         assert_eq!(columns(&["KIND", "N"], &rows).message(), "  KIND  N\n  a     1\n  long  22");
         let rows = [vec!["a\nb".into(), "1".into()]];

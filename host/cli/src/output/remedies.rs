@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_remedies_of_a_refusal_are_one_sentence_with_the_flags() {
+    fn remedies_are_one_sentence_with_flags() {
         let kind = |name: &str| GroupKind::new("g.io", name);
         let two = || ["A", "B"].map(kind).into();
         let cluster = || Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flag_that_a_remedy_names_can_be_typed() {
+    fn flags_in_remedies_exist() {
         let mut named = 0;
         for (index, remedy) in all().iter().enumerate() {
             assert_eq!(place(remedy), index);
@@ -610,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn clusterctl_has_a_flag_for_each_type_of_provider() {
+    fn clusterctl_has_flags_for_provider_types() {
         for (kind_of, flag) in [
             ("CoreProvider", "--core"),
             ("BootstrapProvider", "--bootstrap"),

@@ -122,7 +122,7 @@ fn check(text: impl ToString, expected: &Expect) {
 }
 
 #[test]
-fn a_plan_shows_what_moves_where_in_which_order_and_what_does_not() {
+fn plan_shows_order_and_remaining_objects() {
     let plan = Plan { refusals: refusals(), ..small_plan() };
     check(
         Document::<PlanDocument<'_>>::text(
@@ -173,7 +173,7 @@ fn plan_shows_the_new_names_of_namespaces() {
 }
 
 #[test]
-fn the_tree_of_a_plan_has_each_object() {
+fn plan_tree_has_each_object() {
     check(
         Document::<PlanDocument<'_>>::text(
             &small_plan(),
@@ -209,7 +209,7 @@ fn the_tree_of_a_plan_has_each_object() {
 }
 
 #[test]
-fn many_notes_with_one_code_are_counted_and_shown_with_v() {
+fn notes_of_one_code_are_counted() {
     let note = |n: usize| Note { code: "many", object: None, message: format!("note {n}") };
     let rare = Note { code: "rare", object: None, message: "the one that matters".into() };
     let plan = Plan { notes: (0..1000).map(note).chain([rare]).collect(), ..small_plan() };
@@ -221,7 +221,7 @@ fn many_notes_with_one_code_are_counted_and_shown_with_v() {
 }
 
 #[test]
-fn with_v_each_object_that_stays_is_named() {
+fn verbose_plan_names_staying_objects() {
     let plan = Plan { steps: Vec::new(), notes: Vec::new(), ..small_plan() };
     check(
         Document::<PlanDocument<'_>>::text(
@@ -319,7 +319,7 @@ fn shown(events: Vec<Event>, verbose: u8, log: LogFormat) -> String {
 }
 
 #[test]
-fn without_a_terminal_each_event_is_a_line() {
+fn events_are_lines_without_a_terminal() {
     check(
         shown(events(), 0, LogFormat::Text),
         &expect![[r#"
@@ -341,7 +341,7 @@ fn without_a_terminal_each_event_is_a_line() {
 }
 
 #[test]
-fn with_v_counts_and_reasons_are_reported_during_the_run() {
+fn verbose_run_reports_counts_and_reasons() {
     check(
         shown(events(), 1, LogFormat::Text),
         &expect![[r#"
@@ -375,7 +375,7 @@ fn with_v_counts_and_reasons_are_reported_during_the_run() {
 }
 
 #[test]
-fn many_notes_with_one_code_are_counted_during_the_run_too() {
+fn running_notes_are_counted_too() {
     let notes = || (0..1000).map(|n| note(format!("note {n}"))).chain([planned()]).collect();
     let text = shown(notes(), 0, LogFormat::Text);
     assert!(text.contains("note: note 9\nnote: and 990 more like it (many); -v shows them\n"), "{text}");
@@ -482,7 +482,7 @@ fn risks_are_printed_where_no_plan_is() {
 }
 
 #[test]
-fn a_plan_that_is_the_result_is_not_shown_twice() {
+fn resulting_plan_is_not_shown_twice() {
     let (output, _, err) = output(0, LogFormat::Text);
     let progress = Progress::new(output, SIDES, PlanUse::Result);
     for event in [planned(), note("it is in the plan"), finding(Severity::Note)] {
@@ -498,7 +498,7 @@ fn json_lines(text: &str) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn lines_of_a_json_log_have_the_fields_of_their_events() {
+fn json_log_lines_have_event_fields() {
     let lines = json_lines(&shown(events(), 0, LogFormat::Json));
     let text = shown(events(), 1, LogFormat::Text);
     assert_eq!(lines.len(), events().len(), "none is left out");
@@ -523,7 +523,7 @@ fn lines_of_a_json_log_have_the_fields_of_their_events() {
 }
 
 #[test]
-fn the_programs_own_messages_are_json_lines_too() {
+fn own_messages_are_json_lines_too() {
     let (output, _, err) = output(0, LogFormat::Json);
     output.say("two\nlines \u{9b}2J");
     output.fail("no");
@@ -534,7 +534,7 @@ fn the_programs_own_messages_are_json_lines_too() {
 }
 
 #[test]
-fn text_from_others_can_not_control_the_terminal() {
+fn foreign_text_cannot_control_the_terminal() {
     let text = "gone\u{1b}[2J\nerror: all is lost";
     assert_eq!(shown(vec![note(text)], 0, LogFormat::Text), "note: gone\\u{1b}[2J\\nerror: all is lost\n");
     let json = shown(vec![note(text.to_owned() + "\u{9b}\u{202e}")], 0, LogFormat::Json);

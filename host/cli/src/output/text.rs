@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn escaping_does_not_change_what_a_document_means() {
+    fn escaping_keeps_a_documents_meaning() {
         for name in
             ["plain ä", "a\nerror: b", "\u{9b}2J\u{7f}\u{85}", "\u{202e}x\u{2066}", "\u{e0041}\u{3164}\u{1b}"]
         {

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_without_a_target_asks_for_one() {
+    fn plan_without_target_asks_for_one() {
         let outlook = Outlook { has_target: false, ..OUTLOOK };
         let expected = "\nNo problems in the source. To check the target too, name it.";
         assert_eq!(print_verdict(&small_plan(), &Reported::default(), outlook), expected);

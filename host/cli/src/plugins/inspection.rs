@@ -155,7 +155,7 @@ mod tests {
 
     // proves: T16
     #[test]
-    fn the_worst_comes_first_and_the_vendors_words_are_quoted() {
+    fn risks_precede_the_quoted_vendors_words() {
         expect![[r#"
             my-hosts 0.1.0: at worst, if it is granted all it asks for, it could
               - probe *:6385 (any host), and send there what it reads

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_granted_to_another_file_is_refused_with_the_command_that_grants_it_to_this_one() {
+    fn refusal_of_granted_name_shows_the_command() {
         let command = "pivot-host plugin add --grant 'my plugins/hosts.wasm'".to_owned();
         let named =
             |locked| Refused::NameGranted { name: "hosts".to_owned(), locked, command: command.clone() };
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_with_plugins_are_reported_at_once() {
+    fn all_plugin_problems_are_reported_together() {
         let missing = vec!["the hook check".to_owned()];
         let hosts = error("hosts", Refused::NotGranted { name: "hosts".to_owned(), missing });
         let gone = error("gone", Refused::Missing { by: "plugins.lock" });

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silent_registries_have_an_exit_code_of_their_own() {
+    fn silent_registries_have_their_exit_code() {
         let host = || "registry".to_owned();
         let silent = [
             RegistryError::Unreachable { host: host(), why: "refused".to_owned() },

@@ -168,7 +168,7 @@ mod tests {
 
     // proves: T34
     #[test]
-    fn a_directory_is_replaced_as_a_whole_or_stays_as_it_is() {
+    fn directory_is_replaced_whole_or_kept() {
         let home = tempfile::tempdir().unwrap();
         let directory = home.path().join("plugins");
         fs::create_dir(&directory).unwrap();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_changed_meanwhile_is_not_undone() {
+    fn concurrent_changes_are_not_undone() {
         let home = tempfile::tempdir().unwrap();
         let directory = home.path().join("plugins");
         let staged = Staged::copy_of(&directory).unwrap();

@@ -44,7 +44,7 @@ impl Dice {
 
 // proves: T1
 #[test]
-fn a_changed_component_is_refused_or_compiled_within_its_budget() {
+fn changed_component_is_refused_or_within_budget() {
     let whole = fs::read(pivot_guests::guest("older").unwrap()).unwrap();
     let from = sampled();
     println!("files 0 to {FIRST}, and {SAMPLE} from {from} on");

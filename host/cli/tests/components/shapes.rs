@@ -193,7 +193,7 @@ type Make = fn() -> Vec<u8>;
 /// Refused, by name, for what it takes; in seconds, by a program that has little memory.
 // proves: T1
 #[test]
-fn components_that_take_too_much_are_refused_in_seconds() {
+fn expensive_components_are_refused_in_seconds() {
     let dir = TempDir::new().unwrap();
     let cases: [(&str, Make); 13] = [
         ("deep-blocks", deep_blocks),

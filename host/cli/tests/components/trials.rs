@@ -82,7 +82,7 @@ fn child_of(parent: u32) -> Option<u32> {
 
 // proves: T1
 #[test]
-fn a_trial_inherits_nothing_from_its_parent_but_two_pipes() {
+fn trial_inherits_only_two_pipes() {
     let opening = Opening::begin();
     let of = |what: &str| format!("/proc/{}/{what}", opening.trial);
     // What the two allocators, the everyday program's and the releases', may reserve, and nothing of the parent's.
@@ -112,7 +112,7 @@ fn a_trial_ends_when_its_parent_does() {
 }
 
 #[test]
-fn components_that_passed_are_locked_and_not_tried_again() {
+fn passed_components_are_not_tried_again() {
     let dir = TempDir::new().unwrap();
     let plugin = dir.path().join("older.wasm");
     fs::copy(pivot_guests::guest("older").unwrap(), &plugin).unwrap();

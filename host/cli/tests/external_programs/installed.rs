@@ -34,7 +34,7 @@ fn offered(dir: &Path, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn bash_completes_the_program_under_each_of_its_names() {
+fn bash_completes_each_program_name() {
     let dir = TempDir::new().unwrap();
     for name in ["pivot-host", "kubectl-pivot", "clusterctl-pivot"] {
         let offered = |words: &[&str]| offered(dir.path(), &[&[name], words].concat());
@@ -47,7 +47,7 @@ fn bash_completes_the_program_under_each_of_its_names() {
 }
 
 #[test]
-fn bash_completes_clusterctl_pivot_and_leaves_the_rest_to_clusterctl() {
+fn bash_completes_only_pivot_of_clusterctl() {
     let dir = TempDir::new().unwrap();
     let offered = |words: &[&str]| offered(dir.path(), &[&["clusterctl"], words].concat());
     assert_eq!(offered(&["pivot", "pl"]), ["plan", "plugin"]);

@@ -105,7 +105,7 @@ fn outside(component: &mut Component, name: &str) {
     component.section(&exports);
 }
 
-/// Components at which the parser stops; `runtime: lengths_that_are_not_the_sections_are_refused` and its neighbours have more.
+/// Components at which the parser stops; `runtime: wrong_section_lengths_are_refused` and its neighbours have more.
 fn damaged() -> Vec<Case> {
     let whole = whole();
     let mut cases = vec![

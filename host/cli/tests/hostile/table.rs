@@ -26,13 +26,13 @@ const FAMILIES: [Family; 6] = [
 
 // proves: T1
 #[test]
-fn components_are_refused_in_seconds_and_in_few_words() {
+fn hostile_components_are_refused_quickly() {
     held(FAMILIES[0]);
 }
 
 // proves: T19
 #[test]
-fn invalid_trust_files_are_refused_with_the_position() {
+fn invalid_trust_file_error_has_position() {
     held(FAMILIES[1]);
 }
 
@@ -56,7 +56,7 @@ fn kubeconfigs_are_refused_without_their_credentials() {
 
 // proves: T101, T105, T106
 #[test]
-fn answers_of_servers_and_records_are_bounded_before_they_are_believed() {
+fn servers_answers_and_records_are_bounded() {
     held(FAMILIES[5]);
 }
 

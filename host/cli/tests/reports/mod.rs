@@ -18,7 +18,7 @@ fn data(page: &Path) -> Value {
 }
 
 #[test]
-fn a_plan_is_written_as_a_page_and_as_graphs() {
+fn plan_is_written_as_page_and_graphs() {
     let page = of_example("plan", &["-o", "html"]);
     assert_eq!(code(&page), 0, "{}", err(&page));
     let plan = json(&of_example("plan", &["-o", "json"]));
@@ -38,7 +38,7 @@ fn a_plan_is_written_as_a_page_and_as_graphs() {
 }
 
 #[test]
-fn a_refused_plan_is_drawn_with_its_problems() {
+fn refused_plan_shows_its_problems() {
     let paused = paused();
     let from = paused.path().to_str().unwrap();
     let page = host(&["plan", "--from-directory", from, "-o", "html"]);
@@ -61,7 +61,7 @@ fn a_refused_plan_is_drawn_with_its_problems() {
 }
 
 #[test]
-fn a_plan_that_a_plugin_stops_is_drawn_with_what_it_said() {
+fn stopped_plan_shows_the_plugins_words() {
     let dir = TempDir::new().unwrap();
     let plugin = dir.path().join("hostile.wasm");
     fs::copy(pivot_guests::guest("hostile").unwrap(), &plugin).unwrap();
@@ -95,7 +95,7 @@ fn a_plan_that_a_plugin_stops_is_drawn_with_what_it_said() {
 }
 
 #[test]
-fn a_move_leaves_a_report_whether_it_ends_or_stops() {
+fn finished_and_stopped_moves_leave_reports() {
     let dir = TempDir::new().unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let moved = of_example("move", &["--to-directory", &at("copy"), "--report", &at("moved.json")]);
@@ -138,7 +138,7 @@ fn a_move_leaves_a_report_whether_it_ends_or_stops() {
 }
 
 #[test]
-fn without_a_place_for_its_report_nothing_begins() {
+fn unwritable_report_prevents_the_move() {
     let dir = TempDir::new().unwrap();
     fs::create_dir(dir.path().join("r.html")).unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();

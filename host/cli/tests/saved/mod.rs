@@ -38,7 +38,7 @@ impl Desk {
 
 // proves: T133
 #[test]
-fn a_plan_is_saved_shown_compared_and_carried_out() {
+fn plan_is_saved_compared_and_carried_out() {
     let desk = Desk::new();
     let plan = desk.save("plan.json", &["-n", "classy"]);
     let file = desk.at("plan.json");
@@ -80,7 +80,7 @@ fn a_plan_is_saved_shown_compared_and_carried_out() {
 }
 
 #[test]
-fn what_is_no_plan_is_told_from_plans_that_differ() {
+fn invalid_plans_are_distinguished_from_different_ones() {
     let desk = Desk::new();
     desk.save("plan.json", &["-n", "classy"]);
     let good = fs::read_to_string(desk.at("plan.json")).unwrap();
@@ -119,7 +119,7 @@ fn what_is_no_plan_is_told_from_plans_that_differ() {
 
 /// A pipeline that finds the file must not carry out yesterday's plan.
 #[test]
-fn a_file_is_written_only_for_a_plan_and_over_none_that_is_read() {
+fn plan_file_overwrites_no_input() {
     let desk = Desk::new();
     let file = desk.at("plan.json");
     fs::write(&file, "yesterday's").unwrap();
@@ -140,7 +140,7 @@ fn a_file_is_written_only_for_a_plan_and_over_none_that_is_read() {
 }
 
 #[test]
-fn a_plan_that_can_not_be_carried_out_says_so_when_it_is_saved() {
+fn unusable_plan_says_so_when_saved() {
     let desk = Desk::new();
     let file = desk.at("plan.json");
     let alone = of_example("plan", &["--out", &file]);

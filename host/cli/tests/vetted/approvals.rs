@@ -35,7 +35,7 @@ fn site() -> Site {
 /// Four eyes: who moves needs a plan that two others approved, as it is.
 // proves: T28
 #[test]
-fn a_move_needs_a_plan_that_two_approved() {
+fn move_needs_a_twice_approved_plan() {
     let site = Site::new();
     site.world();
     for name in ["alice", "bob"] {
@@ -83,7 +83,7 @@ fn a_move_needs_a_plan_that_two_approved() {
 
 /// A source that is paused has to be finished or rolled back, whatever day it is.
 #[test]
-fn an_approval_that_expired_begins_no_move_and_stops_none() {
+fn expired_approval_only_prevents_new_moves() {
     let site = site();
     site.write("trust.toml", &TRUST.replace("[signers.bob]", "admits-until = 2026-01-01\n[signers.bob]"));
     let said = err(&run(&site, 3, &["move", "--plan", "plan.json"]));
@@ -101,7 +101,7 @@ fn an_approval_that_expired_begins_no_move_and_stops_none() {
 
 /// What alice and bob approved is what the report says that they did.
 #[test]
-fn a_resume_accepts_no_danger_that_the_approved_plan_does_not() {
+fn resume_accepts_only_approved_risks() {
     let site = site();
     let more = ["--accept", "takeover-unchecked", "--accept", "unverified=Host.test.io"];
     let said = resume(&site, &more);
@@ -120,7 +120,7 @@ fn a_resume_accepts_no_danger_that_the_approved_plan_does_not() {
 /// A Pivot carries no plan, so whoever may write Pivots would move without approval.
 // proves: T41
 #[test]
-fn a_controller_does_not_start_where_plans_have_to_be_approved() {
+fn controller_refuses_required_approvals() {
     let site = Site::new();
     site.key("alice");
     site.key("bob");

@@ -49,7 +49,7 @@ mod carried {
     }
 
     #[test]
-    fn a_bundle_is_the_same_file_whoever_makes_it() {
+    fn bundle_is_reproducible() {
         let site = vetting();
         let made = out(&site.host(0, &["plugin", "bundle", "plugins", "--out", "again.tar"]));
         assert!(made.contains("again.tar: 7 files, 2 plugins\n  older.wasm\n"), "{made}");
@@ -63,7 +63,7 @@ mod carried {
     }
 
     #[test]
-    fn a_directory_that_does_not_load_is_not_bundled() {
+    fn unloadable_directory_is_not_bundled() {
         let site = vetting();
         site.guest("liar", "plugins/steady.wasm");
         fs::remove_file(site.path("site.tar")).unwrap();
@@ -73,7 +73,7 @@ mod carried {
     }
 
     #[test]
-    fn an_import_adds_what_its_dry_run_shows() {
+    fn import_adds_what_dry_run_shows() {
         let site = vetting();
         let digest = bundle(&site);
         let look = ["plugin", "import", "site.tar", "there", "--grants", "--trust", "trust.toml"];
@@ -118,7 +118,7 @@ mod carried {
 
     // proves: T30
     #[test]
-    fn grants_that_nobody_signed_are_shown_and_taken_with_the_bundles_digest_only() {
+    fn unsigned_grants_need_the_bundles_digest() {
         let site = vetting();
         let look = ["plugin", "import", "site.tar", "there", "--grants"];
         let shown = out(&site.host(0, &[&look[..], &["--dry-run"]].concat()));
@@ -132,7 +132,7 @@ mod carried {
     }
 
     #[test]
-    fn what_is_admitted_stays_admitted_by_whom_it_was_whatever_bundle_has_it_again() {
+    fn repeated_import_keeps_the_admission() {
         let site = vetting();
         take(&site);
         let lock = site.read("there/plugins.lock");
@@ -154,7 +154,7 @@ mod carried {
 
     // proves: T31
     #[test]
-    fn nothing_from_elsewhere_and_no_private_key_gets_into_a_bundle() {
+    fn bundle_excludes_links_and_private_keys() {
         let site = vetting();
         let refused = || err(&site.host(2, &["plugin", "bundle", "plugins", "--out", "other.tar"]));
         fs::copy(site.path("alice.pem"), site.path("plugins/alice.pub")).unwrap();
@@ -166,7 +166,7 @@ mod carried {
     }
 
     #[test]
-    fn a_new_version_comes_even_if_the_old_one_can_not_be_inspected() {
+    fn uninspectable_old_version_is_replaced() {
         let site = vetting();
         fs::create_dir(site.path("there")).unwrap();
         site.write("there/older.wasm", "no component");
@@ -186,7 +186,7 @@ mod carried {
 
     // proves: T30
     #[test]
-    fn an_import_never_writes_over_grants_and_loses_no_statement() {
+    fn import_keeps_grants_and_statements() {
         let site = vetting();
         let mine = "# mine\n[plugins.older]\nenabled = false\n";
         fs::create_dir(site.path("there")).unwrap();
@@ -205,7 +205,7 @@ mod carried {
     }
 
     #[test]
-    fn statements_about_another_component_are_not_taken_over() {
+    fn unrelated_statements_are_not_imported() {
         let site = vetting();
         site.key("bob");
         std::fs::create_dir(site.path("there")).unwrap();
@@ -237,7 +237,7 @@ mod carried {
 
     // proves: T29, T30
     #[test]
-    fn what_a_trust_file_refuses_is_not_written() {
+    fn untrusted_components_are_not_written() {
         let site = vetting();
         fs::remove_file(site.path("plugins/steady.wasm.intoto.jsonl")).unwrap();
         let import = |code, digest: &str| {
@@ -261,7 +261,7 @@ mod carried {
 
     // proves: T33
     #[test]
-    fn an_older_version_needs_downgrade_and_a_newer_one_takes_its_place() {
+    fn older_version_needs_downgrade_flag() {
         let site = vetting();
         take(&site);
         let newer = |version: &str| {
@@ -292,7 +292,7 @@ mod carried {
     }
 
     #[test]
-    fn a_component_under_another_name_replaces_the_one_that_was_admitted() {
+    fn renamed_component_replaces_the_admitted_one() {
         let site = vetting();
         take(&site);
         fs::rename(site.path("there/older.wasm"), site.path("there/old-name.wasm")).unwrap();
@@ -379,7 +379,7 @@ mod walk {
     }
 
     #[test]
-    fn every_line_from_a_release_to_a_move_does_without_a_network() {
+    fn release_to_move_works_offline() {
         let site = Site::new();
         std::fs::remove_dir(site.path("plugins")).unwrap();
         std::fs::create_dir(site.path("release")).unwrap();

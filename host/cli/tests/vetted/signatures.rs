@@ -51,7 +51,7 @@ fn verified(site: &Site) -> String {
 
 // proves: T23
 #[test]
-fn two_of_three_have_to_have_vetted_a_plugin() {
+fn plugin_needs_two_of_three_signers() {
     let site = site();
     let told = "  older 0.1.0  vetted by alice, vetted by bob\ntrust: trust.toml: 1 rule about plugins\n";
     assert!(verified(&site).ends_with(told), "{}", verified(&site));
@@ -110,7 +110,7 @@ fn signing_and_verifying_need_no_network() {
 /// Neither a list of unlocked plugins nor a grant waives a rule.
 // proves: T23
 #[test]
-fn a_move_and_a_lock_hold_to_the_trust_file() {
+fn move_and_admission_obey_trust_file() {
     let site = site();
     site.world();
     let plan = ["plan", "--from-directory", "world", "--plugins", "plugins", "--trust", "trust.toml"];
@@ -132,7 +132,7 @@ fn a_move_and_a_lock_hold_to_the_trust_file() {
 /// It is refused before anything of it is compiled: what could not even be parsed is refused for its signatures.
 // proves: T23
 #[test]
-fn another_byte_of_a_component_or_a_statement_is_refused_before_it_is_compiled() {
+fn changed_bytes_are_refused_before_compilation() {
     let site = site();
     let (component, statements) = (std::fs::read(site.path(COMPONENT)).unwrap(), site.read(STATEMENTS));
     std::fs::write(site.path(COMPONENT), b"\0asm no component").unwrap();
@@ -183,7 +183,7 @@ fn a_card_with_another_import_is_misdescribed() {
 }
 
 #[test]
-fn what_another_tool_signed_is_attached_if_it_is_about_this_file() {
+fn other_tools_matching_signature_is_attached() {
     let site = site();
     std::fs::remove_file(site.path(STATEMENTS)).unwrap();
     let only = ["plugin", "sign", COMPONENT, "--claim", "vetted", "--statement-only", "--note", "fine"];
@@ -212,7 +212,7 @@ fn what_another_tool_signed_is_attached_if_it_is_about_this_file() {
 
 /// Who signs sees what, whoever else is signing, and whatever other tools have written there.
 #[test]
-fn a_signature_is_added_to_what_is_there_and_says_what_it_is_of() {
+fn signature_is_appended_and_names_its_subject() {
     let site = site();
     let digest = json(&site.host(0, &["plugin", "inspect", COMPONENT, "-o", "json"]))["sha256"].clone();
     let before = format!("{{\"of\": \"another tool\"}} \n{}", site.read(STATEMENTS));
@@ -233,7 +233,7 @@ fn a_signature_is_added_to_what_is_there_and_says_what_it_is_of() {
 /// A revoked key counts nowhere; one that expired admits nothing new, and what was admitted goes on.
 // proves: T25
 #[test]
-fn a_revoked_key_stops_a_load_and_an_expired_one_an_admission() {
+fn revoked_key_stops_loading_expired_stops_admission() {
     let site = site();
     let lock = ["plugin", "add", "--grant", COMPONENT, "--trust", "trust.toml"];
     site.write("trust.toml", &TRUST.replace("[signers.bob]", "admits-until = 2026-01-01\n[signers.bob]"));
@@ -260,7 +260,7 @@ fn a_revoked_key_stops_a_load_and_an_expired_one_an_admission() {
 
 /// Whoever may write where it lies may put another one there.
 #[test]
-fn a_trust_file_that_others_may_replace_is_a_warning_and_a_strict_one_is_refused() {
+fn replaceable_trust_file_warns_or_is_refused() {
     let site = site();
     std::fs::create_dir(site.path("keys")).unwrap();
     std::fs::rename(site.path("carol.pub"), site.path("keys/carol.pub")).unwrap();
@@ -283,7 +283,7 @@ fn a_trust_file_that_others_may_replace_is_a_warning_and_a_strict_one_is_refused
 }
 
 #[test]
-fn a_trust_file_that_can_not_be_meant_is_refused() {
+fn unintended_trust_file_is_refused() {
     let site = site();
     for (from, to, why) in [
         ("at-least = 2", "at-least = 0", "at-least"),

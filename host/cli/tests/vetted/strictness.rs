@@ -22,7 +22,7 @@ fn site() -> Site {
 
 // proves: T21
 #[test]
-fn what_others_may_write_is_a_warning_and_in_a_strict_run_refused() {
+fn writable_files_warn_or_are_refused() {
     let site = site();
     let fine = site.host(0, &["plugin", "verify", "--strict", "plugins"]);
     assert!(!out(&fine).contains("warning"), "{}", out(&fine));
@@ -46,7 +46,7 @@ fn what_others_may_write_is_a_warning_and_in_a_strict_run_refused() {
 
 // proves: T20
 #[test]
-fn a_strict_move_refuses_a_plugin_that_was_switched_off() {
+fn strict_move_refuses_disabled_plugins() {
     let site = site();
     let grants = std::fs::read_to_string(site.path("plugins/plugins.toml")).unwrap();
     let off = grants.replace("[plugins.older]", "[plugins.older]\nenabled = false");

@@ -6,7 +6,7 @@ use crate::site::{Site, err, json, out};
 
 // proves: T15
 #[test]
-fn a_new_version_is_compared_with_the_one_that_is_admitted() {
+fn new_version_is_compared_with_admitted_one() {
     let site = Site::new();
     site.guest("steady", "plugins/steady.wasm");
     site.guest("liar", "new.wasm");

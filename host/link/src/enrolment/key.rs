@@ -51,7 +51,7 @@ mod tests {
 
     // proves: T57
     #[test]
-    fn only_a_key_on_p256_is_one_of_an_agent() {
+    fn agent_keys_are_on_p256() {
         let info = KeyPair::generate().unwrap().subject_public_key_info();
         let key = AgentKey::of_info(&info).unwrap();
         assert_eq!(key.subject_public_key_info(), info);

@@ -192,7 +192,7 @@ mod tests {
 
     // proves: T62
     #[test]
-    fn a_root_signs_only_once_each_certificate_that_came_before_it_has_ended() {
+    fn new_root_signs_after_older_certificates_end() {
         let mut roots = Roots::new(day(0)).unwrap();
         let mut bundles = Vec::new();
         let mut made = 1;
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_are_due_between_two_thirds_and_three_quarters_of_their_life() {
+    fn certificates_are_renewed_after_two_thirds() {
         let roots = Roots::new(day(0)).unwrap();
         let due = |_| roots.sign_controller(&["a".to_owned()], day(0)).unwrap().0.renewal_time();
         let mut times: Vec<Timestamp> = (0..32).map(due).collect();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_that_was_away_goes_on_or_begins_again() {
+    fn absent_controller_continues_or_starts_over() {
         let roots = Roots::new(day(0)).unwrap();
         let late = roots.renewed(day(600)).unwrap().unwrap();
         assert!(late.signing_root(day(600)).unwrap() == &roots.0[0]);

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_128_bits_that_differ_and_are_shown_by_nothing() {
+    fn tokens_are_random_and_not_printed() {
         let (one, other) = (Token::new().unwrap(), Token::new().unwrap());
         assert_eq!(one.0.len(), 32);
         assert_ne!(one, other);

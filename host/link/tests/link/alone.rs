@@ -72,7 +72,7 @@ impl Alone {
 
 // proves: T70
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_without_a_link_finishes_once_and_nothing_that_is_asked_meanwhile_is_carried_out() {
+async fn agent_alone_finishes_without_other_requests() {
     let authority = Authority::new();
     let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
     let (address, listens) = called(&agents, "127.0.0.1:0").await;

@@ -76,7 +76,7 @@ pub(crate) async fn create(place: &dyn Place, namespace: &str, name: &str) -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_is_found_by_the_name_in_its_certificate_and_does_what_its_guard_allows() {
+async fn agent_is_found_by_its_certificates_name() {
     let authority = Authority::new();
     let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
     let (address, _listens) = called(&agents, "127.0.0.1:0").await;
@@ -108,7 +108,7 @@ async fn long_label_of_an_agent_is_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_calls_again_and_its_place_is_the_same() {
+async fn reconnected_agent_keeps_its_place() {
     let authority = Authority::new();
     let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
     let (address, listens) = called(&agents, "127.0.0.1:0").await;
@@ -144,7 +144,7 @@ async fn agents_with_the_same_credentials_say_so() {
 
 // proves: T49
 #[tokio::test(flavor = "multi_thread")]
-async fn who_cannot_show_a_name_of_the_same_authority_is_turned_away() {
+async fn callers_of_other_authorities_are_rejected() {
     let (authority, other) = (Authority::new(), Authority::new());
     let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
     let (address, _listens) = called(&agents, "127.0.0.1:0").await;
@@ -177,7 +177,7 @@ async fn who_cannot_show_a_name_of_the_same_authority_is_turned_away() {
 
 // proves: T50
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_answers_nobody_whom_it_does_not_trust() {
+async fn agent_answers_trusted_controllers_only() {
     let (authority, other) = (Authority::new(), Authority::new());
     // Of another authority, of another name, and a fellow agent.
     let impostors =
@@ -195,7 +195,7 @@ async fn an_agent_answers_nobody_whom_it_does_not_trust() {
 
 // proves: T64
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_that_was_copied_takes_over_no_link() {
+async fn copied_certificate_takes_no_link() {
     let authority = Authority::new();
     let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
     let (address, _listens) = called(&agents, "127.0.0.1:0").await;
@@ -214,7 +214,7 @@ async fn a_certificate_that_was_copied_takes_over_no_link() {
 }
 
 #[test]
-fn papers_that_cannot_be_used_are_named_without_what_is_in_them() {
+fn unusable_tls_files_are_named_without_content() {
     let directory = tempfile::tempdir().unwrap();
     let refused = || Agents::new(TlsFiles::in_directory(directory.path())).err().unwrap().to_string();
     assert!(refused().contains("ca.crt: No such file"), "{}", refused());

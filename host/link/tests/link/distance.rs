@@ -65,7 +65,7 @@ async fn a_thousand_creates_take_few_round_trips() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_is_read_while_a_long_list_comes_in() {
+async fn lease_is_read_during_a_list() {
     let place = MemoryPlace::new("far");
     for index in 0..400 {
         place.insert(config_map(index, 100_000)).unwrap();

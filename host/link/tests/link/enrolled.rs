@@ -157,7 +157,7 @@ impl Child {
 
 // proves: T56
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_invited_enrols_and_links_and_its_token_is_nowhere_in_the_controllers_cluster() {
+async fn invited_agent_enrols_and_links() {
     let parent = Parent::new().await;
     let absence = async || parent.agents.describe_absence(&edge()).await;
     assert!(absence().await.ends_with("it was not invited, or was removed"), "{}", absence().await);
@@ -198,7 +198,7 @@ fn fails_at_write(place: &MemoryPlace, nth: usize) {
 
 // proves: T61
 #[tokio::test(flavor = "multi_thread")]
-async fn whose_answer_was_lost_asks_again_with_the_same_key() {
+async fn lost_answer_is_requested_with_same_key() {
     let parent = Parent::new().await;
     let place = child(&parent.invites(&edge()).await);
     // The first write keeps the key for which it asks, the second what it gets for it.
@@ -217,7 +217,7 @@ async fn whose_answer_was_lost_asks_again_with_the_same_key() {
 
 // proves: T61
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_cannot_keep_its_key_asks_for_nothing() {
+async fn agent_without_stored_key_does_not_enrol() {
     let parent = Parent::new().await;
     let place = child(&parent.invites(&edge()).await);
     fails_at_write(&place, 1);
@@ -230,7 +230,7 @@ async fn an_agent_that_cannot_keep_its_key_asks_for_nothing() {
 
 // proves: T58
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_was_used_is_worth_nothing_to_another_key() {
+async fn used_token_is_refused_for_another_key() {
     let parent = Parent::new().await;
     let data = parent.invites(&edge()).await;
     let mut agent = Child::of(&child(&data), &parent);
@@ -243,7 +243,7 @@ async fn a_token_that_was_used_is_worth_nothing_to_another_key() {
 
 // proves: T58
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invitation_is_good_for_a_day_and_until_the_next_one() {
+async fn invitation_expires_after_a_day() {
     let parent = Parent::new().await;
     let (replaced, data) = (parent.invites(&edge()).await, parent.invites(&edge()).await);
     let refused = |why: String| assert!(why.contains("doesn't take this agent's invitation"), "{why}");
@@ -257,7 +257,7 @@ async fn an_invitation_is_good_for_a_day_and_until_the_next_one() {
 
 // proves: T56
 #[tokio::test(flavor = "multi_thread")]
-async fn every_invitation_that_is_not_taken_is_answered_alike() {
+async fn refused_invitations_get_equal_answers() {
     let parent = Parent::new().await;
     let data = parent.invites(&edge()).await;
     let others = parent.invites(&other()).await;
@@ -283,7 +283,7 @@ async fn every_invitation_that_is_not_taken_is_answered_alike() {
 
 // proves: T60
 #[tokio::test(flavor = "multi_thread")]
-async fn a_removed_agents_link_ends_and_it_is_turned_away_until_it_is_invited_anew() {
+async fn removed_agent_is_rejected_until_invited() {
     let parent = Parent::new().await;
     let place = child(&parent.invites(&edge()).await);
     let mut agent = Child::of(&place, &parent);
@@ -320,7 +320,7 @@ async fn a_removed_agents_link_ends_and_it_is_turned_away_until_it_is_invited_an
 
 // proves: T60
 #[tokio::test(flavor = "multi_thread")]
-async fn the_next_agent_of_a_name_takes_the_place_of_the_one_before() {
+async fn newly_enrolled_agent_replaces_its_predecessor() {
     let parent = Parent::new().await;
     let old = child(&parent.invites(&edge()).await);
     let mut first = Child::of(&old, &parent);
@@ -337,7 +337,7 @@ async fn the_next_agent_of_a_name_takes_the_place_of_the_one_before() {
 
 // proves: T62
 #[tokio::test(flavor = "multi_thread")]
-async fn certificates_and_roots_change_for_two_years_and_no_link_ends() {
+async fn links_survive_two_years_of_renewals() {
     let parent = Parent::new().await;
     let place = child(&parent.invites(&edge()).await);
     let mut agent = Child::of(&place, &parent);
@@ -377,7 +377,7 @@ async fn certificates_and_roots_change_for_two_years_and_no_link_ends() {
 
 // proves: T62
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_slept_beyond_its_certificate_says_that_it_has_to_be_invited_anew() {
+async fn expired_agent_reports_that_it_needs_invitation() {
     let parent = Parent::new().await;
     let place = child(&parent.invites(&edge()).await);
     let mut agent = Child::of(&place, &parent);
@@ -401,7 +401,7 @@ async fn an_agent_that_slept_beyond_its_certificate_says_that_it_has_to_be_invit
 
 // proves: T62
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_with_a_fast_clock_renews_once_an_hour() {
+async fn fast_clock_renews_hourly() {
     let parent = Parent::new().await;
     let place = child(&parent.invites(&edge()).await);
     // For this agent each new certificate is due at once.
@@ -430,7 +430,7 @@ async fn an_agent_with_a_fast_clock_renews_once_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invitation_that_is_applied_again_harms_no_agent() {
+async fn reapplied_invitation_is_harmless() {
     let parent = Parent::new().await;
     let data = parent.invites(&edge()).await;
     let place = child(&data);
@@ -464,7 +464,7 @@ async fn an_invited_agent_answers_no_other_controller() {
 
 // proves: T57
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_enrolments_end_soon_and_ask_the_cluster_nothing() {
+async fn hostile_enrolments_end_without_cluster_requests() {
     let parent = Parent::new().await;
     let data = parent.invites(&edge()).await;
     let invitation = decoded(&data["invitation"]);

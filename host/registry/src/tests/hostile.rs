@@ -134,7 +134,7 @@ async fn an_honest_registry_is_pulled_from() {
 
 // proves: T35, T36
 #[tokio::test]
-async fn each_lie_of_a_registry_is_refused_for_its_reason_in_time() {
+async fn lying_registry_is_refused_in_time() {
     const BLOB: &str = "GET /v2/site/plugins/blobs/";
     const MANIFEST: &str = "GET /v2/site/plugins/manifests/";
     let challenge = |value: &str| says(401, &format!("www-authenticate: {value}\r\n"), b"");
@@ -274,7 +274,7 @@ async fn each_lie_of_a_registry_is_refused_for_its_reason_in_time() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_none_is_not_sent() {
+async fn invalid_token_is_not_sent() {
     for (body, code) in [
         (&b"{}"[..], "answer"),
         (b"token", "answer"),
@@ -301,7 +301,7 @@ async fn a_token_that_is_none_is_not_sent() {
 }
 
 #[tokio::test]
-async fn another_digest_than_the_one_asked_for_is_refused() {
+async fn wrong_manifest_digest_is_refused() {
     let fake = Fake::with(|_| honest(Vec::new())).await;
     let other = format!("@sha256:{}", "0".repeat(64));
     let error = fake.registry(&other).pull().await.unwrap_err();
@@ -311,7 +311,7 @@ async fn another_digest_than_the_one_asked_for_is_refused() {
 
 // proves: T35
 #[tokio::test]
-async fn an_upload_leads_nowhere_but_to_the_registry_or_over_tls() {
+async fn upload_leads_to_registry_or_over_tls() {
     const BEGIN: &str = "POST /v2/site/plugins/blobs/uploads/";
     for (name, does, code, said) in [
         ("nowhere", says(202, "", b""), "answer", "an upload to nowhere"),

@@ -140,7 +140,7 @@ fn only_comments_and_layout_may_change() {
 }
 
 #[test]
-fn within_a_line_only_the_hosts_side_may_grow() {
+fn only_host_interfaces_may_grow() {
     let next = WIT.replace("@0.1.0", "@0.1.1");
     let log = "  write: func(level: level, message: string);\n";
     assert!(wrong(&next.replace(log, &format!("{log}  flush: func();\n")), &itself()).is_empty());

@@ -55,7 +55,7 @@ fn repeated_and_unknown_sections_are_refused() {
 }
 
 #[test]
-fn lengths_that_are_not_the_sections_are_refused() {
+fn wrong_section_lengths_are_refused() {
     let lengths: [&[u8]; 8] = [
         b"\x02",
         b"\x00",

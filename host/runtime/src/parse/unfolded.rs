@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_instantiated_twice_counts_twice_at_every_level() {
+    fn repeated_instantiation_counts_repeatedly() {
         assert_eq!(unfolded(&[leaf()]), Ok(0));
         assert_eq!(unfolded(&[leaf(), instances(&[0, 0, 0])]), Ok(3));
         assert_eq!(unfolded(&[doubled(7, leaf()), instances(&[0])]), Ok(128));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_of_another_name_is_the_same_component() {
+    fn alias_is_the_same_component() {
         // One that is defined further out, aliased.
         let alias = section(6, &[1, 4, 2, 1, 0]);
         let around = nested(&[alias, instances(&[0, 0])]);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_that_is_handed_in_is_instantiated_by_no_plugin() {
+    fn imported_components_cannot_be_instantiated() {
         let empty_type = section(7, &[1, 0x41, 0]);
         let import = section(10, &[1, 0, 1, b'p', 4, 0]);
         assert_eq!(unfolded(&[nested(&[empty_type.clone(), import.clone()])]), Ok(0));

@@ -57,7 +57,7 @@ async fn an_endless_body_is_truncated() {
 }
 
 #[tokio::test]
-async fn a_probe_of_a_silent_server_times_out() {
+async fn probe_of_silent_server_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let slow =
@@ -67,7 +67,7 @@ async fn a_probe_of_a_silent_server_times_out() {
 
 // proves: T7
 #[tokio::test]
-async fn a_special_address_is_denied_under_any_name() {
+async fn special_addresses_are_denied() {
     let port = server(String::new()).await;
     for host in ["127.0.0.1", "localhost", "169.254.169.254", "[::1]", "[::ffff:127.0.0.1]"] {
         let unnamed = Probe { named: vec![], ..probe(false, format!("{host}:{port}")) };

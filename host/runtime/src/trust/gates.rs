@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_written_from_a_declaration_grants_it() {
+    fn generated_section_grants_the_declaration() {
         let hooks = [Hook::Hold, Hook::Check];
         for enabled in [true, false] {
             let file = OperatorFile::parse(&grants_section(&declared(), &hooks, enabled)).unwrap();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_seen_and_reached_must_be_declared_and_granted() {
+    fn kinds_must_be_declared_and_granted() {
         let of = |grants: &str| {
             let file = OperatorFile::parse(&format!("[plugins.p]\n{grants}")).unwrap();
             let grants = &file.plugins["p"];
@@ -307,7 +307,7 @@ mod tests {
 
     /// Every object of a kind that a hook changes is shown to that hook.
     #[test]
-    fn a_changed_kind_must_be_granted_as_declared() {
+    fn changed_kinds_are_granted_as_declared() {
         let all = GroupKind::new("metal3.io", "*");
         let wide = Declaration {
             kinds: vec![all.clone()],
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_for_something_else_does_not_count() {
+    fn unrelated_grant_does_not_count() {
         let all = "hooks = ['hold', 'check']\nprobes = ['10.0.0.0/8:6385']\nkinds = ['*.metal3.io']
             reach = [{ side = 'source', kind = 'Secret', namespace = 'x' }]\n";
         let change =
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_read_may_be_narrowed_by_its_grant_but_a_narrow_one_may_not() {
+    fn only_wide_reads_can_be_narrowed() {
         use Side::{Source, Target};
         for (declared, grant, fine) in [
             (("*", Some("*")), ("BareMetalHost", Some("metal3")), true),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_reaches_as_far_as_the_granted_reads() {
+    fn query_extent_follows_granted_reads() {
         let host = GroupKind::new("metal3.io", "BareMetalHost");
         let of = |reads: &[&Read], namespace| {
             let reads: Vec<Read> = reads.iter().map(|read| (*read).clone()).collect();

@@ -406,7 +406,7 @@ mod tests {
 
     // proves: T19
     #[test]
-    fn an_unknown_key_is_refused_with_the_known_ones() {
+    fn unknown_key_error_lists_known_keys() {
         for (from, to, said) in [
             ("hooks =", "hook =", "expected one of `enabled`, `hooks`, `kinds`, `reach`, `changes`"),
             ("\"hold\", \"check\"", "\"hald\"", "expected one of `relate`, `check`, `hold`"),
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_kind_or_namespace_is_refused_with_its_position() {
+    fn invalid_kind_or_namespace_error_has_position() {
         let long = "A".repeat(64);
         for kind in [
             "",
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_toml_error_names_its_position_and_quotes_nothing() {
+    fn toml_error_has_position_without_quotes() {
         let error = OperatorFile::parse("[plugins.a]\nhunter2 error: x").unwrap_err().to_string();
         assert!(error.starts_with("plugins.toml: can't be understood: line 2, column 9: "), "{error}");
         assert!(!error.contains("hunter2") && !error.contains('\n'), "{error}");

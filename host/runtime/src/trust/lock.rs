@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_reads_back_what_it_writes_sorted() {
+    fn lock_reads_back_its_sorted_text() {
         let mut lock = Lock::default();
         lock.admit(entry("b", "1"));
         lock.admit(entry("a", "2"));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_says_who_admitted_a_plugin_when_and_from_which_bundle() {
+    fn lock_records_user_time_and_bundle() {
         let mut lock = Lock::default();
         let remarks = |by: &str| Entry {
             by: Some(by.into()),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_records_under_which_limits_a_trial_passed() {
+    fn lock_records_the_trials_limits() {
         let mut lock = Lock::default();
         lock.admit(Entry { passed: Some(trial_terms()), ..entry("a", "1") });
         lock.admit(Entry { passed: Some("pivot-host 0.0.1, \n".into()), ..entry("b", "2") });
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_of_another_format_or_with_a_name_twice_is_refused() {
+    fn unknown_format_or_repeated_name_is_refused() {
         assert!(Lock::parse("format = 2").unwrap_err().to_string().contains("format 2"));
         let mut text = "format = 1\n".to_owned();
         for sha in ["1", "2"] {
@@ -270,7 +270,7 @@ mod tests {
 
     /// Every entry that is read is written again when another plugin is admitted.
     #[test]
-    fn an_impossible_lock_entry_is_refused_with_its_position() {
+    fn impossible_lock_entry_is_refused_with_position() {
         let mut lock = Lock::default();
         lock.admit(entry("a", "1"));
         lock.admit(Entry { version: "2.0.0".into(), ..entry("b", "2") });

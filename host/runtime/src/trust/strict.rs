@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_the_wrong_type_is_refused_with_its_position_and_key() {
+    fn wrong_type_error_has_position_and_key() {
         for (text, said) in [
             ("more.a = []", "line 1, column 10: more.a: invalid type: sequence, expected a table"),
             ("more.a = [['red']]", "column 10: more.a: invalid type: sequence, expected a table"),

@@ -15,7 +15,7 @@ use crate::log::log;
 use crate::support::{Asked, Place, asked, granted, grants, guest, host, moving, object, run};
 
 #[tokio::test]
-async fn every_hooks_answer_is_converted_to_host_types() {
+async fn hook_answers_become_host_types() {
     let place = Place::with(&["steady"], &grants("steady")).await;
     let plugin = place.plugin().await;
     let description = plugin.description();
@@ -62,7 +62,7 @@ async fn every_hooks_answer_is_converted_to_host_types() {
 }
 
 #[tokio::test]
-async fn a_plugins_error_names_the_plugin_hook_and_object() {
+async fn error_names_plugin_hook_and_object() {
     let place = Place::with(&["steady"], &grants("steady")).await;
     let plugin = place.plugin().await;
     let error = plugin.settle(&host(json!({"state": "mute"})), false, asked()).await.unwrap_err();
@@ -74,7 +74,7 @@ async fn a_plugins_error_names_the_plugin_hook_and_object() {
 
 // proves: T4
 #[tokio::test]
-async fn kinds_it_did_not_declare_are_not_shown_to_it() {
+async fn undeclared_kinds_are_not_shown() {
     let place = Place::with(&["hostile"], &grants("hostile")).await;
     let plugin = place.plugin().await;
     let other = object("test.io", "Rack", json!({"metadata": {"name": "r"}, "mode": "trap"}));
@@ -84,7 +84,7 @@ async fn kinds_it_did_not_declare_are_not_shown_to_it() {
 }
 
 #[tokio::test]
-async fn a_plugin_built_against_an_older_contract_still_runs() {
+async fn plugin_of_older_contract_runs() {
     let place = Place::with(&["older"], "").await;
     let plugin = place.plugin().await;
     assert_eq!(plugin.description().hooks, [Hook::Relate]);
@@ -95,7 +95,7 @@ async fn a_plugin_built_against_an_older_contract_still_runs() {
 }
 
 #[tokio::test]
-async fn a_function_of_a_newer_contract_is_named() {
+async fn function_of_newer_contract_is_named() {
     let place = Place::new();
     place.put("newer.wasm", &guest("newer"));
     let error = place.runtime.inspect(&place.path("newer.wasm")).await.unwrap_err();
@@ -146,7 +146,7 @@ fn newer() -> Object {
 }
 
 #[tokio::test]
-async fn objects_of_an_unknown_version_are_not_passed() {
+async fn objects_of_unknown_versions_are_withheld() {
     let place = Place::new();
     place.put("wide.wasm", &guest("wide"));
     place.runtime.admit(&place.path("wide.wasm"), &granted()).await.unwrap();
@@ -189,7 +189,7 @@ async fn calls_run_concurrently() {
 
 /// A check is about no object; of four in a log, a reader wants to know which took long.
 #[tokio::test]
-async fn the_trace_of_a_check_names_its_point_and_no_other_call_has_one() {
+async fn only_check_traces_name_a_point() {
     let plugin = Place::with(&["steady"], &grants("steady")).await.plugin().await;
     plugin.check(Point::BeforeCommit, &moving(), asked()).await.unwrap();
     plugin.hold(&host(json!({}))).await.unwrap();

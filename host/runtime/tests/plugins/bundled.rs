@@ -50,7 +50,7 @@ fn set<T: Debug>(items: &[T]) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn bundled_plugins_are_granted_exactly_what_they_ask_for() {
+async fn bundled_grants_equal_the_requests() {
     let operator = operator();
     let sections: Vec<&String> = operator["plugins"].as_table().unwrap().keys().collect();
     assert_eq!(components().keys().collect::<BTreeSet<_>>(), sections.into_iter().collect());
@@ -125,7 +125,7 @@ async fn ask(plugin: &Plugin, scene: &Value, call: &Value) -> Value {
 
 /// `scene.json` has the plugin's native answers; its own tests ensure that.
 #[tokio::test]
-async fn each_hook_of_each_component_answers_like_its_native_code() {
+async fn components_answer_like_native_code() {
     for name in components().keys() {
         let file = repository().join("plugins").join(name).join("scene.json");
         let scene: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();

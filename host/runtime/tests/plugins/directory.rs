@@ -13,7 +13,7 @@ async fn refused(bytes: &[u8], code: &str, words: &str) {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_component_is_refused_for_what_it_is() {
+async fn other_files_are_refused_by_format() {
     refused(b"", "not-a-component", "is empty").await;
     refused(b"(component)", "not-a-component", "is text").await;
     refused(b"\0asm\x01\0\0\0", "not-a-component", "core module").await;
@@ -29,7 +29,7 @@ async fn a_precompiled_component_is_refused() {
 }
 
 #[tokio::test]
-async fn a_truncated_component_is_refused_wherever_it_ends() {
+async fn truncated_component_is_refused() {
     let (whole, place) = (guest("older"), Place::new());
     let ends = (9..whole.len()).step_by(whole.len() / 60).chain([whole.len() - 1]);
     for end in ends {
@@ -49,7 +49,7 @@ const ENDS: [&str; 5] = ["malformed", "foreign-imports", "mismatch", "descriptio
 /// The parser and the compiler get bytes that no tool wrote; whatever they report, they don't end the program.
 // proves: T2
 #[tokio::test]
-async fn a_damaged_component_is_refused_or_runs_in_the_sandbox() {
+async fn damaged_component_is_refused_or_sandboxed() {
     let whole = guest("older");
     let (place, mut ran) = (Place::new(), 0);
     for step in 0..40 {
@@ -80,7 +80,7 @@ async fn a_huge_file_is_refused_unread() {
 #[cfg(unix)]
 // proves: T17
 #[tokio::test]
-async fn a_link_out_of_the_directory_is_refused() {
+async fn link_out_of_directory_is_refused() {
     let elsewhere = Place::new();
     elsewhere.put("steady.wasm", &guest("steady"));
     let place = Place::new();
@@ -93,7 +93,7 @@ async fn a_link_out_of_the_directory_is_refused() {
 /// Volumes in a cluster are made of such links.
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_inside_the_directory_is_a_file() {
+async fn link_inside_directory_is_a_file() {
     let place = Place::new();
     place.operator(&grants("steady"));
     std::fs::create_dir(place.path("..data")).unwrap();

@@ -60,7 +60,7 @@ async fn an_endless_loop_does_not_delay_others() {
 /// Slightly too long for each of a thousand objects is far too long.
 // proves: T11
 #[tokio::test]
-async fn calls_that_add_up_to_too_much_time_are_ended() {
+async fn total_time_of_calls_is_limited() {
     let text = format!("{}\nlimits = {{ time = '400ms', total = '600ms' }}", grants("hostile"));
     let plugin = Place::with(&["hostile"], &text).await.plugin().await;
     let said = async || plugin.hold(&in_mode("loop")).await.unwrap_err().message;
@@ -76,7 +76,7 @@ async fn calls_that_add_up_to_too_much_time_are_ended() {
 
 /// One run doesn't use up another's limits, nor take the turns that its slow calls wait for.
 #[tokio::test]
-async fn a_run_that_exhausts_its_plugins_budget_leaves_other_runs_theirs() {
+async fn runs_have_separate_budgets() {
     let text = format!("{}\nlimits = {{ time = '1s', total = '2s' }}", grants("hostile"));
     let loaded = Place::with(&["hostile"], &text).await.plugin().await;
     let (one, other) = (loaded.for_run(run("m")), loaded.for_run(run("m")));
@@ -112,7 +112,7 @@ async fn calls_side_by_side_take_turns() {
 
 /// Fewer than a thousand lines per call, forever.
 #[tokio::test]
-async fn a_flood_of_log_lines_is_cut_off() {
+async fn log_lines_are_limited() {
     let text =
         grants("hostile").replace("[plugins.hostile]", "[plugins.hostile]\nlimits = { host-calls = 900 }");
     let plugin = Place::with(&["hostile"], &text).await.plugin().await;
@@ -126,7 +126,7 @@ async fn a_flood_of_log_lines_is_cut_off() {
 
 // proves: T12
 #[tokio::test]
-async fn no_call_sees_what_an_earlier_one_stored() {
+async fn calls_share_no_memory() {
     let (_place, plugin) = hostile().await;
     for _ in 0..2 {
         assert_eq!(plugin.hold(&in_mode("remember")).await.unwrap(), None);
@@ -148,7 +148,7 @@ async fn a_deep_recursion_is_a_trap() {
 }
 
 #[tokio::test]
-async fn a_panic_names_the_functions_it_came_through() {
+async fn panic_names_its_functions() {
     let error = held("trap").await;
     assert_eq!(error.code, "trap");
     let message = &error.message;
@@ -158,7 +158,7 @@ async fn a_panic_names_the_functions_it_came_through() {
 }
 
 #[tokio::test]
-async fn a_trap_in_any_hook_is_that_hooks_error() {
+async fn trap_is_the_hooks_error() {
     let (_place, plugin) = hostile().await;
     let bad = in_mode("trap");
     let errors = [
@@ -184,14 +184,14 @@ async fn an_output_bomb_is_rejected() {
 
 // proves: T11
 #[tokio::test]
-async fn a_flood_of_queries_or_text_ends_the_call() {
+async fn too_many_queries_end_the_call() {
     assert_eq!(held("shout").await.code, "too-many-host-calls");
     let error = held("flood").await;
     assert!(["too-many-host-calls", "output-too-large"].contains(&error.code.as_str()), "{error}");
 }
 
 #[tokio::test]
-async fn a_patch_that_is_not_an_object_is_refused() {
+async fn patch_must_be_an_object() {
     for (mode, said) in [
         ("array", "its patch is not a JSON object"),
         ("null", "its patch is not a JSON object"),
@@ -217,7 +217,7 @@ async fn the_engine_judges_what_a_patch_touches() {
 
 // proves: T4
 #[tokio::test]
-async fn a_query_that_was_not_granted_is_denied_and_reaches_nobody() {
+async fn ungranted_query_is_denied_unsent() {
     let (_place, plugin) = hostile().await;
     let services = asked();
     let findings =
@@ -247,7 +247,7 @@ async fn plugin_text_can_not_control_the_terminal() {
 }
 
 #[tokio::test]
-async fn only_a_check_may_fail_with_a_warning() {
+async fn only_checks_may_fail_as_warnings() {
     let text = format!("{}\n{SMALL}\non-failure = {{ check = 'warn' }}", grants("hostile"));
     let plugin = Place::with(&["hostile"], &text).await.plugin().await;
     let findings = plugin.for_run(run("trap")).check(Point::BeforePause, &moving(), asked()).await.unwrap();

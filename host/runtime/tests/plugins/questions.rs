@@ -15,7 +15,7 @@ async fn ask(services: &Arc<Asked>) -> Vec<Finding> {
 }
 
 #[tokio::test]
-async fn granted_queries_are_answered_and_each_other_one_is_denied() {
+async fn only_granted_queries_are_answered() {
     let services = Arc::new(Asked::default());
     let findings = ask(&services).await;
     let said: Vec<String> = findings.iter().map(|f| format!("{}: {}", f.code, f.message)).collect();
@@ -61,7 +61,7 @@ async fn fifty_probes_are_one_wait() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_too_slow_is_a_timeout() {
+async fn slow_host_is_a_timeout() {
     let text = format!("{}\nlimits = {{ time = '200ms' }}", grants("steady"));
     let plugin = Place::with(&["steady"], &text).await.plugin().await;
     let services = Arc::new(Asked { slow: Duration::from_secs(60), ..Asked::default() });
@@ -70,7 +70,7 @@ async fn a_host_that_is_too_slow_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn exceeding_the_input_limit_is_an_error_the_plugin_can_handle() {
+async fn input_limit_is_an_error_for_plugins() {
     let text = format!("{}\nlimits = {{ input = '1KiB' }}", grants("steady"));
     let plugin = Place::with(&["steady"], &text).await.plugin().await;
     let large = async |bytes| {
@@ -94,7 +94,7 @@ async fn heard(mode: &str, bytes: usize) -> (Vec<String>, Arc<Asked>) {
 }
 
 #[tokio::test]
-async fn equal_queries_of_one_call_are_sent_once() {
+async fn equal_queries_are_sent_once() {
     let (heard_of, services) = heard("same", 1).await;
     assert_eq!(heard_of, ["40 answers, 0 too large", "1 answers, 0 too large", "1 answers, 0 too large"]);
     assert_eq!(services.queries.lock().unwrap().len(), 1);
@@ -112,7 +112,7 @@ async fn a_shared_answer_counts_each_time() {
 }
 
 #[tokio::test]
-async fn no_query_is_sent_once_the_input_limit_is_reached() {
+async fn input_limit_stops_further_queries() {
     let (heard_of, services) = heard("each", 1_000).await;
     assert_eq!(heard_of, ["9 answers, 81 too large", "0 answers, 1 too large"]);
     // The tenth exceeded the limit; a few more were in flight.

@@ -48,7 +48,7 @@ async fn without_the_grant_it_is_refused() {
 /// A tool that stores a copy of the object on the object has put the data outside `data`.
 // proves: T5
 #[tokio::test]
-async fn a_copy_of_secret_data_is_withheld_like_the_data() {
+async fn copies_of_secret_data_are_withheld() {
     let copy = json!({"data": {"k": "hunter2"}}).to_string();
     let secret = object(
         "",

@@ -23,7 +23,7 @@ async fn load(place: &Place, runtime: &Runtime, unlocked: bool) -> Vec<(&'static
 }
 
 #[tokio::test]
-async fn only_what_the_lock_says_passed_is_compiled_at_once() {
+async fn only_passed_components_skip_the_trial() {
     let (passing, failing) = (trying("exit 0"), trying("exit 12"));
     let place = Place::new();
     place.operator(&grants("steady"));
@@ -70,7 +70,7 @@ async fn no_component_passes_a_trial_without_limits() {
 
 /// Anyone with write access to the lock can claim that anything passed.
 #[tokio::test]
-async fn components_that_the_lock_says_passed_are_still_counted() {
+async fn passed_components_are_still_counted() {
     let place = Place::new();
     let passing = trying("exit 0");
     place.put("steady.wasm", &guest("steady"));

@@ -8,7 +8,7 @@ use crate::support::{Place, asked, granted, granting, grants, guest, host, movin
 
 // proves: T17
 #[tokio::test]
-async fn a_plugin_that_is_not_locked_is_refused_with_the_lock_command() {
+async fn unlocked_plugin_refusal_names_the_command() {
     let place = Place::new();
     place.operator(&grants("steady"));
     place.put("steady.wasm", &guest("steady"));
@@ -24,7 +24,7 @@ async fn a_plugin_that_is_not_locked_is_refused_with_the_lock_command() {
 
 // proves: T14
 #[tokio::test]
-async fn one_changed_byte_is_noticed_at_every_load() {
+async fn changed_byte_is_noticed_when_loading() {
     let place = Place::with(&["steady"], &grants("steady")).await;
     place.plugin().await;
     let mut bytes = guest("steady");
@@ -62,7 +62,7 @@ async fn a_hand_edited_lock_is_detected() {
 
 // proves: T18
 #[tokio::test]
-async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
+async fn admission_grants_nothing_and_keeps_grants() {
     let place = Place::new();
     place.operator("# mine\n[limits]\ntime = '1s'\n");
     place.put("older.wasm", &guest("older"));
@@ -94,7 +94,7 @@ async fn admitting_grants_nothing_and_keeps_what_the_operator_wrote() {
 /// A file can call itself anything. The name of a reviewed plugin would have given it that plugin's grants.
 // proves: T15
 #[tokio::test]
-async fn a_file_does_not_get_the_grants_of_a_name_by_being_admitted_under_it() {
+async fn admission_does_not_transfer_grants() {
     let place = Place::with(&["older"], "").await;
     let mut other = guest("older");
     other.extend_from_slice(b"\x00\x03\x01xx");
@@ -145,7 +145,7 @@ async fn a_file_is_locked_under_one_name() {
 }
 
 #[tokio::test]
-async fn admitting_with_a_grant_lets_it_be_called() {
+async fn admission_with_grant_enables_calls() {
     let place = Place::with(&["older"], "").await;
     assert_eq!(place.plugin().await.description().name, "older");
     assert!(!std::fs::read_to_string(place.path("plugins.toml")).unwrap().contains("enabled"));
@@ -154,7 +154,7 @@ async fn admitting_with_a_grant_lets_it_be_called() {
 /// What could be done counts, not what is said; and the grants, if it is called with them.
 // proves: T16
 #[tokio::test]
-async fn an_inspection_says_what_could_be_done_at_worst() {
+async fn inspection_lists_the_risks() {
     let place = Place::new();
     place.put("wide.wasm", &guest("wide"));
     let inspect = async || place.runtime.inspect(&place.path("wide.wasm")).await.unwrap();
@@ -207,7 +207,7 @@ async fn without_a_section_it_is_refused() {
 
 // proves: T4
 #[tokio::test]
-async fn a_hook_that_is_exported_and_not_granted_refuses_the_plugin() {
+async fn ungranted_hook_refuses_the_plugin() {
     let text = grants("steady").replace("'settle']", "]").replace("'relate', ", "");
     let place = Place::with(&["steady"], &text).await;
     let refused = place.refused().await;
@@ -269,7 +269,7 @@ async fn a_missing_plugin_file_is_reported() {
 }
 
 #[tokio::test]
-async fn all_problems_of_all_plugins_are_reported_at_once() {
+async fn all_plugins_problems_are_reported_together() {
     let place = Place::with(&["steady"], &grants("steady").replace("'relate', ", "")).await;
     place.put("broken.wasm", b"\0asm\x0d\0\x01\0\xff");
     let mut codes: Vec<_> = place.refused().await.into_iter().map(|(code, _)| code).collect();
@@ -304,7 +304,7 @@ async fn the_digest_covers_the_configuration() {
 
 /// An author declares what any site may need; the operator decides what this site grants, question by question.
 #[tokio::test]
-async fn a_wide_declaration_gets_only_what_was_granted() {
+async fn wide_declaration_gets_only_its_grants() {
     let narrow = "[plugins.wide]
         hooks = ['relate', 'check']
         kinds = ['Host.test.io']
@@ -349,7 +349,7 @@ async fn a_wide_declaration_gets_only_what_was_granted() {
 }
 
 #[tokio::test]
-async fn a_grant_for_nothing_that_was_declared_grants_nothing() {
+async fn undeclared_grant_grants_nothing() {
     let elsewhere = "[plugins.wide]
         hooks = ['relate']
         kinds = ['Host.other.io']

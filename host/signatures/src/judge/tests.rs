@@ -27,7 +27,7 @@ fn signers(trusted: &Trusted) -> Vec<&str> {
 }
 
 #[test]
-fn two_of_three_names_are_enough_and_one_is_not() {
+fn rule_needs_two_of_three_signers() {
     let mut people = People::default();
     let policy = people.trust(THREE).unwrap();
     let trusted = policy.judge(&HOSTS, &people.vetted(&["carol", "alice"]), Purpose::Load).unwrap();
@@ -53,7 +53,7 @@ fn a_signer_with_two_keys_counts_once() {
 }
 
 #[test]
-fn two_signatures_of_one_bare_envelope_count_for_two_names() {
+fn one_envelope_can_count_for_two_signers() {
     let mut people = People::default();
     let policy = people.trust(THREE).unwrap();
     let parts: Vec<serde_json::Value> = ["alice", "bob"]
@@ -66,7 +66,7 @@ fn two_signatures_of_one_bare_envelope_count_for_two_names() {
 }
 
 #[test]
-fn a_revoked_key_counts_nowhere_and_a_revoked_component_is_refused_whoever_signed() {
+fn revoked_keys_and_components_are_refused() {
     let mut people = People::default();
     let print = people.key("alice").public_key().fingerprint();
     let text = format!("{THREE}\n[[revoked]]\nkey = \"{print}\"\nwhy = \"stolen laptop\"");
@@ -85,7 +85,7 @@ fn a_revoked_key_counts_nowhere_and_a_revoked_component_is_refused_whoever_signe
 }
 
 #[test]
-fn a_signer_past_the_last_day_loads_and_admits_nothing() {
+fn expired_signer_still_allows_loading() {
     let mut people = People::default();
     let policy = people.trust(THREE).unwrap();
     let signed = people.vetted(&["alice", "bob"]);
@@ -96,7 +96,7 @@ fn a_signer_past_the_last_day_loads_and_admits_nothing() {
 }
 
 #[test]
-fn a_rule_for_one_plugin_applies_by_its_name_and_by_any_signed_one() {
+fn plugin_rule_applies_by_signed_names_too() {
     let mut people = People::default();
     let narrow = format!("{THREE}plugins = [\"hosts\"]\n");
     let policy = people.trust(&narrow).unwrap();
@@ -116,7 +116,7 @@ fn a_rule_for_one_plugin_applies_by_its_name_and_by_any_signed_one() {
 }
 
 #[test]
-fn all_rules_have_to_be_met_and_one_claim_is_not_another() {
+fn every_rule_needs_its_own_claim() {
     let mut people = People::default();
     let text = format!("{THREE}\n[[require]]\nclaim = \"released\"\nfrom = [\"carol\"]");
     let policy = people.trust(&text).unwrap();
@@ -130,7 +130,7 @@ fn all_rules_have_to_be_met_and_one_claim_is_not_another() {
 }
 
 #[test]
-fn what_does_not_count_is_listed_with_its_line_and_reason() {
+fn ignored_lines_are_listed_with_reasons() {
     let mut people = People::default();
     let policy = people.trust(THREE).unwrap();
     let bob = people.key("bob");
@@ -164,7 +164,7 @@ fn what_does_not_count_is_listed_with_its_line_and_reason() {
 }
 
 #[test]
-fn a_plan_needs_its_own_approvals_and_no_others() {
+fn plan_needs_its_own_approvals() {
     let mut people = People::default();
     let text = format!("{THREE}\n[[require]]\nclaim = \"approved\"\nfrom = [\"carol\"]");
     let policy = people.trust(&text).unwrap();
@@ -180,7 +180,7 @@ fn a_plan_needs_its_own_approvals_and_no_others() {
 
 // proves: T26
 #[test]
-fn a_second_file_adds_rules_and_waives_none() {
+fn second_trust_file_only_adds_rules() {
     let mut people = People::default();
     let first = people.trust(THREE).unwrap();
     let weaker = "[signers.dave]\nkeys = [\"dave\"]\n[[require]]\nclaim = \"vetted\"\nfrom = [\"dave\"]";
@@ -237,7 +237,7 @@ fn revocations_of_either_file_hold() {
 }
 
 #[test]
-fn more_signatures_than_can_be_verified_are_refused() {
+fn too_many_signatures_are_refused() {
     let mut people = People::default();
     let keys: Vec<String> = (0..80).map(|n| format!("\"k{n}\"")).collect();
     let policy = people.trust(&format!("[signers.a]\nkeys = [{}]", keys.join(","))).unwrap();
@@ -249,7 +249,7 @@ fn more_signatures_than_can_be_verified_are_refused() {
 }
 
 #[test]
-fn a_digest_in_another_spelling_is_refused_and_not_passed_by() {
+fn digest_in_another_spelling_is_refused() {
     for sha256 in ["", &SHA.to_uppercase(), &format!("sha256:{SHA}")] {
         let subject = Subject::Plugin { name: Some("hosts"), sha256 };
         let judged = Policy::default().judge(&subject, &SignatureFile::default(), Purpose::Load);
@@ -259,7 +259,7 @@ fn a_digest_in_another_spelling_is_refused_and_not_passed_by() {
 
 /// A start reads the trust file, and judges each plugin twice: before it is compiled, and as what it calls itself.
 #[test]
-fn five_plugins_with_two_signers_each_add_less_than_twenty_milliseconds_to_a_start() {
+fn signatures_add_little_to_a_start() {
     let mut people = People::default();
     let names = ["one", "two", "three", "four", "five"];
     let statements: Vec<(&str, String)> = names

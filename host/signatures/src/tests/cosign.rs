@@ -5,7 +5,7 @@ use crate::key::PublicKey;
 use crate::statement::{Claim, Statement};
 
 #[test]
-fn a_bundle_of_cosign_is_read_and_verified() {
+fn cosigns_bundle_is_verified() {
     let key = PublicKey::from_pem(include_str!("../../samples/cosign-3.1.3.pub")).unwrap();
     let bundle = include_str!("../../samples/cosign-3.1.3.json");
     let envelope = Envelope::parse(bundle).unwrap();

@@ -26,7 +26,7 @@ fn with(text: &str, from: &str, to: &str) -> String {
 
 // proves: T27
 #[test]
-fn hostile_lines_are_refused_each_for_its_reason() {
+fn hostile_lines_are_refused_with_reasons() {
     for good in [BARE, BUNDLE] {
         assert!(Envelope::parse(good).is_ok());
     }
@@ -110,7 +110,7 @@ fn hostile_lines_are_refused_each_for_its_reason() {
 }
 
 #[test]
-fn hostile_payloads_are_refused_each_for_its_reason() {
+fn hostile_payloads_are_refused_with_reasons() {
     let good = said(Claim::Vetted, "hosts", SHA).to_payload();
     let sha = format!("\"sha256\":\"{SHA}\"");
     let upper = sha.to_uppercase().replace("SHA256", "sha256");
@@ -174,7 +174,7 @@ fn hostile_payloads_are_refused_each_for_its_reason() {
 }
 
 #[test]
-fn hostile_trust_files_are_refused_each_for_its_reason() {
+fn hostile_trust_files_are_refused_with_reasons() {
     let good = "strict = false\n[signers.a]\nkeys = [\"a\"]\n[signers.b]\nkeys = [\"b\", \"/c\"]\nadmits-until = 2027-06-30\n\
                 [[require]]\nclaim = \"vetted\"\nfrom = [\"a\", \"b\"]\nat-least = 2\nplugins = [\"hosts\"]\n\
                 [[revoked]]\ncomponent = \"sha256:COMP\"\nwhy = \"a hole\"\n"
@@ -263,7 +263,7 @@ fn hostile_trust_files_are_refused_each_for_its_reason() {
 }
 
 #[test]
-fn a_line_too_many_and_a_byte_too_many_are_refused() {
+fn files_beyond_the_limits_are_refused() {
     let lines = |count| vec![BARE; count].join("\n\n \r\n");
     assert_eq!(SignatureFile::parse(lines(LINES).as_bytes()).unwrap().envelopes().count(), LINES);
     assert_eq!(SignatureFile::parse(lines(LINES + 1).as_bytes()), Err(LineError::Lines(LINES * 3 + 1)));
@@ -279,7 +279,7 @@ fn a_line_too_many_and_a_byte_too_many_are_refused() {
 
 /// SLSA's provenance has such a line; it says nothing here, and others read it.
 #[test]
-fn a_line_that_can_not_be_read_is_ignored_and_kept() {
+fn unreadable_lines_are_ignored_and_kept() {
     let mut people = People::default();
     let policy =
         people.trust("[signers.a]\nkeys = [\"a\"]\n[[require]]\nclaim = \"vetted\"\nfrom = [\"a\"]").unwrap();
@@ -315,7 +315,7 @@ fn an_added_envelope_is_there_once() {
 }
 
 #[test]
-fn ten_thousand_bad_lines_are_refused_at_once() {
+fn many_bad_lines_are_refused_unparsed() {
     // Were one of them read, the error would be about that line.
     let file = vec!["{\"payload\":{{{{"; 10_000].join("\n");
     assert_eq!(SignatureFile::parse(file.as_bytes()), Err(LineError::Lines(LINES + 1)));
@@ -329,7 +329,7 @@ fn processor_time() -> Duration {
 
 /// One signature takes as long as its payload is long, once for each key. It is less than a second.
 #[test]
-fn the_most_that_is_verified_takes_no_time() {
+fn largest_verification_takes_little_time() {
     let mut people = People::default();
     let trusting = |people: &mut People, count: usize| {
         let keys: Vec<String> = (0..count).map(|n| format!("\"k{n}\"")).collect();
@@ -389,7 +389,7 @@ fn no_flipped_byte_makes_another_payload_verify() {
 }
 
 #[test]
-fn a_bundle_is_written_as_cosign_writes_it() {
+fn bundle_is_written_like_cosigns() {
     let private = key(Algorithm::P256);
     let envelope = vetted(&private);
     let value: serde_json::Value = serde_json::from_str(envelope.line()).unwrap();

@@ -74,7 +74,7 @@ impl Openssl {
 }
 
 #[test]
-fn keys_and_signatures_of_openssl_are_understood_and_it_understands_ours() {
+fn keys_and_signatures_work_with_openssl() {
     for (algorithm, kind) in [(Algorithm::P256, P256), (Algorithm::Ed25519, ED25519)] {
         let openssl = Openssl::new();
         let (private, public) = openssl.key(kind);
@@ -93,7 +93,7 @@ fn keys_and_signatures_of_openssl_are_understood_and_it_understands_ours() {
 }
 
 #[test]
-fn a_bare_envelope_signed_by_openssl_is_verified() {
+fn bare_envelope_of_openssl_is_verified() {
     use base64::Engine as _;
     use base64::engine::general_purpose::{STANDARD, URL_SAFE};
     for (algorithm, kind) in [(Algorithm::P256, P256), (Algorithm::Ed25519, ED25519)] {
@@ -114,7 +114,7 @@ fn a_bare_envelope_signed_by_openssl_is_verified() {
 }
 
 #[test]
-fn the_fingerprint_is_the_digest_of_the_key_in_der() {
+fn fingerprint_is_the_ders_digest() {
     let openssl = Openssl::new();
     let (_, public) = openssl.key(P256);
     openssl.run(&["pkey", "-pubin", "-in", "k.pub", "-outform", "DER", "-out", "k.der"]);
@@ -124,7 +124,7 @@ fn the_fingerprint_is_the_digest_of_the_key_in_der() {
 }
 
 #[test]
-fn other_kinds_of_keys_are_refused_by_name() {
+fn unsupported_keys_are_refused_by_name() {
     for (kind, name) in [
         (&["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"][..], "RSA"),
         (&["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384"], "ECDSA P-384"),
@@ -143,7 +143,7 @@ fn other_kinds_of_keys_are_refused_by_name() {
 }
 
 #[test]
-fn private_keys_in_other_forms_are_refused_with_what_to_do() {
+fn unsupported_private_key_forms_get_advice() {
     let openssl = Openssl::new();
     openssl.key(P256);
     openssl.run(&["pkcs8", "-topk8", "-in", "k.pem", "-out", "locked.pem", "-passout", "pass:hunter2"]);

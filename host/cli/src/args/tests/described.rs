@@ -47,7 +47,7 @@ fn a_cluster_is_described_where_it_is() {
 }
 
 #[test]
-fn how_much_is_described_is_said_as_to_clusterctl() {
+fn describe_has_clusterctls_flags() {
     let view = |line: &str| match meant(&format!("clusterctl-pivot describe cluster c {line}")) {
         Task::Describe(description) => description.view,
         other => panic!("{line}: {other:?}"),

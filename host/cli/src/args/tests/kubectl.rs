@@ -77,7 +77,7 @@ fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
 }
 
 #[test]
-fn a_line_for_kubectl_with_something_wrong_is_found() {
+fn wrong_kubectl_lines_are_found() {
     let defined = BTreeSet::from(["machines.cluster.x-k8s.io".to_owned()]);
     let wrong = |line: &str| wrong(&by_a_shell(line), &defined);
     for good in [
@@ -111,7 +111,7 @@ fn a_line_for_kubectl_with_something_wrong_is_found() {
 }
 
 #[test]
-fn every_line_for_kubectl_names_its_side_and_resources_that_there_are() {
+fn kubectl_lines_name_sides_and_existing_resources() {
     let defined = defined();
     let mut lines = 0;
     for path in pages() {

@@ -16,7 +16,7 @@ fn seen(command: &Command, name: String) -> Vec<(String, &Command)> {
 }
 
 #[test]
-fn each_visible_flag_is_on_the_page_of_its_command_with_its_help_text() {
+fn manual_pages_have_all_visible_flags() {
     let mut command = command(None);
     command.build();
     let pages = pages().unwrap();

@@ -65,7 +65,7 @@ pub(super) fn commands(page: &str, program: &str) -> Vec<String> {
 }
 
 #[test]
-fn commands_of_a_page_are_those_in_its_blocks_with_their_further_lines() {
+fn page_commands_include_continued_lines() {
     let page = "pivot-host no\n`pivot-host no`\n```\npivot-host a \\\n  -b c   # d; e\n$ pivot-host no\n  pivot-host f\n```\n\
                 pivot-host no\n```sh\nerror: no\npivot-host g\n```\n";
     assert_eq!(commands(page, "pivot-host"), ["pivot-host a -b c   # d; e", "pivot-host f", "pivot-host g"]);
@@ -84,7 +84,7 @@ fn without_file(command: &str) -> &str {
 }
 
 #[test]
-fn the_file_that_output_goes_to_is_no_part_of_a_command() {
+fn redirections_are_not_part_of_commands() {
     assert_eq!(without_file("pivot-host a > b/c-1.html"), "pivot-host a");
     for whole in ["pivot-host a", "pivot-host a > b c", "pivot-host a > b; d", "pivot-host a > $b"] {
         assert_eq!(without_file(whole), whole);
@@ -92,7 +92,7 @@ fn the_file_that_output_goes_to_is_no_part_of_a_command() {
 }
 
 #[test]
-fn every_command_on_the_pages_for_operators_can_be_typed() {
+fn commands_on_operator_pages_parse() {
     let pages = pages();
     assert!(pages.len() >= 7, "{pages:?}");
     for path in pages {
@@ -108,7 +108,7 @@ fn every_command_on_the_pages_for_operators_can_be_typed() {
 }
 
 #[test]
-fn the_runbook_has_a_section_for_each_exit_code_and_phase() {
+fn runbook_covers_exit_codes_and_phases() {
     let phases = [
         Phase::Checked,
         Phase::Paused,

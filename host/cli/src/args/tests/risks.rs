@@ -7,7 +7,7 @@ use super::super::risks::RISKY_FLAGS;
 use super::*;
 
 #[test]
-fn each_risk_by_code_is_of_some_command() {
+fn each_risk_code_has_a_command() {
     let commands = [
         AcceptedBy::Move,
         AcceptedBy::StartHandover,
@@ -36,7 +36,7 @@ fn each_risk_by_code_is_of_some_command() {
 }
 
 #[test]
-fn completion_offers_codes_that_a_command_can_use() {
+fn completion_offers_usable_codes() {
     let codes = |words: &[&str]| {
         let words: Vec<_> = words.iter().chain(&["--accept", ""]).map(Into::into).collect();
         let lines = candidates(&words);

@@ -5,7 +5,7 @@ use pivot_controller::{AgentsOf, Installation, manifests};
 use super::*;
 
 #[test]
-fn printed_deployment_runs_under_the_name_of_its_pod() {
+fn printed_deployment_uses_its_pods_name() {
     let objects = manifests(&Installation {
         image: "i".to_owned(),
         namespace: "own".to_owned(),
@@ -30,7 +30,7 @@ fn printed_deployment_runs_under_the_name_of_its_pod() {
 }
 
 #[test]
-fn agents_and_controllers_know_each_other_in_one_of_two_ways() {
+fn agents_and_controllers_identify_in_two_ways() {
     let agent = "pivot-host agent run --call a:1 --allow-namespace shop";
     let controller = "pivot-host controller run --agents 127.0.0.1:1";
     for line in [

@@ -121,7 +121,7 @@ fn a_cluster_is_a_tree_in_columns() {
 }
 
 #[test]
-fn a_cluster_is_colored_by_what_is_wrong() {
+fn cluster_is_colored_by_its_state() {
     let text = tree_text(&edge(), now()).to_string();
     for colored in [
         "\u{1b}[31mFalse\u{1b}[0m",

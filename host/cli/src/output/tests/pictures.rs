@@ -145,7 +145,7 @@ fn a_name_adds_nothing_to_a_picture() {
 
 /// `tests/external_programs` passes these files to Graphviz.
 #[test]
-fn graphs_have_a_node_a_step_and_an_edge_a_dependency() {
+fn graphs_show_steps_and_dependencies() {
     let files = [expect_file!["plan_with_problems.dot"], expect_file!["hostile_plan.dot"]];
     for (plan, file) in [plan_with_problems(), hostile_plan()].iter().zip(files) {
         let text = of(Picture::Dot, plan, SIDES);
@@ -176,7 +176,7 @@ fn data(page: &str) -> (Value, String) {
 }
 
 #[test]
-fn a_page_has_the_whole_plan_and_its_words_once() {
+fn page_has_the_plan_with_interned_words() {
     let (data, _) = data(&of(Picture::Html, &plan_with_problems(), SIDES));
     let expected = expect![[r#"
         {
@@ -358,7 +358,7 @@ fn a_page_has_the_whole_plan_and_its_words_once() {
 }
 
 #[test]
-fn a_page_has_what_plugins_found_and_why_planning_stopped() {
+fn page_has_findings_and_the_stop() {
     let found = |severity: &str| -> Event {
         let event = json!({
             "event": "finding", "plugin": "my-hosts", "code": "full", "severity": severity, "text": "no room",
@@ -428,7 +428,7 @@ fn whole_around() -> String {
 
 // proves: T94, T134
 #[test]
-fn text_from_others_stays_in_the_data_of_a_page() {
+fn foreign_text_stays_in_page_data() {
     let plan = hostile_plan();
     let page = of(Picture::Html, &plan, ("</script><b>", "\u{2028}t"));
     let (data, around) = data(&page);
@@ -445,7 +445,7 @@ fn text_from_others_stays_in_the_data_of_a_page() {
 /// Nobody has to believe the build: the policy names digests of what is in the file, and allows nothing else.
 // proves: T134
 #[test]
-fn a_page_allows_its_own_script_and_style_and_no_request() {
+fn page_allows_no_requests() {
     let page = of(Picture::Html, &small_plan(), SIDES);
     let policy =
         page.split_once("Content-Security-Policy\" content=\"").unwrap().1.split_once('"').unwrap().0;

@@ -44,7 +44,7 @@ pub(super) fn awaited(object: Option<Key>) -> Awaited {
 }
 
 #[test]
-fn a_message_about_many_objects_is_printed_once_and_names_them() {
+fn message_about_many_objects_is_printed_once() {
     let machines = |count: usize| (0..count).map(|n| capi("Machine", &format!("c1-m{n}")));
     let waits: Vec<Awaited> =
         machines(6).chain([capi("Cluster", "c1")]).map(|key| awaited(Some(key))).collect();
@@ -153,7 +153,7 @@ fn silent_server_has_its_own_reason() {
 }
 
 #[test]
-fn a_shortened_list_counts_the_rest_and_names_the_flag_that_shows_it() {
+fn shortened_list_counts_and_names_the_flag() {
     let failure =
         || Failure::Unsettled((0..25).map(|n| held(&format!("h{n:02}"), &format!("why {n}"))).collect());
     let text = shown(&stop(failure()), AlreadyShown::Nothing);
@@ -186,7 +186,7 @@ fn remedies_for_directories_have_no_kubectl_commands() {
 }
 
 #[test]
-fn refusals_that_differ_only_in_the_object_are_grouped() {
+fn similar_refusals_are_grouped() {
     let paused = |n: usize| {
         let cluster = capi("Cluster", &format!("c{n:03}"));
         let look = Kubectl::object(Side::Source, "get", &cluster, &["-o", "yaml"]);
@@ -222,7 +222,7 @@ fn refusals_that_differ_only_in_the_object_are_grouped() {
 }
 
 #[test]
-fn a_stop_shows_what_failed_the_state_and_the_next_command() {
+fn stop_shows_failure_state_and_command() {
     check(
         shown(&stop(Failure::Refused(refusals())), AlreadyShown::Nothing),
         &expect![[r#"
@@ -239,7 +239,7 @@ fn a_stop_shows_what_failed_the_state_and_the_next_command() {
 }
 
 #[test]
-fn refusals_of_a_plan_are_not_shown_twice() {
+fn plan_refusals_are_not_shown_twice() {
     check(
         shown(&stop(Failure::Refused(refusals())), AlreadyShown::Refusals),
         &expect![[r#"
@@ -252,7 +252,7 @@ fn refusals_of_a_plan_are_not_shown_twice() {
 }
 
 #[test]
-fn an_error_document_has_what_the_text_has() {
+fn error_document_matches_the_text() {
     let document = error_document(&stop(Failure::Refused(refusals())), vec!["pivot-host resume".into()]);
     check(
         serde_json::to_string_pretty(&document).unwrap(),
@@ -304,7 +304,7 @@ fn an_error_document_has_what_the_text_has() {
 }
 
 #[test]
-fn what_a_command_must_name_is_shown_with_its_flag() {
+fn required_names_are_shown_with_flags() {
     let id = || "m".to_owned();
     let plugins = |remedy| Failure::Plugins {
         move_id: id(),
@@ -345,7 +345,7 @@ pub(super) fn broken(hook: Hook) -> Failure {
 }
 
 #[test]
-fn a_stop_caused_by_a_plugin_names_its_remedies() {
+fn stop_of_a_plugin_names_remedies() {
     check(
         shown(&stop(broken(Hook::Restore)), AlreadyShown::Nothing),
         &expect![[r#"
@@ -405,7 +405,7 @@ fn commands_for_readers_elsewhere_name_a_kubeconfig() {
 }
 
 #[test]
-fn a_stopping_check_is_a_value_in_the_error_document() {
+fn stopping_check_is_in_the_document() {
     let finding = Finding {
         severity: Severity::Stop,
         code: "not-ready".into(),
@@ -426,7 +426,7 @@ fn a_stopping_check_is_a_value_in_the_error_document() {
 }
 
 #[test]
-fn a_source_that_was_handed_over_says_what_comes_next() {
+fn handed_over_source_shows_next_commands() {
     let mut report = Report { move_id: "1234".into(), done: Default::default(), times: Vec::new() };
     report.done.kept.insert(GroupKind::new("", "Secret"), 12);
     report.done.handed_over = true;
@@ -448,7 +448,7 @@ fn a_source_that_was_handed_over_says_what_comes_next() {
 }
 
 #[test]
-fn a_report_counts_per_kind_and_says_how_long_it_took() {
+fn report_has_counts_and_duration() {
     let mut report = Report {
         move_id: "1234".into(),
         done: Default::default(),
@@ -485,7 +485,7 @@ fn a_report_counts_per_kind_and_says_how_long_it_took() {
 }
 
 #[test]
-fn a_cluster_that_is_not_there_is_answered_with_those_that_are() {
+fn missing_cluster_lists_the_existing_ones() {
     let there: Vec<Key> = (0..23).map(|n| capi("Cluster", &format!("c{n}"))).collect();
     let failed = |failure: Failure| {
         let (output, _, err) = output(0, LogFormat::Text);
@@ -507,7 +507,7 @@ fn a_cluster_that_is_not_there_is_answered_with_those_that_are() {
 }
 
 #[test]
-fn each_one_sided_move_says_which_copies_to_keep() {
+fn one_sided_moves_name_copies_to_keep() {
     let said = |one_sided: OneSidedMove| {
         let failure = Failure::OneSidedMove { move_id: "1234".into(), one_sided };
         let (output, _, err) = output(0, LogFormat::Text);

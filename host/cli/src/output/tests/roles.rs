@@ -38,7 +38,7 @@ fn rights() -> Rights {
 }
 
 #[test]
-fn roles_are_as_small_as_the_rights_and_rules_as_few_as_the_roles_allow() {
+fn roles_and_rules_are_minimal() {
     let roles = roles(&rights(), Side::Target, None);
     let text = role_manifests(&roles, ("namespace ns", "prod")).to_string();
     expect![[r##"

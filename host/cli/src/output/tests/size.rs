@@ -136,7 +136,7 @@ fn written(verbose: u8, quiet: bool, log: LogFormat) -> String {
 }
 
 #[test]
-fn the_output_of_a_thousand_objects_fits_on_a_page() {
+fn thousand_objects_fit_on_a_page() {
     let text = written(0, false, LogFormat::Text);
     assert!(text.lines().count() <= 80, "{} lines:\n{text}", text.lines().count());
     for says in [
@@ -162,7 +162,7 @@ fn the_output_of_a_thousand_objects_fits_on_a_page() {
 }
 
 #[test]
-fn with_v_and_as_json_lines_each_object_is_listed() {
+fn verbose_and_json_list_each_object() {
     let text = written(1, false, LogFormat::Text);
     for what in ["created ", "deleted "] {
         assert_eq!(text.lines().filter(|line| line.starts_with(what)).count(), 1_032);
@@ -174,7 +174,7 @@ fn with_v_and_as_json_lines_each_object_is_listed() {
 }
 
 #[test]
-fn with_q_only_warnings_and_the_result_are_printed() {
+fn quiet_prints_warnings_and_result() {
     let text = written(0, true, LogFormat::Text);
     let mut lines = text.lines();
     assert!(lines.next().unwrap().starts_with("warning: plugin readiness: "), "{text}");
@@ -212,7 +212,7 @@ fn refused() -> Plan {
 }
 
 #[test]
-fn a_plan_of_a_thousand_objects_is_a_row_for_each_cluster() {
+fn large_plan_has_rows_of_clusters() {
     let text = Document::<PlanDocument<'_>>::text(
         &refused(),
         &Reported::default(),

@@ -107,7 +107,7 @@ pub(super) fn leftover(may_be_deleted: bool) -> Leftover {
 }
 
 #[test]
-fn a_status_says_whether_the_source_may_be_deleted() {
+fn status_shows_whether_source_is_deletable() {
     let status = |may_be_deleted| Status { left: Some(leftover(may_be_deleted)), ..Status::default() };
     check(
         crate::output::status(&status(true), SIDES, &[]),
@@ -133,7 +133,7 @@ fn a_status_says_whether_the_source_may_be_deleted() {
 }
 
 #[test]
-fn a_status_says_who_decides_and_what_to_type() {
+fn status_shows_next_commands() {
     let status = full_status();
     let next = [vec!["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()]];
     check(
@@ -168,7 +168,7 @@ fn a_status_says_who_decides_and_what_to_type() {
 
 /// Two hundred imports are remembered.
 #[test]
-fn a_status_shows_the_last_moves_and_counts_the_others() {
+fn status_shows_last_moves_and_count() {
     let mut status = full_status();
     let one = status.finished[0].clone();
     status.finished = vec![one; 12];
@@ -223,7 +223,7 @@ pub(super) fn handed_over() -> MoveStatus {
 }
 
 #[test]
-fn a_status_says_that_a_source_was_handed_over() {
+fn status_shows_a_handover() {
     let of = |missing, silent| Status {
         moves: vec![MoveStatus { missing, ..handed_over() }],
         silent,
@@ -258,7 +258,7 @@ fn a_status_says_that_a_source_was_handed_over() {
 }
 
 #[test]
-fn a_status_says_which_side_is_missing_and_what_that_means() {
+fn status_explains_a_missing_side() {
     let silent = |side| Some((side, "no route to 10.0.0.1".to_owned()));
     let of = |phase, side, silent| Status { moves: vec![one(phase, side)], silent, ..Status::default() };
     let lost_target = of(Phase::Copied, Side::Source, silent(Side::Target));
@@ -290,7 +290,7 @@ fn a_status_says_which_side_is_missing_and_what_that_means() {
 }
 
 #[test]
-fn a_status_of_one_cluster_says_what_to_name_and_offers_nothing() {
+fn one_sided_status_offers_no_command() {
     let of = |phase, side, missing| MoveStatus { missing: Some(missing), ..one(phase, side) };
     let status = Status {
         moves: vec![
@@ -354,7 +354,7 @@ fn orphaned_moves_can_only_be_rolled_back() {
 }
 
 #[test]
-fn a_plan_says_which_moves_are_under_way() {
+fn plan_shows_moves_under_way() {
     check(crate::output::under_way(&[], &[]), &expect![""]);
     let next = || vec!["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()];
     let elsewhere = MoveStatus { elsewhere: true, ..one(Phase::Copied, Side::Source) };
@@ -375,7 +375,7 @@ fn a_plan_says_which_moves_are_under_way() {
 }
 
 #[test]
-fn a_sealed_move_says_that_it_may_be_finished_without_its_source() {
+fn sealed_move_can_finish_without_source() {
     let mut sealed = one(Phase::Live, Side::Target);
     for (finish_alone, may, has) in [
         (None, false, false),
@@ -392,7 +392,7 @@ fn a_sealed_move_says_that_it_may_be_finished_without_its_source() {
 }
 
 #[test]
-fn a_status_of_a_restored_side_says_which_copies_to_keep() {
+fn restored_sides_status_names_copies_to_keep() {
     let of = |phase, side, one_sided, next: &[String]| {
         let moves = vec![MoveStatus { one_sided: Some(one_sided), ..one(phase, side) }];
         crate::output::status(&Status { moves, ..Status::default() }, SIDES, &[next.to_vec()])
