@@ -99,9 +99,10 @@ impl Bundle {
         let layout = bundle.layout();
         let blobs = layout.blobs.iter().map(|blob| blob.bytes.len());
         let manifests = layout.manifests_by_digest().into_values().map(<[u8]>::len);
-        match blobs.chain(manifests).sum::<usize>() as u64 > TOTAL {
-            true => Err(BundleError::Total),
-            false => Ok(bundle),
+        if blobs.chain(manifests).sum::<usize>() as u64 > TOTAL {
+            Err(BundleError::Total)
+        } else {
+            Ok(bundle)
         }
     }
 

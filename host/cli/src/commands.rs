@@ -282,9 +282,10 @@ impl<'a> Command<'a> {
     /// Writes a plan where a move would write its report. The plan is shown all the same if that fails.
     fn write_report(&self, file: PrivateFile, page: &PlanPage<'_>, document: &impl Serialize) {
         let path = file.path().to_owned();
-        let text = match file.is_page() {
-            true => Ok(output::draw(Picture::Html, page)),
-            false => serde_json::to_string_pretty(document).map(|text| text + "\n"),
+        let text = if file.is_page() {
+            Ok(output::draw(Picture::Html, page))
+        } else {
+            serde_json::to_string_pretty(document).map(|text| text + "\n")
         };
         match text.map_err(std::io::Error::from).and_then(|text| file.write_text(&text)) {
             Ok(()) => self.output.note(format!("report: {}", path.display())),

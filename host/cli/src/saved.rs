@@ -30,10 +30,7 @@ pub(crate) struct With<'a> {
 /// Saves a plan in a file, and returns what to say about it.
 pub(crate) async fn save(file: PrivateFile, plan: &Plan, with: With<'_>) -> Result<Text, Text> {
     let With { decisions, operator, opened, has_target, plugins } = with;
-    let target = match has_target {
-        true => Some(end(&*opened.target).await?),
-        false => None,
-    };
+    let target = if has_target { Some(end(&*opened.target).await?) } else { None };
     let made = Made {
         by: operator,
         at: output::current_time(),

@@ -162,12 +162,11 @@ pub(crate) fn kubectl_flags(context: Option<&KubeContext>) -> Vec<String> {
 }
 
 fn without_secret(cluster: Key, there: Vec<Key>, flags: Vec<String>) -> WorkloadError {
-    match there.contains(&cluster) {
-        true => {
-            let look = Kubectl { flags, ..Kubectl::object(Side::Source, "describe", &cluster, &[]) };
-            WorkloadError::NoSecret { cluster, look: Box::new(look) }
-        }
-        false => WorkloadError::NoCluster { named: typed_name(&cluster), there },
+    if there.contains(&cluster) {
+        let look = Kubectl { flags, ..Kubectl::object(Side::Source, "describe", &cluster, &[]) };
+        WorkloadError::NoSecret { cluster, look: Box::new(look) }
+    } else {
+        WorkloadError::NoCluster { named: typed_name(&cluster), there }
     }
 }
 

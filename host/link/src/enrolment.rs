@@ -146,9 +146,10 @@ impl Enrolment {
         let (granted, key) = self.authority.controller_certificate().await?;
         let parts = parse_parts(&granted.certificate, &key, &granted.authority)?;
         let enrols = hello.client_hello().alpn().into_iter().flatten().any(|protocol| protocol == ENROL);
-        let config = match enrols {
-            true => bare_keys::server_config(parts, self.tls_time()),
-            false => tls::server_config(parts, &[LINK, RENEW], self.tls_time()),
+        let config = if enrols {
+            bare_keys::server_config(parts, self.tls_time())
+        } else {
+            tls::server_config(parts, &[LINK, RENEW], self.tls_time())
         };
         let config = config.map_err(|error| RejectedConnection::Own(error.to_string()))?;
         let mut stream = hello.into_stream(Arc::new(config)).await?;

@@ -59,9 +59,10 @@ impl Guard {
             let why = "the agent makes no credentials of its cluster: they would bypass its rules";
             return Some(PlaceError::Forbidden(why.to_owned()));
         }
-        let why = match self.is_state_object(&deed.access, deed.name.as_deref()) {
-            true => self.role.record_refusal(&deed)?,
-            false => self.role.access_refusal(&deed.access).or_else(|| self.role.request_refusal(ask))?,
+        let why = if self.is_state_object(&deed.access, deed.name.as_deref()) {
+            self.role.record_refusal(&deed)?
+        } else {
+            self.role.access_refusal(&deed.access).or_else(|| self.role.request_refusal(ask))?
         };
         Some(PlaceError::Forbidden(format!("the agent's --role is {}, and {why}", self.role)))
     }

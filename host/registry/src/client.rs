@@ -108,9 +108,10 @@ async fn pull_blob(session: &mut Session, layer: &Layer) -> Result<Vec<u8>, Regi
 }
 
 fn check_digest(session: &Session, digest: &str, bytes: &[u8]) -> Result<(), RegistryError> {
-    match format!("sha256:{}", sha256(bytes)) == digest {
-        true => Ok(()),
-        false => Err(session.bad_answer(format!("other bytes than {digest}"))),
+    if format!("sha256:{}", sha256(bytes)) == digest {
+        Ok(())
+    } else {
+        Err(session.bad_answer(format!("other bytes than {digest}")))
     }
 }
 

@@ -154,9 +154,10 @@ impl Session {
     pub(crate) fn parse_uri(&self, address: &str) -> Result<Uri, RegistryError> {
         let uri: Uri = address.parse().map_err(|_| self.bad_answer("an address that is none"))?;
         let authority = uri.authority().ok_or_else(|| self.bad_answer("an address without a host"))?;
-        match authority.as_str().contains('@') || uri.scheme().is_none() {
-            true => Err(self.bad_answer("an address with a user, or without a scheme")),
-            false => Ok(uri),
+        if authority.as_str().contains('@') || uri.scheme().is_none() {
+            Err(self.bad_answer("an address with a user, or without a scheme"))
+        } else {
+            Ok(uri)
         }
     }
 
@@ -204,9 +205,10 @@ impl Session {
         let document: Option<serde_json::Value> = serde_json::from_slice(body).ok();
         let field = |name| document.as_ref().and_then(|document| document.get(name)?.as_str());
         let token = field("token").or_else(|| field("access_token")).unwrap_or_default();
-        match !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic()) {
-            true => Ok(token.to_owned()),
-            false => Err(self.bad_answer("a token that is none")),
+        if !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic()) {
+            Ok(token.to_owned())
+        } else {
+            Err(self.bad_answer("a token that is none"))
         }
     }
 

@@ -270,17 +270,19 @@ impl Refused {
 
 /// Advises authors whose tools add networking to each component.
 fn advise_stubbing_wasi(imports: &[String]) -> &'static str {
-    match imports.iter().any(|import| import.starts_with("wasi:sockets")) {
-        true => "; Python and JavaScript: build with --stub-wasi",
-        false => "",
+    if imports.iter().any(|import| import.starts_with("wasi:sockets")) {
+        "; Python and JavaScript: build with --stub-wasi"
+    } else {
+        ""
     }
 }
 
 /// Advises authors whose tools build asynchronous components.
 fn advise_building_synchronously(why: &str) -> &'static str {
-    match why.contains("async") {
-        true => "; plugins are synchronous: build it without async (componentize-qjs: --sync)",
-        false => "",
+    if why.contains("async") {
+        "; plugins are synchronous: build it without async (componentize-qjs: --sync)"
+    } else {
+        ""
     }
 }
 

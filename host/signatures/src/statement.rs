@@ -268,23 +268,24 @@ fn parse_predicate(mut fields: Fields, topic: Topic) -> Result<Predicate, JsonEr
     let claim = Claim::from_name(&fields.take_text("claim")?).filter(|claim| claim.topic() == topic);
     let claim = claim.ok_or_else(|| fields.invalid_value("claim", topic.wrong_claim_message()))?;
     let is_plugin = topic == Topic::Plugin;
-    let card = match is_plugin {
-        false => None,
-        true => match fields.take_value("card")? {
+    let card = if is_plugin {
+        match fields.take_value("card")? {
             Value::Object(map) => Some(Card::new(map).map_err(|why| fields.invalid_value("card", why))?),
             _ => return Err(JsonError::Type(fields.field_path("card"), "an object")),
-        },
+        }
+    } else {
+        None
     };
     let date = fields.take_text("date")?;
     let date = parse_instant(&date).map_err(|why| fields.invalid_value("date", why))?;
-    let mut optional = |name: &str, most| match fields.contains(name) {
-        true => take_sentence(&mut fields, name, most).map(Some),
-        false => Ok(None),
+    let mut optional = |name: &str, most| {
+        if fields.contains(name) { take_sentence(&mut fields, name, most).map(Some) } else { Ok(None) }
     };
     let (reviewer, note) = (optional("reviewer", REVIEWER)?, optional("note", NOTE)?);
-    let checked = match is_plugin && fields.contains("checked") {
-        true => Some(take_sha256(&mut fields, "checked")?),
-        false => None,
+    let checked = if is_plugin && fields.contains("checked") {
+        Some(take_sha256(&mut fields, "checked")?)
+    } else {
+        None
     };
     fields.refuse_remaining()?;
     Ok(Predicate { claim, card, reviewer, date, note, checked })

@@ -226,9 +226,12 @@ impl Seen {
     fn object(&mut self, at: u64, verb: Verb, phase: Phase) {
         *self.ticks.entry(at / TICK).or_default() += 1;
         let undoes = verb == Verb::Removed || (verb == Verb::Unpaused && !phase.committed());
-        let under_way = |one: &PhaseSeen| match undoes {
-            true => one.state == PhaseState::Undone && one.phase == phase,
-            false => one.state == PhaseState::Stopped,
+        let under_way = |one: &PhaseSeen| {
+            if undoes {
+                one.state == PhaseState::Undone && one.phase == phase
+            } else {
+                one.state == PhaseState::Stopped
+            }
         };
         let index = self.phases.iter().rposition(under_way).unwrap_or_else(|| {
             let state = if undoes { PhaseState::Undone } else { PhaseState::Stopped };

@@ -112,9 +112,10 @@ pub(super) fn foreseen(
     });
     let changes: Vec<String> = changes
         .iter()
-        .map(|change| match change.fields.is_empty() {
-            true => format!("{} changes it", change.by),
-            false => {
+        .map(|change| {
+            if change.fields.is_empty() {
+                format!("{} changes it", change.by)
+            } else {
                 let fields: Vec<String> = change.fields.iter().map(|field| describe_field(field)).collect();
                 format!("{} changes {}", change.by, some_of(&fields, FIELDS))
             }

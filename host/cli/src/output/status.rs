@@ -128,11 +128,12 @@ fn nothing(status: &Status, source: &str, target: &str) -> String {
             let given = if *missing == Side::Source { target } else { source };
             let copies = status.waiting_copies.iter().map(|copies| describe_waiting(copies, given));
             let copies: Vec<String> = copies.collect();
-            match copies.is_empty() {
-                true => format!(
+            if copies.is_empty() {
+                format!(
                     "No move is under way out of {given}, and none into it is committed: a move that is not has its record in its source."
-                ),
-                false => copies.join("\n"),
+                )
+            } else {
+                copies.join("\n")
             }
         }
         (None, silent) => no_move_text(silent.as_ref(), source, target),

@@ -56,9 +56,10 @@ pub(crate) fn judge(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> V
     let more = reported.in_short();
     let sign = if more.is_none() && outlook.has_target { "good" } else { "warn" };
     let more = more.map(|more| format!("; {more}")).unwrap_or_default();
-    let mut text = match outlook.has_target {
-        true => format!("No problems{more}."),
-        false => format!("No problems in the source{more}. To check the target too, name it."),
+    let mut text = if outlook.has_target {
+        format!("No problems{more}.")
+    } else {
+        format!("No problems in the source{more}. To check the target too, name it.")
     };
     if outlook.has_dry_run {
         text.push_str(" The target's server accepted each create as a dry run.");

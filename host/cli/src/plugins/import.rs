@@ -248,23 +248,22 @@ async fn admit_component(
 fn grants_note(bundle: &Bundle, taken: bool, import: &Import) -> Text {
     let Import { directory, dry_run, .. } = import;
     let Some(grants) = bundle.files().get(GRANTS) else { return Text::default() };
-    match taken {
-        true => {
-            let mut text =
-                Text::from("plugins.toml, which says what each may do here, is the bundle's (--grants)");
-            // To be read before it counts.
-            if *dry_run {
-                let grants = String::from_utf8_lossy(grants);
-                let lines = grants.lines().filter(|line| !line.trim().is_empty());
-                lines.for_each(|line| text.add_line(format!("  {}", shown(line, LINE))));
-            }
-            text
+    if taken {
+        let mut text =
+            Text::from("plugins.toml, which says what each may do here, is the bundle's (--grants)");
+        // To be read before it counts.
+        if *dry_run {
+            let grants = String::from_utf8_lossy(grants);
+            let lines = grants.lines().filter(|line| !line.trim().is_empty());
+            lines.for_each(|line| text.add_line(format!("  {}", shown(line, LINE))));
         }
-        false => Text::from(format!(
+        text
+    } else {
+        Text::from(format!(
             "the bundle's plugins.toml is left out: {} says what each may do here; a plugin that it doesn't name is admitted and \
              not enabled",
             directory.join(GRANTS).display()
-        )),
+        ))
     }
 }
 

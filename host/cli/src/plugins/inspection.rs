@@ -37,18 +37,18 @@ pub(super) fn short(digest: &str) -> String {
 /// All that it asks for and imports, by aspect.
 pub(super) fn asked_for(inspection: &Inspection) -> [(&'static str, Vec<String>); 9] {
     let Inspection { declaration, hooks, imports, denied_imports, inert, .. } = inspection;
-    let import = |name: &String| match denied_imports.contains(name) {
-        true => format!("{name} (asks for nothing: each question is denied)"),
-        false => name.clone(),
+    let import = |name: &String| {
+        if denied_imports.contains(name) {
+            format!("{name} (asks for nothing: each question is denied)")
+        } else {
+            name.clone()
+        }
     };
     let seen = |kind: &GroupKind| {
         let understood = declaration.versions.iter().filter(|one| one.kind == *kind);
         let versions: Vec<&str> =
             understood.flat_map(|one| one.versions.iter().map(String::as_str)).collect();
-        match versions.is_empty() {
-            true => kind.to_string(),
-            false => format!("{kind} (only {})", versions.join(", ")),
-        }
+        if versions.is_empty() { kind.to_string() } else { format!("{kind} (only {})", versions.join(", ")) }
     };
     let change = |c: &Change| format!("{} {} ({})", c.hook, c.kind, c.side);
     let secrets = if declaration.secret_data { "with their data" } else { "without data" };

@@ -185,9 +185,10 @@ fn parse_entry(read: &Stored) -> Result<Entry, PlaceError> {
 
 /// The name of the Secret of an agent.
 fn secret_name(name: &AgentName) -> Result<String, RegisterError> {
-    match name.is_valid() {
-        true => Ok(format!("{PREFIX}{}.{}", name.namespace, name.name)),
-        false => Err(RegisterError::Name(name.to_string())),
+    if name.is_valid() {
+        Ok(format!("{PREFIX}{}.{}", name.namespace, name.name))
+    } else {
+        Err(RegisterError::Name(name.to_string()))
     }
 }
 

@@ -89,9 +89,12 @@ fn deserialize_digest<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::E
 
 /// Parses a remark for people, which is written again when another plugin is admitted.
 fn deserialize_remark<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {
-    let check = |text: &str| match line(text, REMARK) == text {
-        true => Ok(()),
-        false => Err(format!("`{}` is not one line of at most {REMARK} characters", line(text, 64))),
+    let check = |text: &str| {
+        if line(text, REMARK) == text {
+            Ok(())
+        } else {
+            Err(format!("`{}` is not one line of at most {REMARK} characters", line(text, 64)))
+        }
     };
     deserialize_checked(text, check).map(Some)
 }
