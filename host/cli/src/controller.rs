@@ -136,6 +136,8 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
                 .unwrap_or_else(|| format!("{}_{}", operator::name(), uuid::Uuid::new_v4())),
             at_once: typed.at_once.into(),
             longest_wait: typed.longest_wait,
+            // A line of the list takes a fraction of what its object counts.
+            release_list_limit: answers / 2,
             kubectl_flags: output::placeholder_flags(),
             explain,
         },

@@ -222,6 +222,7 @@ impl Attempt<'_> {
             operator: pivot.operator(),
             asked_by: Some(pivot.meta.uid.clone()),
             record_namespace: shared.settings.record_namespace.clone(),
+            release_list_limit: shared.settings.release_list_limit,
             kubectl_flags: shared.settings.kubectl_flags.clone(),
             ..options
         };

@@ -28,6 +28,8 @@ pub struct Settings {
     pub at_once: usize,
     /// The longest wait that a Pivot may ask for: a move that waits holds what it has read.
     pub longest_wait: Duration,
+    /// Bytes of a release list that are read: a move that fits into the controller's memory has a shorter one.
+    pub release_list_limit: usize,
     /// Flags of kubectl for the two sides of a move, in commands that readers of a Pivot can paste.
     pub kubectl_flags: Both<Vec<String>>,
     /// Why a move stopped, for people.

@@ -118,7 +118,7 @@ impl Job {
 
     /// The records of a cluster.
     pub(crate) fn records(&self, side: Side) -> Result<Records, Failure> {
-        let records = Records::new(self.handle(side), self.kinds.of(side), &self.options.record_namespace);
+        let records = Records::new(self.handle(side), self.kinds.of(side), &self.options);
         records.ok_or_else(|| not_served(side, &GroupKind::new("", "ConfigMap")))
     }
 

@@ -74,6 +74,8 @@ pub struct Options {
     pub imported: bool,
     /// The side on which nothing is changed outside of the namespace that moves: who asks for the move has no say there.
     pub confined: Option<Side>,
+    /// Bytes of a release list that are read. The list takes several times as many in memory, and a side may be a stranger's.
+    pub release_list_limit: usize,
     /// Once the move is committed, the target may finish it while the source is away ([`crate::run::finish_alone`]).
     pub finish_alone: bool,
 }
@@ -120,6 +122,7 @@ impl Options {
             handover: false,
             imported: false,
             confined: None,
+            release_list_limit: usize::MAX,
             finish_alone: false,
         }
     }

@@ -497,6 +497,24 @@ async fn committed_pivot_continues_with_changed_options() {
     running.stop().await;
 }
 
+/// The target of a committed move has its list.
+// proves: T147
+#[tokio::test(start_paused = true)]
+async fn controller_reads_no_list_beyond_its_limit() {
+    let mut stage = Stage::new(&["a"]);
+    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"takeoverTimeoutSeconds": 86_400}}));
+    let running = stage.start();
+    let says =
+        |stage: &Stage, what: &str| stage.pivot("a").unwrap()["status"]["message"].to_string().contains(what);
+    stage.until("waiting", |stage| stage.is("a", "Committed") && says(stage, "waiting, until")).await;
+    running.kill();
+    stage.release_list_limit = 10;
+    let running = stage.start();
+    stage.until("refused", |stage| says(stage, "release list has more than 10 bytes")).await;
+    assert!(!stage.is("a", "Succeeded"));
+    running.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_kept_way_leads_to_no_other_cluster() {
     let stage = Stage::new(&["a"]);

@@ -32,6 +32,7 @@ pub(crate) struct Stage {
     /// Bytes of what home answers that a move may hold.
     pub(crate) budget: Option<usize>,
     pub(crate) longest_wait: Duration,
+    pub(crate) release_list_limit: usize,
     pub(crate) plugins: Plugins,
     pub(crate) kubectl_flags: Both<Vec<String>>,
     started: AtomicUsize,
@@ -164,6 +165,7 @@ impl Stage {
             carry,
             budget: None,
             longest_wait: Duration::from_secs(24 * 60 * 60),
+            release_list_limit: usize::MAX,
             plugins: Plugins::default(),
             kubectl_flags: Both::default(),
             started,
@@ -195,6 +197,7 @@ impl Stage {
                 identity,
                 at_once: 10,
                 longest_wait: self.longest_wait,
+                release_list_limit: self.release_list_limit,
                 kubectl_flags: self.kubectl_flags.clone(),
                 explain: |stop| format!("{stop}; {}", stop.state),
             },

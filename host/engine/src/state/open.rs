@@ -80,7 +80,7 @@ async fn open_for(setup: &Setup, run: RunKind) -> Result<Opened, Failure> {
     };
     same_cluster::two_places((&source, &target), &kinds, options, run, (&there, &here)).await?;
     let records = |handle: &Handle| {
-        let records = Records::new(handle, kinds.of(handle.side), &options.record_namespace);
+        let records = Records::new(handle, kinds.of(handle.side), options);
         records.filter(|_| !handle.end.is_files())
     };
     // In the source, which must be guarded. Files need no guard, but the target of a move from files does, and so does the target

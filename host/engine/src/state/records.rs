@@ -23,6 +23,7 @@ use pivot_places::{Change, PlaceError, Preconditions};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::options::Options;
 use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
@@ -48,6 +49,8 @@ pub(crate) struct Records {
     handle: Handle,
     kind: Arc<Kind>,
     namespace: RecordNamespace,
+    /// Bytes of a list that are read.
+    list_limit: usize,
 }
 
 /// A record as it is stored on a side.
@@ -88,11 +91,11 @@ struct View {
 }
 
 impl Records {
-    /// The records in that namespace; `None` if the side serves no ConfigMaps.
-    pub(crate) fn new(handle: &Handle, kinds: &KindsOfSide, namespace: &str) -> Option<Self> {
+    /// The records of a side, where these options say; `None` if the side serves no ConfigMaps.
+    pub(crate) fn new(handle: &Handle, kinds: &KindsOfSide, options: &Options) -> Option<Self> {
         let kind = kinds.get(&GroupKind::new("", "ConfigMap"))?.clone();
-        let namespace = RecordNamespace::new(handle, kinds, namespace);
-        Some(Self { handle: handle.clone(), kind, namespace })
+        let namespace = RecordNamespace::new(handle, kinds, &options.record_namespace);
+        Some(Self { handle: handle.clone(), kind, namespace, list_limit: options.release_list_limit })
     }
 
     /// Returns the manifest of the namespace, if it is missing.
@@ -278,14 +281,18 @@ impl Records {
     pub(crate) async fn read_list(&self, stored: &Stored) -> Result<Option<ReleaseList>, Failure> {
         let Record { move_id, release_chunks, .. } = &stored.record;
         if *release_chunks == 0 {
-            return stored.list.as_deref().map(|list| self.list(move_id, &[list])).transpose();
+            let Some(list) = stored.list.as_deref() else { return Ok(None) };
+            self.check_length(move_id, list.len())?;
+            return self.list(move_id, &[list]).map(Some);
         }
         let reads = (0..*release_chunks).map(|number| self.read_piece(piece_name(move_id, number)).boxed());
         let mut pieces = stream::iter(reads.collect::<Vec<_>>()).buffered(LISTS);
-        let mut texts = Vec::new();
+        let (mut texts, mut bytes) = (Vec::new(), 0);
         // If one is gone the others are not read: their number is only what someone wrote into the record.
         while let Some(piece) = pieces.try_next().await? {
             let Some(text) = piece else { return Ok(None) };
+            bytes += text.len();
+            self.check_length(move_id, bytes)?;
             texts.push(text);
         }
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -301,6 +308,16 @@ impl Records {
             }
             text => Ok(Some(text)),
         }
+    }
+
+    /// Fails if the list has more bytes than are read.
+    fn check_length(&self, move_id: &str, bytes: usize) -> Result<(), Failure> {
+        if bytes <= self.list_limit {
+            return Ok(());
+        }
+        let why =
+            format!("its release list has more than {} bytes, which are the most here", self.list_limit);
+        Err(self.unreadable(&self.name(move_id), &why))
     }
 
     fn list(&self, move_id: &str, texts: &[&str]) -> Result<ReleaseList, Failure> {

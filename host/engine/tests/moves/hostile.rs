@@ -291,6 +291,43 @@ async fn pieces_of_a_list_that_are_gone_are_not_all_asked_for() {
     assert!((1..=48).contains(&asked.load(Ordering::SeqCst)), "{asked:?}");
 }
 
+/// All moves of a controller have their lists in its memory.
+// proves: T147
+#[tokio::test(start_paused = true)]
+async fn release_lists_are_read_up_to_a_limit() {
+    let mut stage = live().await;
+    let (key, mut bad) = record(&stage);
+    bad["releaseChunks"] = json!(200);
+    for number in 0..200 {
+        let name = format!("pivot-host-release-{}-{number}", bad["moveId"].as_str().unwrap());
+        let piece = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"list": "x".repeat(1_000)},
+            "metadata": {"name": name, "namespace": key.namespace}});
+        stage.target.insert(piece).unwrap();
+    }
+    let good = stage.target.body(&key).unwrap()["data"].clone();
+    stage.target.edit(&key, |body| body["data"]["record.json"] = json!(bad.to_string())).unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    stage.target.on_call({
+        let asked = asked.clone();
+        move |verb, key| {
+            let is_piece = verb == "get" && key.name.starts_with("pivot-host-release-");
+            asked.fetch_add(usize::from(is_piece), Ordering::SeqCst);
+            None
+        }
+    });
+    stage.options.release_list_limit = 2_500;
+    let stop = refused(&stage, "200 pieces").await;
+    assert!(stop.to_string().contains("more than 2500 bytes"), "{stop}");
+    assert!((1..=48).contains(&asked.load(Ordering::SeqCst)), "{asked:?}");
+    // A list in the record itself has that limit, too.
+    stage.target.edit(&key, |body| body["data"] = good).unwrap();
+    stage.options.release_list_limit = 10;
+    let stop = refused(&stage, "a list").await;
+    assert!(stop.to_string().contains("more than 10 bytes"), "{stop}");
+    stage.options.release_list_limit = usize::MAX;
+    run::resume(stage.setup()).await.unwrap();
+}
+
 // proves: T101
 #[tokio::test(start_paused = true)]
 async fn a_release_list_that_no_move_wrote_is_refused_and_nothing_is_changed() {
