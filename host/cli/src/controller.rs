@@ -24,9 +24,9 @@ const NO_PLANS: &str = "the trust file requires an approved plan, and a Pivot ha
 /// Bytes of clusters' answers that all moves may hold at once, at most half of them of the controller's own cluster. The limit in the
 /// printed manifests has room for them.
 const ANSWERS: usize = 2 << 30;
-/// Bytes of its own cluster's answers that no move takes from the controller, which lists Pivots whatever their moves hold. Two small
+/// Bytes of answers that no move takes from the controller: it lists the Pivots of its cluster however much their moves hold. Two small
 /// pages of the largest fit in.
-const RESERVED: usize = 64 << 20;
+const CONTROLLERS_PART: usize = 64 << 20;
 
 /// Prints what to install for a controller, and returns the exit code.
 pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u8 {
@@ -77,13 +77,13 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
     let options = ConnectOptions {
         kubeconfig: typed.kubeconfig.clone(),
         context: typed.kubeconfig_context.clone(),
-        budget: Some(Budget::new(ANSWERS / 2 + RESERVED)),
+        budget: Some(Budget::new(ANSWERS / 2 + CONTROLLERS_PART)),
         ..ConnectOptions::default()
     };
     // Two sides of each move at work, and of as many that wait for others.
     let answers = ANSWERS / (4 * usize::from(typed.at_once.max(1)));
     let home = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
-    let own = home.within(ANSWERS / 2);
+    let own = home.limit_answers(ANSWERS / 2);
     let home: Arc<dyn Place> = Arc::new(home);
     let agents = match &typed.agents_tls {
         Some(directory) => {

@@ -114,9 +114,9 @@ impl From<Stop> for Trouble {
 }
 
 const WAITS_FOR_ITS_TURN: &str = "waiting for its turn";
-/// What an attempt does first in its turn.
+/// The first work of an attempt in its turn.
 const READS_RECORDS: &str = "reading the records of both sides";
-/// Replaces the message about the wait, whatever the attempt goes on with.
+/// Replaces the message about the wait, because the next one may take a while.
 const GOES_ON: &str = "going on, because its turn has come";
 /// Time that an attempt may take to reach a safe point once its turn is over.
 const FAREWELL: Duration = Duration::from_secs(120);

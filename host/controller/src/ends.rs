@@ -34,8 +34,8 @@ pub trait Opener: Send + Sync + 'static {
     /// The one of an agent.
     async fn agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError>;
 
-    /// The Pivots' own cluster, for one side of one move. Who writes a Pivot may fill its namespace: what is held of the answers is
-    /// bounded as it is read, and whatever one move holds, others have what they need.
+    /// Opens the Pivots' own cluster for one side of a move. A user who may write Pivots may fill their namespace: the answers that the side
+    /// holds are bounded as they are read, so that other moves have room for theirs.
     fn open_own(&self) -> Arc<dyn Place>;
 }
 
@@ -79,7 +79,7 @@ impl Opener for KubeOpener {
     }
 
     fn open_own(&self) -> Arc<dyn Place> {
-        Arc::new(self.own.within(self.answers))
+        Arc::new(self.own.limit_answers(self.answers))
     }
 }
 

@@ -215,7 +215,7 @@ impl Status {
         self.prepare(why);
     }
 
-    /// Says what is done before the move goes on. The conditions say it, too, unless they show how the last attempt ended.
+    /// Says what an attempt does before its move goes on. The conditions say it, too, unless they show how the last attempt ended.
     fn prepare(&mut self, what: &str) {
         let shows = |one: &Condition| one.of == About::Ready.name() && one.reason == Reason::Pending.as_str();
         if self.conditions.iter().any(shows) {
@@ -478,7 +478,7 @@ mod tests {
         }
         status.begin(None);
         assert_eq!(said(&status), (doing(Phase::Checked).to_owned(), doing(Phase::Checked).to_owned()));
-        // The last attempt's end is shown until this one goes further.
+        // An attempt shows the end of the last one until it goes further.
         status.stop_attempt(true, Reason::Refused, "a check says no");
         status.pending("waiting for its turn");
         assert_eq!(said(&status), ("a check says no".to_owned(), "waiting for its turn".to_owned()));

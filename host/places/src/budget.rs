@@ -21,7 +21,7 @@ pub struct Budget(Arc<Bytes>);
 struct Bytes {
     limit: usize,
     taken: AtomicUsize,
-    /// What is taken here is taken there, too.
+    /// The budget that this is a part of.
     parent: Option<Budget>,
 }
 
@@ -35,16 +35,16 @@ pub struct Share {
 impl Budget {
     /// Allows so many bytes.
     pub fn new(limit: usize) -> Self {
-        Self::of(limit, None)
+        Self::with_parent(limit, None)
     }
 
-    /// Allows so many of this budget's bytes: whoever has them takes no more from the others that share it.
+    /// Allots so many of this budget's bytes. A user of the part takes no more from the others.
     #[must_use]
-    pub fn below(&self, limit: usize) -> Self {
-        Self::of(limit, Some(self.clone()))
+    pub fn allot(&self, limit: usize) -> Self {
+        Self::with_parent(limit, Some(self.clone()))
     }
 
-    fn of(limit: usize, parent: Option<Self>) -> Self {
+    fn with_parent(limit: usize, parent: Option<Self>) -> Self {
         Self(Arc::new(Bytes { limit, taken: AtomicUsize::new(0), parent }))
     }
 
@@ -143,11 +143,11 @@ mod tests {
     #[test]
     fn a_part_takes_no_more_than_its_limit() {
         let whole = Budget::new(40);
-        let (one, other) = (whole.below(15), whole.below(30));
+        let (one, other) = (whole.allot(15), whole.allot(30));
         let (mut first, mut second) = (one.share(), other.share());
         first.grow(10, "a list").unwrap();
         assert!(first.grow(6, "a list").is_err());
-        // What is refused takes nothing, here or above.
+        // A refusal takes nothing, here or above.
         second.grow(25, "a list").unwrap();
         assert!(second.grow(6, "a list").is_err());
         assert_eq!(whole.0.taken.load(Ordering::Relaxed), 35);

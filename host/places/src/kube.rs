@@ -85,10 +85,10 @@ impl KubePlace {
         Self { label, named_in, context: None, default_namespace, transport, throttled: Throttled::default() }
     }
 
-    /// The same server, of whose answers no more than so many bytes may be held at once. They count here, too.
+    /// Limits the bytes of answers that are held at once. The budget of this place counts them, too.
     #[must_use]
-    pub fn within(&self, bytes: usize) -> Self {
-        Self { transport: self.transport.within(bytes), ..self.clone() }
+    pub fn limit_answers(&self, bytes: usize) -> Self {
+        Self { transport: self.transport.limit_answers(bytes), ..self.clone() }
     }
 
     async fn review(&self, access: &Access) -> Result<bool> {

@@ -67,7 +67,7 @@ fn page(token: &str) -> Value {
     json!({"metadata": {"resourceVersion": "7", "continue": token}, "items": items})
 }
 
-/// An API server with one page of Secrets in `bank`, three in `shop`, and one Pivot. Before it sends one of `shop`, it waits for a word.
+/// An API server with one page of Secrets in `bank`, three in `shop`, and one Pivot. The test lets it send each page of `shop`.
 async fn serve(listener: TcpListener, pages: mpsc::Sender<oneshot::Sender<()>>) {
     let mut connections = JoinSet::new();
     loop {
@@ -112,7 +112,7 @@ async fn connect(url: &str, budget: &Budget) -> KubePlace {
     place.unwrap()
 }
 
-/// Whoever writes a Pivot may fill its namespace, and hold up nobody's reads but their own.
+/// A user who may write Pivots may fill their namespace, and fails only their own lists.
 // proves: T147
 #[tokio::test]
 async fn each_pivot_has_a_budget_for_its_own_cluster() {
@@ -123,7 +123,7 @@ async fn each_pivot_has_a_budget_for_its_own_cluster() {
     // The controller has 5 MiB for itself, all moves have 40, and each has 15.
     let whole = Budget::new(45 * MIB);
     let home = connect(&url, &whole).await;
-    let own = home.within(40 * MIB);
+    let own = home.limit_answers(40 * MIB);
     let opener = KubeOpener { own: own.clone(), agents: None, answers: 15 * MIB, special_networks: vec![] };
     let secrets = Arc::new(kind("", "Secret", "secrets", "v1", KindLabels::default()));
     let pivots = Arc::new(kind(GROUP, "Pivot", "pivots", VERSION, KindLabels::default()));

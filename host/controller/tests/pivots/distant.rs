@@ -1,5 +1,5 @@
-//! A cluster that takes its time: without that, a whole move would happen before anybody else gets a turn. What is held of its lists can
-//! be bounded, as it is of an API server's.
+//! A cluster that takes its time: without that, a whole move would happen before anybody else gets a turn. A budget can bound
+//! the lists that are held.
 
 use std::sync::Arc;
 use std::time::Duration;

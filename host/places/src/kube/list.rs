@@ -17,8 +17,8 @@ use crate::place::{Listing, MetaListing, PlaceError, Result};
 /// cluster fit into one page.
 const PAGE: usize = 500;
 /// Objects per page of a list by label, such as the list of records. Each may be as large as a server accepts, and a page must stay
-/// below its limit. The same holds for metadata of which a larger page doesn't fit into the budget: little of a page is kept, and who
-/// fills one namespace must not keep others from a list of all.
+/// below its limit. Metadata is read in such pages, too, if a larger one doesn't fit into the budget: little of a page is kept, and one
+/// full namespace must not keep others from a list of all.
 const SMALL_PAGE: usize = 20;
 /// How many pages of one list are read: a million objects. A server that never ends a list is not a management cluster's.
 const MOST_PAGES: usize = 2_000;

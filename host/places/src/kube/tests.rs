@@ -403,7 +403,7 @@ async fn an_administrator_is_asked_about_once() {
     assert_eq!(server.place().denied(&[access.clone(), access]).await.unwrap(), []);
 }
 
-/// Who fills one namespace must not keep others from a list of all.
+/// One full namespace must not keep others from a list of all.
 // proves: T147
 #[tokio::test]
 async fn metadata_that_fits_no_budget_comes_in_small_pages() {
@@ -416,15 +416,15 @@ async fn metadata_that_fits_no_budget_comes_in_small_pages() {
     };
     let replies = [page(&["first"], "t", "7"), large(60, ""), large(20, "u"), large(20, "")];
     let server = Server::start(replies).await;
-    let place = server.place().within(50 << 20);
+    let place = server.place().limit_answers(50 << 20);
     let listing = place.list_identities(&machines(), None).await.unwrap();
     assert_eq!(listing.metas.len(), 41);
     let path = "GET /apis/cluster.x-k8s.io/v1beta2/machines?limit=";
     let asked = ["500", "500&continue=t", "20&continue=t", "20&continue=u"];
     assert_eq!(server.asked(), asked.map(|query| format!("{path}{query}")));
-    // Whole objects are kept, and smaller pages of them are no less.
+    // All of a whole object is kept: smaller pages would hold no less.
     let server = Server::start([large(60, "")]).await;
-    let refused = server.place().within(50 << 20).list(&machines(), None).await.err().unwrap();
+    let refused = server.place().limit_answers(50 << 20).list(&machines(), None).await.err().unwrap();
     assert!(refused.to_string().contains("more than 50 MiB"), "{refused}");
     assert_eq!(server.asked().len(), 1);
 }

@@ -191,9 +191,9 @@ impl Transport {
         Self { client, described, warnings: Arc::default(), used: Arc::default(), budget }
     }
 
-    /// The same connections, and a part of what may be held.
-    pub(super) fn within(&self, bytes: usize) -> Self {
-        let budget = self.budget.as_ref().map_or_else(|| Budget::new(bytes), |whole| whole.below(bytes));
+    /// Returns these connections with so many bytes of the budget.
+    pub(super) fn limit_answers(&self, bytes: usize) -> Self {
+        let budget = self.budget.as_ref().map_or_else(|| Budget::new(bytes), |whole| whole.allot(bytes));
         Self { budget: Some(budget), ..self.clone() }
     }
 
