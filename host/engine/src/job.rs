@@ -45,8 +45,6 @@ pub(crate) struct Job {
     pub(crate) copy_mark: CopyMark,
     /// The way of the move: the side that is paused, the side that is deleted from, and the side that runs.
     pub(crate) route: Route,
-    /// Whether the source is handed over in files.
-    pub(crate) handover: bool,
     /// Held from the beginning to the end; none if the source has no Leases.
     pub(crate) locks: Option<Arc<Locks>>,
     /// Changes counted so far.
@@ -56,27 +54,6 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Whether the target, or whoever imports its files, takes over, and the source is deleted. Nothing is deleted from a
-    /// directory, nor from a source of which one is just a copy.
-    pub(crate) fn hands_over(&self) -> bool {
-        let hands_over = self.source.can().deletes && (self.target.can().has_controllers || self.handover);
-        debug_assert_eq!(hands_over, self.route.deletes_from_source());
-        hands_over
-    }
-
-    /// Checks that the route answers as capabilities do.
-    pub(crate) fn compare_route(&self) {
-        let (source, target, route) = (self.source.can(), self.target.can(), self.route);
-        debug_assert_eq!(self.handover, route.is_handover());
-        debug_assert_eq!(target.has_controllers, route.target_runs());
-        debug_assert_eq!(target.has_controllers || self.handover, route.has_takeover());
-        debug_assert_eq!(source.has_controllers, route.pauses_source());
-        debug_assert_eq!(!source.has_controllers && target.has_controllers, route.loads_files());
-        debug_assert_eq!(source.may_live_on && target.has_controllers, route.source_may_run());
-        debug_assert_eq!(self.source.is_handover(), route.reads_handover_files());
-        debug_assert_eq!(self.hands_over(), route.deletes_from_source());
-    }
-
     /// The plugins that take part.
     pub(crate) fn plugin_set(&self) -> PluginSet {
         self.plugins.iter().map(|plugin| plugin.describe()).collect()

@@ -19,22 +19,12 @@ use serde_json::Value;
 /// The result of a verb.
 pub type Result<T, E = PlaceError> = std::result::Result<T, E>;
 
-/// What a place can do. The engine asks for this and never for the type of a place.
+/// The abilities of a place's server. The engine asks for these and for [`Place::end`], and never for the type of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
-    /// It can store a move's record.
-    pub keeps_state: bool,
-    /// It has Leases, with which a run can keep others out.
-    pub has_leases: bool,
-    /// Controllers act on its objects: they are paused, resumed, waited for, and can do harm.
-    pub has_controllers: bool,
     /// Its controllers own the status: a create drops it.
     pub owns_status: bool,
-    /// Its objects can be deleted once they were moved.
-    pub deletes: bool,
-    /// A management cluster elsewhere may be running its objects: the files of a cluster that was not paused for good.
-    pub may_live_on: bool,
     /// It can judge requests before they are made: which kinds it serves, what a user may do, what a create would result in.
     pub judges: bool,
     /// What is written to it can be read only by those whose keys were named.
@@ -43,27 +33,9 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// The capabilities of an API server.
-    pub const API_SERVER: Self = Self {
-        keeps_state: true,
-        has_leases: true,
-        has_controllers: true,
-        owns_status: true,
-        deletes: true,
-        may_live_on: false,
-        judges: true,
-        encrypts: false,
-    };
+    pub const API_SERVER: Self = Self { owns_status: true, judges: true, encrypts: false };
     /// The capabilities of files, on which nothing acts.
-    pub const FILES: Self = Self {
-        keeps_state: false,
-        has_leases: false,
-        has_controllers: false,
-        owns_status: false,
-        deletes: false,
-        may_live_on: false,
-        judges: false,
-        encrypts: false,
-    };
+    pub const FILES: Self = Self { owns_status: false, judges: false, encrypts: false };
 }
 
 /// The start of a move's writes to a place.

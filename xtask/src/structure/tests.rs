@@ -109,10 +109,12 @@ fn top_modules_of_core_import_in_no_cycle() {
 
 #[test]
 fn old_questions_become_fewer_and_never_more() {
-    let asks = ("host/cli/src/main.rs", "fn a(job: &Job) -> bool { job.source.is_handover() }\n");
+    let asks = ("host/cli/src/main.rs", "fn a(record: &Record) -> bool { record.is_of_files() }\n");
     let found = report(&[asks]);
     assert!(found.starts_with("more than 0 lines ask"), "{found}");
-    assert!(found.ends_with("host/cli/src/main.rs:1: fn a(job: &Job) -> bool { job.source.is_handover() }"));
+    assert!(
+        found.ends_with("host/cli/src/main.rs:1: fn a(record: &Record) -> bool { record.is_of_files() }")
+    );
     assert_eq!(report(&[asks, ("xtask/old-questions.txt", "1\n")]), "");
     let fewer = report(&[("xtask/old-questions.txt", "1\n")]);
     assert_eq!(fewer, "xtask/old-questions.txt accepts 1 lines, and 0 are left: write that number");

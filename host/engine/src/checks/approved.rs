@@ -8,7 +8,7 @@ use pivot_core::record::Record;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::saved_plan::{Difference, End, Files, Found, SavedFate, SavedPlan, content_of, differences};
 use pivot_core::{Side, Uid};
-use pivot_places::{Capabilities, Identity, Place, PlaceError};
+use pivot_places::{Identity, Place, PlaceError};
 
 use crate::checks::before_pause::TargetState;
 use crate::job::Job;
@@ -80,7 +80,7 @@ fn of_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal> {
     let ends = [(Side::Source, &plan.source, &record.source), (Side::Target, target, &record.target)];
     let other = |(side, planned, is): &(Side, &End, &Option<Uid>)| {
         let place = &job.handle(*side).place;
-        match (planned.files, files_of(place.can()), side) {
+        match (planned.files, files_of(&**place), side) {
             // Its maker could not read what tells clusters apart: any would do.
             (None, None, _) => planned.identity.is_none() || planned.identity != **is,
             // Files may have come here from elsewhere: they are compared object by object.
@@ -94,7 +94,7 @@ fn of_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal> {
     let (side, planned, _) = ends.into_iter().find(other)?;
     let place = &job.handle(side).place;
     let how = |files: Option<Files>| files.map(|files| format!(", {files}")).unwrap_or_default();
-    let (was, is) = (how(planned.files), how(files_of(place.can())));
+    let (was, is) = (how(planned.files), how(files_of(&**place)));
     let message = format!(
         "the plan was made for another {side}, {}{was}: this one is {}{is}",
         planned.label,
@@ -111,12 +111,12 @@ pub async fn end_of(place: &dyn Place) -> Result<End, PlaceError> {
         Identity::Directory { contents, .. } => contents,
         Identity::Unknown => None,
     };
-    Ok(End { label: place.label().to_owned(), identity, files: files_of(place.can()) })
+    Ok(End { label: place.label().to_owned(), identity, files: files_of(place) })
 }
 
-fn files_of(can: Capabilities) -> Option<Files> {
-    let files = if can.encrypts { Files::Encrypted } else { Files::Plain };
-    (!can.has_controllers).then_some(files)
+fn files_of(place: &dyn Place) -> Option<Files> {
+    let files = if place.can().encrypts { Files::Encrypted } else { Files::Plain };
+    place.end().is_files().then_some(files)
 }
 
 /// Whether plugins and files are those of the plan, and whether it can be carried out at all.

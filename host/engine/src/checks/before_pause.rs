@@ -149,17 +149,12 @@ fn report_unneeded_risks(job: &Job, snapshot: &Snapshot, mut needed: AcceptedRis
     let handled = handled_kinds(job, snapshot);
     let id = Some(job.move_id.as_str());
     needed.extend(risks_to_accept(&preflight(&snapshot.inventory, &snapshot.plan, &strict, id, &handled)));
-    if may_run_elsewhere(job) {
+    if job.route.source_may_run() {
         needed.insert(Risk::SourceMayRun);
     }
     if let Some(warning) = warn_of_unneeded(&scope.accept.without(&needed)) {
         job.report(warning);
     }
-}
-
-/// Returns true if a source of files may also run in a management cluster.
-fn may_run_elsewhere(job: &Job) -> bool {
-    job.source.can().may_live_on && job.target.can().has_controllers
 }
 
 /// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays, nor be kept for another
@@ -209,7 +204,7 @@ fn of_objects(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
 
 /// Refuses to run clusters that may still be running elsewhere.
 fn source_may_be_running(job: &Job) -> Option<Refusal> {
-    (may_run_elsewhere(job) && !job.options.scope.accept.contains(Risk::SourceMayRun)).then(|| Refusal {
+    (job.route.source_may_run() && !job.options.scope.accept.contains(Risk::SourceMayRun)).then(|| Refusal {
         code: "source-may-live-on",
         side: Side::Source,
         object: None,
@@ -226,7 +221,7 @@ fn source_may_be_running(job: &Job) -> Option<Refusal> {
 /// its list has.
 fn handover_mapped(job: &Job) -> Option<Refusal> {
     let map = &job.options.scope.namespace_map;
-    (job.source.is_handover() && !map.is_empty()).then(|| Refusal {
+    (job.route.reads_handover_files() && !map.is_empty()).then(|| Refusal {
         code: "handover-mapped",
         side: Side::Source,
         object: None,
@@ -249,7 +244,9 @@ fn or_mapped(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> Refusal {
         _ if refusal.remedies.iter().any(|remedy| matches!(remedy, Remedy::NameClusterToPause { .. })) => {
             refusal
         }
-        Some(namespace) if refusal.code == existing::EXISTS && !job.source.is_handover() && !is_copied => {
+        Some(namespace)
+            if refusal.code == existing::EXISTS && !job.route.reads_handover_files() && !is_copied =>
+        {
             let namespace = job.options.scope.namespace_map.in_source(namespace).to_owned();
             refusal.or(Remedy::MapNamespace { namespace })
         }
@@ -261,8 +258,7 @@ fn or_mapped(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> Refusal {
 /// service, so no kind is at risk; unless the source is handed over.
 fn handled_kinds(job: &Job, snapshot: &Snapshot) -> BTreeSet<GroupKind> {
     let kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone());
-    let takes_over = job.target.can().has_controllers || job.handover;
-    if takes_over { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
+    if job.route.has_takeover() { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
 }
 
 /// The same checks for objects that appeared between the first list and the one after the pause.
@@ -316,7 +312,7 @@ fn check_or_nothing(
     target: &[Provider],
     snapshot: &Snapshot,
 ) -> Vec<Refusal> {
-    if job.target.can().has_controllers {
+    if job.route.target_runs() {
         // Providers need not work where objects are only carried.
         let steps = snapshot.plan.steps.iter().filter(|step| !step.is_carried());
         check_providers(source, target, &steps.filter_map(|step| step.key.namespace.clone()).collect())
@@ -334,7 +330,7 @@ pub(crate) async fn check_no_dependents_lost(job: &Job, snapshot: &Snapshot) -> 
 /// Refuses what else in the source would be garbage-collected with the deleted objects. The second list is what would be refused if
 /// no risk was accepted.
 async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
-    if !job.hands_over() {
+    if !job.route.deletes_from_source() {
         return Ok((Vec::new(), Vec::new()));
     }
     let moved = snapshot.plan.steps.iter().filter(|step| step.fate == Fate::Move);
@@ -399,7 +395,7 @@ async fn schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
         kind: String,
         status: String,
     }
-    if !job.target.can().has_controllers {
+    if !job.route.target_runs() {
         return Ok(None);
     }
     let Ok(kind) = job.core_kind(Side::Target, "", "Node") else { return Ok(None) };

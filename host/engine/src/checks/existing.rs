@@ -77,7 +77,7 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
     let mut verdicts = side_by_side::all(OBJECTS, verdicts.collect()).await?;
     verdicts.sort_by_key(|(key, _)| *key);
     let mut makers: BTreeMap<String, Vec<Key>> = BTreeMap::new();
-    let of_clusters: BTreeMap<&Key, &Key> = match job.target.can().has_controllers {
+    let of_clusters: BTreeMap<&Key, &Key> = match job.route.target_runs() {
         true => snapshot.plan.steps.iter().filter_map(|step| Some((&step.key, cluster_of(step)?))).collect(),
         false => BTreeMap::new(),
     };
@@ -149,7 +149,7 @@ fn outside(job: &Job, key: &Key) -> Refusal {
 /// source, where this one can't look: only its commit leaves a record in the target. To refuse was rejected: the summaries of old
 /// moves are removed, too, and what they copied is to be used.
 async fn report_revocable(job: &Job, makers: BTreeMap<String, Vec<Key>>) -> Result<(), Failure> {
-    if makers.is_empty() || !job.target.can().keeps_state {
+    if makers.is_empty() || job.target.end.is_files() {
         return Ok(());
     }
     let settled = job.records(Side::Target)?.settled().await?;

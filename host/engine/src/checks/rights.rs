@@ -7,6 +7,7 @@ use pivot_core::plan::Fate;
 use pivot_core::reach::{EVERYWHERE, is_read};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
+use pivot_core::route::{Ends, Route};
 use pivot_core::scope::Namespaces;
 use pivot_core::{Both, Kind, Side, names};
 use pivot_places::{Access, PlaceError};
@@ -59,11 +60,11 @@ impl Rights {
         let of_plugins = of_plugins(job, snapshot, side).into_iter().map(own);
         let needed: BTreeSet<Access> = needed.into_iter().chain(more).collect();
         let checks = checks.into_iter().chain(of_plugins).filter(|access| !needed.contains(access)).collect();
-        let of_records =
-            match handle.can().keeps_state && !carried.contains_key(&job.options.record_namespace) {
-                true => job.records(side)?.missing_namespace().await?,
-                false => None,
-            };
+        let of_records = match !handle.end.is_files() && !carried.contains_key(&job.options.record_namespace)
+        {
+            true => job.records(side)?.missing_namespace().await?,
+            false => None,
+        };
         let created = carried.iter().filter(|_| side == Side::Target);
         let created = created.map(|(name, marks)| marks.manifest(handle.own_namespace(name)));
         Ok(Self { needed, checks, namespaces: of_records.into_iter().chain(created).collect() })
@@ -102,7 +103,7 @@ async fn missing_on(job: &Job, side: Side, mut asked: BTreeSet<Access>) -> Resul
     let is_needed = !asked.insert(create.clone());
     // A lease that is held was written there.
     let has_written = side == Side::Source && job.locks.is_some();
-    let keeps_record = job.handle(side).can().keeps_state && !has_written;
+    let keeps_record = !job.handle(side).end.is_files() && !has_written;
     let records = if keeps_record { Some(job.records(side)?) } else { None };
     let find = async {
         match &records {
@@ -138,7 +139,7 @@ fn needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Fail
         match (job.kind(Side::Source, &step.key.group_kind), step.added_from()) {
             (Ok(there), _) => {
                 source.extend(verbs.map(|verb| access(verb, there)));
-                if step.fate == Fate::Move && job.hands_over() {
+                if step.fate == Fate::Move && job.route.deletes_from_source() {
                     source.insert(access("delete", there));
                 }
             }
@@ -321,7 +322,8 @@ async fn missing_for_any_plan(setup: &Setup) -> Result<Vec<Refusal>, Failure> {
     let target = handle(Side::Target, sides.target.clone()).mapped(&options.scope.namespace_map);
     let kinds = Kinds::ask(&source, &target, options.confined).await?;
     let wishes = planning::wishes(&setup.loaded().await?);
-    let deletes = source.can().deletes && (target.can().has_controllers || options.handover);
+    let ends = Ends { source: source.end, target: target.end };
+    let deletes = Route::of_new_move(ends, options.handover).deletes_from_source();
     let mut needed = for_records(&options.record_namespace, options.finish_alone);
     needed.source.insert(Access {
         verb: "list".into(),

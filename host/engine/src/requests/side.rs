@@ -75,11 +75,6 @@ struct TurnedAway {
 
 impl Handle {
     pub(crate) fn new(side: Side, place: Arc<dyn Place>, halter: Halter, watcher: Arc<dyn Watcher>) -> Self {
-        let (can, is_files) = (place.can(), place.end().is_files());
-        for is_able in [can.keeps_state, can.has_leases, can.has_controllers, can.deletes] {
-            debug_assert_eq!(is_able, !is_files);
-        }
-        debug_assert!(side == Side::Target || can.may_live_on == (place.end() == EndKind::Files));
         Self {
             side,
             throttled: place.throttled(),
@@ -120,13 +115,6 @@ impl Handle {
     pub(crate) fn own_access(&self, access: Access) -> Access {
         let namespace = access.namespace.map(|name| self.own_namespace(&name).to_owned());
         Access { namespace, ..access }
-    }
-
-    /// Whether these are files in which a source was handed over that waits for their import.
-    pub(crate) fn is_handover(&self) -> bool {
-        let is_handover = !self.can().has_controllers && !self.can().may_live_on;
-        debug_assert_eq!(is_handover, self.end == EndKind::HandoverFiles);
-        is_handover
     }
 
     pub(crate) fn can(&self) -> Capabilities {

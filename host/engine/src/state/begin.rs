@@ -132,12 +132,10 @@ pub(crate) fn begin(
         move_id,
         copy_mark: CopyMark::from_record(&record),
         route,
-        handover: route.is_handover(),
         locks,
         change_counts: Default::default(),
         used_risks: Default::default(),
     };
-    job.compare_route();
     let journal = Journal::new(record, records, at);
     let job = Arc::new(job);
     Ok(ActiveMove {

@@ -254,7 +254,7 @@ async fn a_child_that_claims_copies_loses_its_own_objects_and_nobody_elses() {
     assert_eq!(of_others(&stage), before);
 }
 
-/// Where records and locks are, and whether controllers are waited for, follows from what a side can do.
+/// Where records and leases are, and whether controllers are waited for, follows from the kind of a side. An agent has no say in it.
 // proves: T144
 #[tokio::test]
 async fn an_agent_stands_before_an_api_server() {
@@ -263,7 +263,7 @@ async fn an_agent_stands_before_an_api_server() {
     let place = Liar {
         truth,
         lie: |_| {},
-        can: Capabilities { keeps_state: true, ..Capabilities::FILES },
+        can: Capabilities { owns_status: true, ..Capabilities::FILES },
         end: EndKind::HandoverFiles,
         label: "x".repeat(1 << 17),
         identity: Some(directory),

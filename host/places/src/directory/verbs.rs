@@ -10,7 +10,7 @@ use pivot_core::{Key, Kind, Object, merge};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{DirectoryError, DirectoryPlace, Mode, object, unwritten};
+use super::{DirectoryError, DirectoryPlace, object, unwritten};
 use crate::body::{drop_empty, key_of, patched, require, set, text};
 use crate::place::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
@@ -40,8 +40,7 @@ impl Place for DirectoryPlace {
     }
 
     fn can(&self) -> Capabilities {
-        let may_live_on = matches!(&*self.shared.mode(), Mode::Read) && !self.shared.is_handed_over();
-        Capabilities { may_live_on, encrypts: self.shared.recipients.is_some(), ..Capabilities::FILES }
+        Capabilities { encrypts: self.shared.recipients.is_some(), ..Capabilities::FILES }
     }
 
     async fn open(&self, opening: &Opening) -> Result<()> {
