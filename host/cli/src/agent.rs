@@ -38,18 +38,18 @@ const CREDENTIALS: &str = "pivot-host-agent-credentials";
 /// Runs, invites or removes an agent, and returns the exit code.
 pub(crate) async fn run(verb: &AgentVerb, output: &Arc<Output>) -> u8 {
     let why = match verb {
-        AgentVerb::Run(typed) => contradiction(&typed.called, false),
-        AgentVerb::Invite(AgentInvitation { called, .. }) => contradiction(called, true),
+        AgentVerb::Run(typed) => find_contradiction(&typed.called, false),
+        AgentVerb::Invite(AgentInvitation { called, .. }) => find_contradiction(called, true),
         AgentVerb::Remove { .. } => None,
     };
     if let Some(why) = why {
         output.fail(why);
-        return exit::code(Exit::Usage);
+        return exit::exit_code(Exit::Usage);
     }
     let done = match verb {
-        AgentVerb::Run(typed) => answering(typed, output).await,
+        AgentVerb::Run(typed) => run_agent(typed, output).await,
         AgentVerb::Invite(AgentInvitation { name, of, image, install_namespace, called }) => {
-            invite(name, of).await.map(|invitation| {
+            invite_agent(name, of).await.map(|invitation| {
                 let shows = AgentShows::Invited {
                     secret: CREDENTIALS.to_owned(),
                     data: invitation_data(&invitation),
@@ -65,23 +65,23 @@ pub(crate) async fn run(verb: &AgentVerb, output: &Arc<Output>) -> u8 {
     };
     done.unwrap_or_else(|(code, why)| {
         output.fail(why);
-        exit::code(code)
+        exit::exit_code(code)
     })
 }
 
 /// Prints what to install for an agent, and returns the exit code.
 pub(crate) fn print_manifests(typed: &AgentManifests, output: &Output) -> u8 {
     let AgentManifests { image, namespace, secret, called } = typed;
-    if let Some(why) = contradiction(called, true) {
+    if let Some(why) = find_contradiction(called, true) {
         output.fail(why);
-        return exit::code(Exit::Usage);
+        return exit::exit_code(Exit::Usage);
     }
     print_objects(image, namespace, AgentShows::Mounted(secret.clone()), called, output);
     exit::DONE
 }
 
 /// Flags without a meaning are a mistake: whoever sets them relies on them.
-fn contradiction(called: &Called, prints: bool) -> Option<&'static str> {
+fn find_contradiction(called: &Called, prints: bool) -> Option<&'static str> {
     let Called { finish_alone_after, with, .. } = called;
     match (finish_alone_after, called.role) {
         (Some(_), OneSide::Source) => Some(
@@ -99,24 +99,24 @@ fn print_objects(image: &str, namespace: &str, shows: AgentShows, called: &Calle
         image: image.to_owned(),
         namespace: namespace.to_owned(),
         shows,
-        arguments: arguments(called),
+        arguments: agent_arguments(called),
         takes_leases: called.role == OneSide::Source || called.finish_alone_after.is_some(),
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     output.note(format!("{RECORDS_APART}{RECORD_NAMESPACE}"));
-    output.result(|| output::manifests(&objects), &list);
+    output.result(|| output::manifests_text(&objects), &list);
 }
 
-async fn invite(name: &str, of: &OfController) -> Result<Invitation, (Exit, Text)> {
+async fn invite_agent(name: &str, of: &OfController) -> Result<Invitation, (Exit, Text)> {
     let place = controllers_cluster(of).await?;
     check_namespace(&*place, &of.namespace).await?;
-    let (enrolment, name) = enrolment(place, name, of)?;
+    let (enrolment, name) = open_enrolment(place, name, of)?;
     enrolment.invite(&name).await.map_err(|error| not_registered(&error))
 }
 
 async fn remove(name: &str, of: &OfController) -> Result<AgentName, (Exit, Text)> {
     let place = controllers_cluster(of).await?;
-    let (enrolment, name) = enrolment(place, name, of)?;
+    let (enrolment, name) = open_enrolment(place, name, of)?;
     match enrolment.remove(&name).await {
         Ok(true) => Ok(name),
         Ok(false) => {
@@ -132,7 +132,7 @@ fn not_registered(error: &RegisterError) -> (Exit, Text) {
 }
 
 /// The agents of a controller, and one of them.
-fn enrolment(
+fn open_enrolment(
     place: Arc<dyn Place>,
     name: &str,
     of: &OfController,
@@ -189,7 +189,7 @@ fn refusal(why: String) -> (Exit, Text) {
     (Exit::Refused, why.into())
 }
 
-async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit, Text)> {
+async fn run_agent(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit, Text)> {
     let called = &typed.called;
     // It is required where nothing is printed.
     let address = called.call.clone().unwrap_or_default();
@@ -232,7 +232,7 @@ async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
         }
         None => agent,
     };
-    let interrupted = signals::listen(Halter::default(), output.clone(), false)
+    let interrupted = signals::listen_for_signals(Halter::default(), output.clone(), false)
         .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}").into()))?;
     // The same reason again and again is said once.
     let last = Mutex::new(None);
@@ -252,13 +252,13 @@ async fn answering(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
         interrupted = interrupted => Ok(match interrupted {
             // It was asked to stop, and has.
             Ok(Interrupted::Reading(_)) => exit::DONE,
-            Ok(Interrupted::Forced) | Err(_) => exit::code(Exit::Unexpected),
+            Ok(Interrupted::Forced) | Err(_) => exit::exit_code(Exit::Unexpected),
         }),
     }
 }
 
 /// The flags of an agent that is installed.
-fn arguments(called: &Called) -> Vec<String> {
+fn agent_arguments(called: &Called) -> Vec<String> {
     let pair = |flag: &str, value: &String| [flag.to_owned(), value.clone()];
     let all = called.allow_all_namespaces.then(|| "--allow-all-namespaces".to_owned());
     let role = (called.role == OneSide::Source).then(|| pair("--role", &"source".to_owned()));
@@ -271,12 +271,14 @@ fn arguments(called: &Called) -> Vec<String> {
         .chain(all)
         .chain(role.into_iter().flatten())
         .chain(keep)
-        .chain(called.finish_alone_after.into_iter().flat_map(|after| alone(after, &called.with)))
+        .chain(
+            called.finish_alone_after.into_iter().flat_map(|after| finish_alone_flags(after, &called.with)),
+        )
         .collect()
 }
 
 /// Those of one that finishes alone; its plugins are in its image.
-fn alone(after: Duration, with: &With) -> Vec<String> {
+fn finish_alone_flags(after: Duration, with: &With) -> Vec<String> {
     let mut words = vec!["--finish-alone-after".to_owned(), format!("{}s", after.as_secs())];
     if let Some(plugins) = &with.plugins {
         words.extend(["--plugins".to_owned(), plugins.display().to_string()]);
@@ -309,9 +311,12 @@ mod tests {
         let with = With { plugins: Some("/plugins".into()), strict: true, ..With::default() };
         let basic = ["--call", "a:1", "--allow-namespace", "shop"].map(str::to_owned).to_vec();
         // A variable for other commands may name plugins, too.
-        assert_eq!(arguments(&called(OneSide::Target, None, with.clone())), basic);
+        assert_eq!(agent_arguments(&called(OneSide::Target, None, with.clone())), basic);
         let alone = ["--finish-alone-after", "600s", "--plugins", "/plugins", "--strict"].map(str::to_owned);
-        assert_eq!(arguments(&called(OneSide::Target, Some(600), with)), [basic, alone.to_vec()].concat());
+        assert_eq!(
+            agent_arguments(&called(OneSide::Target, Some(600), with)),
+            [basic, alone.to_vec()].concat()
+        );
     }
 
     #[tokio::test]
@@ -331,10 +336,10 @@ mod tests {
     fn contradicting_agent_flags_are_refused() {
         let trust = With { trust: Some("trust.toml".into()), ..With::default() };
         let of_source = called(OneSide::Source, Some(600), With::default());
-        assert!(contradiction(&of_source, false).is_some_and(|why| why.contains("--role source")));
+        assert!(find_contradiction(&of_source, false).is_some_and(|why| why.contains("--role source")));
         let trusting = called(OneSide::Target, Some(600), trust);
-        assert!(contradiction(&trusting, true).is_some_and(|why| why.contains("--trust")));
-        assert_eq!(contradiction(&trusting, false), None);
-        assert_eq!(contradiction(&called(OneSide::Source, None, With::default()), true), None);
+        assert!(find_contradiction(&trusting, true).is_some_and(|why| why.contains("--trust")));
+        assert_eq!(find_contradiction(&trusting, false), None);
+        assert_eq!(find_contradiction(&called(OneSide::Source, None, With::default()), true), None);
     }
 }

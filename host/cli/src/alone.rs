@@ -90,7 +90,7 @@ impl Alone {
         let progress = Progress::new(self.output.clone(), (source.label(), place.label()), PlanUse::Counted);
         let options = Options {
             which,
-            operator: operator::name(),
+            operator: operator::user_name(),
             record_namespace: self.record_namespace.clone(),
             without_source: true,
             // Nobody is there to see what comes of it, and the record doesn't say what was chosen.

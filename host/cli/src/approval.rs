@@ -14,19 +14,19 @@ use crate::args::Signing;
 use crate::exit::Result;
 use crate::output::{Output, Text};
 use crate::plugins::sign::{self, Subject as Signed};
-use crate::plugins::trust::{TrustFile, signers};
+use crate::plugins::trust::{TrustFile, accepted_signers};
 use crate::saved;
 
 /// `plan sign`: approves a saved plan.
 pub(crate) fn sign(signing: &Signing, output: &Output) -> Result<()> {
     let (plan, bytes) = saved::read_with_bytes(&signing.file).map_err(|why| (Exit::Usage, why))?;
     let called = format!("the plan {}", signing.file.display());
-    for why in saved::prevents(&plan) {
+    for why in saved::preventing_reasons(&plan) {
         output.warn(format!("{called} {why}, and can't be carried out"));
     }
     let (sha256, checksum) = (sha256(&bytes), Some(plan.checksum().to_owned()));
     let signed = Signed { called, sha256, checksum, claim: Claim::Approved, card: None, checked: None };
-    sign::sign(signing, signed, output)
+    sign::sign_subject(signing, signed, output)
 }
 
 /// A saved plan to carry out, and what is to be known about it: who approved it.
@@ -87,7 +87,7 @@ fn approved_by(file: &Path, bytes: &[u8], trust: TrustFile, begins: bool) -> Res
     let digest = sha256(bytes);
     // A source stays paused until its move is finished or rolled back: no day that passes may prevent that.
     let trust = if begins { trust.for_admitting() } else { trust.for_loading() };
-    signers(file, &Subject::Plan { sha256: &digest }, &trust).map_err(|why| {
+    accepted_signers(file, &Subject::Plan { sha256: &digest }, &trust).map_err(|why| {
         let (shown, typed) = (file.display(), quoted(&file.display().to_string()));
         Text::from(format!(
             "the plan {shown} is not approved: {why}; have it signed with `pivot-host plan sign {typed} --key PEM`; a move \

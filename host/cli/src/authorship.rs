@@ -14,22 +14,22 @@ use crate::args::Signing;
 use crate::exit::{self, Result};
 use crate::output::{self, ErrorDocument, Output, Text};
 use crate::plugins::sign::{self, Subject as Signed};
-use crate::plugins::trust::{TrustFile, signers};
+use crate::plugins::trust::{TrustFile, accepted_signers};
 
 /// Signs a directory, and returns the exit code.
 pub(crate) fn run(signing: &Signing, output: &Output) -> u8 {
-    let Err((code, why)) = sign(signing, output) else { return exit::DONE };
+    let Err((code, why)) = sign_manifest(signing, output) else { return exit::DONE };
     if output.settings().format.is_document() {
         let document =
             ErrorDocument::outside_engine(code, &why, "nothing in the directory is changed", Vec::new());
         output.result(Text::default, &document);
     }
     output.fail(why);
-    exit::code(code)
+    exit::exit_code(code)
 }
 
 /// Signs the manifest, which has digests of all files.
-fn sign(signing: &Signing, output: &Output) -> Result<()> {
+fn sign_manifest(signing: &Signing, output: &Output) -> Result<()> {
     let refused = |why: Text| (Exit::Refused, why);
     let examined = Examined::of(&signing.file, None).map_err(|error| refused(error.to_string().into()))?;
     let Some(digest) = examined.digest().map(str::to_owned) else {
@@ -40,7 +40,7 @@ fn sign(signing: &Signing, output: &Output) -> Result<()> {
     let signing = Signing { file: PathBuf::from(&examined.path), ..signing.clone() };
     let signed =
         Signed { called, sha256: digest, checksum: None, claim: Claim::Written, card: None, checked: None };
-    sign::sign(&signing, signed, output)
+    sign::sign_subject(&signing, signed, output)
 }
 
 /// The rule for the directory that a command reads.
@@ -73,7 +73,7 @@ impl Authors {
         let trust = if self.begins { trust.for_admitting() } else { trust.for_loading() };
         // The signatures are beside the directory, whatever was typed for it.
         let directory = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let signers = signers(&directory, &Subject::Directory { sha256 }, &trust).map_err(|why| {
+        let signers = accepted_signers(&directory, &Subject::Directory { sha256 }, &trust).map_err(|why| {
             let begun = if self.begins { "" } else { "; the move can be rolled back" };
             Text::from(format!(
                 "directory {} is not signed as the trust file requires: {why}; a signer runs `pivot-host sign {typed} --key PEM`{begun}",

@@ -128,7 +128,7 @@ impl<'a> Command<'a> {
         let read = async {
             let authors = self.authors(MoveOrResume::Move);
             let opened = ends::to_read(&self.choices.ends, Some(&authors));
-            Ok((ends::additions(&self.choices.add).await?, opened.await?))
+            Ok((ends::read_additions(&self.choices.add).await?, opened.await?))
         };
         let (added, opened) = match read.await {
             Ok(read) => read,
@@ -175,7 +175,7 @@ impl<'a> Command<'a> {
                 has_dry_run,
                 command: carry_out.as_deref(),
             };
-            let verdict = output::judge(plan, &reported, outlook);
+            let verdict = output::judge_plan(plan, &reported, outlook);
             let page = PlanPage {
                 plan,
                 sides: (source, target),
@@ -193,7 +193,7 @@ impl<'a> Command<'a> {
                 self.write_report(file, &page, &document);
             }
             if let OutputFormat::Picture(picture) = format {
-                return self.output.own(&output::draw(picture, &page));
+                return self.output.own(&output::draw_plan(picture, &page));
             }
             let text = || {
                 let mut text = Document::<PlanDocument<'_>>::text(
@@ -223,7 +223,7 @@ impl<'a> Command<'a> {
             }
             let (decisions, operator) = (decisions.clone(), operator.clone());
             let with = saved::With { decisions, operator, opened: &opened, has_target, plugins: &plugins };
-            match saved::save(file, plan, with).await {
+            match saved::save_plan(file, plan, with).await {
                 Ok(saved) => {
                     self.output.note(saved);
                     None
@@ -283,7 +283,7 @@ impl<'a> Command<'a> {
     fn write_report(&self, file: PrivateFile, page: &PlanPage<'_>, document: &impl Serialize) {
         let path = file.path().to_owned();
         let text = if file.is_page() {
-            Ok(output::draw(Picture::Html, page))
+            Ok(output::draw_plan(Picture::Html, page))
         } else {
             serde_json::to_string_pretty(document).map(|text| text + "\n")
         };
@@ -376,8 +376,8 @@ impl<'a> Command<'a> {
         let all = self.output.settings().verbose > 0;
         let text = || match copied {
             _ if report.done.handed_over => output::handed_over(&report, labels, all),
-            true => output::copied(&report, labels, all),
-            false => output::moved(&report, labels, all),
+            true => output::copy_result(&report, labels, all),
+            false => output::move_result(&report, labels, all),
         };
         let document = ReportDocument::done(outcome, &report, labels)
             .with_reported(&progress.reported_so_far())
@@ -446,7 +446,7 @@ impl<'a> Command<'a> {
                 status.moves = status.moves.into_iter().map(|one| self.with_place_of_files(one)).collect();
                 let next: Vec<Vec<String>> =
                     status.moves.iter().map(|one| self.ways_of(&status, one)).collect();
-                let text = || output::status(&status, labels, &next);
+                let text = || output::status_text(&status, labels, &next);
                 self.output.result(text, &StatusDocument::new(&status, labels, &next));
                 exit::DONE
             }
@@ -459,7 +459,7 @@ impl<'a> Command<'a> {
         let options = self.choices.options(opened.namespace.as_deref());
         let Some(cluster) = self.found_workload(opened) else { return options };
         if workload::may_move(cluster, &options.scope) && !self.output.settings().quiet {
-            let save = workload::saving(cluster, &self.choices.connection.from);
+            let save = workload::kubeconfig_command(cluster, &self.choices.connection.from);
             self.output.say(format!(
                 "note: the kubeconfig of {cluster} moves with it, out of the source; if you have no other access to it: {save}"
             ));
@@ -494,7 +494,7 @@ impl<'a> Command<'a> {
 
     /// Reads the files of objects to add; otherwise returns the exit code.
     async fn read_additions(&self, plugins: &Loading) -> Result<Vec<Addition>, u8> {
-        match ends::additions(&self.choices.add).await {
+        match ends::read_additions(&self.choices.add).await {
             Ok(added) => Ok(added),
             Err(error) => Err(self.not_opened(&error, plugins).await),
         }
@@ -625,7 +625,7 @@ impl<'a> Command<'a> {
         if let Some(report) = &self.report {
             report.report_failure(exit, &document, message);
         }
-        exit::code(exit)
+        exit::exit_code(exit)
     }
 
     /// Reports why the engine stopped, in a run without some of the installed plugins.
@@ -636,7 +636,7 @@ impl<'a> Command<'a> {
         if shown == AlreadyShown::Nothing && self.output.settings().format.is_document() {
             self.output.result(Text::default, &document);
         }
-        let code = exit::code(stop.exit);
+        let code = exit::exit_code(stop.exit);
         if let Some(report) = &self.report {
             report.report_stop(stop, code, &document);
         }

@@ -45,7 +45,7 @@ pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     output.note(format!("{RECORDS_APART}{RECORD_NAMESPACE}"));
-    output.result(|| output::manifests(&objects), &list);
+    output.result(|| output::manifests_text(&objects), &list);
     exit::DONE
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
         Ok(()) => exit::DONE,
         Err((code, why)) => {
             output.fail(why);
-            exit::code(code)
+            exit::exit_code(code)
         }
     }
 }
@@ -99,7 +99,7 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
     let agents = agents.map(|agents| Arc::new(agents.with_answer_budget(answers)));
     let metrics = Arc::new(Metrics::of(agents.clone()));
     let halter = Halter::default();
-    let interrupted = signals::listen(halter.clone(), output.clone(), true)
+    let interrupted = signals::listen_for_signals(halter.clone(), output.clone(), true)
         .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}").into()))?;
     let server = async {
         let Some(address) = typed.listen else { return std::future::pending().await };
@@ -133,13 +133,13 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
             identity: typed
                 .lease_identity
                 .clone()
-                .unwrap_or_else(|| format!("{}_{}", operator::name(), uuid::Uuid::new_v4())),
+                .unwrap_or_else(|| format!("{}_{}", operator::user_name(), uuid::Uuid::new_v4())),
             at_once: typed.at_once.into(),
             longest_wait: typed.longest_wait,
             // A line of the list takes a fraction of what its object counts.
             release_list_limit: answers / 2,
             kubectl_flags: output::placeholder_flags(),
-            explain,
+            explain: explain_stop_in_pivot,
         },
         metrics: metrics.clone(),
         agents: typed.agents.zip(agents),
@@ -155,6 +155,6 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
 }
 
 /// Describes why a move stopped, for readers of its Pivot.
-fn explain(stop: &Stop) -> String {
+fn explain_stop_in_pivot(stop: &Stop) -> String {
     describe_stop(&output::explain_stop(stop).message(), &stop.state)
 }

@@ -21,7 +21,7 @@ const UNTOUCHED: &str = "this command changes nothing";
 pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
     let Description { end, within, name, view } = description;
     let as_document = output.settings().format.is_document();
-    let (place, of_context) = match ends::alone(end).await {
+    let (place, of_context) = match ends::open_single_end(end).await {
         Ok(opened) => opened,
         Err(error) => {
             let message = Text::from(error.to_string());
@@ -32,7 +32,7 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
                 );
             }
             output.fail(message);
-            return exit::code(Exit::Refused);
+            return exit::exit_code(Exit::Refused);
         }
     };
     let namespace = match within {
@@ -61,7 +61,7 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
                 output.result(Text::default, &ErrorDocument::stop(&stop, advice.clone()));
             }
             output.report_stop(&stop, AlreadyShown::Nothing, &advice);
-            exit::code(stop.exit)
+            exit::exit_code(stop.exit)
         }
     }
 }

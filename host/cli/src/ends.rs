@@ -128,7 +128,7 @@ impl std::error::Error for OpenError {
 /// Opens both sides read-only; creates no directory. `authors` is the rule for the source's files; without one, anyone may have
 /// written them.
 pub(crate) async fn to_read(ends: &Ends, authors: Option<&Authors>) -> Result<Opened, OpenError> {
-    let source = source(&ends.source, authors).await?;
+    let source = open_source(&ends.source, authors).await?;
     if let TargetEnd::Directory(DirectoryEnd { keys: Some(keys), .. }) = &ends.target {
         // A plan ends where the move would.
         off_thread(Side::Target, keys, Recipients::read).await?;
@@ -137,8 +137,8 @@ pub(crate) async fn to_read(ends: &Ends, authors: Option<&Authors>) -> Result<Op
 }
 
 /// Opens the only end of a command that has one, read-only; with its context's namespace, if it has a context.
-pub(crate) async fn alone(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), OpenError> {
-    let OpenedSource { place, namespace, .. } = source(end, None).await?;
+pub(crate) async fn open_single_end(end: &SourceEnd) -> Result<(Arc<dyn Place>, Option<String>), OpenError> {
+    let OpenedSource { place, namespace, .. } = open_source(end, None).await?;
     Ok((place, namespace))
 }
 
@@ -148,13 +148,13 @@ async fn with_target(ends: &Ends, source: OpenedSource) -> Result<Opened, OpenEr
     let mut cluster = None;
     let target: Arc<dyn Place> = match &ends.target {
         TargetEnd::Workload(workload) => {
-            let (place, found) = workload::open(&*source, namespace.as_deref(), workload)
+            let (place, found) = workload::open_workload(&*source, namespace.as_deref(), workload)
                 .await
                 .map_err(OpenError::Workload)?;
             cluster = Some(found);
             Arc::new(place)
         }
-        TargetEnd::Kube(options) => Arc::new(connect(Side::Target, options).await?),
+        TargetEnd::Kube(options) => Arc::new(connect_to_side(Side::Target, options).await?),
         TargetEnd::Directory(DirectoryEnd { path, keys }) => {
             Arc::new(MissingSide::directory(path, keys.is_some()))
         }
@@ -173,12 +173,12 @@ pub(crate) enum Asked {
 /// Opens the sides that were given: a cluster on its own is queried for moves out of it and into it. `source_given` says whether
 /// flags name the source; if none does, and no kubeconfig is found for it, only the target is opened.
 pub(crate) async fn to_ask(ends: &Ends, source_given: bool) -> Result<Asked, OpenError> {
-    match (source(&ends.source, None).await, &ends.target) {
+    match (open_source(&ends.source, None).await, &ends.target) {
         (Ok(source), TargetEnd::None) => Ok(Asked::One(Side::Source, source.place)),
         (Err(OpenError::Connect(Side::Source, ConnectError::Missing { .. })), TargetEnd::Kube(options))
             if !source_given && options.kubeconfig.is_some() =>
         {
-            Ok(Asked::One(Side::Target, Arc::new(connect(Side::Target, options).await?)))
+            Ok(Asked::One(Side::Target, Arc::new(connect_to_side(Side::Target, options).await?)))
         }
         (Err(error), _) => Err(error),
         (Ok(source), _) => Ok(Asked::Both(Box::new(with_target(ends, source).await?))),
@@ -190,7 +190,7 @@ pub(crate) async fn to_write(ends: &Ends, authors: Option<&Authors>) -> Result<O
     let TargetEnd::Directory(DirectoryEnd { path, keys }) = &ends.target else {
         return to_read(ends, authors).await;
     };
-    let OpenedSource { place: source, namespace, signed } = source(&ends.source, authors).await?;
+    let OpenedSource { place: source, namespace, signed } = open_source(&ends.source, authors).await?;
     let target = match keys {
         None => off_thread(Side::Target, path, DirectoryPlace::to_write).await?,
         Some(keys) => {
@@ -226,10 +226,10 @@ impl OpenedSource {
 }
 
 /// Opens the source; a directory only if it is signed as its reader's trust file requires.
-async fn source(end: &SourceEnd, authors: Option<&Authors>) -> Result<OpenedSource, OpenError> {
+async fn open_source(end: &SourceEnd, authors: Option<&Authors>) -> Result<OpenedSource, OpenError> {
     match end {
         SourceEnd::Kube(options) => {
-            let place = connect(Side::Source, options).await?;
+            let place = connect_to_side(Side::Source, options).await?;
             let namespace = place.default_namespace().to_owned();
             Ok(OpenedSource::new(place, Some(namespace)))
         }
@@ -247,12 +247,12 @@ async fn source(end: &SourceEnd, authors: Option<&Authors>) -> Result<OpenedSour
     }
 }
 
-async fn connect(side: Side, options: &ConnectOptions) -> Result<KubePlace, OpenError> {
+async fn connect_to_side(side: Side, options: &ConnectOptions) -> Result<KubePlace, OpenError> {
     KubePlace::connect(options.clone()).await.map_err(|error| OpenError::Connect(side, error))
 }
 
 /// The objects that are added from these files.
-pub(crate) async fn additions(files: &[PathBuf]) -> Result<Vec<Addition>, OpenError> {
+pub(crate) async fn read_additions(files: &[PathBuf]) -> Result<Vec<Addition>, OpenError> {
     let files = files.to_vec();
     let read = tokio::task::spawn_blocking(move || additions_of_files(&files)).await;
     let panicked =
@@ -300,7 +300,7 @@ mod tests {
         let options = ConnectOptions { kubeconfig: Some(file.clone()), ..ConnectOptions::default() };
         let cluster = Key::new(pivot_core::GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "edge");
         let opened = Opened {
-            source: Arc::new(connect(Side::Source, &options).await.unwrap()),
+            source: Arc::new(connect_to_side(Side::Source, &options).await.unwrap()),
             target: Arc::new(MissingSide::target()),
             namespace: None,
             workload: Some(cluster),

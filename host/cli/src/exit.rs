@@ -18,7 +18,7 @@ pub(crate) fn of_server(is_silent: bool) -> Exit {
 }
 
 /// The engine's exit as a number.
-pub(crate) fn code(exit: Exit) -> u8 {
+pub(crate) fn exit_code(exit: Exit) -> u8 {
     exit as u8
 }
 
@@ -38,8 +38,8 @@ mod tests {
         let mut page = PAGE_BEGINS.to_owned();
         let mut last = DONE;
         for exit in Exit::ALL {
-            assert!(code(exit) > last, "{exit:?}: by their codes");
-            last = code(exit);
+            assert!(exit_code(exit) > last, "{exit:?}: by their codes");
+            last = exit_code(exit);
             page.push_str(&format!("| {last} | `{exit:?}` | {} |\n", exit.meaning()));
         }
         page.push_str(PAGE_ENDS);

@@ -21,13 +21,14 @@ struct Explanation {
 /// Prints one risk, or a line for each.
 pub(crate) fn run(risk: Option<Risk>, output: &Output) -> u8 {
     let risks = risk.map_or_else(|| Risk::ALL.to_vec(), |risk| vec![risk]);
-    let document = Document::new("Risks", json!({"risks": risks.iter().map(document).collect::<Vec<_>>()}));
-    output.result(|| risk.map_or_else(list, explain_risk), &document);
+    let document =
+        Document::new("Risks", json!({"risks": risks.iter().map(risk_document).collect::<Vec<_>>()}));
+    output.result(|| risk.map_or_else(list_risks, explain_risk), &document);
     exit::DONE
 }
 
-fn document(risk: &Risk) -> Value {
-    let Explanation { cause, danger, alternatives } = explanation(*risk);
+fn risk_document(risk: &Risk) -> Value {
+    let Explanation { cause, danger, alternatives } = explanation_of(*risk);
     json!({
         "code": risk, "takesKinds": risk.takes_kinds(), "accept": to_accept(*risk), "summary": risk.summary(),
         "cause": cause, "danger": danger, "alternatives": alternatives,
@@ -35,7 +36,7 @@ fn document(risk: &Risk) -> Value {
 }
 
 /// One line for each risk.
-fn list() -> Text {
+fn list_risks() -> Text {
     let width = Risk::ALL.iter().map(|risk| risk.code().len()).max().unwrap_or(0);
     let mut text = Text::default();
     for risk in Risk::ALL {
@@ -46,7 +47,7 @@ fn list() -> Text {
 
 /// The explanation of a risk for people.
 pub(crate) fn explain_risk(risk: Risk) -> Text {
-    let Explanation { cause, danger, alternatives } = explanation(risk);
+    let Explanation { cause, danger, alternatives } = explanation_of(risk);
     let mut text = Text::default();
     text.add_line(format!("{risk}: {}", risk.summary()));
     for (head, words) in [("cause", cause), ("danger", danger), ("instead", alternatives)] {
@@ -56,7 +57,7 @@ pub(crate) fn explain_risk(risk: Risk) -> Text {
     text
 }
 
-fn explanation(risk: Risk) -> Explanation {
+fn explanation_of(risk: Risk) -> Explanation {
     let (cause, danger, alternatives) = match risk {
         Risk::OwnerDropped => (
             "An object moves, and one of its owners stays, or owners form a circle.",
@@ -175,7 +176,7 @@ mod tests {
     fn page_of_risks_has_every_risk() {
         let mut page = PAGE_BEGINS.to_owned();
         for risk in Risk::ALL {
-            let Explanation { cause, danger, alternatives } = explanation(risk);
+            let Explanation { cause, danger, alternatives } = explanation_of(risk);
             page.push_str(&format!(
                 "\n## {risk}\n\n`{}`: {}.\n\n- **Cause:** {}\n- **Danger:** {}\n- **Alternatives:** {}\n",
                 to_accept(risk),

@@ -16,10 +16,10 @@ use crate::output::{LogLines, Output};
 
 /// Sends log lines to stderr: warnings, plugins' messages and the work of controllers, and with `-vv` the requests to servers and
 /// plugins.
-pub(crate) fn start(look: &Look, output: &Arc<Output>) {
+pub(crate) fn start_logging(look: &Look, output: &Arc<Output>) {
     let output = output.clone();
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(filter(look)))
+        .with_env_filter(EnvFilter::new(log_filter(look)))
         // Colours are escape sequences, which are stripped from other programs' text.
         .with_ansi(false)
         .with_writer(BoxMakeWriter::new(move || LogLines(output.clone())));
@@ -72,7 +72,7 @@ where
 
 /// Only our own crates, whose names begin with `pivot_`, log more at higher verbosity: libraries below them log headers and bodies of
 /// requests.
-fn filter(look: &Look) -> String {
+fn log_filter(look: &Look) -> String {
     let (others, ours) = match look.verbose {
         0 | 1 => ("warn", "warn"),
         2 => ("warn", "debug"),
@@ -135,7 +135,7 @@ mod tests {
     /// Returns the levels at which the crates for registries, controllers and links log.
     fn logged(flags: &[&str]) -> [String; 3] {
         let look = Flags::parse_from([&["pivot-host"], flags].concat()).look;
-        let subscriber = tracing_subscriber::registry().with(EnvFilter::new(filter(&look)));
+        let subscriber = tracing_subscriber::registry().with(EnvFilter::new(log_filter(&look)));
         macro_rules! levels {
             ($target:literal) => {
                 [

@@ -33,7 +33,7 @@ impl MissingSide {
 
     /// In place of a directory that is not written to yet.
     pub(crate) fn directory(path: &Path, encrypts: bool) -> Self {
-        let label = format!("directory {}", canonical(path).display());
+        let label = format!("directory {}", future_path(path).display());
         Self { label, can: Capabilities { encrypts, ..Capabilities::FILES }, end: EndKind::Files }
     }
 
@@ -44,7 +44,7 @@ impl MissingSide {
 }
 
 /// The path under which a directory will be known once it exists.
-fn canonical(path: &Path) -> PathBuf {
+fn future_path(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let whole = absolute.ancestors().find_map(|there| {
         let rest = absolute.strip_prefix(there).ok()?;

@@ -74,7 +74,7 @@ impl<'a> About<'a> {
         let takes_names = words.first().is_some_and(|verb| ["resume", "rollback"].contains(verb));
         let named = self.unnamed.first().filter(|_| takes_names);
         let name = |key: &Key| ClusterName::new(key.namespace.as_deref().unwrap_or_default(), &key.name);
-        named.map(|key| flag("--unpause", &name(key).to_string())).unwrap_or_default()
+        named.map(|key| flag_words("--unpause", &name(key).to_string())).unwrap_or_default()
     }
 }
 
@@ -91,7 +91,7 @@ impl Commands {
         let Choices { connection, ends, add, plan, with, .. } = choices;
         let with = about_plugins(with);
         // It has what was decided about waiting, too.
-        let plan = plan.iter().flat_map(|file| flag("--plan", &file.display().to_string()));
+        let plan = plan.iter().flat_map(|file| flag_words("--plan", &file.display().to_string()));
         let common: Vec<String> = plan.chain(with.clone()).collect();
         let finishing = [common.clone(), choices.decided_for_handover()].concat();
         let going_on = [common, choices.decided()].concat();
@@ -103,9 +103,12 @@ impl Commands {
         Self {
             program: program.to_owned(),
             again: again.to_vec(),
-            both: flags(connection),
+            both: side_flags(connection),
             workload: workload.map(|typed| Workload { typed, found: OnceLock::new() }),
-            added: add.iter().flat_map(|file| flag("--with-manifest", &file.display().to_string())).collect(),
+            added: add
+                .iter()
+                .flat_map(|file| flag_words("--with-manifest", &file.display().to_string()))
+                .collect(),
             with,
             going_on,
             finishing,
@@ -196,7 +199,7 @@ impl Commands {
             Some(file) => std::iter::once("move".to_owned())
                 .chain(self.both.iter().cloned())
                 .chain(workload)
-                .chain(flag("--plan", &file.display().to_string()))
+                .chain(flag_words("--plan", &file.display().to_string()))
                 .chain(self.with.iter().chain(&self.added).cloned())
                 .collect(),
             None => as_move(&self.again),
@@ -228,10 +231,10 @@ fn drop_risk(words: &mut Vec<&str>, risk: Risk) {
 fn about_plugins(with: &With) -> Vec<String> {
     let mut flags = Vec::new();
     if let Some(directory) = &with.plugins {
-        flags.extend(flag("--plugins", &directory.display().to_string()));
+        flags.extend(flag_words("--plugins", &directory.display().to_string()));
     }
     if let Some(file) = &with.trust {
-        flags.extend(flag("--trust", &file.display().to_string()));
+        flags.extend(flag_words("--trust", &file.display().to_string()));
     }
     if with.strict {
         flags.push("--strict".to_owned());
@@ -278,7 +281,7 @@ fn names_cluster(connection: &Connection) -> bool {
 }
 
 /// The flags that name the two sides, except for a workload cluster.
-fn flags(connection: &Connection) -> Vec<String> {
+fn side_flags(connection: &Connection) -> Vec<String> {
     let Connection { from, to, from_directory, identity, to_files } = connection;
     let FromCluster { kubeconfig, kubeconfig_context, as_user, as_group, record_namespace } = from;
     // The namespace of a workload cluster may be found only later.
@@ -304,11 +307,11 @@ fn flags(connection: &Connection) -> Vec<String> {
     let many = [("--as-group", as_group.as_slice()), ("--to-as-group", to_groups)];
     let many = many.into_iter().flat_map(|(flag, values)| values.iter().map(move |v| (flag, v.clone())));
     let one = one.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
-    one.chain(many).flat_map(|(name, value)| flag(name, &value)).collect()
+    one.chain(many).flat_map(|(name, value)| flag_words(name, &value)).collect()
 }
 
 /// A flag and its value: as one word if the value could be mistaken for a flag.
-fn flag(name: &str, value: &str) -> Vec<String> {
+fn flag_words(name: &str, value: &str) -> Vec<String> {
     if value.starts_with('-') {
         vec![format!("{name}={value}")]
     } else {
@@ -524,7 +527,11 @@ pub(crate) mod tests {
                         _ => false,
                     };
                     assert!(meant, "{run:?}: {line}: {task:?}");
-                    assert_eq!(flags(&after.connection), flags(&before.connection), "{run:?}: {line}");
+                    assert_eq!(
+                        side_flags(&after.connection),
+                        side_flags(&before.connection),
+                        "{run:?}: {line}"
+                    );
                     let workload = |choices: &Choices| choices.connection.to.to_workload.clone();
                     assert_eq!(workload(&after), workload(&before), "{run:?}: {line}");
                     let (there, here) = (before.options(None), after.options(None));

@@ -3,7 +3,7 @@
 use pivot_core::words;
 
 /// The user who runs this, as far as the system knows: the record of a move names them to anyone who finds it, and plugins.lock to who asks who admitted a plugin.
-pub(crate) fn name() -> String {
+pub(crate) fn user_name() -> String {
     let user = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let host = host.or_else(|| std::env::var("HOSTNAME").ok());

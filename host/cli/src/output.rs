@@ -45,17 +45,17 @@ use serde::Serialize;
 pub(crate) use describe::{DescribeDocument, no_match_text, tree_text};
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
 pub(crate) use page::PlanPage;
-pub(crate) use pictures::draw;
+pub(crate) use pictures::draw_plan;
 pub(crate) use progress::{PlanUse, Progress};
-pub(crate) use remedies::{name_kubeconfigs, sentence as remedy};
+pub(crate) use remedies::{name_kubeconfigs, remedies_sentence};
 pub(crate) use report::{Ending, Recorder};
-pub(crate) use result::{copied, handed_over, moved, rolled_back};
-pub(crate) use roles::{manifests, role_list, role_manifests, roles};
-pub(crate) use saved::{differences, saved_plan};
-pub(crate) use status::{status, under_way};
-pub(crate) use stop::{Advice, AlreadyShown, explain_stop, failure_lines, placeholder_flags, refusals};
+pub(crate) use result::{copy_result, handed_over, move_result, rolled_back};
+pub(crate) use roles::{build_roles, manifests_text, role_list, role_manifests};
+pub(crate) use saved::{differences_text, saved_plan};
+pub(crate) use status::{status_text, under_way};
+pub(crate) use stop::{Advice, AlreadyShown, explain_stop, failure_lines, placeholder_flags, refusals_of};
 pub(crate) use text::Text;
-pub(crate) use verdict::{Outlook, judge};
+pub(crate) use verdict::{Outlook, judge_plan};
 pub(crate) use verification::{altered_files_text, exposed_files_text, verification_text};
 
 use self::events::Level;
@@ -128,10 +128,10 @@ impl Output {
                 text().wrap(self.settings.widths.out, 0).to_string()
             }
             OutputFormat::Json => match serde_json::to_string_pretty(document) {
-                Ok(json) => text::json(&json) + "\n",
+                Ok(json) => text::escape_json(&json) + "\n",
                 Err(error) => return self.fail(format!("the result can't be written as JSON: {error}")),
             },
-            OutputFormat::Yaml => match text::yaml(document) {
+            OutputFormat::Yaml => match text::to_yaml(document) {
                 Ok(yaml) => yaml,
                 Err(error) => return self.fail(format!("the result can't be written as YAML: {error}")),
             },
@@ -141,7 +141,7 @@ impl Output {
 
     /// Writes text to stdout unchanged: all of it is our own.
     pub(crate) fn own(&self, text: &str) {
-        let mut out = lock(&self.out);
+        let mut out = lock_mutex(&self.out);
         // An error means that the reader has gone away.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
@@ -183,7 +183,7 @@ impl Output {
 
     /// Writes an event for programs.
     fn json_event(&self, event: &Event, message: &str) {
-        self.above_bars(&text::json(&events::json(event, &Text::from(message).message())));
+        self.above_bars(&text::escape_json(&events::event_json(event, &Text::from(message).message())));
     }
 
     fn write_line(&self, level: Level, text: impl Into<Text>) {
@@ -195,7 +195,7 @@ impl Output {
         let width = self.settings.widths.err.filter(|_| self.settings.log == LogFormat::Text);
         let message = text.into().wrap(width, used).message();
         match (self.settings.log, level) {
-            (LogFormat::Json, _) => self.above_bars(&text::json(&events::json_words(level, &message))),
+            (LogFormat::Json, _) => self.above_bars(&text::escape_json(&events::json_words(level, &message))),
             (LogFormat::Text, Level::Info) => self.above_bars(&message),
             (LogFormat::Text, Level::Warn) => {
                 self.above_bars(&format!("{WARNING}warning:{WARNING:#} {message}"));
@@ -207,7 +207,7 @@ impl Output {
     /// Writes a line of a library's log.
     fn write_log_line(&self, line: &str) {
         match self.settings.log {
-            LogFormat::Json => self.above_bars(&text::json(line)),
+            LogFormat::Json => self.above_bars(&text::escape_json(line)),
             LogFormat::Text => self.above_bars(&text::one_line(line)),
         }
     }
@@ -215,7 +215,7 @@ impl Output {
     /// Writes lines that are already harmless to stderr, without garbling a bar.
     fn above_bars(&self, lines: &str) {
         let write = || {
-            let mut err = lock(&self.err);
+            let mut err = lock_mutex(&self.err);
             // If stderr is closed, there is no third place to report that.
             let _ = err.write_all(format!("{lines}\n").as_bytes()).and_then(|()| err.flush());
         };
@@ -244,7 +244,7 @@ pub(crate) fn current_time() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -260,14 +260,14 @@ pub(crate) mod testing {
 
     impl Written {
         pub(crate) fn text(&self) -> String {
-            let plain = anstream::adapter::strip_bytes(&lock(&self.0)).into_vec();
+            let plain = anstream::adapter::strip_bytes(&lock_mutex(&self.0)).into_vec();
             String::from_utf8(plain).unwrap()
         }
     }
 
     impl Write for Written {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            lock(&self.0).write(bytes)
+            lock_mutex(&self.0).write(bytes)
         }
 
         fn flush(&mut self) -> std::io::Result<()> {

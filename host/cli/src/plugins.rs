@@ -27,21 +27,21 @@ use crate::args::{Import, PluginVerb, With};
 use crate::exit::{self, Result};
 use crate::operator;
 use crate::output::{Document, Output, Text, current_time};
-use inspection::{document, facts, short};
+use inspection::{inspection_document, inspection_text, short_digest};
 pub(crate) use loading::Loading;
 use notes::{not_called, switched_off, written_by_others};
-use runtime::runtime;
+use runtime::start_runtime;
 use trust::TrustFile;
 
 /// Loads the plugins of a directory as the flags say.
 async fn load_directory(directory: &Path, with: &With) -> Result<Loaded, Text> {
-    let (options, _) = options(false, with.strict, with.trust.as_deref())?;
-    let loaded = runtime().map_err(|(_, why)| why)?.load(directory, options).await;
+    let (options, _) = load_options(false, with.strict, with.trust.as_deref())?;
+    let loaded = start_runtime().map_err(|(_, why)| why)?.load(directory, options).await;
     loaded.map_err(|errors| refused::directory_refusal_text(directory, &errors))
 }
 
 /// Returns the options of loading plugins, and the trust file.
-fn options(
+fn load_options(
     unlocked: bool,
     strict: bool,
     trust: Option<&Path>,
@@ -58,21 +58,21 @@ fn options(
 pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8 {
     let result = match verb {
         PluginVerb::New { name } => new(name, program, output),
-        PluginVerb::Inspect { file } => inspect(file, output).await,
+        PluginVerb::Inspect { file } => inspect_plugin(file, output).await,
         PluginVerb::List { directory, allow_unlocked, strict, trust } => {
-            list(directory, *allow_unlocked, *strict, trust.as_deref(), output).await
+            list_plugins(directory, *allow_unlocked, *strict, trust.as_deref(), output).await
         }
         PluginVerb::Add { file, grant, trust } => add_plugin(file, *grant, trust.as_deref(), output).await,
-        PluginVerb::Sign { claim, checked, signing } => match runtime() {
+        PluginVerb::Sign { claim, checked, signing } => match start_runtime() {
             Ok(runtime) => sign::run(*claim, checked.as_deref(), signing, &runtime, output).await,
             Err(error) => Err(error),
         },
-        PluginVerb::Diff { old, new } => match diff(old, new, output).await {
+        PluginVerb::Diff { old, new } => match diff_plugins(old, new, output).await {
             Ok(code) => return code,
             Err(error) => Err(error),
         },
         PluginVerb::Verify { directory, strict, trust } => {
-            verify(directory, *strict, trust.as_deref(), output).await
+            verify_plugins(directory, *strict, trust.as_deref(), output).await
         }
         PluginVerb::Bundle { directory, out, trust } => {
             write_bundle(directory, out, trust.as_deref(), output).await
@@ -84,7 +84,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         }
         #[cfg(feature = "registry")]
         PluginVerb::Pull { reference, out, plain_http } => {
-            registry::pull(reference, out, *plain_http, output).await
+            registry::pull_bundle(reference, out, *plain_http, output).await
         }
         PluginVerb::Run(trial) => run_hook::run(trial, output).await,
         // `run.rs` has handled it before there were threads.
@@ -94,7 +94,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         Ok(()) => exit::DONE,
         Err((code, message)) => {
             output.fail(message);
-            exit::code(code)
+            exit::exit_code(code)
         }
     }
 }
@@ -127,36 +127,36 @@ fn new(name: &str, program: &str, output: &Output) -> Result<()> {
     Ok(())
 }
 
-async fn inspect(file: &Path, output: &Output) -> Result<()> {
+async fn inspect_plugin(file: &Path, output: &Output) -> Result<()> {
     let inspection =
-        runtime()?.inspect(file).await.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
+        start_runtime()?.inspect(file).await.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
     let text = || {
-        let mut text = facts(&inspection);
+        let mut text = inspection_text(&inspection);
         text.gap();
         text.add_line("a section of plugins.toml that grants all of it; review it:");
         text.gap();
         text.append(Text::from_own_text(&inspection.section));
         text
     };
-    output.result(text, &Document::new("Plugin", document(&inspection)));
+    output.result(text, &Document::new("Plugin", inspection_document(&inspection)));
     Ok(())
 }
 
 async fn write_bundle(directory: &Path, out: &Path, trust: Option<&Path>, output: &Output) -> Result<()> {
-    let (options, _) = options(false, false, trust).map_err(|why| (Exit::Plugin, why))?;
-    bundle::run(directory, out, options, &runtime()?, output).await
+    let (options, _) = load_options(false, false, trust).map_err(|why| (Exit::Plugin, why))?;
+    bundle::run(directory, out, options, &start_runtime()?, output).await
 }
 
 async fn import_bundle(typed: &Import, output: &Output) -> Result<()> {
     let (options, trust) =
-        options(false, typed.strict, typed.trust.as_deref()).map_err(|why| (Exit::Plugin, why))?;
+        load_options(false, typed.strict, typed.trust.as_deref()).map_err(|why| (Exit::Plugin, why))?;
     let open = trust.as_ref().map_or(Ok(None), TrustFile::open).map_err(|why| (Exit::Plugin, why))?;
     open.into_iter().for_each(|open| output.warn(open));
-    import::run(typed, trust.map(TrustFile::for_admitting), options, &runtime()?, output).await
+    import::run(typed, trust.map(TrustFile::for_admitting), options, &start_runtime()?, output).await
 }
 
-async fn diff(old: &Path, new: &Path, output: &Output) -> Result<u8> {
-    comparison::run(old, new, &runtime()?, output).await
+async fn diff_plugins(old: &Path, new: &Path, output: &Output) -> Result<u8> {
+    comparison::run(old, new, &start_runtime()?, output).await
 }
 
 async fn add_plugin(file: &Path, grant: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
@@ -167,19 +167,19 @@ async fn add_plugin(file: &Path, grant: bool, trust: Option<&Path>, output: &Out
     let how = AdmitOptions {
         grant: if grant { Grant::All } else { Grant::Nothing },
         trust: trust.as_ref(),
-        by: &operator::name(),
+        by: &operator::user_name(),
         at: &current_time(),
         ..AdmitOptions::default()
     };
-    let admitted = runtime()?.admit(file, &how).await;
+    let admitted = start_runtime()?.admit(file, &how).await;
     let admission = admitted.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
     let Admission { inspection, added, enabled, missing, surplus, replaced } = &admission;
     let text = || {
-        let mut text = facts(inspection);
+        let mut text = inspection_text(inspection);
         match replaced {
             Some(Locked { version, sha256, size: _ }) => text.add_line(format!(
                 "locked as it is now, in place of version {version} (sha256 {})",
-                short(sha256)
+                short_digest(sha256)
             )),
             None => text.add_line("locked as it is now"),
         }
@@ -222,7 +222,7 @@ async fn add_plugin(file: &Path, grant: bool, trust: Option<&Path>, output: &Out
         text.append(Text::from_own_text(section));
         text
     };
-    let mut content = document(inspection);
+    let mut content = inspection_document(inspection);
     if let Some(fields) = content.as_object_mut() {
         fields.insert("missing".to_owned(), json!(missing));
         fields.insert("surplus".to_owned(), json!(surplus));
@@ -233,22 +233,22 @@ async fn add_plugin(file: &Path, grant: bool, trust: Option<&Path>, output: &Out
     Ok(())
 }
 
-async fn list(
+async fn list_plugins(
     directory: &Path,
     allow_unlocked: bool,
     strict: bool,
     trust: Option<&Path>,
     output: &Output,
 ) -> Result<()> {
-    let (options, trust) = options(allow_unlocked, strict, trust).map_err(|why| (Exit::Plugin, why))?;
-    let loaded = runtime()?.load(directory, options).await;
+    let (options, trust) = load_options(allow_unlocked, strict, trust).map_err(|why| (Exit::Plugin, why))?;
+    let loaded = start_runtime()?.load(directory, options).await;
     let Loaded { plugins, disabled, open_to_others } =
         loaded.map_err(|errors| (Exit::Plugin, refused::directory_refusal_text(directory, &errors)))?;
     let disabled = switched_off(&disabled);
     let line = |plugin: &Plugin| {
         let description = plugin.description();
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
-        let digest = short(plugin.file_digest());
+        let digest = short_digest(plugin.file_digest());
         let by = signers_suffix(plugin);
         format!("{}  {}  {digest}  {}{by}", description.name, description.version, hooks.join(","))
     };
@@ -284,13 +284,13 @@ async fn list(
 }
 
 /// Loads plugins as a move does, and lists what was checked; each fault gets a line, and the exit code is 6.
-async fn verify(directory: &Path, strict: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
-    let (options, trust) = options(false, strict, trust).map_err(|why| (Exit::Plugin, why))?;
+async fn verify_plugins(directory: &Path, strict: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
+    let (options, trust) = load_options(false, strict, trust).map_err(|why| (Exit::Plugin, why))?;
     let trusting = trust.as_ref().map(TrustFile::document);
-    let Loaded { plugins, disabled, open_to_others } = match runtime()?.load(directory, options).await {
+    let Loaded { plugins, disabled, open_to_others } = match start_runtime()?.load(directory, options).await {
         Ok(loaded) => loaded,
         Err(errors) => {
-            let faults: Vec<Value> = errors.iter().map(refused::fault).collect();
+            let faults: Vec<Value> = errors.iter().map(refused::fault_document).collect();
             let document = Document::new(
                 "PluginVerification",
                 json!({"admitted": false, "trust": trusting, "faults": faults}),

@@ -52,7 +52,7 @@ impl PrivateFile {
 
     /// Returns true if the file is named as a page for people. Otherwise it is a document for programs.
     pub(crate) fn is_page(&self) -> bool {
-        is(&self.path, "html")
+        has_extension(&self.path, "html")
     }
 
     /// Writes it, whole or not at all.
@@ -81,10 +81,10 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 /// Returns true if the name states the form of a report.
 pub(crate) fn has_form(path: &Path) -> bool {
-    is(path, "html") || is(path, "json")
+    has_extension(path, "html") || has_extension(path, "json")
 }
 
-fn is(path: &Path, ending: &str) -> bool {
+fn has_extension(path: &Path, ending: &str) -> bool {
     path.extension().is_some_and(|given| given.eq_ignore_ascii_case(ending))
 }
 

@@ -35,14 +35,14 @@ const GROUPS: [&str; 4] = [
 
 /// Prints it, and returns the exit code.
 pub(crate) fn run(protection: &Protection, output: &Arc<Output>) -> u8 {
-    let objects = manifests(protection);
+    let objects = protection_manifests(protection);
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-    output.result(|| output::manifests(&objects), &list);
+    output.result(|| output::manifests_text(&objects), &list);
     exit::DONE
 }
 
 /// The policy, and the binding that puts it into effect.
-fn manifests(protection: &Protection) -> [Value; 2] {
+fn protection_manifests(protection: &Protection) -> [Value; 2] {
     let Protection { namespace, cluster, allow_user } = protection;
     let name = format!("pivot-host-protect-{namespace}");
     let of = |kind: &str, spec: Value| {
@@ -81,7 +81,7 @@ fn manifests(protection: &Protection) -> [Value; 2] {
             "expression": deletion_is_meant(),
             "reason": "Forbidden",
             "message": format!("it belongs to a cluster that manages itself; to delete it, set the annotation {ALLOW}=true first"),
-            "messageExpression": message(),
+            "messageExpression": refusal_message(),
         }],
     });
     let binding = json!({"policyName": name, "validationActions": ["Deny"]});
@@ -135,7 +135,7 @@ fn deletion_is_meant() -> String {
     )
 }
 
-fn message() -> String {
+fn refusal_message() -> String {
     format!(
         "request.kind.kind + ' ' + oldObject.metadata.name + ' belongs to a cluster that manages itself, and may take it down; if that is meant: \
          kubectl annotate ' + (has(request.namespace) && request.resource.resource != 'namespaces' ? '-n ' + request.namespace + ' ' : '') + request.resource.resource + \
@@ -242,13 +242,13 @@ mod tests {
               policyName: pivot-host-protect-shop
               validationActions:
               - Deny
-        "#]].assert_eq(&output::manifests(&manifests(&protection(&[]))).to_string());
+        "#]].assert_eq(&output::manifests_text(&protection_manifests(&protection(&[]))).to_string());
     }
 
     #[test]
     fn named_clusters_exclude_others_objects() {
         let conditions = |clusters: &[&str]| {
-            let [policy, _] = manifests(&protection(clusters));
+            let [policy, _] = protection_manifests(&protection(clusters));
             policy["spec"]["matchConditions"].as_array().unwrap().clone()
         };
         let (all, named) = (conditions(&[]), conditions(&["prod", "edge"]));

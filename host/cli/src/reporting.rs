@@ -62,7 +62,7 @@ impl Reporting {
         self.write_report(&Ending {
             move_id: stop.move_id.clone(),
             message: output::failure_lines(stop),
-            refusals: output::refusals(&stop.failure).to_vec(),
+            refusals: output::refusals_of(&stop.failure).to_vec(),
             ..self.ending("Stopped", code, document)
         });
     }
@@ -70,7 +70,7 @@ impl Reporting {
     /// The run failed outside the engine.
     pub(crate) fn report_failure(&self, exit: Exit, document: &Document<ErrorDocument>, message: &Text) {
         let message = message.message().lines().map(str::to_owned).collect();
-        self.write_report(&Ending { message, ..self.ending("Stopped", exit::code(exit), document) });
+        self.write_report(&Ending { message, ..self.ending("Stopped", exit::exit_code(exit), document) });
     }
 
     fn ending(&self, outcome: &'static str, code: u8, document: &impl Serialize) -> Ending {

@@ -25,7 +25,7 @@ use crate::{
 /// Runs the program.
 pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
     logging::quiet_panics();
-    let code = std::panic::catch_unwind(|| run_typed(&typed)).unwrap_or(exit::code(Exit::Unexpected));
+    let code = std::panic::catch_unwind(|| run_typed(&typed)).unwrap_or(exit::exit_code(Exit::Unexpected));
     exit::to_system(code)
 }
 
@@ -34,14 +34,14 @@ const COMPLETING: &str = "kubectl_complete-pivot";
 
 fn run_typed(typed: &[OsString]) -> u8 {
     if args::called(typed) == Some(COMPLETING) {
-        output_for(Color::Never, plain()).own(&args::candidates(typed.get(1..).unwrap_or_default()));
+        output_for(Color::Never, plain_settings()).own(&args::candidates(typed.get(1..).unwrap_or_default()));
         return exit::DONE;
     }
     let cli = match args::parse(typed) {
         Ok(cli) => cli,
         Err(error) => {
-            let code = if error.use_stderr() { exit::code(Exit::Usage) } else { exit::DONE };
-            output_for(Color::Auto, plain()).usage(error);
+            let code = if error.use_stderr() { exit::exit_code(Exit::Usage) } else { exit::DONE };
+            output_for(Color::Auto, plain_settings()).usage(error);
             return code;
         }
     };
@@ -58,19 +58,19 @@ fn run_typed(typed: &[OsString]) -> u8 {
         widths: Widths::of_terminals(),
     };
     let output = output_for(color, settings);
-    logging::start(&look, &output);
+    logging::start_logging(&look, &output);
     args::describe_mistyped_variables().into_iter().for_each(|text| output.warn(text));
     match args::check(cli) {
-        Ok(task) => dispatch(&task, typed, &output),
+        Ok(task) => dispatch_task(&task, typed, &output),
         Err(args::UsageError(text)) => {
             output.fail(text);
             output.say("For more information, try '--help'.");
-            exit::code(Exit::Usage)
+            exit::exit_code(Exit::Usage)
         }
     }
 }
 
-fn plain() -> OutputSettings {
+fn plain_settings() -> OutputSettings {
     OutputSettings {
         format: OutputFormat::Text,
         log: LogFormat::Text,
@@ -93,7 +93,7 @@ fn output_for(color: Color, settings: OutputSettings) -> Arc<Output> {
 }
 
 /// The name we were called by, for lines that suggest a command.
-fn program(typed: &[OsString]) -> String {
+fn program_name(typed: &[OsString]) -> String {
     match args::called(typed) {
         Some("kubectl-pivot") => "kubectl pivot".into(),
         Some("clusterctl-pivot") => "clusterctl pivot".into(),
@@ -101,8 +101,8 @@ fn program(typed: &[OsString]) -> String {
     }
 }
 
-fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
-    let program = &program(typed);
+fn dispatch_task(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
+    let program = &program_name(typed);
     let choices = match task {
         Task::Version => {
             let version = env!("CARGO_PKG_VERSION");
@@ -115,35 +115,35 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             return exit::DONE;
         }
         Task::Manual(directory) => {
-            return match manual(directory) {
+            return match write_manual(directory) {
                 Ok(()) => exit::DONE,
                 Err(error) => {
                     output.fail(format!("can't write the manual to {}: {error}", directory.display()));
-                    exit::code(Exit::Unexpected)
+                    exit::exit_code(Exit::Unexpected)
                 }
             };
         }
-        Task::Plugin(verb) => return plugin(verb, program, output),
+        Task::Plugin(verb) => return run_plugin_command(verb, program, output),
         Task::Describe(description) => {
-            let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
+            let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };
             return runtime.block_on(describe::run(description, output));
         }
         Task::Verify(directory, trust) => {
-            let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
+            let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };
             return runtime.block_on(verify::run(directory, trust, output));
         }
         Task::Sign(signing) => return authorship::run(signing, output),
         Task::SavedPlan(verb) => return saved::run(verb, output),
         Task::Explain(risk) => return explain::run(*risk, output),
         Task::Controller(ControllerVerb::Run(typed)) => {
-            let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
+            let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };
             let code = runtime.block_on(controller::run(typed, output));
             runtime.shutdown_background();
             return code;
         }
         Task::ControllerManifests(typed) => return controller::print_manifests(typed, output),
         Task::Agent(verb) => {
-            let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
+            let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };
             let code = runtime.block_on(agent::run(verb, output));
             runtime.shutdown_background();
             return code;
@@ -157,8 +157,8 @@ fn dispatch(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
         | Task::Rollback(choices)
         | Task::Rbac(choices, _) => choices,
     };
-    let Some(choices) = &name_implied_target(choices, output) else { return exit::code(Exit::Usage) };
-    let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
+    let Some(choices) = &name_implied_target(choices, output) else { return exit::exit_code(Exit::Usage) };
+    let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };
     let again: Vec<String> = typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let commands = Commands::new(program, choices, &again);
     let code = runtime.block_on(until_interrupted(task, choices, commands, output));
@@ -186,7 +186,7 @@ fn name_implied_target(choices: &Choices, output: &Output) -> Option<Choices> {
 }
 
 /// Each of its pages is a file for everyone.
-fn manual(directory: &Path) -> std::io::Result<()> {
+fn write_manual(directory: &Path) -> std::io::Result<()> {
     for (path, text) in args::pages()? {
         let path = directory.join(path);
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
@@ -195,16 +195,16 @@ fn manual(directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn plugin(verb: &PluginVerb, program: &str, output: &Arc<Output>) -> u8 {
+fn run_plugin_command(verb: &PluginVerb, program: &str, output: &Arc<Output>) -> u8 {
     // Before other threads exist: their stacks would count against the limit.
     if let PluginVerb::TryCompile { memory, seconds, size } = *verb {
         return try_compile(TrialLimits { memory, seconds, size });
     }
-    let Some(runtime) = threads(output) else { return exit::code(Exit::Unexpected) };
+    let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };
     runtime.block_on(plugins::run(verb, program, output))
 }
 
-fn threads(output: &Output) -> Option<tokio::runtime::Runtime> {
+fn start_threads(output: &Output) -> Option<tokio::runtime::Runtime> {
     match tokio::runtime::Runtime::new() {
         Ok(runtime) => Some(runtime),
         Err(error) => {
@@ -217,11 +217,11 @@ fn threads(output: &Output) -> Option<tokio::runtime::Runtime> {
 async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, output: &Arc<Output>) -> u8 {
     let changes = matches!(task, Task::Move(_) | Task::Resume(_) | Task::Rollback(_));
     let halter = Halter::default();
-    let interrupted = match signals::listen(halter.clone(), output.clone(), changes) {
+    let interrupted = match signals::listen_for_signals(halter.clone(), output.clone(), changes) {
         Ok(interrupted) => interrupted,
         Err(error) => {
             output.fail(format!("can't listen for signals: {error}"));
-            return exit::code(Exit::Unexpected);
+            return exit::exit_code(Exit::Unexpected);
         }
     };
     let command = Command::new(choices, commands, output, halter);
@@ -264,7 +264,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             Interrupted::Reading(signal) => 128 + signal,
             Interrupted::Forced => {
                 command.report_forced_exit();
-                exit::code(Exit::Unexpected)
+                exit::exit_code(Exit::Unexpected)
             }
         },
     }

@@ -28,17 +28,17 @@ pub(crate) struct With<'a> {
 }
 
 /// Saves a plan in a file, and returns what to say about it.
-pub(crate) async fn save(file: PrivateFile, plan: &Plan, with: With<'_>) -> Result<Text, Text> {
+pub(crate) async fn save_plan(file: PrivateFile, plan: &Plan, with: With<'_>) -> Result<Text, Text> {
     let With { decisions, operator, opened, has_target, plugins } = with;
-    let target = if has_target { Some(end(&*opened.target).await?) } else { None };
+    let target = if has_target { Some(identify_end(&*opened.target).await?) } else { None };
     let made = Made {
         by: operator,
         at: output::current_time(),
-        source: end(&*opened.source).await?,
+        source: identify_end(&*opened.source).await?,
         target,
         plugins: plugins.pins().await,
     };
-    let remedies = plan.refusals.iter().map(|refusal| output::remedy(&refusal.remedies)).collect();
+    let remedies = plan.refusals.iter().map(|refusal| output::remedies_sentence(&refusal.remedies)).collect();
     let saved = SavedPlan::new(plan, made, decisions, remedies);
     let shown = file.path().display().to_string();
     file.write_text(&saved.text())
@@ -52,12 +52,12 @@ pub(crate) async fn save(file: PrivateFile, plan: &Plan, with: With<'_>) -> Resu
 }
 
 /// Returns the reasons that prevent a plan from being carried out.
-pub(crate) fn prevents(plan: &SavedPlan) -> impl Iterator<Item = &'static str> {
+pub(crate) fn preventing_reasons(plan: &SavedPlan) -> impl Iterator<Item = &'static str> {
     let target = plan.target.is_none().then_some("has no target");
     target.into_iter().chain((!plan.refusals.is_empty()).then_some("has problems"))
 }
 
-async fn end(place: &dyn Place) -> Result<End, Text> {
+async fn identify_end(place: &dyn Place) -> Result<End, Text> {
     end_of(place).await.map_err(|error| format!("{} can't be identified: {error}", place.label()).into())
 }
 
@@ -101,10 +101,10 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
                 "differences": differences,
                 "otherwise": otherwise,
             });
-            let text = || output::differences(&older, &newer, &differences, &otherwise);
+            let text = || output::differences_text(&older, &newer, &differences, &otherwise);
             output.result(text, &Document::new("PlanDiff", content));
             let same = differences.is_empty() && otherwise.is_empty();
-            Ok(if same { exit::DONE } else { exit::code(Exit::Differs) })
+            Ok(if same { exit::DONE } else { exit::exit_code(Exit::Differs) })
         }),
     };
     // Not the code that says that two plans differ.
@@ -114,6 +114,6 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
             output.result(Text::default, &document);
         }
         output.fail(message);
-        exit::code(Exit::Usage)
+        exit::exit_code(Exit::Usage)
     })
 }

@@ -24,7 +24,7 @@ pub(crate) enum Interrupted {
 }
 
 /// Starts listening. The program ends as soon as the returned receiver yields.
-pub(crate) fn listen(
+pub(crate) fn listen_for_signals(
     halter: Halter,
     output: Arc<Output>,
     changes: bool,

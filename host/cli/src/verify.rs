@@ -20,7 +20,7 @@ pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, outpu
     let directory = directory.clone();
     let (path, authors) = (directory.path.clone(), Authors { trust: trust.clone(), begins: true });
     // Examining a large directory takes time, which must not delay the handling of signals.
-    let examined = tokio::task::spawn_blocking(move || examine(&directory)).await;
+    let examined = tokio::task::spawn_blocking(move || examine_directory(&directory)).await;
     let examined = match examined {
         Ok(Ok(examined)) => examined,
         Ok(Err(error)) => return report_refusal(Text::from(format!("{error}{}", flag_for(&error))), output),
@@ -75,10 +75,10 @@ pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, outpu
         }
     };
     output.fail(why);
-    exit::code(Exit::Refused)
+    exit::exit_code(Exit::Refused)
 }
 
-fn examine(DirectoryEnd { path, keys }: &DirectoryEnd) -> Result<Examined, DirectoryError> {
+fn examine_directory(DirectoryEnd { path, keys }: &DirectoryEnd) -> Result<Examined, DirectoryError> {
     let identities = keys.as_deref().map(Identities::read).transpose()?;
     Examined::of(path, identities)
 }
@@ -91,5 +91,5 @@ fn report_refusal(message: Text, output: &Output) -> u8 {
         );
     }
     output.fail(message);
-    exit::code(Exit::Refused)
+    exit::exit_code(Exit::Refused)
 }

@@ -82,7 +82,7 @@ impl std::error::Error for WorkloadError {
 }
 
 /// Finds a Cluster's kubeconfig in the source, and opens its server. The Cluster is returned with it.
-pub(crate) async fn open(
+pub(crate) async fn open_workload(
     source: &dyn Place,
     of_context: Option<&str>,
     workload: &Workload,
@@ -94,7 +94,7 @@ pub(crate) async fn open(
     };
     let cluster = match namespace {
         Some(namespace) => Key::new(kind_of_clusters(), Some(namespace), &workload.name),
-        None => single_cluster(&workload.name, clusters(source, None).await?)?,
+        None => single_cluster(&workload.name, list_clusters(source, None).await?)?,
     };
     let kind = builtin_kinds().into_iter().find(|kind| kind.group_kind.is_secret());
     let kind =
@@ -103,11 +103,11 @@ pub(crate) async fn open(
         source.get(&Arc::new(kind), &kubeconfig_of(&cluster)).await.map_err(WorkloadError::Source)?;
     let Some(secret) = secret else {
         let flags = kubectl_flags(source.context());
-        return Err(without_secret(cluster, clusters(source, namespace).await?, flags));
+        return Err(without_secret(cluster, list_clusters(source, namespace).await?, flags));
     };
     // Otherwise whoever may write Secrets, in a namespace that has no such Cluster, could choose where everything goes.
     if workload.must_exist && namespace.is_some() {
-        let there = clusters(source, namespace).await?;
+        let there = list_clusters(source, namespace).await?;
         if !there.contains(&cluster) {
             return Err(WorkloadError::NoCluster { named: typed_name(&cluster), there });
         }
@@ -121,7 +121,7 @@ fn kind_of_clusters() -> GroupKind {
 }
 
 /// The Clusters of all namespaces; if the user is not allowed to list those, of the one that was named.
-async fn clusters(source: &dyn Place, namespace: Option<&str>) -> Result<Vec<Key>, WorkloadError> {
+async fn list_clusters(source: &dyn Place, namespace: Option<&str>) -> Result<Vec<Key>, WorkloadError> {
     let kinds = source.kinds().await.map_err(WorkloadError::Source)?;
     let Some(kind) = kinds.into_iter().find(|kind| is_cluster(&kind.group_kind)) else {
         return Ok(Vec::new());
@@ -130,10 +130,10 @@ async fn clusters(source: &dyn Place, namespace: Option<&str>) -> Result<Vec<Key
         (Err(PlaceError::Forbidden(_)), Some(namespace)) => source.list_meta(&kind, Some(namespace)).await,
         (listed, _) => listed,
     };
-    Ok(keys(&kind, listed.map_err(WorkloadError::Source)?))
+    Ok(cluster_keys(&kind, listed.map_err(WorkloadError::Source)?))
 }
 
-fn keys(kind: &Kind, listed: pivot_places::MetaListing) -> Vec<Key> {
+fn cluster_keys(kind: &Kind, listed: pivot_places::MetaListing) -> Vec<Key> {
     let key =
         |meta: pivot_core::Meta| Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), meta.name);
     let mut keys: Vec<Key> = listed.metas.into_iter().map(key).collect();
@@ -176,7 +176,7 @@ pub(crate) fn may_move(cluster: &Key, scope: &Scope) -> bool {
 }
 
 /// The command that saves the kubeconfig to a file that only its owner can read.
-pub(crate) fn saving(cluster: &Key, from: &FromCluster) -> String {
+pub(crate) fn kubeconfig_command(cluster: &Key, from: &FromCluster) -> String {
     let FromCluster { kubeconfig, kubeconfig_context, as_user, as_group, .. } = from;
     let file = kubeconfig.as_ref().map(|path| path.display().to_string());
     let path = format!("jsonpath={{.data.{ENTRY}}}");
@@ -194,7 +194,7 @@ pub(crate) fn saving(cluster: &Key, from: &FromCluster) -> String {
     format!("(umask 077; set -C; {get} | base64 -d > {})", saved_kubeconfig(cluster))
 }
 
-/// The file that [`saving`] writes.
+/// The file that [`kubeconfig_command`] writes.
 pub(crate) fn saved_kubeconfig(cluster: &Key) -> String {
     format!("{}.kubeconfig", cluster.name)
 }
@@ -283,7 +283,7 @@ mod tests {
             ..FromCluster::default()
         };
         assert_eq!(
-            saving(&cluster("a", "c1"), &from),
+            kubeconfig_command(&cluster("a", "c1"), &from),
             "(umask 077; set -C; kubectl get -n a secret c1-kubeconfig -o 'jsonpath={.data.value}' --kubeconfig 'boot config' --context \
              boot --as jane --as-group ops --as-group dev | base64 -d > c1.kubeconfig)"
         );

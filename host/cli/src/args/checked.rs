@@ -102,7 +102,7 @@ pub(crate) struct Choices {
 impl Choices {
     /// The engine's options, once the context's namespace is known.
     pub(crate) fn options(&self, of_context: Option<&str>) -> Options {
-        let mut options = Options { operator: operator::name(), ..self.options.clone() };
+        let mut options = Options { operator: operator::user_name(), ..self.options.clone() };
         options.scope.namespaces = match &self.namespace {
             Namespace::All => Namespaces::All,
             Namespace::Named(name) => Namespaces::One(name.clone()),

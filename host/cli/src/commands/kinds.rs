@@ -33,7 +33,7 @@ impl Command<'_> {
     /// The risks that a plan names in its refusals; none if no plan can be made.
     async fn find_risks(&self) -> Option<AcceptedRisks> {
         let opened = ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Move))).await.ok()?;
-        let added = ends::additions(&self.choices.add).await.ok()?;
+        let added = ends::read_additions(&self.choices.add).await.ok()?;
         let mut setup = self.reading(&opened, &Loading::begin(&self.choices.with));
         setup.options = setup.options.adding(added);
         match run::plan(setup).await.err()?.failure {

@@ -15,7 +15,7 @@ impl Command<'_> {
         let plugins = Loading::begin(&self.choices.with);
         let read = async {
             Ok((
-                ends::additions(&self.choices.add).await?,
+                ends::read_additions(&self.choices.add).await?,
                 ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Move))).await?,
             ))
         };
@@ -35,7 +35,7 @@ impl Command<'_> {
         match result {
             Ok(rights) => {
                 let end = if *side == Side::Source { about.0 } else { about.1 };
-                let roles = output::roles(&rights, *side, bind_to.as_deref());
+                let roles = output::build_roles(&rights, *side, bind_to.as_deref());
                 self.output.result(|| output::role_manifests(&roles, (&of, end)), &output::role_list(&roles));
                 exit::DONE
             }

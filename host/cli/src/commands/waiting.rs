@@ -55,7 +55,7 @@ impl Command<'_> {
             }
             Err(_) => return None,
         };
-        let added = ends::additions(&self.choices.add).await.ok()?;
+        let added = ends::read_additions(&self.choices.add).await.ok()?;
         let setup = Setup {
             sides: opened.sides(),
             options: self.choices.options(opened.namespace.as_deref()).adding(added),

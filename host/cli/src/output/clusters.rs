@@ -57,7 +57,7 @@ impl Row<'_> {
 }
 
 /// A row for each Cluster, by name, then one for objects without a Cluster.
-pub(super) fn clusters(plan: &Plan, reported: &Reported, all: bool) -> Text {
+pub(super) fn cluster_rows(plan: &Plan, reported: &Reported, all: bool) -> Text {
     let mut rows: BTreeMap<Option<&Key>, Row<'_>> = BTreeMap::new();
     for step in &plan.steps {
         *rows.entry(step.cluster.as_ref()).or_default().kinds.entry(&step.key.group_kind).or_default() += 1;
@@ -82,7 +82,7 @@ pub(super) fn clusters(plan: &Plan, reported: &Reported, all: bool) -> Text {
     named.truncate(named.len() - more);
     let named = named.iter().map(|(cluster, row)| row.cells(*cluster, all));
     let rows: Vec<Vec<String>> = named.chain(none.map(|row| row.cells(None, all))).collect();
-    let mut text = lines::columns(&["CLUSTER", "OBJECTS", "HOSTS", "PROBLEMS", "KINDS"], &rows);
+    let mut text = lines::format_columns(&["CLUSTER", "OBJECTS", "HOSTS", "PROBLEMS", "KINDS"], &rows);
     if more > 0 {
         text.add_line(format!("  and {} more Clusters; -v shows them", thousands(more)));
     }

@@ -61,7 +61,7 @@ impl<'a> DescribeDocument<'a> {
 
 /// The tree for people.
 pub(crate) fn tree_text(tree: &Tree, now: Timestamp) -> Text {
-    let [name, cells @ ..] = HEAD.map(plain);
+    let [name, cells @ ..] = HEAD.map(plain_span);
     let mut rows = vec![Row { name: vec![name], cells: cells.to_vec() }];
     add_rows(&mut rows, "", &tree.root, now);
     in_columns(rows)
@@ -81,7 +81,7 @@ struct Row {
     cells: Vec<Span>,
 }
 
-fn plain(words: &str) -> Span {
+fn plain_span(words: &str) -> Span {
     (PLAIN, words.to_owned())
 }
 
@@ -92,50 +92,58 @@ fn add_rows(rows: &mut Vec<Row>, prefix: &str, node: &Node, now: Timestamp) {
         None => current.to_string(),
     });
     let number = |number: &Option<i64>| number.map_or_else(String::new, |number| number.to_string());
-    let counters = [replicas, number(available), number(ready), number(up_to_date)].map(|cell| plain(&cell));
+    let counters =
+        [replicas, number(available), number(ready), number(up_to_date)].map(|cell| plain_span(&cell));
     let (mut state, mut message) =
         condition.as_ref().map(|one| condition_cells(one, now)).unwrap_or_default();
     match &node.what {
-        What::Machines(names) => message = vec![(FAINT, see(names))],
+        What::Machines(names) => message = vec![(FAINT, see_names(names))],
         What::Object(Named { problem: Some(Problem { reason, message: why }), .. }) => {
-            state = [plain(""), (BAD, (*reason).to_owned()), plain("")];
-            message = paragraph(why, MESSAGE).iter().map(|line| plain(line)).collect();
+            state = [plain_span(""), (BAD, (*reason).to_owned()), plain_span("")];
+            message = wrap_message(why, MESSAGE).iter().map(|line| plain_span(line)).collect();
         }
         What::Object(_) | What::Heading(_) => {}
     }
     let has_children = !node.children.is_empty();
     let below = format!("{}{}", carried_on(prefix), if has_children { PIPE } else { "" });
-    block(rows, title_spans(prefix, node), [counters.to_vec(), state.to_vec()].concat(), message, &below);
+    push_block(
+        rows,
+        title_spans(prefix, node),
+        [counters.to_vec(), state.to_vec()].concat(),
+        message,
+        &below,
+    );
 
     let conditions = node.conditions.as_deref().unwrap_or_default();
     let indent = format!("{}{}{INDENT}", carried_on(prefix), if has_children { PIPE } else { NOTHING });
     for (index, condition) in conditions.iter().enumerate() {
         let is_last = index + 1 == conditions.len();
-        let name = vec![(FAINT, format!("{indent}{}", lead(is_last))), (CONDITION, condition.kind.clone())];
+        let name =
+            vec![(FAINT, format!("{indent}{}", lead_of(is_last))), (CONDITION, condition.kind.clone())];
         let (state, message) = condition_cells(condition, now);
         let below = format!("{indent}{}", if is_last { "" } else { PIPE });
-        block(rows, name, [vec![plain(""); 4], state.to_vec()].concat(), message, &below);
+        push_block(rows, name, [vec![plain_span(""); 4], state.to_vec()].concat(), message, &below);
     }
     for (index, child) in node.children.iter().enumerate() {
         let is_last = index + 1 == node.children.len();
-        add_rows(rows, &format!("{}{}", carried_on(prefix), lead(is_last)), child, now);
+        add_rows(rows, &format!("{}{}", carried_on(prefix), lead_of(is_last)), child, now);
     }
 }
 
 /// A row, and one below it for each further line of its message.
-fn block(rows: &mut Vec<Row>, name: Vec<Span>, cells: Vec<Span>, message: Vec<Span>, below: &str) {
+fn push_block(rows: &mut Vec<Row>, name: Vec<Span>, cells: Vec<Span>, message: Vec<Span>, below: &str) {
     let mut message = message.into_iter();
-    let first = message.next().unwrap_or_else(|| plain(""));
+    let first = message.next().unwrap_or_else(|| plain_span(""));
     rows.push(Row { name, cells: [cells, vec![first]].concat() });
     // A line always begins with something of ours.
     let below = if below.trim().is_empty() { format!("{below}{ALONE}") } else { below.to_owned() };
     for line in message {
-        let empty = vec![plain(""); HEAD.len() - 2];
+        let empty = vec![plain_span(""); HEAD.len() - 2];
         rows.push(Row { name: vec![(FAINT, below.clone())], cells: [empty, vec![line]].concat() });
     }
 }
 
-fn lead(is_last: bool) -> &'static str {
+fn lead_of(is_last: bool) -> &'static str {
     if is_last { LAST } else { MORE }
 }
 
@@ -158,19 +166,19 @@ fn condition_cells(condition: &Condition, now: Timestamp) -> ([Span; 3], Vec<Spa
     };
     let Condition { status, reason, message, last_transition_time, .. } = condition;
     let age = last_transition_time.as_ref().and_then(|time| since(time, now)).unwrap_or_default();
-    let message = paragraph(message, MESSAGE).iter().map(|line| plain(line)).collect();
-    ([(style, status.clone()), plain(reason), plain(&age)], message)
+    let message = wrap_message(message, MESSAGE).iter().map(|line| plain_span(line)).collect();
+    ([(style, status.clone()), plain_span(reason), plain_span(&age)], message)
 }
 
 /// `See m1, m2, ...`
-fn see(names: &[String]) -> String {
+fn see_names(names: &[String]) -> String {
     let shown: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
     let more = if names.len() > NAMES { ", ..." } else { "" };
     format!("See {}{more}", shown.join(", "))
 }
 
 /// The lines of a message, each cut at words. What is in a list stays below its first line.
-fn paragraph(message: &str, width: usize) -> Vec<String> {
+fn wrap_message(message: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in message.lines() {
         let begin: String = line.chars().take_while(|c| *c == ' ').collect();
@@ -215,7 +223,7 @@ fn in_columns(rows: Vec<Row>) -> Text {
             let gap = widest - width(&cell) + 2;
             line.extend(cell);
             if index + 1 < used {
-                line.push(plain(&" ".repeat(gap)));
+                line.push(plain_span(&" ".repeat(gap)));
             }
         }
         text.add_styled_line(line);
@@ -229,7 +237,7 @@ mod tests {
 
     #[test]
     fn message_is_cut_at_words() {
-        let cut = |message: &str| paragraph(message, 20).join("|");
+        let cut = |message: &str| wrap_message(message, 20).join("|");
         assert_eq!(cut(""), "");
         assert_eq!(cut("short"), "short");
         assert_eq!(cut("one two three four five six"), "one two three four|five six");

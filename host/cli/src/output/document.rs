@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::happened::{Found as PluginFinding, ReportedRisk};
 use super::remedies;
 use super::reported::{Reported, ReportedWarning};
-use super::stop::{Advice, failure_text, refusals};
+use super::stop::{Advice, failure_text, refusals_of};
 use super::text::Text;
 
 const API_VERSION: &str = "pivot-host.io/v1alpha1";
@@ -119,7 +119,7 @@ impl From<&Refusal> for Refused {
         let Refusal { code, side, object, others, message, remedies } = refusal.clone();
         let several = object.iter().chain(&others).cloned();
         let objects = if others.is_empty() { Vec::new() } else { several.collect() };
-        Self { code, side, object, objects, message, remedy: remedies::sentence(&remedies) }
+        Self { code, side, object, objects, message, remedy: remedies::remedies_sentence(&remedies) }
     }
 }
 
@@ -391,10 +391,10 @@ impl ErrorDocument {
         let found = |(plugin, finding): (String, Finding)| Found { plugin, finding };
         let way = |remedy: Remedy| Way { text: remedies::remedy_text(&remedy), remedy };
         let content = Self {
-            exit_code: crate::exit::code(*exit),
+            exit_code: crate::exit::exit_code(*exit),
             reason: format!("{exit:?}"),
             message: failure_text(stop, false, "").message(),
-            refusals: refusals(failure).iter().map(Refused::from).collect(),
+            refusals: refusals_of(failure).iter().map(Refused::from).collect(),
             phase: *phase,
             state: state.clone(),
             findings: findings.into_iter().map(found).collect(),
@@ -416,7 +416,7 @@ impl ErrorDocument {
         next: Vec<String>,
     ) -> Document<Self> {
         let content = Self {
-            exit_code: crate::exit::code(exit),
+            exit_code: crate::exit::exit_code(exit),
             reason: format!("{exit:?}"),
             message: message.message(),
             refusals: Vec::new(),

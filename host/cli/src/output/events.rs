@@ -35,7 +35,7 @@ impl Level {
 }
 
 /// The attention that an event needs.
-pub(super) fn level(event: &Event) -> Level {
+pub(super) fn event_level(event: &Event) -> Level {
     match event {
         Event::Warning { .. } | Event::Retrying { .. } => Level::Warn,
         Event::Finding { severity: Severity::Note, .. } => Level::Info,
@@ -59,7 +59,7 @@ pub(super) fn is_shown(event: &Event, verbose: bool) -> bool {
 pub(super) fn event_line(event: &Event, (source, target): (&str, &str)) -> String {
     match event {
         Event::Reading { side } => format!("reading the {side}"),
-        Event::Planned { summary, .. } => phase_line("Planned", &head(summary, source, target)),
+        Event::Planned { summary, .. } => phase_line("Planned", &summary_line(summary, source, target)),
         Event::Accepted { code, kinds } => {
             let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", some_of(kinds, 8)) };
             format!("accepted: {} ({code}{kinds})", code.summary())
@@ -68,14 +68,14 @@ pub(super) fn event_line(event: &Event, (source, target): (&str, &str)) -> Strin
             let Record { move_id, phase, scope, .. } = &status.record;
             format!("move {move_id} ({scope}, {phase}) is under way")
         }
-        Event::PhaseBegun { phase, objects } => phase_line(&phase.to_string(), &doing(*phase, *objects)),
+        Event::PhaseBegun { phase, objects } => phase_line(&phase.to_string(), &doing_text(*phase, *objects)),
         Event::PhaseDone { phase, milliseconds } => {
-            phase_line(&phase.to_string(), &format!("done in {:.1}s", seconds(*milliseconds)))
+            phase_line(&phase.to_string(), &format!("done in {:.1}s", to_seconds(*milliseconds)))
         }
         Event::Object { verb: Verb::Used, object, side, .. } => {
             format!("left {object} in the {side} as it is")
         }
-        Event::Object { verb, object, side, .. } => format!("{} {object} in the {side}", done(*verb)),
+        Event::Object { verb, object, side, .. } => format!("{} {object} in the {side}", done_word(*verb)),
         Event::Finding { .. } | Event::Note { .. } | Event::Warning { .. } => {
             grouped_lines([event]).into_iter().map(|(_, line)| line).collect()
         }
@@ -132,7 +132,7 @@ pub(super) fn grouped_lines<'a>(events: impl IntoIterator<Item = &'a Event>) -> 
 }
 
 /// The code of what it is about.
-pub(super) fn code(event: &Event) -> &str {
+pub(super) fn event_code(event: &Event) -> &str {
     match event {
         Event::Finding { code, .. } | Event::Note { code, .. } | Event::Warning { code, .. } => code,
         _ => "",
@@ -170,13 +170,13 @@ fn message_parts(event: &Event) -> MessageParts<'_> {
 }
 
 /// An event for programs: its fields, its time, and the message for people.
-pub(super) fn json(event: &Event, message: &str) -> String {
+pub(super) fn event_json(event: &Event, message: &str) -> String {
     let fields = match serde_json::to_value(event) {
         Ok(Value::Object(fields)) => fields,
         // Events have string keys and plain values, all of which JSON can hold.
         _ => Map::new(),
     };
-    json_line(level(event), fields, message)
+    json_line(event_level(event), fields, message)
 }
 
 /// A line that is not an engine event: the program's own message.
@@ -193,7 +193,7 @@ fn json_line(level: Level, mut fields: Map<String, Value>, message: &str) -> Str
 }
 
 /// One sentence: how many objects, how many of them Clusters and ClusterClasses, from where to where.
-pub(super) fn head(summary: &Summary, source: &str, target: &str) -> String {
+pub(super) fn summary_line(summary: &Summary, source: &str, target: &str) -> String {
     let Summary { objects, kept, from_manifests, clusters, cluster_classes, .. } = *summary;
     let mut of_them = Vec::new();
     for (number, what) in [(clusters, "Cluster"), (cluster_classes, "ClusterClass")] {
@@ -215,11 +215,11 @@ pub(super) fn phase_line(head: &str, text: &str) -> String {
     format!("{:<10} {text}", format!("{head}:"))
 }
 
-pub(super) fn seconds(milliseconds: u64) -> f64 {
+pub(super) fn to_seconds(milliseconds: u64) -> f64 {
     std::time::Duration::from_millis(milliseconds).as_secs_f64()
 }
 
-pub(super) fn doing(phase: Phase, objects: usize) -> String {
+pub(super) fn doing_text(phase: Phase, objects: usize) -> String {
     let (none, objects) = (objects == 0, count_text(objects, "object"));
     match phase {
         Phase::Checked => format!("checking for anything that prevents moving {objects}"),
@@ -234,7 +234,7 @@ pub(super) fn doing(phase: Phase, objects: usize) -> String {
     }
 }
 
-pub(super) fn done(verb: Verb) -> &'static str {
+pub(super) fn done_word(verb: Verb) -> &'static str {
     match verb {
         Verb::Paused => "paused",
         Verb::Held => "held",

@@ -5,7 +5,7 @@ use pivot_core::grouped::thousands;
 use super::text::{Text, one_line};
 
 /// Rows under a head, columns as wide as needed, separated by two blanks.
-pub(super) fn columns(head: &[&str], rows: &[Vec<String>]) -> Text {
+pub(super) fn format_columns(head: &[&str], rows: &[Vec<String>]) -> Text {
     let head = head.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
     // In the form that is shown: escapes take room.
     let rows: Vec<Vec<String>> =
@@ -47,8 +47,8 @@ mod tests {
     #[test]
     fn columns_fit_their_content() {
         let rows = [vec!["a".into(), "1".into()], vec!["long".into(), "22".into()]];
-        assert_eq!(columns(&["KIND", "N"], &rows).message(), "  KIND  N\n  a     1\n  long  22");
+        assert_eq!(format_columns(&["KIND", "N"], &rows).message(), "  KIND  N\n  a     1\n  long  22");
         let rows = [vec!["a\nb".into(), "1".into()]];
-        assert_eq!(columns(&["KIND", "N"], &rows).message(), "  KIND  N\n  a\\nb  1");
+        assert_eq!(format_columns(&["KIND", "N"], &rows).message(), "  KIND  N\n  a\\nb  1");
     }
 }

@@ -34,8 +34,8 @@ impl Messages {
         let mut sorts: BTreeMap<(Level, &str), usize> = BTreeMap::new();
         let mut lines = Vec::new();
         for (event, line) in events::grouped_lines(&open) {
-            let level = events::level(event);
-            let seen = sorts.entry((level, events::code(event))).or_default();
+            let level = events::event_level(event);
+            let seen = sorts.entry((level, events::event_code(event))).or_default();
             *seen += 1;
             if *seen <= NOTES && self.written.insert(line.clone()) {
                 lines.push((level, line));

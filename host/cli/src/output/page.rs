@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::happened::{Found, ReportedRisk};
 use super::move_report::MoveReport;
 use super::reported::{Reported, ReportedWarning};
-use super::saved::foreseen;
+use super::saved::foreseen_changes;
 use super::verdict::Verdict;
 use super::{remedies, status, text};
 
@@ -97,7 +97,7 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
 /// The page with its data. It is a file of ours with text of others in it.
 fn fill_template(shown: &Shown<'_>) -> String {
     let mut data = serde_json::to_value(shown).unwrap_or_default();
-    harmless(&mut data);
+    escape_texts(&mut data);
     let json = data.to_string();
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {
@@ -111,14 +111,14 @@ fn fill_template(shown: &Shown<'_>) -> String {
 }
 
 /// Shows hidden characters in all texts, line breaks among them.
-fn harmless(value: &mut Value) {
+fn escape_texts(value: &mut Value) {
     match value {
         Value::String(words) => *words = text::one_line(words),
-        Value::Array(items) => items.iter_mut().for_each(harmless),
+        Value::Array(items) => items.iter_mut().for_each(escape_texts),
         Value::Object(fields) => {
             let taken = std::mem::take(fields);
             fields.extend(taken.into_iter().map(|(name, mut field)| {
-                harmless(&mut field);
+                escape_texts(&mut field);
                 (text::one_line(&name), field)
             }));
         }
@@ -265,7 +265,7 @@ impl Words {
             .collect();
         let (kind, namespace) = (self.intern(group_kind), self.maybe(namespace.as_ref()));
         let (why, cluster) = (self.intern(why), self.maybe(cluster.as_ref()));
-        let foreseen = foreseen(in_target.as_ref(), changes).map(|one| self.intern(one)).collect();
+        let foreseen = foreseen_changes(in_target.as_ref(), changes).map(|one| self.intern(one)).collect();
         StepRow(kind, namespace, name, fate, why, keep, cluster, after, &uid.0, dropped, foreseen)
     }
 
@@ -289,7 +289,7 @@ impl<'a> Content<'a> {
                 code,
                 message: message.clone(),
                 objects: objects.iter().map(ToString::to_string).collect(),
-                remedy: remedies::sentence(remedies),
+                remedy: remedies::remedies_sentence(remedies),
             }
         };
         let note = |Note { code, object, message }: &Note| Said {

@@ -7,7 +7,7 @@ use pivot_core::grouped::thousands;
 use pivot_core::record::Phase;
 use pivot_engine::Verb;
 
-use super::events::{done, phase_line};
+use super::events::{done_word, phase_line};
 use super::lines::count_text;
 
 /// Time between two lines of a busy phase.
@@ -51,7 +51,7 @@ impl PhaseProgress {
     /// The result of a finished phase.
     pub(super) fn finished_line(&self, milliseconds: u64) -> String {
         let time = Duration::from_millis(milliseconds).as_secs_f64();
-        let own = own(self.phase).and_then(|verb| self.done.get(&verb)).copied().unwrap_or_default();
+        let own = main_verb(self.phase).and_then(|verb| self.done.get(&verb)).copied().unwrap_or_default();
         let rated = matches!(self.phase, Phase::Copied | Phase::Released | Phase::Settled) && own >= RATED;
         let rate = if rated && milliseconds > 0 {
             format!(", {}/s", per_second(own, milliseconds))
@@ -75,7 +75,7 @@ impl PhaseProgress {
 
     /// `1,030 objects, 2 left as found`. `looked` is the number of objects in a phase that normally changes none.
     fn changes_text(&self, looked: Option<usize>) -> String {
-        let own = own(self.phase);
+        let own = main_verb(self.phase);
         let number =
             looked.unwrap_or_else(|| own.and_then(|verb| self.done.get(&verb)).copied().unwrap_or_default());
         let others: Vec<(Verb, usize)> = self
@@ -125,7 +125,7 @@ impl UndoProgress {
 }
 
 /// The verb that the name of a phase stands for.
-fn own(phase: Phase) -> Option<Verb> {
+fn main_verb(phase: Phase) -> Option<Verb> {
     Some(match phase {
         Phase::Checked | Phase::Committed => return None,
         Phase::Paused => Verb::Paused,
@@ -139,7 +139,11 @@ fn own(phase: Phase) -> Option<Verb> {
 /// `412 removed`, `3 unpaused`.
 fn in_words(counts: impl IntoIterator<Item = (Verb, usize)>) -> Vec<String> {
     let words = |(verb, number)| {
-        format!("{} {}", thousands(number), if verb == Verb::Used { "left as found" } else { done(verb) })
+        format!(
+            "{} {}",
+            thousands(number),
+            if verb == Verb::Used { "left as found" } else { done_word(verb) }
+        )
     };
     counts.into_iter().map(words).collect()
 }

@@ -16,17 +16,17 @@ use super::{events, text};
 use crate::args::Picture;
 
 /// A plan as the text of a picture.
-pub(crate) fn draw(picture: Picture, page: &PlanPage<'_>) -> String {
+pub(crate) fn draw_plan(picture: Picture, page: &PlanPage<'_>) -> String {
     match picture {
-        Picture::Dot => dot(page.plan, page.sides),
-        Picture::Mermaid => mermaid(page.plan, page.sides),
+        Picture::Dot => draw_dot(page.plan, page.sides),
+        Picture::Mermaid => draw_mermaid(page.plan, page.sides),
         Picture::Html => page.html(),
     }
 }
 
 /// For Graphviz.
-fn dot(plan: &Plan, (source, target): (&str, &str)) -> String {
-    let title = quoted_for_dot(&["Plan:", &events::head(&plan.into(), source, target)].join(" "));
+fn draw_dot(plan: &Plan, (source, target): (&str, &str)) -> String {
+    let title = quoted_for_dot(&["Plan:", &events::summary_line(&plan.into(), source, target)].join(" "));
     let mut out = format!(
         "digraph plan {{\n  graph [rankdir=LR, labelloc=t, label={title}, fontname=\"sans-serif\"]\n  \
          node [shape=box, fontname=\"sans-serif\"]\n"
@@ -34,7 +34,7 @@ fn dot(plan: &Plan, (source, target): (&str, &str)) -> String {
     let drawing = Drawing::from_plan(plan);
     for (number, (cluster, steps)) in drawing.frames.iter().enumerate() {
         push(&mut out, format_args!("  subgraph cluster_{number} {{\n"));
-        push(&mut out, format_args!("    label={}\n", quoted_for_dot(&frame(*cluster))));
+        push(&mut out, format_args!("    label={}\n", quoted_for_dot(&frame_title(*cluster))));
         for (index, step) in steps {
             let look = match step.fate {
                 Fate::Move => "",
@@ -47,7 +47,7 @@ fn dot(plan: &Plan, (source, target): (&str, &str)) -> String {
         }
         out.push_str("  }\n");
     }
-    for (before, after) in arrows(plan) {
+    for (before, after) in dependency_arrows(plan) {
         push(&mut out, format_args!("  s{before} -> s{after}\n"));
     }
     if !drawing.stays.is_empty() {
@@ -62,12 +62,12 @@ fn dot(plan: &Plan, (source, target): (&str, &str)) -> String {
 }
 
 /// For Mermaid, as in Markdown.
-fn mermaid(plan: &Plan, (source, target): (&str, &str)) -> String {
-    let title = escaped_for_mermaid(&events::head(&plan.into(), source, target));
+fn draw_mermaid(plan: &Plan, (source, target): (&str, &str)) -> String {
+    let title = escaped_for_mermaid(&events::summary_line(&plan.into(), source, target));
     let mut out = format!("flowchart LR\n  plan[\"Plan: {title}\"]\n");
     let drawing = Drawing::from_plan(plan);
     for (number, (cluster, steps)) in drawing.frames.iter().enumerate() {
-        let label = escaped_for_mermaid(&frame(*cluster));
+        let label = escaped_for_mermaid(&frame_title(*cluster));
         push(&mut out, format_args!("  subgraph c{number}[\"{label}\"]\n"));
         for (index, step) in steps {
             let (begin, end) = match step.fate {
@@ -80,7 +80,7 @@ fn mermaid(plan: &Plan, (source, target): (&str, &str)) -> String {
         }
         out.push_str("  end\n");
     }
-    for (before, after) in arrows(plan) {
+    for (before, after) in dependency_arrows(plan) {
         push(&mut out, format_args!("  s{before} --> s{after}\n"));
     }
     if !drawing.stays.is_empty() {
@@ -149,12 +149,12 @@ impl<'a> Drawing<'a> {
     }
 }
 
-fn frame(cluster: Option<&Key>) -> String {
+fn frame_title(cluster: Option<&Key>) -> String {
     cluster.map_or("of no Cluster".to_owned(), ToString::to_string)
 }
 
 /// From what must exist first to what comes after it.
-fn arrows(plan: &Plan) -> impl Iterator<Item = (usize, usize)> {
+fn dependency_arrows(plan: &Plan) -> impl Iterator<Item = (usize, usize)> {
     let steps = plan.steps.iter().enumerate();
     steps.flat_map(|(index, step)| step.after.iter().map(move |before| (*before, index)))
 }

@@ -8,10 +8,10 @@ use pivot_core::grouped::{NAMES, counted, groups, thousands};
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::plan::{Fate, Plan, Stay, Step};
 
-use super::clusters::clusters;
+use super::clusters::cluster_rows;
 use super::document::PlanDocument;
 use super::reported::Reported;
-use super::saved::foreseen;
+use super::saved::foreseen_changes;
 use super::stop::refusal_lines;
 use super::text::Text;
 use super::verdict::count_problems;
@@ -33,29 +33,29 @@ impl Document<PlanDocument<'_>> {
         (tree, all): (bool, bool),
     ) -> Text {
         let mut text = Text::default();
-        text.strong("Plan:", events::head(&plan.into(), source, target));
+        text.strong("Plan:", events::summary_line(&plan.into(), source, target));
         if !map.is_empty() {
             text.add_line(format!("  Namespaces get other names in the target: {map}"));
         }
         if !plan.steps.is_empty() {
             text.gap();
-            text.append(clusters(plan, reported, all));
+            text.append(cluster_rows(plan, reported, all));
             if tree {
                 text.gap();
                 text.add_line("In order of creation, each below its owner:");
                 text.gap();
-                text.append(objects(&plan.steps));
+                text.append(object_tree(&plan.steps));
             } else {
                 text.add_line("  (--tree shows each object, in the order of creation)");
                 text.append(kept_objects_text(plan));
                 text.append(added_objects_text(plan, map));
             }
         }
-        text.append(stays(&plan.stays, all));
+        text.append(staying_objects_text(&plan.stays, all));
         if !plan.notes.is_empty() {
             text.gap();
             text.add_line("Worth knowing:");
-            notes(plan, all).iter().for_each(|note| text.add_line(format!("  - {note}")));
+            note_lines(plan, all).iter().for_each(|note| text.add_line(format!("  - {note}")));
         }
         text.append(reported.to_text(all));
         let stops = reported.stop_lines(all);
@@ -71,7 +71,7 @@ impl Document<PlanDocument<'_>> {
 }
 
 /// The notes: one line for objects that share it, the first few of each code. A plugin can cause one for each pair of objects.
-pub(super) fn notes(plan: &Plan, all: bool) -> Vec<String> {
+pub(super) fn note_lines(plan: &Plan, all: bool) -> Vec<String> {
     if all {
         let each = plan.notes.iter().map(|note| match &note.object {
             Some(object) if !note.message.contains(&object.to_string()) => {
@@ -97,7 +97,7 @@ pub(super) fn notes(plan: &Plan, all: bool) -> Vec<String> {
 }
 
 /// Counts per kind, for `-v`.
-pub(super) fn kinds(plan: &Plan) -> Vec<String> {
+pub(super) fn kind_counts(plan: &Plan) -> Vec<String> {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for step in &plan.steps {
         *kinds.entry(step.key.group_kind.to_string()).or_default() += 1;
@@ -157,7 +157,7 @@ fn more_reasons(reasons: usize) -> Text {
 }
 
 /// Places each step below its latest predecessor, which is its nearest owner.
-fn objects(steps: &[Step]) -> Text {
+fn object_tree(steps: &[Step]) -> Text {
     let mut below: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (index, step) in steps.iter().enumerate() {
         below.entry(step.after.iter().copied().max()).or_default().push(index);
@@ -171,13 +171,13 @@ fn objects(steps: &[Step]) -> Text {
     push(&mut open, None, 1);
     while let Some((index, depth)) = open.pop() {
         let Some(step) = steps.get(index) else { continue };
-        text.add_line(format!("{}{}{}", "  ".repeat(depth), step.key, remarks(step)));
+        text.add_line(format!("{}{}{}", "  ".repeat(depth), step.key, step_remarks(step)));
         push(&mut open, Some(index), depth + 1);
     }
     text
 }
 
-fn remarks(step: &Step) -> String {
+fn step_remarks(step: &Step) -> String {
     let mut remarks = Vec::new();
     if step.is_brought() || step.added_from().is_some() {
         remarks.push(step.why.to_string());
@@ -188,11 +188,11 @@ fn remarks(step: &Step) -> String {
     for owner in &step.dropped_owners {
         remarks.push(format!("without its owner {} {}", owner.kind, owner.name));
     }
-    remarks.extend(foreseen(step.in_target.as_ref(), &step.changes));
+    remarks.extend(foreseen_changes(step.in_target.as_ref(), &step.changes));
     if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join("; ")) }
 }
 
-fn stays(stays: &[Stay], all: bool) -> Text {
+fn staying_objects_text(stays: &[Stay], all: bool) -> Text {
     let mut text = Text::default();
     if stays.is_empty() {
         return text;

@@ -14,7 +14,7 @@ use super::events::Level;
 use super::messages::Messages;
 use super::phase_progress::{self, PhaseProgress, UndoProgress};
 use super::reported::Reported;
-use super::{Output, events, lock, plan, text};
+use super::{Output, events, lock_mutex, plan, text};
 use crate::args::{LogFormat, OutputFormat};
 
 /// Bar of a phase whose number of changes is unknown.
@@ -71,17 +71,17 @@ impl Progress {
 
     /// The plan, if the run got that far.
     pub(crate) fn plan(&self) -> Option<Arc<Plan>> {
-        lock(&self.plan).clone()
+        lock_mutex(&self.plan).clone()
     }
 
     /// The moves under way found so far.
     pub(crate) fn under_way(&self) -> Vec<MoveStatus> {
-        lock(&self.under_way).clone()
+        lock_mutex(&self.under_way).clone()
     }
 
     /// Returns the accepted risks, warnings and findings so far.
     pub(crate) fn reported_so_far(&self) -> Reported {
-        lock(&self.reported).clone()
+        lock_mutex(&self.reported).clone()
     }
 
     /// Writes those that were left to the plan's text: there is none.
@@ -118,20 +118,20 @@ impl Progress {
         }
         self.say_together();
         self.lower_bar();
-        let stopped = lock(&self.phase).take().and_then(|progress| progress.stopped_line());
+        let stopped = lock_mutex(&self.phase).take().and_then(|progress| progress.stopped_line());
         stopped.into_iter().for_each(|line| self.info(line));
-        let undone = lock(&self.undone).take();
+        let undone = lock_mutex(&self.undone).take();
         undone.into_iter().for_each(|undone| self.info(undone.summarize()));
     }
 
     /// Text next to the bar.
     #[cfg(test)]
     pub(super) fn on_the_bar(&self) -> Option<String> {
-        lock(&self.bar).as_ref().map(ProgressBar::message)
+        lock_mutex(&self.bar).as_ref().map(ProgressBar::message)
     }
 
     fn lower_bar(&self) {
-        if let Some(bar) = lock(&self.bar).take() {
+        if let Some(bar) = lock_mutex(&self.bar).take() {
             bar.finish_and_clear();
         }
     }
@@ -173,12 +173,12 @@ impl Progress {
             // Every namespace has such an event, and they all say the same.
             Event::Lease { state: LeaseState::Waiting, .. } => {
                 let line = self.event_line(event);
-                if lock(&self.messages).is_new(&line) {
+                if lock_mutex(&self.messages).is_new(&line) {
                     self.info(line);
                 }
             }
             other if events::is_shown(other, self.verbose()) => {
-                self.write_line(events::level(other), self.event_line(other));
+                self.write_line(events::event_level(other), self.event_line(other));
             }
             _ => {}
         }
@@ -188,20 +188,20 @@ impl Progress {
     fn collect(&self, event: &Event) {
         match event {
             Event::Finding { severity: Severity::Stop, .. } => {}
-            _ if self.verbose() => self.write_line(events::level(event), self.event_line(event)),
-            _ => lock(&self.messages).push_event(event),
+            _ if self.verbose() => self.write_line(events::event_level(event), self.event_line(event)),
+            _ => lock_mutex(&self.messages).push_event(event),
         }
     }
 
     fn say_together(&self) {
-        let lines = lock(&self.messages).take();
+        let lines = lock_mutex(&self.messages).take();
         lines.into_iter().for_each(|(level, line)| self.write_line(level, line));
     }
 
     /// Shows an event on the bar, if there is one.
     fn on_bar(&self, event: &Event) {
         let line = self.event_line(event);
-        match &*lock(&self.bar) {
+        match &*lock_mutex(&self.bar) {
             Some(bar) => bar.set_message(text::one_line(&line)),
             None => self.info(line),
         }
@@ -209,14 +209,14 @@ impl Progress {
 
     /// Thousands of objects get no line each, except with `-v`.
     fn object(&self, event: &Event, verb: Verb) {
-        let far = match &mut *lock(&self.phase) {
+        let far = match &mut *lock_mutex(&self.phase) {
             Some(progress) => progress.count_change(verb),
             None => {
                 self.raise_undo_bar();
-                lock(&self.undone).get_or_insert_with(UndoProgress::new).count_change(verb)
+                lock_mutex(&self.undone).get_or_insert_with(UndoProgress::new).count_change(verb)
             }
         };
-        let barred = lock(&self.bar).as_ref().map(|bar| bar.inc(1)).is_some();
+        let barred = lock_mutex(&self.bar).as_ref().map(|bar| bar.inc(1)).is_some();
         if barred {
             self.on_bar(event);
         }
@@ -228,7 +228,7 @@ impl Progress {
     }
 
     fn phase_begun(&self, event: &Event, phase: Phase, objects: usize) {
-        *lock(&self.phase) = Some(PhaseProgress::new(phase, objects));
+        *lock_mutex(&self.phase) = Some(PhaseProgress::new(phase, objects));
         if self.output.settings().bars {
             self.raise_bar(phase, objects);
         } else {
@@ -242,36 +242,40 @@ impl Progress {
         let bar = if counted {
             let length = objects.try_into().unwrap_or(u64::MAX);
             ProgressBar::new(length)
-                .with_style(style("{prefix:10} {bar:30} {pos}/{len} {elapsed} {wide_msg}"))
+                .with_style(progress_style("{prefix:10} {bar:30} {pos}/{len} {elapsed} {wide_msg}"))
         } else {
-            ProgressBar::new_spinner().with_style(style(UNCOUNTED))
+            ProgressBar::new_spinner().with_style(progress_style(UNCOUNTED))
         };
-        self.raise(bar, &phase.to_string(), &events::doing(phase, objects));
+        self.raise(bar, &phase.to_string(), &events::doing_text(phase, objects));
     }
 
     /// Shows a bar for changes outside any phase, if there is none yet.
     fn raise_undo_bar(&self) {
-        if self.output.settings().bars && lock(&self.bar).is_none() {
-            self.raise(ProgressBar::new_spinner().with_style(style(UNDOING)), phase_progress::UNDONE, "");
+        if self.output.settings().bars && lock_mutex(&self.bar).is_none() {
+            self.raise(
+                ProgressBar::new_spinner().with_style(progress_style(UNDOING)),
+                phase_progress::UNDONE,
+                "",
+            );
         }
     }
 
     fn raise(&self, bar: ProgressBar, head: &str, message: &str) {
         let bar = self.output.bars.add(bar.with_prefix(format!("{head}:")).with_message(message.to_owned()));
         bar.enable_steady_tick(Duration::from_millis(120));
-        *lock(&self.bar) = Some(bar);
+        *lock_mutex(&self.bar) = Some(bar);
     }
 
     fn phase_done(&self, milliseconds: u64) {
         self.lower_bar();
-        let done = lock(&self.phase).take().map(|progress| progress.finished_line(milliseconds));
+        let done = lock_mutex(&self.phase).take().map(|progress| progress.finished_line(milliseconds));
         done.into_iter().for_each(|line| self.info(line));
     }
 
     fn write_plan(&self, event: &Event, plan: &Plan) {
         self.info(self.event_line(event));
         if self.verbose() {
-            plan::kinds(plan).into_iter().for_each(|line| self.info(line));
+            plan::kind_counts(plan).into_iter().for_each(|line| self.info(line));
             plan.stays.iter().for_each(|stay| self.info(format!("stays: {stay}")));
         }
     }
@@ -282,10 +286,10 @@ impl Watcher for Progress {
         match &event {
             // A move has its own, and this one would stay as long as the move.
             Event::Planned { plan, .. } if self.plan_use != PlanUse::Counted => {
-                *lock(&self.plan) = Some(plan.clone());
+                *lock_mutex(&self.plan) = Some(plan.clone());
             }
-            Event::UnderWay { status } => lock(&self.under_way).push(MoveStatus::clone(status)),
-            _ => lock(&self.reported).keep_event(&event),
+            Event::UnderWay { status } => lock_mutex(&self.under_way).push(MoveStatus::clone(status)),
+            _ => lock_mutex(&self.reported).keep_event(&event),
         }
         match self.output.settings().log {
             LogFormat::Json => self.output.json_event(&event, &self.event_line(&event)),
@@ -295,6 +299,6 @@ impl Watcher for Progress {
 }
 
 /// The templates are ours and tested; a broken one would fall back to the default.
-fn style(template: &str) -> ProgressStyle {
+fn progress_style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -22,7 +22,7 @@ const EXCLUDED: usize = 3;
 const NO_SERVER: &str = "correct it in the cluster that the files come from, and write them again; if that cluster is lost, correct it in a copy of the files";
 
 /// All remedies in one sentence. They are separated by semicolons if one other than the last contains commas.
-pub(crate) fn sentence(remedies: &[Remedy]) -> String {
+pub(crate) fn remedies_sentence(remedies: &[Remedy]) -> String {
     let ways: Vec<String> = remedies.iter().map(remedy_text).collect();
     let commas = ways.split_last().is_some_and(|(_, before)| before.iter().any(|way| way.contains(',')));
     ways.join(if commas { "; or " } else { ", or " })
@@ -97,10 +97,10 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
             format!("name a kubeconfig of a user with that permission: {flag}")
         }
         Remedy::InstallProvider(provider) => {
-            format!("install it in the target: `clusterctl init {}`", clusterctl(provider))
+            format!("install it in the target: `clusterctl init {}`", clusterctl_flag(provider))
         }
         Remedy::UpgradeProvider(provider) => {
-            format!("upgrade it in the target: `clusterctl upgrade apply {}`", clusterctl(provider))
+            format!("upgrade it in the target: `clusterctl upgrade apply {}`", clusterctl_flag(provider))
         }
         Remedy::WatchAllNamespaces => {
             "let its controllers watch all namespaces: remove their --namespace flag, and watchedNamespace \
@@ -120,10 +120,10 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
             "name a namespace where you have that permission, the same in every command: --record-namespace".to_owned()
         }
         Remedy::DropOwners { kinds } => {
-            format!("copy it without that owner: {}", flags(Risk::OwnerDropped, kinds).join(" "))
+            format!("copy it without that owner: {}", risk_flags(Risk::OwnerDropped, kinds).join(" "))
         }
         Remedy::DropOneOwner { kinds } => {
-            format!("drop one owner: {}", flags(Risk::OwnerDropped, kinds).join(" or "))
+            format!("drop one owner: {}", risk_flags(Risk::OwnerDropped, kinds).join(" or "))
         }
         Remedy::ResumeWithoutSource => {
             format!("end the move and leave the source as it is: resume with {}", to_accept(Risk::WithoutSource))
@@ -185,24 +185,24 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         ),
         Remedy::AcceptChanged { kinds } => format!(
             "if the target's state is correct, including deleted objects, resume with {}",
-            flags(Risk::CopyChanged, kinds).join(" ")
+            risk_flags(Risk::CopyChanged, kinds).join(" ")
         ),
         Remedy::AcceptUnverified { kind } => {
-            format!("accept that: {}", flags(Risk::Unverified, [kind]).concat())
+            format!("accept that: {}", risk_flags(Risk::Unverified, [kind]).concat())
         }
         Remedy::AcceptLoss { kind } => {
-            format!("accept the loss: {}", flags(Risk::DependentsLost, [kind]).concat())
+            format!("accept the loss: {}", risk_flags(Risk::DependentsLost, [kind]).concat())
         }
         Remedy::AddPlugin { kind } => format!("add a plugin that handles {kind}{}", bundled_plugin_text(kind)),
         Remedy::MoveWithoutPlugin { kind } => {
-            format!("accept the risk: {}", flags(Risk::NoPlugin, [kind]).concat())
+            format!("accept the risk: {}", risk_flags(Risk::NoPlugin, [kind]).concat())
         }
         Remedy::NameCluster { cluster } => {
             let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
             format!("move both: add --cluster {}", quoted(&name.to_string()))
         }
         Remedy::AcceptOldNamespace { kind } => {
-            format!("keep the old name there: {}", flags(Risk::OldNamespace, [kind]).concat())
+            format!("keep the old name there: {}", risk_flags(Risk::OldNamespace, [kind]).concat())
         }
         Remedy::MapNamespace { namespace } => {
             let map = quoted(&format!("{namespace}=NEW"));
@@ -211,11 +211,11 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         Remedy::AcceptShared { kind } => {
             let pool = kind.kind.ends_with("Pool");
             let first = if pool { "exclude on each side the addresses that the other has, and " } else { "" };
-            format!("{first}accept it: {}", flags(Risk::Shared, [kind]).concat())
+            format!("{first}accept it: {}", risk_flags(Risk::Shared, [kind]).concat())
         }
         Remedy::ExcludeToo { objects } => format!("exclude that too: {}", exclude_flags(objects)),
         Remedy::ExcludeInstead { parts } => {
-            let flags: Vec<String> = parts.iter().map(exclude).collect();
+            let flags: Vec<String> = parts.iter().map(exclude_flag).collect();
             format!("exclude a kind that exists: {}", some_of(&flags, EXCLUDED))
         }
         Remedy::LeaveOutExclude { parts } => leave_out(parts, "--exclude"),
@@ -294,7 +294,7 @@ fn bundled_plugin_text(kind: &GroupKind) -> String {
 }
 
 /// The words that accept a risk for each kind: `--accept dependents-lost=Secret`.
-fn flags<'a>(risk: Risk, kinds: impl IntoIterator<Item = &'a GroupKind>) -> Vec<String> {
+fn risk_flags<'a>(risk: Risk, kinds: impl IntoIterator<Item = &'a GroupKind>) -> Vec<String> {
     let words = |kind: &GroupKind| format!("--accept {}", quoted(&format!("{risk}={kind}")));
     kinds.into_iter().map(words).collect()
 }
@@ -304,10 +304,10 @@ fn exclude_flags(objects: &BTreeSet<Key>) -> String {
     let kinds = || objects.iter().map(|key| Part::all(key.group_kind.clone())).collect();
     let parts: BTreeSet<Part> =
         if objects.len() > EXCLUDED { kinds() } else { objects.iter().map(Part::one).collect() };
-    parts.iter().map(exclude).collect::<Vec<_>>().join(" ")
+    parts.iter().map(exclude_flag).collect::<Vec<_>>().join(" ")
 }
 
-fn exclude(part: &Part) -> String {
+fn exclude_flag(part: &Part) -> String {
     format!("--exclude {}", quoted(&part.to_string()))
 }
 
@@ -322,7 +322,7 @@ fn switch_off(plugin: &str) -> String {
 }
 
 /// The clusterctl arguments that name a provider.
-fn clusterctl(provider: &Installation) -> String {
+fn clusterctl_flag(provider: &Installation) -> String {
     let flag = match provider.kind_of.as_str() {
         "CoreProvider" => "--core",
         "BootstrapProvider" => "--bootstrap",
@@ -341,7 +341,7 @@ mod tests {
     use crate::next::tests::typed;
 
     fn check(remedies: &[Remedy], expected: &str) {
-        assert_eq!(sentence(remedies), expected);
+        assert_eq!(remedies_sentence(remedies), expected);
     }
 
     #[test]

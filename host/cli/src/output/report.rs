@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::document::Document;
 use super::happened::{Rate, Seen};
 use super::move_report::{MoveReport, Planned, Throttled};
-use super::{Progress, current_time, lock, page, text};
+use super::{Progress, current_time, lock_mutex, page, text};
 
 /// Collects what happens, and passes it on.
 pub(crate) struct Recorder {
@@ -52,16 +52,16 @@ impl Recorder {
 
     /// Both sides are known: the run begins.
     pub(crate) fn between(&self, (source, target): (&str, &str), progress: &Arc<Progress>) {
-        *lock(&self.sides) = (source.to_owned(), target.to_owned());
-        *lock(&self.progress) = Some(progress.clone());
+        *lock_mutex(&self.sides) = (source.to_owned(), target.to_owned());
+        *lock_mutex(&self.progress) = Some(progress.clone());
     }
 
     /// The report: a page, or a document.
     pub(crate) fn ended(&self, command: &str, by: &str, page: bool, ending: &Ending) -> String {
         let milliseconds = self.elapsed();
-        let mut seen = lock(&self.seen);
+        let mut seen = lock_mutex(&self.seen);
         seen.end(milliseconds);
-        let (source, target) = &*lock(&self.sides);
+        let (source, target) = &*lock_mutex(&self.sides);
         let Seen { plan, accepted, phases, ticks, waits, retries, throttled, findings, notes } = &*seen;
         let report = MoveReport {
             command,
@@ -100,7 +100,7 @@ impl Recorder {
             _ => serde_json::to_string_pretty(&Document::new("MoveReport", report)),
         };
         let json = json.unwrap_or_default();
-        text::json(&json) + "\n"
+        text::escape_json(&json) + "\n"
     }
 
     fn elapsed(&self) -> u64 {
@@ -110,8 +110,8 @@ impl Recorder {
 
 impl Watcher for Recorder {
     fn event(&self, event: Event) {
-        lock(&self.seen).record(self.elapsed(), &event);
-        let progress = lock(&self.progress).clone();
+        lock_mutex(&self.seen).record(self.elapsed(), &event);
+        let progress = lock_mutex(&self.progress).clone();
         if let Some(progress) = progress {
             progress.event(event);
         }

@@ -14,17 +14,17 @@ use super::text::Text;
 const KINDS: usize = 30;
 
 /// A finished move.
-pub(crate) fn moved(report: &Report, (source, target): (&str, &str), all: bool) -> Text {
+pub(crate) fn move_result(report: &Report, (source, target): (&str, &str), all: bool) -> Text {
     let Report { move_id, done, times: _ } = report;
     let kept: usize = done.kept.values().sum();
     let kept = if kept == 0 { String::new() } else { format!(", {kept} kept on both sides") };
     let moved = count_text(done.moved.values().sum(), "object");
-    let added = added(report);
+    let added = added_text(report);
     let mut text = Text::default();
     text.strong("Moved:", format!("{moved}{kept}{added}, from {source} to {target} (move {move_id})"));
     text.gap();
-    text.append(kinds(&done.moved, &done.kept, all));
-    text.append(phases(report));
+    text.append(kind_rows(&done.moved, &done.kept, all));
+    text.append(phase_rows(report));
     text.append(list_unverified(report));
     text
 }
@@ -44,7 +44,7 @@ fn list_unverified(report: &Report) -> Text {
 }
 
 /// A copy in a directory.
-pub(crate) fn copied(report: &Report, (source, target): (&str, &str), all: bool) -> Text {
+pub(crate) fn copy_result(report: &Report, (source, target): (&str, &str), all: bool) -> Text {
     let Report { move_id, done, times: _ } = report;
     let copied = count_text(done.kept.values().sum(), "object");
     let mut text = Text::default();
@@ -52,13 +52,13 @@ pub(crate) fn copied(report: &Report, (source, target): (&str, &str), all: bool)
         "Copied:",
         format!(
             "{copied}{}, from {source} to {target} (move {move_id}); the source is as it was",
-            added(report)
+            added_text(report)
         ),
     );
     text.gap();
     let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
-    text.append(phases(report));
+    text.append(phase_rows(report));
     text.append(list_unverified(report));
     text
 }
@@ -68,7 +68,7 @@ pub(crate) fn handed_over(report: &Report, (source, target): (&str, &str), all: 
     let Report { move_id, done, times: _ } = report;
     let copied = count_text(done.kept.values().sum(), "object");
     let mut text = Text::default();
-    let added = added(report);
+    let added = added_text(report);
     text.strong("Handed over:", format!("{copied}{added}, from {source} into {target} (move {move_id})"));
     text.add_line("The source stays paused until the handover is finished or canceled:");
     text.add_line("  to load it there  move --from-directory DIR --to-kubeconfig FILE");
@@ -77,19 +77,19 @@ pub(crate) fn handed_over(report: &Report, (source, target): (&str, &str), all: 
     text.gap();
     let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
-    text.append(phases(report));
+    text.append(phase_rows(report));
     text
 }
 
 /// Returns the number of objects from manifests, in words.
-fn added(report: &Report) -> String {
+fn added_text(report: &Report) -> String {
     match report.done.added.values().sum::<usize>() {
         0 => String::new(),
         added => format!(", {added} added"),
     }
 }
 
-fn kinds(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>, all: bool) -> Text {
+fn kind_rows(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usize>, all: bool) -> Text {
     let mut both: BTreeMap<&GroupKind, (usize, usize)> = BTreeMap::new();
     for (kind, number) in moved {
         both.entry(kind).or_default().0 = *number;
@@ -111,21 +111,21 @@ pub(super) fn rows_of_kinds(head: &[&str], mut rows: Vec<(usize, Vec<String>)>, 
         rows.truncate(KINDS);
     }
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(_, row)| row).collect();
-    let mut text = lines::columns(head, &rows);
+    let mut text = lines::format_columns(head, &rows);
     if more > 0 {
         text.add_line(format!("  and {more} more kinds; -v shows them"));
     }
     text
 }
 
-fn phases(report: &Report) -> Text {
+fn phase_rows(report: &Report) -> Text {
     let rows: Vec<Vec<String>> = report
         .times
         .iter()
         .map(|(phase, time)| vec![phase.to_string(), format!("{:.2}s", time.as_secs_f64())])
         .collect();
     let mut text = Text::from("");
-    text.append(lines::columns(&["PHASE", "TIME"], &rows));
+    text.append(lines::format_columns(&["PHASE", "TIME"], &rows));
     text
 }
 

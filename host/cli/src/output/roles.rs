@@ -21,7 +21,7 @@ pub(crate) struct Manifests {
 }
 
 /// The roles that give these permissions, and their bindings to a user, if one is named.
-pub(crate) fn roles(rights: &Rights, side: Side, user: Option<&str>) -> Vec<Manifests> {
+pub(crate) fn build_roles(rights: &Rights, side: Side, user: Option<&str>) -> Vec<Manifests> {
     let Rights { needed, checks, namespaces } = rights;
     let account = user.map(|user| format!("-{}", account_digest(user))).unwrap_or_default();
     let (needed_name, checks_name) =
@@ -34,8 +34,8 @@ pub(crate) fn roles(rights: &Rights, side: Side, user: Option<&str>) -> Vec<Mani
         places
             .iter()
             .flat_map(|(namespace, accesses)| {
-                let role = role(name, *namespace, accesses);
-                std::iter::once(role).chain(user.map(|user| binding(name, *namespace, user)))
+                let role = build_role(name, *namespace, accesses);
+                std::iter::once(role).chain(user.map(|user| role_binding(name, *namespace, user)))
             })
             .collect()
     };
@@ -71,18 +71,18 @@ pub(crate) fn role_manifests(all: &[Manifests], (scope, side): (&str, &str)) -> 
                 out.add_line(format!("# {about}"));
             }
             // Strings, lists and maps with strings as keys: that can't fail.
-            text::yaml(object).unwrap_or_default().lines().for_each(|line| out.add_line(line.to_owned()));
+            text::to_yaml(object).unwrap_or_default().lines().for_each(|line| out.add_line(line.to_owned()));
         }
     }
     out.verbatim()
 }
 
 /// Manifests for `kubectl apply`, without comments.
-pub(crate) fn manifests(objects: &[Value]) -> Text {
+pub(crate) fn manifests_text(objects: &[Value]) -> Text {
     let mut out = Text::default();
     for object in objects {
         out.add_line("---");
-        text::yaml(object).unwrap_or_default().lines().for_each(|line| out.add_line(line.to_owned()));
+        text::to_yaml(object).unwrap_or_default().lines().for_each(|line| out.add_line(line.to_owned()));
     }
     out.verbatim()
 }
@@ -93,7 +93,7 @@ fn account_digest(user: &str) -> String {
     format!("{:x}", Sha256::digest(user)).chars().take(10).collect()
 }
 
-fn role(name: &str, namespace: Option<&str>, accesses: &[&Access]) -> Value {
+fn build_role(name: &str, namespace: Option<&str>, accesses: &[&Access]) -> Value {
     let mut verbs: BTreeMap<(&str, String), BTreeSet<usize>> = BTreeMap::new();
     for access in accesses {
         let slash = if access.subresource.is_empty() { "" } else { "/" };
@@ -113,22 +113,22 @@ fn role(name: &str, namespace: Option<&str>, accesses: &[&Access]) -> Value {
         })
         .collect();
     let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
-    json!({ "apiVersion": format!("{RBAC}/v1"), "kind": kind, "metadata": metadata(name, namespace), "rules": rules })
+    json!({ "apiVersion": format!("{RBAC}/v1"), "kind": kind, "metadata": role_metadata(name, namespace), "rules": rules })
 }
 
-fn binding(name: &str, namespace: Option<&str>, user: &str) -> Value {
+fn role_binding(name: &str, namespace: Option<&str>, user: &str) -> Value {
     let (kind, role) = match namespace {
         Some(_) => ("RoleBinding", "Role"),
         None => ("ClusterRoleBinding", "ClusterRole"),
     };
     json!({
-        "apiVersion": format!("{RBAC}/v1"), "kind": kind, "metadata": metadata(name, namespace),
+        "apiVersion": format!("{RBAC}/v1"), "kind": kind, "metadata": role_metadata(name, namespace),
         "roleRef": { "apiGroup": RBAC, "kind": role, "name": name },
         "subjects": [{ "apiGroup": RBAC, "kind": "User", "name": user }],
     })
 }
 
-fn metadata(name: &str, namespace: Option<&str>) -> Value {
+fn role_metadata(name: &str, namespace: Option<&str>) -> Value {
     match namespace {
         Some(namespace) => json!({ "name": name, "namespace": namespace }),
         None => json!({ "name": name }),

@@ -37,8 +37,8 @@ pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
     text.add_line(format!("  checksum {}", plan.checksum()));
     if !steps.is_empty() {
         text.gap();
-        text.add_line(format!("Copied, in the order of creation ({}):", counts(steps)));
-        steps.iter().for_each(|step| text.add_line(format!("  {}{}", step.object, remarks(step))));
+        text.add_line(format!("Copied, in the order of creation ({}):", step_counts(steps)));
+        steps.iter().for_each(|step| text.add_line(format!("  {}{}", step.object, saved_remarks(step))));
     }
     if !stays.is_empty() {
         text.gap();
@@ -75,7 +75,7 @@ pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
 }
 
 /// `43 objects: 40 moved, 2 kept in the source too, 1 added`
-fn counts(steps: &[SavedStep]) -> String {
+fn step_counts(steps: &[SavedStep]) -> String {
     let of = |fate| steps.iter().filter(|step| step.fate == fate).count();
     format!(
         "{} objects: {} moved, {} kept in the source too, {} added",
@@ -86,18 +86,18 @@ fn counts(steps: &[SavedStep]) -> String {
     )
 }
 
-fn remarks(step: &SavedStep) -> String {
+fn saved_remarks(step: &SavedStep) -> String {
     let mut remarks = Vec::new();
     if step.fate != SavedFate::Move {
         remarks.push(step.why.clone());
     }
     remarks.extend(step.dropped_owners.iter().map(|owner| format!("without its owner {owner}")));
-    remarks.extend(foreseen(step.in_target.as_ref(), &step.changes));
+    remarks.extend(foreseen_changes(step.in_target.as_ref(), &step.changes));
     if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join("; ")) }
 }
 
 /// Returns the state of an object in the target, and the changes by plugins.
-pub(super) fn foreseen(
+pub(super) fn foreseen_changes(
     in_target: Option<&InTarget>,
     changes: &[pivot_core::plan::PluginChange],
 ) -> impl Iterator<Item = String> {
@@ -135,7 +135,7 @@ fn describe_field(path: &str) -> String {
 }
 
 /// Returns the differences of a plan from an older one.
-pub(crate) fn differences(
+pub(crate) fn differences_text(
     old: &SavedPlan,
     new: &SavedPlan,
     differences: &[Difference],

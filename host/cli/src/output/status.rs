@@ -20,10 +20,10 @@ const MAX_NAMED: usize = 10;
 const SHOWN: usize = 200;
 
 /// The state of moves. `next` are whole commands, for each move.
-pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Vec<String>]) -> Text {
+pub(crate) fn status_text(status: &Status, (source, target): (&str, &str), next: &[Vec<String>]) -> Text {
     let mut text = Text::default();
     if status.moves.is_empty() {
-        text.add_line(nothing(status, source, target));
+        text.add_line(no_moves_text(status, source, target));
     }
     for (index, (one, next)) in status.moves.iter().zip(next).enumerate() {
         if index > 0 {
@@ -35,7 +35,7 @@ pub(crate) fn status(status: &Status, (source, target): (&str, &str), next: &[Ve
     text.append(last_rollbacks(&status.rolled_back));
     if let Some(left) = &status.left {
         text.gap();
-        text.append(leftover(left, source));
+        text.append(leftover_text(left, source));
     }
     text
 }
@@ -52,12 +52,12 @@ fn describe_kind(keys: &[&Key], most: usize) -> String {
 }
 
 /// An object whose kind the context names.
-fn path(key: &Key) -> String {
+fn object_path(key: &Key) -> String {
     key.namespace.iter().map(|namespace| format!("{namespace}/")).chain([key.name.clone()]).collect()
 }
 
 /// Returns whether the source can be deleted, or the loss that its deletion would cause.
-fn leftover(left: &Leftover, source: &str) -> Text {
+fn leftover_text(left: &Leftover, source: &str) -> Text {
     let Leftover {
         may_be_deleted,
         only_here,
@@ -101,7 +101,7 @@ fn leftover(left: &Leftover, source: &str) -> Text {
         ));
     }
     if !provider_secrets.is_empty() {
-        let names: Vec<String> = provider_secrets.iter().map(path).collect();
+        let names: Vec<String> = provider_secrets.iter().map(object_path).collect();
         text.add_line(format!(
             "  Secrets in providers' namespaces, none of which are in the target: {}",
             some_of(&names, 3)
@@ -122,7 +122,7 @@ fn leftover(left: &Leftover, source: &str) -> Text {
     text
 }
 
-fn nothing(status: &Status, source: &str, target: &str) -> String {
+fn no_moves_text(status: &Status, source: &str, target: &str) -> String {
     match (&status.missing, &status.silent) {
         (Some(missing), _) => {
             let given = if *missing == Side::Source { target } else { source };
@@ -177,13 +177,13 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
     text.gap();
     let silent = status.silent.as_ref().map(|(side, _)| *side);
     for (name, value) in [
-        ("phase", phase(one)),
+        ("phase", phase_text(one)),
         // Whether the target is a directory makes no difference to it.
         ("state", Situation::of_status(one, silent, false).state()),
         ("what", record.scope.to_string()),
         ("started", started_text(record)),
         ("plugins", plugins),
-        ("lease", lease(status, &record.move_id)),
+        ("lease", lease_text(status, &record.move_id)),
     ] {
         // The locks are in the source.
         if name == "lease" && one.missing == Some(Side::Source) || value.is_empty() {
@@ -195,7 +195,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
         let needs = if record.phase.committed() { "" } else { "; resume needs its file, with --plan" };
         text.add_line(format!("  {:8} the saved one with checksum {plan}{needs}", "plan"));
     }
-    if let Some(note) = note(status, one) {
+    if let Some(note) = status_note(status, one) {
         text.add_line(format!("  {:8} {note}", "note"));
     }
     for (index, line) in next.iter().enumerate() {
@@ -204,7 +204,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
     text
 }
 
-fn phase(one: &MoveStatus) -> String {
+fn phase_text(one: &MoveStatus) -> String {
     let MoveStatus { decides, record, one_sided, .. } = one;
     let phase = record.phase;
     match (phase.committed(), decides) {
@@ -277,7 +277,7 @@ pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
     text.add_line("Moves under way:");
     for (one, next) in moves.iter().zip(next) {
         let record = &one.record;
-        text.add_line(format!("  move {}, {}, {}", record.move_id, record.scope, phase(one)));
+        text.add_line(format!("  move {}, {}, {}", record.move_id, record.scope, phase_text(one)));
         text.add_line(format!("    started  {}", started_text(record)));
         if let Some(note) = one_sided(one) {
             text.add_line(format!("    note     {note}"));
@@ -292,7 +292,7 @@ pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
 /// Returns lines about one move under way, without commands.
 pub(super) fn one_under_way(one: &MoveStatus) -> Vec<String> {
     let record = &one.record;
-    let said = format!("Move {}, {}, {}", record.move_id, record.scope, phase(one));
+    let said = format!("Move {}, {}, {}", record.move_id, record.scope, phase_text(one));
     [said, format!("Started {}", started_text(record))].into_iter().chain(one_sided(one)).collect()
 }
 
@@ -305,7 +305,7 @@ fn started_text(record: &Record) -> String {
 }
 
 /// The holder of the move's locks.
-fn lease(status: &Status, move_id: &str) -> String {
+fn lease_text(status: &Status, move_id: &str) -> String {
     let ours = |lease: &&LeaseStatus| lease.move_id.as_deref() == Some(move_id) && !lease.holder.is_empty();
     let held: Vec<String> = status.leases.iter().filter(ours).map(describe_lease).collect();
     if held.is_empty() { "no run is working on this move".to_owned() } else { some_of(&held, 3) }
@@ -329,7 +329,7 @@ fn describe_lease(lease: &LeaseStatus) -> String {
 }
 
 /// Returns a note that users need before they run a next command.
-fn note(status: &Status, one: &MoveStatus) -> Option<String> {
+fn status_note(status: &Status, one: &MoveStatus) -> Option<String> {
     if let Some(note) = one_sided(one) {
         return Some(note);
     }
@@ -454,7 +454,7 @@ fn last_moves(finished: &[Finished]) -> Text {
     text.gap();
     text.add_line("The last moves:");
     text.gap();
-    text.append(lines::columns(&head, &rows));
+    text.append(lines::format_columns(&head, &rows));
     let risky: Vec<&Finished> =
         finished.iter().take(LAST_MOVES).filter(|one| !one.accepted.is_empty()).collect();
     if !risky.is_empty() {
@@ -493,6 +493,6 @@ fn last_rollbacks(rolled_back: &[RolledBackMove]) -> Text {
     text.gap();
     text.add_line("The last moves that were rolled back:");
     text.gap();
-    text.append(lines::columns(&["ENDED", "PHASE", "BY", "SCOPE", "FROM", "TO", "MOVE"], &rows));
+    text.append(lines::format_columns(&["ENDED", "PHASE", "BY", "SCOPE", "FROM", "TO", "MOVE"], &rows));
     text
 }

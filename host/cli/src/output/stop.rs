@@ -41,7 +41,7 @@ impl Advice {
 }
 
 /// The refusals of a failure, if it has any.
-pub(crate) fn refusals(failure: &Failure) -> &[Refusal] {
+pub(crate) fn refusals_of(failure: &Failure) -> &[Refusal] {
     match failure {
         Failure::Refused(refusals) => refusals,
         _ => &[],
@@ -61,7 +61,7 @@ pub(crate) fn placeholder_flags() -> Both<Vec<String>> {
 /// Returns the reason of a stop and its remedies, for readers of a status.
 pub(crate) fn explain_stop(stop: &Stop) -> Text {
     let mut text = failure_text(stop, false, "");
-    text.append(refusal_lines(refusals(&stop.failure), false));
+    text.append(refusal_lines(refusals_of(&stop.failure), false));
     let remedies = remedies::of_stop(stop, &placeholder_flags());
     let remedies: Vec<String> = remedies.iter().map(remedies::remedy_text).collect();
     if !remedies.is_empty() {
@@ -138,10 +138,10 @@ pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
         }
         let others = group.others();
         if !others.is_empty() {
-            text.add_line(format!("    likewise {}", more(&others, names)));
+            text.add_line(format!("    likewise {}", more_objects(&others, names)));
         }
         if !remedies.is_empty() {
-            text.add_line(format!("    {}", remedies::sentence(remedies)));
+            text.add_line(format!("    {}", remedies::remedies_sentence(remedies)));
         }
     }
     if let Some(left @ 1..) = groups.len().checked_sub(most) {
@@ -151,7 +151,7 @@ pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
 }
 
 /// `149 more Clusters: ns/b, ns/c, ns/d, … and 146 more`.
-fn more(others: &[&Key], names: usize) -> String {
+fn more_objects(others: &[&Key], names: usize) -> String {
     let counted = counted(others, names);
     match counted.split_once(' ') {
         Some((number, rest)) if others.len() > 1 => format!("{number} more {rest}"),
@@ -165,7 +165,7 @@ impl Output {
         let all = self.settings.verbose > 0;
         let mut text = failure_text(stop, all, ALL);
         if shown != AlreadyShown::Refusals {
-            text.append(refusal_lines(refusals(&stop.failure), all));
+            text.append(refusal_lines(refusals_of(&stop.failure), all));
         }
         self.fail(text);
         self.alternatives("fix: ", advice.remedies.iter().map(remedies::remedy_text));

@@ -213,11 +213,11 @@ fn notes_of_one_code_are_counted() {
     let note = |n: usize| Note { code: "many", object: None, message: format!("note {n}") };
     let rare = Note { code: "rare", object: None, message: "the one that matters".into() };
     let plan = Plan { notes: (0..1000).map(note).chain([rare]).collect(), ..small_plan() };
-    let shown = super::plan::notes(&plan, false);
+    let shown = super::plan::note_lines(&plan, false);
     assert_eq!(shown.len(), 12);
     assert!(shown.contains(&"the one that matters".to_owned()));
     assert_eq!(shown[11], "and 990 more like it (many); -v shows them");
-    assert_eq!(super::plan::notes(&plan, true).len(), 1001);
+    assert_eq!(super::plan::note_lines(&plan, true).len(), 1001);
 }
 
 #[test]

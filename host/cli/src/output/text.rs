@@ -54,7 +54,7 @@ impl Line {
         if self.is_verbatim {
             return vec![self];
         }
-        let (rows, indent) = wrap::rows(&self.without_styles(), width, used, self.column);
+        let (rows, indent) = wrap::row_ranges(&self.without_styles(), width, used, self.column);
         if rows.len() < 2 {
             return vec![self];
         }
@@ -193,7 +193,7 @@ pub(super) fn one_line(words: &str) -> String {
 }
 
 /// Replaces all hidden characters in JSON by escapes, which doesn't change its meaning.
-pub(super) fn json(json: &str) -> String {
+pub(super) fn escape_json(json: &str) -> String {
     escape_text(json, |c, out| {
         let mut units = [0; 2];
         out.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
@@ -201,7 +201,7 @@ pub(super) fn json(json: &str) -> String {
 }
 
 /// A document as YAML.
-pub(super) fn yaml(document: &impl Serialize) -> Result<String, String> {
+pub(super) fn to_yaml(document: &impl Serialize) -> Result<String, String> {
     let mut options = SerializerOptions::default();
     // A block scalar would show a string's lines as lines of the document.
     options.prefer_block_scalars = false;
@@ -257,8 +257,8 @@ mod tests {
             ["plain ä", "a\nerror: b", "\u{9b}2J\u{7f}\u{85}", "\u{202e}x\u{2066}", "\u{e0041}\u{3164}\u{1b}"]
         {
             let document = serde_json::json!({name: [name, 1, true, null], "k": {"long": name.repeat(200)}});
-            let json = json(&serde_json::to_string_pretty(&document).unwrap());
-            let yaml = yaml(&document).unwrap();
+            let json = escape_json(&serde_json::to_string_pretty(&document).unwrap());
+            let yaml = to_yaml(&document).unwrap();
             for text in [&json, &yaml] {
                 assert!(!text.contains(is_concealed), "{text:?}");
                 assert!(!text.lines().any(|line| line.trim_start().starts_with("error:")), "{text}");

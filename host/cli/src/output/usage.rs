@@ -8,7 +8,7 @@ use super::text::one_line;
 /// Returns the error with each quotation on one line.
 pub(super) fn quoting_harmlessly(mut error: clap::Error) -> clap::Error {
     let quoted: Vec<(ContextKind, ContextValue)> =
-        error.context().filter_map(|(kind, value)| Some((kind, harmless(value)?))).collect();
+        error.context().filter_map(|(kind, value)| Some((kind, escape_value(value)?))).collect();
     for (kind, value) in quoted {
         error.insert(kind, value);
     }
@@ -16,7 +16,7 @@ pub(super) fn quoting_harmlessly(mut error: clap::Error) -> clap::Error {
 }
 
 /// `None` if nothing is quoted.
-fn harmless(value: &ContextValue) -> Option<ContextValue> {
+fn escape_value(value: &ContextValue) -> Option<ContextValue> {
     match value {
         ContextValue::String(one) => Some(ContextValue::String(one_line(one))),
         ContextValue::Strings(many) => {

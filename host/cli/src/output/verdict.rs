@@ -37,7 +37,7 @@ pub(super) fn count_problems(plan: &Plan, stops: &[String]) -> usize {
 }
 
 /// Judges a plan.
-pub(crate) fn judge(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> Verdict {
+pub(crate) fn judge_plan(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> Verdict {
     let without_command = |sign, text: String| Verdict { sign, text, command: None };
     let problems = count_problems(plan, &reported.stop_lines(false));
     if problems > 0 {
@@ -93,7 +93,7 @@ mod tests {
         Outlook { has_failed: false, has_target: true, has_dry_run: false, command: None };
 
     fn print_verdict(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> String {
-        judge(plan, reported, outlook).to_text().message()
+        judge_plan(plan, reported, outlook).to_text().message()
     }
 
     #[test]

@@ -11,7 +11,7 @@ const PROGRAMS: [&str; 3] = ["pivot-host ", "kubectl ", "clusterctl "];
 
 /// Returns the rows of a line, as ranges of its characters, and the indentation of all rows but the first. `used` is the room that
 /// something else takes before the line. Text before `column` is not wrapped. Code between backticks and commands stay whole.
-pub(super) fn rows(
+pub(super) fn row_ranges(
     line: &str,
     width: usize,
     used: usize,
@@ -25,7 +25,7 @@ pub(super) fn rows(
     if width < MIN_WIDTH || all.len() + used <= width || is_command(line) {
         return (std::iter::once(0..all.len()).collect(), indent);
     }
-    let spaces = spaces(&all, first_break);
+    let spaces = break_places(&all, first_break);
     let (mut rows, mut start, mut room) = (Vec::new(), 0, width.saturating_sub(used));
     while all.len() - start > room {
         let mut after = spaces.iter().filter(|at| **at > start);
@@ -40,7 +40,7 @@ pub(super) fn rows(
 }
 
 /// Returns the places where a row may end.
-fn spaces(all: &[char], first: usize) -> Vec<usize> {
+fn break_places(all: &[char], first: usize) -> Vec<usize> {
     let mut is_code = false;
     let is_space = |(at, c): (usize, &char)| {
         is_code ^= *c == '`';
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn wrap_line(line: &str, width: usize, used: usize, column: Option<usize>) -> Vec<String> {
-        let (rows, indent) = rows(line, width, used, column);
+        let (rows, indent) = row_ranges(line, width, used, column);
         let text = |row: Range<usize>| line.chars().skip(row.start).take(row.len()).collect::<String>();
         let mut lines: Vec<String> = rows.into_iter().map(text).collect();
         lines.iter_mut().skip(1).for_each(|row| *row = format!("{}{row}", " ".repeat(indent)));

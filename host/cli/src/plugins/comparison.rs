@@ -8,7 +8,7 @@ use pivot_runtime::{Admitted, Inspection, Locked, Runtime};
 use semver::Version;
 use serde_json::{Value, json};
 
-use super::inspection::{asked_for, short};
+use super::inspection::{asked_for, short_digest};
 use super::refused;
 use crate::exit::{self, Result};
 use crate::output::{Document, Output, Text};
@@ -84,12 +84,12 @@ pub(super) async fn run(old: &Path, new: &Path, runtime: &Runtime, output: &Outp
         Comparison::new(Subject::from_inspection(older), Subject::from_inspection(newer), None)
     };
     output.result(|| comparison.to_text(), &Document::new("PluginDiff", comparison.content()));
-    if comparison.is_same() { Ok(exit::DONE) } else { Ok(exit::code(Exit::Differs)) }
+    if comparison.is_same() { Ok(exit::DONE) } else { Ok(exit::exit_code(Exit::Differs)) }
 }
 
 impl Comparison {
     fn new(older: Subject, newer: Subject, beside: Option<(PathBuf, Admitted)>) -> Self {
-        let (changes, worst) = differences(&older, &newer);
+        let (changes, worst) = find_differences(&older, &newer);
         Self { older, newer, changes, worst, beside }
     }
 
@@ -120,7 +120,7 @@ impl Comparison {
 
     /// Returns true if the newer one is an earlier version.
     pub(super) fn goes_back(&self) -> bool {
-        order(&self.older, &self.newer) == Some(Ordering::Less)
+        compare_versions(&self.older, &self.newer) == Some(Ordering::Less)
     }
 
     /// The version that is replaced.
@@ -158,7 +158,7 @@ impl Comparison {
 }
 
 /// Compares two versions, if both can be parsed.
-fn order(older: &Subject, newer: &Subject) -> Option<Ordering> {
+fn compare_versions(older: &Subject, newer: &Subject) -> Option<Ordering> {
     match (Version::parse(&older.version), Version::parse(&newer.version)) {
         (Ok(old), Ok(new)) => Some(new.cmp(&old)),
         _ => None,
@@ -167,7 +167,7 @@ fn order(older: &Subject, newer: &Subject) -> Option<Ordering> {
 
 /// Returns the differences between the requests of two versions, by aspect, and between their risks if all requests are
 /// granted.
-fn differences(older: &Subject, newer: &Subject) -> (Vec<Change>, Change) {
+fn find_differences(older: &Subject, newer: &Subject) -> (Vec<Change>, Change) {
     let (Ok(old), Ok(new)) = (&older.inspection, &newer.inspection) else { return Default::default() };
     let between = |aspect, old: &[String], new: &[String]| {
         let only = |one: &[String], other: &[String]| -> Vec<String> {
@@ -186,19 +186,19 @@ fn change_text(older: &Subject, newer: &Subject, changes: &[Change], worst: &Cha
         return Text::from(format!(
             "{}: the same file, sha256 {}",
             newer.name_and_version(),
-            short(&newer.sha256)
+            short_digest(&newer.sha256)
         ));
     }
     let mut text = Text::from(format!("{} -> {}", older.name_and_version(), newer.name_and_version()));
     if older.name != newer.name {
         text.add_line("they are not two versions of one plugin: it has another name, and so other grants");
     }
-    match order(older, newer) {
+    match compare_versions(older, newer) {
         Some(Ordering::Less) => text.add_line("the version is an older one than before"),
         Some(Ordering::Equal) => text.add_line("the version is the same, and the file is not"),
         _ => {}
     }
-    text.add_line(format!("  sha256   {} -> {}", short(&older.sha256), short(&newer.sha256)));
+    text.add_line(format!("  sha256   {} -> {}", short_digest(&older.sha256), short_digest(&newer.sha256)));
     text.add_line(format!("  size     {} -> {} bytes", older.size, newer.size));
     if let Err(why) = &older.inspection {
         text.add_line(format!("requests of the admitted component can't be compared: {why}"));

@@ -59,13 +59,13 @@ pub(super) async fn run(
     };
     let staged = Staged::copy_of(directory).map_err(io)?;
     let takes_grants = takes_grants(&staged, &bundle, import)?;
-    let components = place(&staged, &bundle, takes_grants).map_err(io)?;
+    let components = place_files(&staged, &bundle, takes_grants).map_err(io)?;
     let mut plugins = Vec::new();
     for file in &components {
         let how = AdmitOptions {
             grant: Grant::Section,
             trust: trust.as_ref(),
-            by: &operator::name(),
+            by: &operator::user_name(),
             at: &current_time(),
             bundle: Some(&digest),
             keeps: true,
@@ -94,7 +94,7 @@ pub(super) async fn run(
         }
         text.append(grants_note(&bundle, takes_grants, import));
         text.append(not_called(&disabled));
-        text.add_line(ending(import, &digest));
+        text.add_line(import_result(import, &digest));
         text
     };
     let plugins: Vec<&Value> = plugins.iter().map(|plugin| &plugin.content).collect();
@@ -141,7 +141,7 @@ fn takes_grants(staged: &Staged, bundle: &Bundle, import: &Import) -> Result<boo
 }
 
 /// Puts the bundle's files there, and returns its components. What a site decides itself stays the site's.
-fn place(staged: &Staged, bundle: &Bundle, grants: bool) -> std::io::Result<Vec<String>> {
+fn place_files(staged: &Staged, bundle: &Bundle, grants: bool) -> std::io::Result<Vec<String>> {
     let mut components = Vec::new();
     // Before anything is written: afterwards all are the bundle's.
     let own = own_statements(staged, bundle)?;
@@ -230,7 +230,7 @@ async fn admit_component(
     }
     let Admission { inspection, enabled, missing, .. } = runtime.admit(&path, &how).await.map_err(no)?;
     let (change, text) = match &comparison {
-        None => ("new", inspection::facts(&inspection)),
+        None => ("new", inspection::inspection_text(&inspection)),
         Some(same) if same.is_same() => {
             let Declaration { name, version, .. } = &inspection.declaration;
             ("none", Text::from(format!("{name} {version}: it is admitted as it is")))
@@ -268,7 +268,7 @@ fn grants_note(bundle: &Bundle, taken: bool, import: &Import) -> Text {
 }
 
 /// Result of an import or, to paste, the command without `--dry-run`, with the digest of the examined bundle.
-fn ending(import: &Import, digest: &str) -> String {
+fn import_result(import: &Import, digest: &str) -> String {
     let Import { bundle, directory, dry_run, digest: _, grants, downgrade, strict, trust } = import;
     let path = |path: &Path| quoted(&path.display().to_string()).to_string();
     if !*dry_run {

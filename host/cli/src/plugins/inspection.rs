@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::output::Text;
 
 /// A few lines, with the worst among the first ten.
-pub(super) fn facts(inspection: &Inspection) -> Text {
+pub(super) fn inspection_text(inspection: &Inspection) -> Text {
     let Inspection { digest, size, declaration, worst, as_granted, .. } = inspection;
     let counted = if *as_granted { "as plugins.toml grants it" } else { "if it is granted all it asks for" };
     let nothing = if worst.is_empty() { " do nothing: it has no hooks" } else { "" };
@@ -30,7 +30,7 @@ pub(super) fn facts(inspection: &Inspection) -> Text {
 }
 
 /// As much of a digest as people compare.
-pub(super) fn short(digest: &str) -> String {
+pub(super) fn short_digest(digest: &str) -> String {
     digest.chars().take(12).collect()
 }
 
@@ -86,7 +86,7 @@ fn read_text(read: &Read) -> String {
 }
 
 /// Returns the description as a document for programs.
-pub(super) fn document(inspection: &Inspection) -> Value {
+pub(super) fn inspection_document(inspection: &Inspection) -> Value {
     let Inspection {
         digest,
         size,
@@ -174,9 +174,9 @@ mod tests {
               imports  objects
               inert    none
         "#]]
-        .assert_eq(&facts(&inspection(&["probe *:6385 (any host), and send there what it reads", "stop the move"])).to_string());
+        .assert_eq(&inspection_text(&inspection(&["probe *:6385 (any host), and send there what it reads", "stop the move"])).to_string());
         let granted = Inspection { as_granted: true, ..inspection(&["stop the move"]) };
-        let text = facts(&granted).to_string();
+        let text = inspection_text(&granted).to_string();
         assert!(
             text.starts_with("my-hosts 0.1.0: at worst, as plugins.toml grants it, it could\n"),
             "{text}"
@@ -184,12 +184,16 @@ mod tests {
         let mut picky = inspection(&[]);
         let kind = GroupKind::new("metal3.io", "BareMetalHost");
         picky.declaration.versions = vec![Versions { kind, versions: vec!["v1alpha1".into()] }];
-        assert!(facts(&picky).to_string().contains("sees     BareMetalHost.metal3.io (only v1alpha1)\n"));
+        assert!(
+            inspection_text(&picky)
+                .to_string()
+                .contains("sees     BareMetalHost.metal3.io (only v1alpha1)\n")
+        );
         let whole = Inspection { denied_imports: vec!["objects".into()], ..inspection(&[]) };
-        let text = facts(&whole).to_string();
+        let text = inspection_text(&whole).to_string();
         assert!(text.contains("imports  objects (asks for nothing: each question is denied)\n"), "{text}");
-        assert_eq!(document(&whole)["deniedImports"], json!(["objects"]));
-        let text = facts(&inspection(&[])).to_string();
+        assert_eq!(inspection_document(&whole)["deniedImports"], json!(["objects"]));
+        let text = inspection_text(&inspection(&[])).to_string();
         assert!(text.starts_with("my-hosts 0.1.0: at worst, if it is granted all it asks for, it could do nothing: it has no hooks\n"), "{text}");
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn bullet_lines(items: &[String]) -> impl Iterator<Item = String> {
 }
 
 /// A fault for programs.
-pub(super) fn fault(error: &LoadError) -> Value {
+pub(super) fn fault_document(error: &LoadError) -> Value {
     let PluginIdentity { name, version, file, digest } = &*error.who;
     let missing: &[String] = match &*error.reason {
         Refused::NotGranted { missing, .. } => missing,
@@ -120,7 +120,7 @@ mod tests {
         let hosts = error("hosts", Refused::NotGranted { name: "hosts".to_owned(), missing });
         let gone = error("gone", Refused::Missing { by: "plugins.lock" });
         assert_eq!(
-            (fault(&hosts)["missing"][0].as_str(), fault(&gone)["missing"].as_array()),
+            (fault_document(&hosts)["missing"][0].as_str(), fault_document(&gone)["missing"].as_array()),
             (Some("the hook check"), Some(&vec![]))
         );
         expect![[r#"

@@ -16,7 +16,7 @@ use crate::private_file::PrivateFile;
 /// Pushes a bundle from a file.
 pub(super) async fn push(file: &Path, reference: &str, plain: bool, output: &Output) -> Result<()> {
     let bad = |why: &dyn std::fmt::Display| (Exit::Refused, Text::from(format!("{}: {why}", file.display())));
-    let registry = registry(reference, plain)?;
+    let registry = open_registry(reference, plain)?;
     let bundle = open_regular_file(file).map_err(|error| bad(&error))?;
     let bundle = Bundle::read_tar(std::io::BufReader::new(bundle)).map_err(|why| bad(&why))?;
     let Pushed { reference, components, sent } = registry.push(&bundle).await.map_err(refusal)?;
@@ -37,8 +37,8 @@ pub(super) async fn push(file: &Path, reference: &str, plain: bool, output: &Out
 }
 
 /// Pulls a bundle into a file: the same bytes as those of the file that was pushed.
-pub(super) async fn pull(reference: &str, out: &Path, plain: bool, output: &Output) -> Result<()> {
-    let registry = registry(reference, plain)?;
+pub(super) async fn pull_bundle(reference: &str, out: &Path, plain: bool, output: &Output) -> Result<()> {
+    let registry = open_registry(reference, plain)?;
     let to = PrivateFile::reserve(out, "the bundle", [].iter()).map_err(|why| (Exit::Usage, why.into()))?;
     let bundle = registry.pull().await.map_err(refusal)?;
     to.write_with(|file| bundle.write_tar(file))
@@ -58,7 +58,7 @@ pub(super) async fn pull(reference: &str, out: &Path, plain: bool, output: &Outp
     Ok(())
 }
 
-fn registry(reference: &str, plain: bool) -> Result<Registry> {
+fn open_registry(reference: &str, plain: bool) -> Result<Registry> {
     let reference = Reference::parse(reference).map_err(|why| (Exit::Usage, Text::from(why.to_string())))?;
     Ok(Registry::new(reference, plain))
 }

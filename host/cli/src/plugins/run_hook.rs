@@ -17,7 +17,7 @@ use pivot_runtime::{CallError, MoveContext, Plugin, Scene, Used};
 use serde_json::{Value, json};
 
 use super::refused;
-use super::runtime::runtime;
+use super::runtime::start_runtime;
 use crate::args::Trial;
 use crate::exit::Result;
 use crate::output::{Document, Output, Text};
@@ -51,7 +51,7 @@ impl Call {
 
 pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
     let Trial { file, hook, objects, target_objects, point, config } = trial;
-    let hook = word(Hook::ALL, hook, "--hook")?;
+    let hook = parse_word(Hook::ALL, hook, "--hook")?;
     let points = [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume];
     let point = points.into_iter().find(|one| one.as_str() == point).ok_or_else(|| {
         (Exit::Usage, format!("--point {point:?}: there is {}", points.map(Point::as_str).join(", ")).into())
@@ -65,7 +65,7 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
         let unreadable = |error| (Exit::Usage, format!("--config {}: {error}", file.display()).into());
         std::fs::read_to_string(file).map_err(unreadable)
     });
-    let plugin = runtime()?
+    let plugin = start_runtime()?
         .try_out(file, grants.transpose()?.as_deref())
         .await
         .map_err(|error| (Exit::Plugin, refused::plugin_refusal_lines(&error, file).collect()))?;
@@ -76,11 +76,11 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
         return Err((Exit::Usage, why.into()));
     }
     let calls = if hook == Hook::Check {
-        vec![check(&plugin, point, scene).await]
+        vec![call_check(&plugin, point, scene).await]
     } else {
         call_for_each(&plugin, hook, scene, objects).await?
     };
-    show(&plugin, hook, &calls, output);
+    show_calls(&plugin, hook, &calls, output);
     let stopping = calls.iter().filter(|call| call.stops()).count();
     if stopping > 0 {
         return Err((
@@ -94,7 +94,7 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
     Ok(())
 }
 
-fn word<T: ToString + Copy, const N: usize>(all: [T; N], typed: &str, flag: &str) -> Result<T> {
+fn parse_word<T: ToString + Copy, const N: usize>(all: [T; N], typed: &str, flag: &str) -> Result<T> {
     let known = all.into_iter().find(|one| one.to_string() == typed);
     known.ok_or_else(|| {
         (
@@ -109,7 +109,7 @@ fn read_objects(file: &Path) -> Result<Vec<Object>> {
     objects_of_file(file).map_err(|error| (Exit::Usage, error.to_string().into()))
 }
 
-async fn check(plugin: &Plugin, point: Point, scene: Scene) -> Call {
+async fn call_check(plugin: &Plugin, point: Point, scene: Scene) -> Call {
     let wanted = |object: &&Object| plugin.description().wants(Hook::Check, &object.kind.group_kind);
     let context = MoveContext {
         namespaces: scene.moving_namespaces(),
@@ -127,10 +127,10 @@ async fn call_for_each(plugin: &Plugin, hook: Hook, scene: Scene, file: &Path) -
     let among = if settles { &scene.target } else { &scene.source };
     let mut calls = Vec::new();
     for object in among.iter().filter(|object| plugin.has_hook_for(hook, &object.kind.group_kind)) {
-        let asked = ask(plugin, hook, object, &scene).await.map_err(|error| error.to_string());
+        let asked = call_hook(plugin, hook, object, &scene).await.map_err(|error| error.to_string());
         let used = plugin.take_used();
         let answer = match asked {
-            Ok(answer) => content(plugin, hook, object, &scene, &answer).await.map(|()| answer),
+            Ok(answer) => check_patch(plugin, hook, object, &scene, &answer).await.map(|()| answer),
             Err(error) => Err(error),
         };
         plugin.take_used();
@@ -149,7 +149,7 @@ async fn call_for_each(plugin: &Plugin, hook: Hook, scene: Scene, file: &Path) -
     Ok(calls)
 }
 
-async fn ask(
+async fn call_hook(
     plugin: &Plugin,
     hook: Hook,
     object: &Object,
@@ -183,7 +183,7 @@ fn apply_patch(object: &Object, patch: &Value) -> Option<Object> {
 }
 
 /// Fails if a patch exceeds its bounds, or if the hook returns another patch once this one is applied.
-async fn content(
+async fn check_patch(
     plugin: &Plugin,
     hook: Hook,
     object: &Object,
@@ -201,7 +201,7 @@ async fn content(
         plugin.restore(object, &after).await.map(Answer::Patch)
     } else {
         let Some(after) = apply_patch(object, patch) else { return Ok(()) };
-        ask(plugin, hook, &after, scene).await
+        call_hook(plugin, hook, &after, scene).await
     };
     match again.map_err(|error| format!("asked again after its patch was applied: {error}"))? {
         Answer::Patch(Some(again)) => {
@@ -216,7 +216,7 @@ async fn content(
     }
 }
 
-fn show(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
+fn show_calls(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
     let text = || {
         let mut all = Text::default();
         calls.iter().for_each(|call| all.append(call_text(hook, call)));
@@ -232,7 +232,7 @@ fn show(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
             Err(error) => (Value::Null, Some(error)),
         };
         let object = about.as_ref().map(Object::key);
-        let (time, memory) = (micros(used.time), used.peak_memory);
+        let (time, memory) = (to_micros(used.time), used.peak_memory);
         json!({"object": object, "answer": answer, "error": error, "timeUs": time, "peakMemory": memory})
     };
     let calls: Vec<Value> = calls.iter().map(document).collect();
@@ -246,25 +246,27 @@ fn call_text(hook: Hook, call: &Call) -> Text {
     let Call { about, answer, used } = call;
     let about = about.as_ref().map(|object| format!(" {}", object.key())).unwrap_or_default();
     let mut text =
-        Text::from(format!("{hook}{about}  ({} µs, {} KiB)", micros(used.time), used.peak_memory >> 10));
+        Text::from(format!("{hook}{about}  ({} µs, {} KiB)", to_micros(used.time), used.peak_memory >> 10));
     let mut line = |words: String| text.add_line(format!("  {words}"));
     match answer {
         Ok(Answer::Relations(all)) if all.is_empty() => line("nothing".to_owned()),
-        Ok(Answer::Relations(all)) => all.iter().map(relation).for_each(line),
+        Ok(Answer::Relations(all)) => all.iter().map(relation_line).for_each(line),
         Ok(Answer::Findings(all)) if all.is_empty() => line("no problems found".to_owned()),
-        Ok(Answer::Findings(all)) => all.iter().map(finding).for_each(line),
+        Ok(Answer::Findings(all)) => all.iter().map(finding_line).for_each(line),
         Ok(Answer::Patch(None)) => line("no change".to_owned()),
         Ok(Answer::Patch(Some(patch)) | Answer::Settlement(Settlement::Patch(patch))) => {
             line(format!("patch {patch}"));
         }
         Ok(Answer::Settlement(Settlement::Done)) => line("done".to_owned()),
-        Ok(Answer::Settlement(Settlement::Wait(found) | Settlement::Stop(found))) => line(finding(found)),
+        Ok(Answer::Settlement(Settlement::Wait(found) | Settlement::Stop(found))) => {
+            line(finding_line(found))
+        }
         Err(error) => line(format!("FAILED: {error}")),
     }
     text
 }
 
-fn relation(relation: &Relation) -> String {
+fn relation_line(relation: &Relation) -> String {
     match relation {
         Relation::Link(key) => format!("link: belongs to {key}"),
         Relation::Need(key) => format!("need: {key} must move too"),
@@ -274,7 +276,7 @@ fn relation(relation: &Relation) -> String {
     }
 }
 
-fn finding(finding: &Finding) -> String {
+fn finding_line(finding: &Finding) -> String {
     let Finding { severity, code, message, object, remedy } = finding;
     let severity = format!("{severity:?}").to_lowercase();
     let object = object.as_ref().map(|key| format!("{key}: ")).unwrap_or_default();
@@ -282,6 +284,6 @@ fn finding(finding: &Finding) -> String {
     format!("{severity} {code}: {object}{message}{remedy}")
 }
 
-fn micros(time: Duration) -> u64 {
+fn to_micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -10,7 +10,7 @@ use crate::exit::Result;
 /// The hidden verb of the process that tries to compile a component.
 const TRY_COMPILE: &str = "try-compile";
 
-pub(super) fn runtime() -> Result<Runtime> {
+pub(super) fn start_runtime() -> Result<Runtime> {
     let path = std::env::current_exe().or_else(|error| called_by().ok_or(error)).map_err(|error| {
         (Exit::Unexpected, format!("where this program lies is not known: {error}").into())
     })?;

@@ -59,7 +59,7 @@ impl Staged {
     }
 
     fn take_over(&mut self, there: &Path) -> io::Result<()> {
-        let before = entries(there)?;
+        let before = read_entries(there)?;
         fs::set_permissions(&self.path, fs::Permissions::from_mode(fs::metadata(there)?.mode() & 0o7777))?;
         for Entry { name, .. } in &before {
             let (old, new) = (there.join(name), self.path.join(name));
@@ -85,7 +85,7 @@ impl Staged {
 
     /// The names of its files.
     pub(super) fn files(&self) -> io::Result<Vec<String>> {
-        let entries = entries(&self.path)?;
+        let entries = read_entries(&self.path)?;
         Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
     }
 
@@ -120,7 +120,7 @@ impl Staged {
             // Fails if somebody has made one meanwhile that isn't empty.
             return fs::rename(&self.path, &self.directory);
         };
-        if entries(&self.directory)? != before {
+        if read_entries(&self.directory)? != before {
             return Err(Error::other("another program changed it meanwhile; import again"));
         }
         let exchanged = renameat_with(CWD, &self.path, CWD, &self.directory, RenameFlags::EXCHANGE);
@@ -140,7 +140,7 @@ impl Drop for Staged {
     }
 }
 
-fn entries(directory: &Path) -> io::Result<Vec<Entry>> {
+fn read_entries(directory: &Path) -> io::Result<Vec<Entry>> {
     let entry = |entry: io::Result<fs::DirEntry>| {
         let entry = entry?;
         let there = fs::symlink_metadata(entry.path())?;

@@ -38,11 +38,11 @@ impl TrustFile {
         let mut open_to_others = Vec::new();
         let site = match fs::symlink_metadata(SITE) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
-            _ => Some(policy(Path::new(SITE), &mut open_to_others)?),
+            _ => Some(read_policy(Path::new(SITE), &mut open_to_others)?),
         };
         let files = site.iter().map(|_| SITE.to_owned());
         let files = files.chain(named.map(|file| file.display().to_string())).collect();
-        let named = named.map(|file| policy(file, &mut open_to_others)).transpose()?;
+        let named = named.map(|file| read_policy(file, &mut open_to_others)).transpose()?;
         let both =
             match (site, named) {
                 (Some(site), Some(named)) => {
@@ -111,7 +111,11 @@ impl TrustFile {
 }
 
 /// Returns who signed a file or a directory, by the signatures beside it, if that meets all rules; otherwise the reason.
-pub(crate) fn signers(file: &Path, subject: &Subject<'_>, trust: &Trust) -> Result<Vec<String>, String> {
+pub(crate) fn accepted_signers(
+    file: &Path,
+    subject: &Subject<'_>,
+    trust: &Trust,
+) -> Result<Vec<String>, String> {
     let beside = format!("{}{ENDING}", file.display());
     let lines = match read_regular_file(Path::new(&beside)) {
         Ok(lines) => lines,
@@ -126,7 +130,7 @@ pub(crate) fn signers(file: &Path, subject: &Subject<'_>, trust: &Trust) -> Resu
     Ok(signers)
 }
 
-fn policy(file: &Path, open: &mut Vec<String>) -> Result<Policy, Text> {
+fn read_policy(file: &Path, open: &mut Vec<String>) -> Result<Policy, Text> {
     let shown = file.display();
     let of = |why: &dyn std::fmt::Display| Text::from(format!("the trust file {shown} can't be used: {why}"));
     let written = read_trust_text(file, open).map_err(|why| of(&why))?;

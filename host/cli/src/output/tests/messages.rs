@@ -21,7 +21,7 @@ use super::status::one;
 use super::*;
 use crate::explain;
 use crate::output::remedies;
-use crate::output::stop::{failure_text, refusal_lines, refusals};
+use crate::output::stop::{failure_text, refusal_lines, refusals_of};
 
 #[test]
 fn messages_are_as_in_the_file() {
@@ -326,7 +326,7 @@ fn failures() -> String {
         let name = name(&failure);
         let stop = stop(failure);
         let mut lines = failure_text(&stop, false, "");
-        lines.append(refusal_lines(refusals(&stop.failure), false));
+        lines.append(refusal_lines(refusals_of(&stop.failure), false));
         writeln!(text, "{name}: {}", lines.message().trim_end()).unwrap();
         let flags =
             ["source", "target"].map(|side| vec!["--kubeconfig".into(), format!("{side}.kubeconfig")]);

@@ -26,9 +26,9 @@ fn ended(
     let (files, moves, next) = (false, &[], &[]);
     let command = Some("pivot-host move --to-kubeconfig b");
     let outlook = Outlook { has_failed: !failed.is_empty(), has_target: true, has_dry_run: false, command };
-    let verdict = &judge(plan, reported, outlook);
+    let verdict = &judge_plan(plan, reported, outlook);
     let page = PlanPage { plan, sides, scope, files, verdict, moves, next, reported, failed, now };
-    draw(picture, &page)
+    draw_plan(picture, &page)
 }
 
 fn plan_with_problems() -> Plan {

@@ -461,7 +461,7 @@ fn report_has_counts_and_duration() {
     report.done.moved.insert(GroupKind::new("", "Secret"), 12);
     report.done.kept.insert(GroupKind::new("cluster.x-k8s.io", "ClusterClass"), 1);
     check(
-        moved(&report, SIDES, false),
+        move_result(&report, SIDES, false),
         &expect![[r#"
         Moved: 17 objects, 1 kept on both sides, from kind-boot to prod (move 1234)
 

@@ -39,7 +39,7 @@ fn rights() -> Rights {
 
 #[test]
 fn roles_and_rules_are_minimal() {
-    let roles = roles(&rights(), Side::Target, None);
+    let roles = build_roles(&rights(), Side::Target, None);
     let text = role_manifests(&roles, ("namespace ns", "prod")).to_string();
     expect![[r##"
         # Permissions that a move of namespace ns needs in prod, as it is now.
@@ -113,7 +113,7 @@ fn roles_and_rules_are_minimal() {
 #[test]
 fn roles_are_bound_to_whoever_is_named() {
     let user = "system:serviceaccount:ops:mover";
-    let list = role_list(&roles(&rights(), Side::Source, Some(user)));
+    let list = role_list(&build_roles(&rights(), Side::Source, Some(user)));
     let items = list["items"].as_array().unwrap();
     let of = |kind: &str| items.iter().filter(|item| item["kind"] == kind).collect::<Vec<_>>();
     for (role, binding) in [("Role", "RoleBinding"), ("ClusterRole", "ClusterRoleBinding")] {
@@ -132,7 +132,7 @@ fn roles_are_bound_to_whoever_is_named() {
 #[test]
 fn roles_of_two_accounts_have_different_names() {
     let names = |user: Option<&str>| -> BTreeSet<String> {
-        let list = role_list(&roles(&rights(), Side::Target, user));
+        let list = role_list(&build_roles(&rights(), Side::Target, user));
         let items = list["items"].as_array().unwrap().iter().filter(|item| item["kind"] != "Namespace");
         items.map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
     };

@@ -110,7 +110,7 @@ pub(super) fn leftover(may_be_deleted: bool) -> Leftover {
 fn status_shows_whether_source_is_deletable() {
     let status = |may_be_deleted| Status { left: Some(leftover(may_be_deleted)), ..Status::default() };
     check(
-        crate::output::status(&status(true), SIDES, &[]),
+        crate::output::status_text(&status(true), SIDES, &[]),
         &expect![[r#"
             No move is under way from kind-boot to prod.
 
@@ -118,7 +118,7 @@ fn status_shows_whether_source_is_deletable() {
         "#]],
     );
     check(
-        crate::output::status(&status(false), SIDES, &[]),
+        crate::output::status_text(&status(false), SIDES, &[]),
         &expect![[r#"
             No move is under way from kind-boot to prod.
 
@@ -137,7 +137,7 @@ fn status_shows_next_commands() {
     let status = full_status();
     let next = [vec!["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()]];
     check(
-        crate::output::status(&status, SIDES, &next),
+        crate::output::status_text(&status, SIDES, &next),
         &expect![[r#"
             Move: 1234, from kind-boot to prod
 
@@ -159,7 +159,7 @@ fn status_shows_next_commands() {
         "#]],
     );
     check(
-        crate::output::status(&Status::default(), SIDES, &[]),
+        crate::output::status_text(&Status::default(), SIDES, &[]),
         &expect![[r#"
         No move is under way from kind-boot to prod.
     "#]],
@@ -172,7 +172,7 @@ fn status_shows_last_moves_and_count() {
     let mut status = full_status();
     let one = status.finished[0].clone();
     status.finished = vec![one; 12];
-    let text = crate::output::status(&status, SIDES, &[Vec::new()]).to_string();
+    let text = crate::output::status_text(&status, SIDES, &[Vec::new()]).to_string();
     assert_eq!(text.matches("2026-08-20T10:00:09Z").count(), 10, "{text}");
     assert!(text.contains("and 2 before them"), "{text}");
 }
@@ -193,7 +193,7 @@ fn a_status_lists_the_last_rollbacks() {
     };
     let status = Status { rolled_back: vec![one], ..Status::default() };
     check(
-        crate::output::status(&status, SIDES, &[]),
+        crate::output::status_text(&status, SIDES, &[]),
         &expect![[r#"
             No move is under way from kind-boot to prod.
 
@@ -231,7 +231,7 @@ fn status_shows_a_handover() {
     };
     let next = [vec!["pivot-host handover finish".to_owned(), "pivot-host rollback".to_owned()]];
     check(
-        crate::output::status(&of(None, None), SIDES, &next),
+        crate::output::status_text(&of(None, None), SIDES, &next),
         &expect![[r#"
             Move: 1234, from kind-boot to prod
 
@@ -247,10 +247,10 @@ fn status_shows_a_handover() {
     );
     let alone = of(Some(Side::Target), None);
     let next = [vec!["pivot-host handover cancel --accept maybe-imported".to_owned()]];
-    let text = crate::output::status(&alone, SIDES, &next).message();
+    let text = crate::output::status_text(&alone, SIDES, &next).message();
     assert!(text.contains("`handover finish --to-kubeconfig`; only if none did:"), "{text}");
     let silent = of(None, Some((Side::Target, "no route".to_owned())));
-    let text = crate::output::status(&silent, SIDES, &[Vec::new()]).message();
+    let text = crate::output::status_text(&silent, SIDES, &[Vec::new()]).message();
     assert!(
         text.contains("does not answer (no route); once it does, it shows whether it imported this"),
         "{text}"
@@ -262,7 +262,7 @@ fn status_explains_a_missing_side() {
     let silent = |side| Some((side, "no route to 10.0.0.1".to_owned()));
     let of = |phase, side, silent| Status { moves: vec![one(phase, side)], silent, ..Status::default() };
     let lost_target = of(Phase::Copied, Side::Source, silent(Side::Target));
-    let text = crate::output::status(
+    let text = crate::output::status_text(
         &lost_target,
         SIDES,
         &[vec!["pivot-host rollback --without-target".to_owned()]],
@@ -273,17 +273,19 @@ fn status_explains_a_missing_side() {
     ));
     assert!(text.contains("next     pivot-host rollback --without-target"), "{text}");
     let decided = of(Phase::Committed, Side::Source, silent(Side::Target));
-    assert!(crate::output::status(&decided, SIDES, &[Vec::new()]).message().contains("is the last copy"));
+    assert!(
+        crate::output::status_text(&decided, SIDES, &[Vec::new()]).message().contains("is the last copy")
+    );
     let lost_source = Status { silent: silent(Side::Source), ..Status::default() };
     assert!(
-        crate::output::status(&lost_source, SIDES, &[])
+        crate::output::status_text(&lost_source, SIDES, &[])
             .message()
             .contains("a move that is under way is not committed")
     );
     let mut elsewhere = of(Phase::Live, Side::Source, None);
     elsewhere.moves.iter_mut().for_each(|one| one.elsewhere = true);
     assert!(
-        crate::output::status(&elsewhere, SIDES, &[Vec::new()])
+        crate::output::status_text(&elsewhere, SIDES, &[Vec::new()])
             .message()
             .contains("not the target of the move")
     );
@@ -301,7 +303,7 @@ fn one_sided_status_offers_no_command() {
         ..Status::default()
     };
     check(
-        crate::output::status(&status, ("prod", "prod"), &[Vec::new(), Vec::new()]),
+        crate::output::status_text(&status, ("prod", "prod"), &[Vec::new(), Vec::new()]),
         &expect![[r#"
             Move: 1234, out of prod (no target given)
 
@@ -328,7 +330,7 @@ fn one_sided_status_offers_no_command() {
     assert_eq!((&document["source"], document.get("target")), (&"prod".into(), None));
     let nothing = Status { missing: Some(Side::Source), ..Status::default() };
     check(
-        crate::output::status(&nothing, ("prod", "prod"), &[]),
+        crate::output::status_text(&nothing, ("prod", "prod"), &[]),
         &expect![[r#"
             No move is under way out of prod, and none into it is committed: a move that is not has its record in its source.
         "#]],
@@ -336,7 +338,7 @@ fn one_sided_status_offers_no_command() {
     let clusters = vec![capi("Cluster", "edge"), capi("Cluster", "lab")];
     let waiting_copies = vec![WaitingCopies { move_id: "1234".into(), clusters }];
     check(
-        crate::output::status(&Status { waiting_copies, ..nothing }, ("prod", "prod"), &[]),
+        crate::output::status_text(&Status { waiting_copies, ..nothing }, ("prod", "prod"), &[]),
         &expect![[r#"
             prod has paused copies of move 1234, of which it has no record: 2 Clusters: ns/edge, ns/lab. If the move is under way, its source has the record: name that cluster with --kubeconfig, and this one with --to-kubeconfig.
         "#]],
@@ -348,7 +350,7 @@ fn one_sided_status_offers_no_command() {
 fn orphaned_moves_can_only_be_rolled_back() {
     let orphaned = MoveStatus { orphaned: true, ..one(Phase::Live, Side::Target) };
     let status = Status { moves: vec![orphaned], ..Status::default() };
-    let shown = crate::output::status(&status, SIDES, &[Vec::new()]).message();
+    let shown = crate::output::status_text(&status, SIDES, &[Vec::new()]).message();
     assert!(shown.contains("Live (roll back only; by the record in the target)"), "{shown}");
     assert!(!shown.contains("resume"), "{shown}");
 }
@@ -385,7 +387,7 @@ fn sealed_move_can_finish_without_source() {
     ] {
         sealed.record.finish_alone = finish_alone;
         let status = Status { moves: vec![sealed.clone()], ..Status::default() };
-        let text = crate::output::status(&status, ("a", "b"), &[vec![]]).message().to_owned();
+        let text = crate::output::status_text(&status, ("a", "b"), &[vec![]]).message().to_owned();
         assert_eq!(text.contains("an agent may finish it"), may, "{text}");
         assert_eq!(text.contains("an agent finished it"), has, "{text}");
     }
@@ -395,7 +397,7 @@ fn sealed_move_can_finish_without_source() {
 fn restored_sides_status_names_copies_to_keep() {
     let of = |phase, side, one_sided, next: &[String]| {
         let moves = vec![MoveStatus { one_sided: Some(one_sided), ..one(phase, side) }];
-        crate::output::status(&Status { moves, ..Status::default() }, SIDES, &[next.to_vec()])
+        crate::output::status_text(&Status { moves, ..Status::default() }, SIDES, &[next.to_vec()])
     };
     check(
         of(Phase::Committed, Side::Source, OneSidedMove::LastCopyInSource, &[]),
@@ -449,7 +451,7 @@ fn restored_sides_status_names_copies_to_keep() {
     let next = ["pivot-host resume --accept world-changed".to_owned()];
     let status = Status { moves, ..Status::default() };
     check(
-        crate::output::status(&status, SIDES, &[next.to_vec()]),
+        crate::output::status_text(&status, SIDES, &[next.to_vec()]),
         &expect![[r#"
             Move: 1234, from kind-boot to prod
 
