@@ -18,7 +18,7 @@ use crate::plugins::trust::{TrustFile, accepted_signers};
 use crate::saved;
 
 /// `plan sign`: approves a saved plan.
-pub(crate) fn sign(signing: &Signing, output: &Output) -> Result<()> {
+pub(crate) fn sign_plan(signing: &Signing, output: &Output) -> Result<()> {
     let (plan, bytes) = saved::read_with_bytes(&signing.file).map_err(|why| (Exit::Usage, why))?;
     let called = format!("the plan {}", signing.file.display());
     for why in saved::preventing_reasons(&plan) {

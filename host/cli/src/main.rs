@@ -16,6 +16,7 @@ mod missing_side;
 mod next;
 mod operator;
 mod output;
+mod plan_commands;
 mod plugins;
 mod private_file;
 mod protection;

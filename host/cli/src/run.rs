@@ -19,7 +19,8 @@ use crate::next::Commands;
 use crate::output::{Document, Output, OutputSettings, Widths};
 use crate::signals::{self, Interrupted};
 use crate::{
-    agent, authorship, controller, describe, exit, explain, logging, plugins, protection, saved, verify,
+    agent, authorship, controller, describe, exit, explain, logging, plan_commands, plugins, protection,
+    verify,
 };
 
 /// Runs the program.
@@ -133,7 +134,7 @@ fn dispatch_task(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             return runtime.block_on(verify::run(directory, trust, output));
         }
         Task::Sign(signing) => return authorship::run(signing, output),
-        Task::SavedPlan(verb) => return saved::run(verb, output),
+        Task::SavedPlan(verb) => return plan_commands::run(verb, output),
         Task::Explain(risk) => return explain::run(*risk, output),
         Task::Controller(ControllerVerb::Run(typed)) => {
             let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };

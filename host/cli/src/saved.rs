@@ -1,22 +1,16 @@
-//! Saved plans: writing one, reading one, and what `plan show` and `plan diff` do with them.
+//! Saved plans: writes them and reads them.
 
 use std::path::Path;
 
 use pivot_core::plan::Plan;
-use pivot_core::saved_plan::{Decisions, End, Made, SavedPlan, aspects_between, differences_between};
-use pivot_engine::{Exit, end_of};
+use pivot_core::saved_plan::{Decisions, End, Made, SavedPlan};
+use pivot_engine::end_of;
 use pivot_places::{Place, read_regular_file};
-use serde_json::json;
 
-use crate::approval;
-use crate::args::PlanVerb;
 use crate::ends::Opened;
-use crate::exit;
-use crate::output::{self, Document, ErrorDocument, Output, Text};
+use crate::output::{self, Text};
 use crate::plugins::Loading;
 use crate::private_file::PrivateFile;
-
-const UNTOUCHED: &str = "nothing is changed";
 
 /// The circumstances in which a plan was made.
 pub(crate) struct With<'a> {
@@ -62,7 +56,7 @@ async fn identify_end(place: &dyn Place) -> Result<End, Text> {
 }
 
 /// Reads a saved plan.
-fn read_plan(file: &Path) -> Result<SavedPlan, Text> {
+pub(crate) fn read_plan(file: &Path) -> Result<SavedPlan, Text> {
     read_with_bytes(file).map(|(plan, _)| plan)
 }
 
@@ -77,43 +71,4 @@ pub(crate) fn read_with_bytes(file: &Path) -> Result<(SavedPlan, Vec<u8>), Text>
         Ok(plan) => Ok((plan, bytes)),
         Err(error) => Err(format!("{shown} can't be used: {error}; save a new one with plan --out").into()),
     }
-}
-
-/// Shows a saved plan, or how two differ.
-pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
-    let done = match verb {
-        PlanVerb::Show { file } => read_plan(file).map(|plan| {
-            let all = output.settings().verbose > 0;
-            output.result(|| output::saved_plan(&plan, all), &plan);
-            exit::DONE
-        }),
-        PlanVerb::Sign(signing) => match approval::sign(signing, output) {
-            Ok(()) => Ok(exit::DONE),
-            Err((_, why)) => Err(why),
-        },
-        PlanVerb::Diff { old, new } => read_plan(old).and_then(|older| {
-            let newer = read_plan(new)?;
-            let (differences, otherwise) =
-                (differences_between(&older, &newer), aspects_between(&older, &newer));
-            let content = json!({
-                "old": older.checksum(),
-                "new": newer.checksum(),
-                "differences": differences,
-                "otherwise": otherwise,
-            });
-            let text = || output::differences_text(&older, &newer, &differences, &otherwise);
-            output.result(text, &Document::new("PlanDiff", content));
-            let same = differences.is_empty() && otherwise.is_empty();
-            Ok(if same { exit::DONE } else { exit::exit_code(Exit::Differs) })
-        }),
-    };
-    // Not the code that says that two plans differ.
-    done.unwrap_or_else(|message| {
-        if output.settings().format.is_document() {
-            let document = ErrorDocument::outside_engine(Exit::Usage, &message, UNTOUCHED, Vec::new());
-            output.result(Text::default, &document);
-        }
-        output.fail(message);
-        exit::exit_code(Exit::Usage)
-    })
 }
