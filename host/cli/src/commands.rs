@@ -1,11 +1,12 @@
 //! Runs a command: opens both sides, calls the engine, prints the result.
 
 mod kinds;
+mod planning;
 mod rbac;
 mod waiting;
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
@@ -21,19 +22,18 @@ use pivot_engine::{
 use serde::Serialize;
 
 use crate::approval::{self, Approved};
-use crate::args::{Choices, Connection, FromCluster, OutputFormat, Picture, TargetEnd, Within};
+use crate::args::{Choices, Connection, FromCluster, Picture, TargetEnd, Within};
 use crate::authorship::Authors;
 use crate::ends::{self, Asked, OpenError, Opened};
 use crate::exit;
 use crate::next::{About, Commands};
 use crate::output::{
-    self, Advice, AlreadyShown, Document, ErrorDocument, Outlook, Output, PlanDocument, PlanPage, PlanUse,
-    Progress, ReportDocument, StatusDocument, Text,
+    self, Advice, AlreadyShown, ErrorDocument, Output, PlanPage, PlanUse, Progress, ReportDocument,
+    StatusDocument, Text,
 };
 use crate::plugins::Loading;
 use crate::private_file::PrivateFile;
 use crate::reporting::Reporting;
-use crate::saved;
 use crate::signals;
 use crate::workload;
 
@@ -120,8 +120,8 @@ impl<'a> Command<'a> {
             .as_deref()
             .map(|file| PrivateFile::reserve(file, "the plan", self.choices.inputs()));
         let out = out.transpose();
-        let out = match out {
-            Ok(out) => Mutex::new(out),
+        let mut out = match out {
+            Ok(out) => out,
             Err(why) => return self.report_failure(Exit::Refused, &why.into(), UNTOUCHED),
         };
         let plugins = Loading::begin(&self.choices.with);
@@ -156,94 +156,22 @@ impl<'a> Command<'a> {
             return code;
         }
         let disabled = plugins.disabled_plugins();
-        let of_plugins = plugins.notes();
-        let moves = self.under_way(&progress);
-        let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
-        let format = self.output.settings().format;
-        let reported = progress.reported_so_far();
-        let saved_in = self.choices.out.as_deref();
-        let begun = moves.iter().find(|one| one.record.scope == scope);
-        let carry_out = self.commands.carry_out(saved_in).filter(|_| has_target && begun.is_none());
-        let show = |plan: &Plan, failed: &[String], is_complete: bool| {
-            let notes = opened.signed.iter().chain(&of_plugins).chain(&plan.notes).cloned().collect();
-            let plan = &Plan { notes, ..plan.clone() };
-            let all = self.output.settings().verbose > 0;
-            let tree = all || self.choices.tree;
-            let outlook = Outlook {
-                has_failed: !failed.is_empty(),
-                has_target,
-                has_dry_run,
-                command: carry_out.as_deref(),
-            };
-            let verdict = output::judge_plan(plan, &reported, outlook);
-            let page = PlanPage {
-                plan,
-                sides: (source, target),
-                scope: &scope,
-                files: self.choices.ends.of_files(),
-                verdict: &verdict,
-                moves: &moves,
-                next: &next,
-                reported: &reported,
-                failed,
-                now: output::current_time(),
-            };
-            let document = PlanDocument::new(plan, source, target, &scope, &reported, (&moves, &next));
-            if let Some(file) = self.report.as_ref().and_then(Reporting::take_file) {
-                self.write_report(file, &page, &document);
-            }
-            if let OutputFormat::Picture(picture) = format {
-                return self.output.own(&output::draw_plan(picture, &page));
-            }
-            let text = || {
-                let mut text = Document::<PlanDocument<'_>>::text(
-                    plan,
-                    &reported,
-                    (source, target),
-                    &scope.namespace_map,
-                    (tree, all),
-                );
-                text.append(output::under_way(&moves, &next));
-                if is_complete {
-                    text.append(verdict.to_text());
-                }
-                text
-            };
-            self.output.result(text, &document);
-        };
-        let save = async |plan: &Plan| {
-            let file = out.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-            // What its plugins hold already, and what it has copied, would be in no plan of a move that begins.
-            if let Some(begun) = begun {
-                let id = &begun.record.move_id;
-                let why = format!(
-                    "move {id} of this is under way: finish it or roll it back, and plan then; no plan is saved"
-                );
-                return Some(self.report_failure(Exit::Refused, &why.into(), UNTOUCHED));
-            }
-            let (decisions, operator) = (decisions.clone(), operator.clone());
-            let with = saved::With { decisions, operator, opened: &opened, has_target, plugins: &plugins };
-            match saved::save_plan(file, plan, with).await {
-                Ok(saved) => {
-                    self.output.note(saved);
-                    None
-                }
-                Err(error) => Some(self.report_failure(Exit::Refused, &error, UNTOUCHED)),
-            }
-        };
+        let decided = (scope, decisions, operator);
+        let planning = self.finish_planning(&opened, &plugins, &progress, decided, has_dry_run);
         let stop = match result {
             Ok(plan) => {
-                if let Some(code) = save(&plan).await {
+                if let Some(code) = planning.save(out.take(), &plan).await {
                     return code;
                 }
-                show(&plan, &[], true);
+                planning.show(&plan, &[], true);
                 return exit::DONE;
             }
             Err(stop) => stop,
         };
         // A plan with problems can be looked at and compared, too.
         if let (Some(plan), Failure::Refused(refusals)) = (progress.plan(), &stop.failure)
-            && let Some(code) = save(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }).await
+            && let Some(code) =
+                planning.save(out.take(), &Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }).await
         {
             return code;
         }
@@ -253,29 +181,7 @@ impl<'a> Command<'a> {
             let why = format!("{stop}, so that no plan is saved; {} is as it was", file.display());
             return self.report_failure(Exit::Empty, &why.into(), UNTOUCHED);
         }
-        // The results so far are shown, with every problem; a document has either them or the failure.
-        let shown = match (progress.plan(), &stop.failure) {
-            (Some(plan), Failure::Refused(refusals)) => {
-                show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }, &[], true);
-                // A graph shows which objects have problems, and no words about them.
-                match format {
-                    OutputFormat::Picture(Picture::Dot | Picture::Mermaid) => AlreadyShown::Plan,
-                    _ => AlreadyShown::Refusals,
-                }
-            }
-            (Some(plan), failure) if !format.is_document() || matches!(failure, Failure::Empty(_)) => {
-                // A page has findings of their own, and says by itself that there is nothing.
-                let said = matches!(failure, Failure::Gate(_) | Failure::Empty(_));
-                let failed = if said { Vec::new() } else { output::failure_lines(&stop) };
-                show(&plan, &failed, false);
-                AlreadyShown::Plan
-            }
-            _ => {
-                progress.show_reported();
-                output::under_way(&moves, &next).split().into_iter().for_each(|line| self.output.say(line));
-                AlreadyShown::Nothing
-            }
-        };
+        let shown = planning.show_stop(&progress, &stop);
         self.report_stop(&stop, shown, &disabled)
     }
 

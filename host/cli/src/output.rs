@@ -49,6 +49,7 @@ pub(crate) use pictures::draw_plan;
 pub(crate) use progress::{PlanUse, Progress};
 pub(crate) use remedies::{name_kubeconfigs, remedies_sentence};
 pub(crate) use report::{Ending, Recorder};
+pub(crate) use reported::Reported;
 pub(crate) use result::{copy_result, handed_over, move_result, rolled_back};
 pub(crate) use roles::{build_roles, manifests_text, role_list, role_manifests};
 pub(crate) use saved::{differences_text, saved_plan};
@@ -59,8 +60,6 @@ pub(crate) use verdict::{Outlook, judge_plan};
 pub(crate) use verification::{altered_files_text, exposed_files_text, verification_text};
 
 use self::events::Level;
-#[cfg(test)]
-use self::reported::Reported;
 use crate::args::{LogFormat, OutputFormat};
 
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
