@@ -34,12 +34,19 @@ enum Recovery {
     DeleteFromSource,
     /// The target lost the move, and the source keeps its objects.
     KeepSource,
+    /// The source is back after the commit of a move that has ended. Nothing is done to it: it is out of date, and paused.
+    LeaveSource,
     /// The source is back before a move that has ended. Its Clusters run on both sides, and are paused there.
     PauseSource,
 }
 
-const RECOVERIES: [Recovery; 4] =
-    [Recovery::CopyAgain, Recovery::DeleteFromSource, Recovery::KeepSource, Recovery::PauseSource];
+const RECOVERIES: [Recovery; 5] = [
+    Recovery::CopyAgain,
+    Recovery::DeleteFromSource,
+    Recovery::KeepSource,
+    Recovery::LeaveSource,
+    Recovery::PauseSource,
+];
 
 // proves: I14, T160, T162, T166
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -102,6 +109,22 @@ impl Recovery {
                 show(host.run(&["rollback", &id, "--break-lease"]).await.unwrap(), 3);
                 let words = ["resume", &id, "--break-lease", "--takeover-timeout", "5m"];
                 show(host.run(&[&words[..], &ACCEPT].concat()).await.unwrap(), 0);
+                to
+            }
+            Self::LeaveSource => {
+                let words = [&MOVE[..], &["--stop-before", "release"]].concat();
+                show(host.run(&words).await.unwrap(), 5);
+                let backup = world.server(from).back_up().await.unwrap();
+                let id = find_move(&host).await;
+                show(host.run(&["resume", &id, "--takeover-timeout", "5m"]).await.unwrap(), 0);
+                let ended = world.server(from).back_up().await.unwrap();
+                world.restore(from, &backup).await.unwrap();
+                ensure_state(&host, OUT_OF_DATE).await;
+                for command in ["resume", "rollback"] {
+                    show(host.run(&[&[command, &id], &ACCEPT[..]].concat()).await.unwrap(), 3);
+                }
+                assert!(is_paused(&world.server(from).dump(&[NAMESPACE]).await.unwrap()));
+                world.restore(from, &ended).await.unwrap();
                 to
             }
             Self::PauseSource => {
