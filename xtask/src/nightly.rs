@@ -40,6 +40,11 @@ macro_rules! tests {
 
 const NIGHTLY: (&str, &str) = ("PIVOT_HOST_NIGHTLY", "1");
 
+/// Returns true in a command that a nightly run starts.
+pub(crate) fn is_nightly() -> bool {
+    std::env::var_os(NIGHTLY.0).is_some_and(|value| !value.is_empty())
+}
+
 const PARTS: [Part; 12] = [
     Part {
         name: "simulated",

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use super::crates;
 use crate::release::installed_plugins;
 
 /// Packages that open connections, with the words of SECURITY.md that say to what.
@@ -92,16 +93,14 @@ fn unnamed_ports(flags: &str, threat_model: &str) -> Vec<String> {
 fn unnamed_connections(root: &Path, security: &str) -> Result<Vec<String>> {
     let security = unwrap_lines(security);
     let mut violations = Vec::new();
-    for entry in fs::read_dir(root.join("host"))? {
-        let path = entry?.path().join("Cargo.toml");
-        let Ok(manifest) = fs::read_to_string(&path) else { continue };
+    for folder in crates::below(root, &["host"])? {
+        let manifest = fs::read_to_string(root.join(&folder).join("Cargo.toml"))?;
         let (product, _) = manifest.split_once("[dev-dependencies]").unwrap_or((&manifest, ""));
         let connects = product.lines().any(|line| {
             let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
             CLIENTS.contains(&name)
         });
-        let package = path.parent().and_then(|folder| folder.strip_prefix(root).ok()).context("a package")?;
-        let package = package.display().to_string();
+        let package = folder.display().to_string();
         let words = CONNECTING.iter().find(|(name, _)| *name == package).map(|(_, words)| *words);
         if connects && !words.is_some_and(|words| security.contains(words)) {
             violations.push(format!("SECURITY.md doesn't say to what {package} connects"));

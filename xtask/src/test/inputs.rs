@@ -11,11 +11,12 @@ use sha2::{Digest, Sha256};
 use crate::shell::{root, said};
 
 /// Files that tests read or build while they run; the rest of the tree is in their executables.
-const READ_BY_TESTS: [&str; 8] = [
+const READ_BY_TESTS: [&str; 9] = [
     "examples",
     "plugins",
     "sdk",
     "tests/guests",
+    "tests/scenarios/tests/restored",
     "wit",
     "docs/describe.md",
     "docs/differences-from-clusterctl.md",
