@@ -295,7 +295,7 @@ async fn tried(seed: u64, is_source: bool) -> (bool, usize) {
     (stage.is("desk", "Succeeded"), liar.told.load(Ordering::Relaxed))
 }
 
-// proves: T44, T141, T150
+// proves: I13, T44, T141, T150
 #[tokio::test(start_paused = true)]
 async fn foreign_sides_change_nothing_of_others() {
     for is_source in [true, false] {

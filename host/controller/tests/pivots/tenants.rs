@@ -101,7 +101,7 @@ async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namesp
 }
 
 /// The mirror image: its target is a cluster of the one who wrote the Pivot, and says that the move worked in another namespace.
-// proves: T141
+// proves: I13, T141
 #[tokio::test(start_paused = true)]
 async fn foreign_target_undoes_nothing_in_another_namespace() {
     let stage = Stage::new(&["desk"]);

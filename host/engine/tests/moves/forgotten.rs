@@ -83,7 +83,7 @@ async fn other_scopes_find_what_went_back() {
 }
 
 /// Anyone who controls a target can write a summary that names the Clusters of others.
-// proves: I14, T172
+// proves: I13, I14, T172
 #[tokio::test(start_paused = true)]
 async fn summaries_pause_no_unnamed_cluster() {
     let stage = two_clusters();

@@ -150,7 +150,7 @@ async fn a_record_with_the_id_of_anothers_move_has_that_neither_undone_nor_forgo
 }
 
 /// Whoever has a target of their own can write a record there that names any move, and any namespace, of the source.
-// proves: T141
+// proves: I13, T141
 #[tokio::test(start_paused = true)]
 async fn target_record_alone_changes_nothing_in_source() {
     let handed_over =
