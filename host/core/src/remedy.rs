@@ -145,9 +145,9 @@ pub enum Remedy {
     RecoverSource,
     /// Pause the Clusters of a source that went back, which run on both sides.
     PauseSource,
-    /// Compare a Cluster of a source, of which only the target says that it moved, with the target's. Then let it be paused.
+    /// Compare a Cluster of a source that has no record of the move with the target's. Then let it be paused.
     NameClusterToPause {
-        /// The first of those that the target names.
+        /// The first of those that run in the source.
         cluster: Key,
     },
     /// Find out what became of copies that don't run, and restore neither side from a backup.

@@ -303,9 +303,9 @@ impl Command {
     }
 
     async fn work(self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
-        if !active.job.options.pause.is_empty() && !active.has_ended {
+        if !active.job.options.pause.is_empty() && !active.is_targets_word() {
             return Err(Failure::Declined(format!(
-                "Clusters of the source are named to be paused, which is for a move of which only the target has a summary; move {} is another",
+                "Clusters to pause are named only for a move that went on, and of which the source has no record; move {} is another",
                 active.job.move_id
             )));
         }
@@ -473,7 +473,7 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
             };
             let left = match active.journal.is_written() {
                 // Its claims are where it was begun; one that is left here nobody would ever give up.
-                _ if command == Command::FinishAlone || active.has_ended => MoveLeft::AsItWas,
+                _ if command == Command::FinishAlone || active.is_targets_word() => MoveLeft::AsItWas,
                 true => MoveLeft::UnderWay,
                 false => MoveLeft::Nothing,
             };
@@ -505,7 +505,7 @@ async fn ready(
         // Whoever continues the move: its author has no say outside of the namespace that moves.
         setup.options.confined = Some(Side::Source);
     }
-    let in_source = found.as_ref().filter(|found| !found.orphaned && !found.has_ended);
+    let in_source = found.as_ref().filter(|found| !found.is_targets_word());
     if let (Some(locks), Some(record)) = (&locks, in_source.and_then(FoundMove::record)) {
         if command == Command::Start {
             locks.claim(&record.move_id).await?;
@@ -556,22 +556,19 @@ async fn take_locks(
     let (scope, move_id, wanted) = match command {
         Command::Start => (setup.options.scope.clone(), id.to_owned(), Lock::of(&setup.options.scope)),
         Command::Resume | Command::Rollback | Command::FinishAlone => {
-            let moves = opened.moves().await?;
+            let mut moves = opened.moves().await?;
             let mut selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
             if selected.orphaned {
                 // The sides were read at the same time, and the move may have been begun and committed in between: its source's record
                 // is older than its target's, and goes later.
-                let again = opened.moves().await?;
-                selected = command.choose(setup, &again)?.ok_or(Failure::NoMove)?;
-                // Its scope is the target's word, and nothing is done in the source.
-                if selected.orphaned {
-                    return Ok(Some((None, again, None)));
-                }
+                moves = opened.moves().await?;
+                selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
             }
             let record = selected.record().ok_or(Failure::NoMove)?;
-            // Of a move that has ended, too, the scope is the target's word. The Clusters to pause are the user's.
+            // The Clusters to pause are the user's word.
             let of_named = || setup.options.pause.iter().map(|name| Lock::Namespace(name.namespace.clone()));
-            let wanted = if selected.has_ended { of_named().collect() } else { Lock::of(&record.scope) };
+            let wanted =
+                if selected.is_targets_word() { of_named().collect() } else { Lock::of(&record.scope) };
             if wanted.is_empty() {
                 return Ok(Some((None, moves, None)));
             }

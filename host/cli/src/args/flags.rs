@@ -645,8 +645,8 @@ pub(crate) struct Resume {
     /// pivot-host.io/undo is gone; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
     pub(crate) unpause: Vec<String>,
-    /// With --accept world-changed, if only the target says that a move has ended: pause this Cluster in the source, once you have seen that
-    /// the target runs it; can be repeated
+    /// With --accept world-changed, if the source has no record of a move with which the target went on: pause this Cluster in the source,
+    /// once you have seen that the target runs it; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
     pub(crate) pause: Vec<String>,
     #[command(flatten)]

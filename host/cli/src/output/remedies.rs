@@ -61,9 +61,10 @@ pub(crate) fn of_stop(stop: &Stop, flags: &Both<Vec<String>>) -> Vec<Remedy> {
              CA that it uses now"
                 .into(),
         ],
-        Failure::OneSidedMove { one_sided: OneSidedMove::SourceWentBack { awake, .. }, .. } => {
-            awake.first().map(|cluster| pause_each(cluster, awake.len())).into_iter().collect()
-        }
+        Failure::OneSidedMove {
+            one_sided: OneSidedMove::SourceWentBack { awake, is_recorded: true, .. },
+            ..
+        } => awake.first().map(|cluster| pause_each(cluster, awake.len())).into_iter().collect(),
         Failure::NotTakenOver(_) => {
             let words = ["get", "deployments", "-A", "-l", "cluster.x-k8s.io/provider", "-o", "wide"];
             let command = Kubectl::new(Side::Target, words);

@@ -393,11 +393,8 @@ fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
         OneSidedMove::SourceWentBack { is_recorded: true, .. } => {
             format!("{shown}: {}", remedies::remedy_text(&Remedy::PauseSource))
         }
-        // Which Clusters moved only the target says.
-        OneSidedMove::SourceWentBack { .. } => format!(
-            "{shown}: compare each with its copy in the target, and pause in the source those that run there; `resume` prints the command"
-        ),
-        OneSidedMove::ClaimedByTarget { clusters, .. } => match clusters.first() {
+        OneSidedMove::SourceWentBack { awake: clusters, .. }
+        | OneSidedMove::ClaimedByTarget { clusters, .. } => match clusters.first() {
             Some(cluster) => {
                 let remedy = Remedy::NameClusterToPause { cluster: cluster.clone() };
                 format!("{shown}; {}", remedies::remedy_text(&remedy))

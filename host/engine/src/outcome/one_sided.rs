@@ -21,7 +21,8 @@ pub enum OneSidedMove {
         proof: String,
         /// The source's Clusters that nothing pauses.
         awake: Vec<Key>,
-        /// True if the source has a record of the move. Without a record, only the target says which Clusters moved.
+        /// True if the source has a record of the move. Without a record, only the target says which Clusters moved, and only those that
+        /// the user names are paused.
         is_recorded: bool,
     },
     /// As [`SourceWentBack`](Self::SourceWentBack), but only the target says that it took these Clusters: anyone who controls it can name

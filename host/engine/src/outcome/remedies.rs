@@ -35,13 +35,19 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
             },
             _,
         ) => vec![Remedy::PauseSource],
-        (Failure::OneSidedMove { one_sided: OneSidedMove::ClaimedByTarget { clusters, .. }, .. }, _) => {
-            clusters
-                .first()
-                .map(|cluster| Remedy::NameClusterToPause { cluster: cluster.clone() })
-                .into_iter()
-                .collect()
-        }
+        (
+            Failure::OneSidedMove {
+                one_sided:
+                    OneSidedMove::SourceWentBack { awake: clusters, is_recorded: false, .. }
+                    | OneSidedMove::ClaimedByTarget { clusters, .. },
+                ..
+            },
+            _,
+        ) => clusters
+            .first()
+            .map(|cluster| Remedy::NameClusterToPause { cluster: cluster.clone() })
+            .into_iter()
+            .collect(),
         (
             Failure::OneSidedMove {
                 one_sided: OneSidedMove::PartTakenOver { without, unmarked, .. }, ..

@@ -26,24 +26,24 @@ use crate::snapshot::Snapshot;
 use crate::state::cluster_copies::ClusterSides;
 
 /// Pauses the Clusters of such a source, as far as their copies run. They are out of date, so that this move has no way to undo that. A
-/// source without a record of the move may be in service. If only the target says that the move ended, its author could name Clusters of
-/// others: of those, only Clusters that the user names are paused.
+/// source without a record of the move may be in service, and the target could name Clusters of others. There, only
+/// Clusters that the user names are paused.
 pub(crate) async fn pause_clusters(active: &ActiveMove, one_sided: &OneSidedMove) -> Result<(), Failure> {
     let named = &active.job.options.pause;
-    let (proof, record, is_claim) = match one_sided {
-        OneSidedMove::SourceWentBack { proof, .. } => match active.journal.stored_in_source() {
-            Ok(record) => (proof, record, false),
-            Err(_) => return Ok(()),
-        },
-        OneSidedMove::ClaimedByTarget { claim, .. } if !named.is_empty() => {
-            (claim, &active.journal.record, true)
-        }
-        _ => return Ok(()),
+    let (OneSidedMove::SourceWentBack { proof, .. } | OneSidedMove::ClaimedByTarget { claim: proof, .. }) =
+        one_sided
+    else {
+        return Ok(());
     };
+    let in_source = active.journal.stored_in_source().ok();
+    if in_source.is_none() && named.is_empty() {
+        return Ok(());
+    }
+    let record = in_source.unwrap_or(&active.journal.record);
     let job = &active.job;
     let sides = Both::new(job.source.clone(), job.target.clone());
     let mut clusters = ClusterSides { sides: &sides, kinds: &job.kinds }.find_managed_twice(record).await?;
-    if is_claim {
+    if in_source.is_none() {
         let is_named = |name: &ClusterName, key: &Key| {
             key.namespace.as_ref() == Some(&name.namespace) && key.name == name.name
         };

@@ -47,8 +47,6 @@ pub(crate) struct ActiveMove {
     pub(crate) orphaned: bool,
     /// See [`crate::state::moves::FoundMove::one_sided`].
     pub(crate) one_sided: Option<OneSidedMove>,
-    /// See [`crate::state::moves::FoundMove::has_ended`].
-    pub(crate) has_ended: bool,
     /// Whether the source has yet to become authoritative again ([`crate::phases::recovery`]); its stored record says Committed.
     pub(crate) recovers: bool,
     /// See [`crate::state::moves::FoundMove::other_files`].
@@ -76,6 +74,11 @@ pub struct Done {
 }
 
 impl ActiveMove {
+    /// See [`crate::state::moves::FoundMove::is_targets_word`].
+    pub(crate) fn is_targets_word(&self) -> bool {
+        self.journal.stored_in_source().is_err() && (self.orphaned || self.one_sided.is_some())
+    }
+
     /// Runs the move from its current phase to the end.
     pub(crate) async fn forward(&mut self) -> Result<Done, Failure> {
         if self.journal.record.phase.committed() {

@@ -66,7 +66,6 @@ pub(crate) fn begin(
     }
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();
     let one_sided = found.as_ref().and_then(|found| found.one_sided.clone());
-    let has_ended = found.as_ref().is_some_and(|found| found.has_ended);
     let recovers = found.as_ref().is_some_and(|found| recovery::applies(found, &options, ends));
     let mut record = match found.as_ref().and_then(|found| Some((found, found.record()?))) {
         Some((found, record)) => {
@@ -143,7 +142,6 @@ pub(crate) fn begin(
         journal,
         orphaned,
         one_sided,
-        has_ended,
         recovers,
         other_files,
         first: None,

@@ -51,6 +51,12 @@ impl FoundMove {
         }
     }
 
+    /// Returns true if only the target says what the move is about. Nothing in the source is locked or changed for it, except Clusters
+    /// that the user names.
+    pub(crate) fn is_targets_word(&self) -> bool {
+        self.at.source.is_none() && (self.orphaned || self.one_sided.is_some())
+    }
+
     /// The record that decides: the source's until it says Committed, then the target's.
     pub(crate) fn deciding(&self) -> Option<(Side, &Record)> {
         match (&self.at.source, &self.at.target) {

@@ -4,6 +4,7 @@ use pivot_core::names;
 use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
+use pivot_core::scope::ClusterName;
 use pivot_engine::{Exit, Failure, Next, OneSidedMove, Stop, run};
 use pivot_places::PlaceError;
 use pivot_places::memory::Fault;
@@ -14,7 +15,7 @@ use crate::crash::{at_every_write, nothing_of_ours};
 use crate::handover::nothing_of_ours_but_leases;
 use crate::recovered::{is_paused, other, pause_by_hand, recovering, two_clusters, wake};
 use crate::restored::{Backup, cluster, forget, one_sided};
-use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_way};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, claims, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 
 /// The source is as it was before the commit, with one Cluster that ran then; the move has ended.
@@ -92,18 +93,77 @@ async fn sources_are_paused_only_where_copies_run() {
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
 
-/// A source without a record may be of before the move, or rolled back, and in service.
+/// A source without a record may be of before the move, or rolled back, and in service. Anyone who controls the target can write what that
+/// says about it.
+// proves: I14, T172
+#[tokio::test(start_paused = true)]
+async fn sources_without_a_record_pause_named_clusters() {
+    for phase in [Phase::Live, Phase::Released] {
+        let stage = two_clusters();
+        let backup = Backup::take(&stage.source);
+        let stage = commit(stage).await;
+        edit_target_record(&stage, |record| record["phase"] = json!(phase));
+        wake(&stage.target, &cluster());
+        wake(&stage.target, &other());
+        backup.restore(&stage.source);
+        stage.source.journal();
+        let (source, target) = (picture(&stage.source), picture(&stage.target));
+        let naming = |names: &[&str]| {
+            let mut setup = recovering(&stage, &[]);
+            setup.options.pause = names.iter().map(|name| ClusterName::new("ns", *name)).collect();
+            setup
+        };
+        for stop in [
+            run::resume(naming(&[])).await.unwrap_err(),
+            run::rollback(recovering(&stage, &[])).await.unwrap_err(),
+        ] {
+            let OneSidedMove::SourceWentBack { is_recorded: false, awake, .. } = one_sided(&stop) else {
+                panic!("{phase}: {stop}")
+            };
+            assert_eq!(awake, &[cluster(), other()], "{phase}: {stop}");
+            assert_eq!(stop.remedies(), [Remedy::NameClusterToPause { cluster: cluster() }], "{stop}");
+        }
+        let leases = stage.source.journal().into_iter().filter(|call| call.key.group_kind.kind == "Lease");
+        assert_eq!(leases.count(), 0, "{phase}: the scope is the target's word");
+        let mut unasked = naming(&["c"]);
+        unasked.options.accept.remove(Risk::WorldChanged);
+        let stop = run::resume(unasked).await.unwrap_err();
+        assert!(matches!(one_sided(&stop), OneSidedMove::SourceWentBack { .. }), "{phase}: {stop}");
+        let stop = run::resume(naming(&["c", "unknown"])).await.unwrap_err();
+        assert!(matches!(stop.failure, Failure::NoCluster { .. }), "{phase}: {stop}");
+        assert_eq!((picture(&stage.source), picture(&stage.target)), (source, target.clone()), "{phase}");
+
+        let stop = run::resume(naming(&["c"])).await.unwrap_err();
+        let Failure::SourcePaused { clusters, .. } = &stop.failure else { panic!("{phase}: {stop}") };
+        assert_eq!((clusters, stop.exit), (&vec![cluster()], Exit::PastCommit), "{phase}: {stop}");
+        assert!(is_paused(&stage.source, &cluster()) && !is_paused(&stage.source, &other()), "{phase}");
+        let stop = run::resume(naming(&["d"])).await.unwrap_err();
+        assert!(matches!(stop.failure, Failure::SourcePaused { .. }), "{phase}: {stop}");
+        let stop = run::resume(naming(&["d"])).await.unwrap_err();
+        assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{phase}: {stop}");
+        assert_eq!(picture(&stage.target), target, "{phase}");
+        assert_eq!(claims(&stage.source), Vec::<String>::new(), "{phase}");
+    }
+}
+
+/// A named Cluster may be another workload cluster than its namesake in the target.
 // proves: I14
 #[tokio::test(start_paused = true)]
-async fn sources_without_a_record_are_not_paused() {
+async fn namesakes_of_copies_are_not_paused() {
     let stage = two_clusters();
     let backup = Backup::take(&stage.source);
     let stage = commit(stage).await;
     wake(&stage.target, &cluster());
+    wake(&stage.target, &other());
     backup.restore(&stage.source);
+    let another = |body: &mut Value| body["spec"]["controlPlaneEndpoint"]["host"] = json!("10.0.0.4");
+    stage.source.edit(&other(), another).unwrap();
     let before = (picture(&stage.source), picture(&stage.target));
-    let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
-    assert!(matches!(one_sided(&stop), OneSidedMove::SourceWentBack { .. }), "{stop}");
+    let mut setup = recovering(&stage, &[]);
+    setup.options.pause = [cluster(), other()].map(|key| ClusterName::new("ns", key.name)).into();
+    let stop = run::resume(setup).await.unwrap_err();
+    let Failure::NoCluster { named, there } = &stop.failure else { panic!("{stop}") };
+    assert_eq!((named.as_str(), there), ("ns/d", &vec![cluster()]), "{stop}");
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
 

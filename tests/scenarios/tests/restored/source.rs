@@ -54,7 +54,7 @@ const SCENES: [Scene; 10] = [
         lost: Some(Step::StopBeforeRelease),
         state: RUNS_ON_BOTH,
         refusal: Some("may be managed twice"),
-        then: Some(Step::AcceptInVain),
+        then: Some(Step::PauseSource),
     },
     Scene {
         namespace: "row-6-paused",

@@ -146,7 +146,7 @@ fn words(next: &[Next]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-fn lost() -> [OneSidedMove; 13] {
+fn lost() -> [OneSidedMove; 14] {
     let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
     // Doesn't compile if there is another.
     match taken_over {
@@ -161,10 +161,10 @@ fn lost() -> [OneSidedMove; 13] {
         | OneSidedMove::LastCopyInTarget
         | OneSidedMove::SourceReplaced(_) => {}
     }
-    let went_back = OneSidedMove::SourceWentBack {
+    let went_back = |is_recorded| OneSidedMove::SourceWentBack {
         proof: "the target says that move 1234 ended at noon".into(),
         awake: vec![capi("Cluster", "edge")],
-        is_recorded: true,
+        is_recorded,
     };
     let claimed = OneSidedMove::ClaimedByTarget {
         claim: "the target says that move 1234 ended at noon".into(),
@@ -194,7 +194,8 @@ fn lost() -> [OneSidedMove; 13] {
         taken_over,
         out_of_date,
         paused_again,
-        went_back,
+        went_back(true),
+        went_back(false),
         claimed,
         part,
         unmarked,

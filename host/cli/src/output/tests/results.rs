@@ -534,7 +534,13 @@ fn one_sided_moves_name_copies_to_keep() {
            or  pause those whose copies run in the target: resume with --accept world-changed, which only pauses them. Hosts and pools still run then: scale the source's providers to 0, too
         state: the source is the truth
         next:  pivot-host status
-    "#]].assert_eq(&said(OneSidedMove::SourceWentBack { proof, awake, is_recorded: true }));
+    "#]].assert_eq(&said(OneSidedMove::SourceWentBack { proof: proof.clone(), awake: awake.clone(), is_recorded: true }));
+    expect![[r#"
+        error: the target says that move 1234 ended at noon, and the source is in a state of before that, as after a restore from a backup: Cluster ns/c may be managed twice; pause what the source has of them at once
+        fix:   compare each of these Clusters with the one in the target, and name those that are the same and run there: resume with --accept world-changed and --pause ns/c. That pauses the named Clusters in the source, and does nothing else. Hosts and pools still run then: scale the source's providers to 0, too
+        state: the source is the truth
+        next:  pivot-host status
+    "#]].assert_eq(&said(OneSidedMove::SourceWentBack { proof, awake, is_recorded: false }));
     expect![[r#"
         error: the target says that move 1234 ended at noon: the target has taken over, and what the source has is out of date; keep its Clusters paused
         fix:   no command deletes what the source has: without the move's list of what was copied, nothing shows that the target has it in the same state. Keep the source, paused; only if each of its Clusters runs in the target, switch off what the source's management cluster runs on
