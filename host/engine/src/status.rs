@@ -54,6 +54,7 @@ pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
         silent,
         missing: None,
         waiting_copies: Vec::new(),
+        unread_copies: None,
         finished: opened.finished().await?,
         rolled_back: opened.rolled_back().await?,
         left,
@@ -79,7 +80,7 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
     let ((opened, out), (_, into)) = if given == Side::Source { (first, second) } else { (second, first) };
     let mut moves = moves_of(&out, Some(Side::Target));
     moves.extend(moves_of(&into, Some(Side::Source)));
-    let mut waiting_copies = waiting_copies(&opened).await;
+    let (mut waiting_copies, unread_copies) = waiting_copies(&opened).await;
     waiting_copies.retain(|copies| moves.iter().all(|one| one.record.move_id != copies.move_id));
     Ok(Status {
         moves,
@@ -87,6 +88,7 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
         silent: None,
         missing: Some(missing),
         waiting_copies,
+        unread_copies: unread_copies.map(|failure| failure.to_string()),
         finished: opened.finished().await?,
         rolled_back: opened.rolled_back().await?,
         left: None,
@@ -94,23 +96,25 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
 }
 
 /// Clusters in the given cluster that a move copied, and that still have what undoes its pause: the record of a move that is not
-/// committed is in its source alone.
-async fn waiting_copies(opened: &Opened) -> Vec<WaitingCopies> {
+/// committed is in its source alone. With the failure to list Clusters, if there was one: the state of moves is worth reporting without
+/// them.
+async fn waiting_copies(opened: &Opened) -> (Vec<WaitingCopies>, Option<Failure>) {
     // The cluster that was given has both roles.
     let handle = &opened.sides.source;
     let kinds = opened.kinds.source.values().filter(|kind| is_cluster(&kind.group_kind));
     let wanted = kinds.map(|kind| (kind.clone(), None)).collect();
     let listed = match listing::metas(handle, LISTS, wanted).await {
         Ok(listed) => listed,
-        // The state of moves is worth reporting without it.
-        Err(failure) => {
-            tracing::debug!(%failure, "the Clusters could not be listed");
-            Vec::new()
-        }
+        Err(failure) => return (Vec::new(), Some(failure)),
     };
     let mut waiting: BTreeMap<String, Vec<Key>> = BTreeMap::new();
+    let mut unread = None;
     for ((kind, _), listed) in listed {
-        for meta in listed.known() {
+        let there = listed.required().unwrap_or_else(|failure| {
+            unread = Some(failure);
+            Vec::new()
+        });
+        for meta in there {
             if let Some(id) =
                 meta.annotations.get(names::MARK).filter(|id| is_move_id(id) && pause::is_ours(&meta, id))
             {
@@ -118,7 +122,8 @@ async fn waiting_copies(opened: &Opened) -> Vec<WaitingCopies> {
             }
         }
     }
-    waiting.into_iter().map(|(move_id, clusters)| WaitingCopies { move_id, clusters }).collect()
+    let waiting = waiting.into_iter().map(|(move_id, clusters)| WaitingCopies { move_id, clusters });
+    (waiting.collect(), unread)
 }
 
 async fn read(setup: &Setup) -> Result<(Opened, Moves), Failure> {

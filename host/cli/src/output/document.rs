@@ -246,6 +246,9 @@ pub(crate) struct StatusDocument<'a> {
     /// Copies of moves that only their sources have a record of.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     waiting_copies: &'a [WaitingCopies],
+    /// The error of a list of Clusters, which may hide more of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unread_copies: Option<&'a str>,
     finished: &'a [Finished],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     rolled_back: &'a [RolledBackMove],
@@ -310,7 +313,17 @@ impl<'a> StatusDocument<'a> {
         (source, target): (&'a str, &'a str),
         next: &'a [Vec<String>],
     ) -> Document<Self> {
-        let Status { moves, leases, silent, missing, waiting_copies, finished, rolled_back, left } = status;
+        let Status {
+            moves,
+            leases,
+            silent,
+            missing,
+            waiting_copies,
+            unread_copies,
+            finished,
+            rolled_back,
+            left,
+        } = status;
         let silent_side = silent.as_ref().map(|(side, _)| *side);
         let moves = moves.iter().zip(next).map(|(one, next)| MoveDocument::new(one, silent_side, next));
         let content = Self {
@@ -322,6 +335,7 @@ impl<'a> StatusDocument<'a> {
             silent: silent_side,
             silent_because: silent.as_ref().map(|(_, why)| why.as_str()),
             waiting_copies,
+            unread_copies: unread_copies.as_deref(),
             finished,
             rolled_back,
             left: left.as_ref(),

@@ -23,7 +23,7 @@ const SHOWN: usize = 200;
 pub(crate) fn status_text(status: &Status, (source, target): (&str, &str), next: &[Vec<String>]) -> Text {
     let mut text = Text::default();
     if status.moves.is_empty() {
-        text.add_line(no_moves_text(status, source, target));
+        no_moves_lines(status, source, target).into_iter().for_each(|line| text.add_line(line));
     }
     for (index, (one, next)) in status.moves.iter().zip(next).enumerate() {
         if index > 0 {
@@ -122,21 +122,25 @@ fn leftover_text(left: &Leftover, source: &str) -> Text {
     text
 }
 
-fn no_moves_text(status: &Status, source: &str, target: &str) -> String {
+fn no_moves_lines(status: &Status, source: &str, target: &str) -> Vec<String> {
     match (&status.missing, &status.silent) {
         (Some(missing), _) => {
             let given = if *missing == Side::Source { target } else { source };
             let copies = status.waiting_copies.iter().map(|copies| describe_waiting(copies, given));
-            let copies: Vec<String> = copies.collect();
-            if copies.is_empty() {
-                format!(
+            let mut lines: Vec<String> = copies.collect();
+            if lines.is_empty() {
+                lines.push(format!(
                     "No move is under way out of {given}, and none into it is committed: a move that is not has its record in its source."
-                )
-            } else {
-                copies.join("\n")
+                ));
             }
+            if let Some(why) = &status.unread_copies {
+                lines.push(format!(
+                    "It is not known whether {given} has paused copies of such a move: its Clusters could not be listed ({why})."
+                ));
+            }
+            lines
         }
-        (None, silent) => no_move_text(silent.as_ref(), source, target),
+        (None, silent) => vec![no_move_text(silent.as_ref(), source, target)],
     }
 }
 

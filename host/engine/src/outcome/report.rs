@@ -39,6 +39,8 @@ pub struct Status {
     pub missing: Option<Side>,
     /// Clusters that moves of which the given side has no record copied here, and that wait, paused.
     pub waiting_copies: Vec<WaitingCopies>,
+    /// The error of a list of Clusters, which may hide more of these copies.
+    pub unread_copies: Option<String>,
     /// The last moves that ended, as far as the two sides still have them, the latest first.
     pub finished: Vec<Finished>,
     /// The last moves that were rolled back, as far as the two sides still have them, the latest first.

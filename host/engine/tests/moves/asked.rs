@@ -52,8 +52,21 @@ async fn status_of_one_cluster_shows_the_moves_out_of_it_and_into_it() {
     let [copies] = copies.as_slice() else { panic!("{copies:?}") };
     assert_eq!((&copies.move_id, copies.clusters.len()), (&moves[0].record.move_id, 1));
     assert_eq!(waiting(Side::Source).await, []);
+    for error in [PlaceError::Forbidden("not for jane".into()), PlaceError::Unreadable("no list".into())] {
+        let failing = error.clone();
+        stage.target.on_call(move |verb, key| {
+            let lists = verb.starts_with("list") && key.group_kind.kind == "Cluster";
+            lists.then(|| Fault::Before(failing.clone()))
+        });
+        let status = run::status_of_one(stage.setup(), Side::Target).await.unwrap();
+        assert_eq!(status.waiting_copies, [], "{error}");
+        let unread = status.unread_copies.unwrap_or_default();
+        assert!(unread.contains(&error.to_string()), "{unread}");
+    }
+    stage.target.on_call(|_, _| None);
     run::resume(stage.setup()).await.unwrap();
     assert_eq!(waiting(Side::Target).await, [], "they run");
+    assert_eq!(run::status_of_one(stage.setup(), Side::Target).await.unwrap().unread_copies, None);
     let stage = copied().await;
     // One that doesn't answer is called what it was given as.
     stage.target.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("no route".into()))));

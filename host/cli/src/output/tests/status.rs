@@ -338,11 +338,21 @@ fn one_sided_status_offers_no_command() {
     let clusters = vec![capi("Cluster", "edge"), capi("Cluster", "lab")];
     let waiting_copies = vec![WaitingCopies { move_id: "1234".into(), clusters }];
     check(
-        crate::output::status_text(&Status { waiting_copies, ..nothing }, ("prod", "prod"), &[]),
+        crate::output::status_text(&Status { waiting_copies, ..nothing.clone() }, ("prod", "prod"), &[]),
         &expect![[r#"
             prod has paused copies of move 1234, of which it has no record: 2 Clusters: ns/edge, ns/lab. If the move is under way, its source has the record: name that cluster with --kubeconfig, and this one with --to-kubeconfig.
         "#]],
     );
+    let unread = Status { unread_copies: Some("not for jane".into()), ..nothing };
+    check(
+        crate::output::status_text(&unread, ("prod", "prod"), &[]),
+        &expect![[r#"
+            No move is under way out of prod, and none into it is committed: a move that is not has its record in its source.
+            It is not known whether prod has paused copies of such a move: its Clusters could not be listed (not for jane).
+        "#]],
+    );
+    let document = serde_json::to_value(StatusDocument::new(&unread, ("prod", "prod"), &[])).unwrap();
+    assert_eq!(document["unreadCopies"], "not for jane");
 }
 
 /// The engine refuses to resume it.
