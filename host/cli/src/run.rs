@@ -60,7 +60,7 @@ fn run_typed(typed: &[OsString]) -> u8 {
     };
     let output = output_for(color, settings);
     logging::start_logging(&look, &output);
-    args::describe_mistyped_variables().into_iter().for_each(|text| output.warn(text));
+    args::describe_variables_without_effect().into_iter().for_each(|text| output.warn(text));
     match args::check(cli) {
         Ok(task) => dispatch_task(&task, typed, &output),
         Err(args::UsageError(text)) => {

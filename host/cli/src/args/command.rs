@@ -194,10 +194,10 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// Describes variables of the environment with almost the name of a flag's variable.
-pub(crate) fn describe_mistyped_variables() -> Vec<String> {
+/// Describes variables of the environment that set no flag, but look as if they did.
+pub(crate) fn describe_variables_without_effect() -> Vec<String> {
     let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    environment::describe_mistyped(set, &command(None))
+    environment::describe_without_effect(set, &command(None))
 }
 
 /// The usage of the command that was typed.

@@ -8,6 +8,8 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue};
 use pivot_core::words::find_similar;
 
+use super::risks::RISKY_FLAGS;
+
 /// The beginning of all variables that stand in for flags.
 const PREFIX: &str = "PIVOT_HOST_";
 
@@ -19,9 +21,9 @@ pub(super) fn variable_of(flag: &str) -> String {
     format!("{PREFIX}{}", flag.to_uppercase().replace('-', "_"))
 }
 
-/// Describes each of these variables with almost the name of a variable that commands read. Other programs may have variables with any
-/// other name.
-pub(super) fn describe_mistyped(set: impl Iterator<Item = String>, command: &Command) -> Vec<String> {
+/// Describes each of these variables that sets no flag: with almost the name of a variable that commands read, or with the name of a flag
+/// that takes a risk. Other programs may have variables with any other name.
+pub(super) fn describe_without_effect(set: impl Iterator<Item = String>, command: &Command) -> Vec<String> {
     let set: Vec<String> = set.filter(|name| name.starts_with(PREFIX) && !is_of_service(name)).collect();
     if set.is_empty() {
         return Vec::new();
@@ -29,12 +31,17 @@ pub(super) fn describe_mistyped(set: impl Iterator<Item = String>, command: &Com
     let mut known = Vec::new();
     add_variables(command, &mut known);
     let known: Vec<&str> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
-    let similar = |name: &String| {
+    let describe = |name: &String| {
+        if let Some(flag) = RISKY_FLAGS.into_iter().find(|flag| variable_of(flag) == *name) {
+            return Some(format!(
+                "{name} sets no flag: a variable takes no risk; if you mean it, type --{flag}"
+            ));
+        }
         let typed = name.strip_prefix(PREFIX).filter(|typed| typed.len() >= SHORTEST)?;
         let similar = find_similar(typed, &known)?;
         Some(format!("{name} sets no flag (did you mean {PREFIX}{similar}?)"))
     };
-    set.iter().filter_map(similar).collect()
+    set.iter().filter_map(describe).collect()
 }
 
 /// Returns true for the variables that Kubernetes gives each container for a Service, which may be called as this program is.
@@ -91,7 +98,7 @@ mod tests {
     use crate::args::command::command;
 
     fn describe(names: &[&str]) -> Vec<String> {
-        describe_mistyped(names.iter().map(|name| (*name).to_owned()), &command(None))
+        describe_without_effect(names.iter().map(|name| (*name).to_owned()), &command(None))
     }
 
     #[test]
@@ -100,6 +107,20 @@ mod tests {
             describe(&["PIVOT_HOST_TO_KUBECONFIG", "PIVOT_HOST_TO_KUBECONFG", "HOME"]),
             ["PIVOT_HOST_TO_KUBECONFG sets no flag (did you mean PIVOT_HOST_TO_KUBECONFIG?)"]
         );
+    }
+
+    /// A script that sets one must not take the risk for accepted.
+    #[test]
+    fn variables_of_risks_are_described() {
+        assert_eq!(
+            describe(&["PIVOT_HOST_ACCEPT", "PIVOT_HOST_BREAK_LEASE"]),
+            [
+                "PIVOT_HOST_ACCEPT sets no flag: a variable takes no risk; if you mean it, type --accept",
+                "PIVOT_HOST_BREAK_LEASE sets no flag: a variable takes no risk; if you mean it, type --break-lease"
+            ]
+        );
+        let variables = RISKY_FLAGS.map(variable_of);
+        assert_eq!(describe(&variables.each_ref().map(String::as_str)).len(), RISKY_FLAGS.len());
     }
 
     /// Variables of this project's tests, and of other programs.
