@@ -111,7 +111,7 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         Remedy::EndOtherMove => {
             "end that move first: resume it, or roll it back; `status` has the commands".to_owned()
         }
-        Remedy::WaitForOtherRun => "wait until it ends; `status` shows its progress".to_owned(),
+        Remedy::WaitForOtherRun => "wait until it ends; `status` shows its phase".to_owned(),
         Remedy::ReachServer => "check that this is the right cluster, that its API server is up, and that it can be reached from here (VPN, firewall, HTTPS_PROXY and NO_PROXY)"
             .to_owned(),
         Remedy::NameOtherTarget => {
