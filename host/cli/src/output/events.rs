@@ -102,12 +102,12 @@ pub(super) fn event_line(event: &Event, (source, target): (&str, &str)) -> Strin
         Event::Lease { side, object, holder, state: LeaseState::Acquired, .. } => {
             format!("acquired {object} in the {side} as {holder}")
         }
-        Event::Lease { holder, state: LeaseState::Waiting, seconds_left, renewed, .. } => {
+        Event::Lease { side, object, holder, state: LeaseState::Waiting, seconds_left, renewed } => {
             let left = seconds_left.map(|left| format!(", {left}s left")).unwrap_or_default();
             let renewed =
                 renewed.as_ref().map(|renewed| format!(", renewed last at {renewed}")).unwrap_or_default();
             format!(
-                "waiting{left}: another run ({holder}) holds the lease{renewed}; if it isn't renewed by then, that run counts as dead"
+                "waiting{left}: another run ({holder}) holds {object} in the {side}{renewed}; if it isn't renewed by then, that run counts as dead"
             )
         }
         Event::Lease { object, state: LeaseState::Broken, seconds_left, .. } => {

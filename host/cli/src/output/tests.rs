@@ -323,7 +323,7 @@ fn events_are_lines_without_a_terminal() {
     check(
         shown(events(), 0, LogFormat::Text),
         &expect![[r#"
-            waiting, 12s left: another run (pivot-host/7) holds the lease, renewed last at 2026-11-21T21:59:57Z; if it isn't renewed by then, that run counts as dead
+            waiting, 12s left: another run (pivot-host/7) holds Lease kube-system/pivot-host in the source, renewed last at 2026-11-21T21:59:57Z; if it isn't renewed by then, that run counts as dead
             accepted: objects of these kinds are garbage-collected with their owners in the source (dependents-lost: Secret)
             accepted: the target's controllers don't have to show that they took over (takeover-unchecked)
             reading the source
@@ -345,7 +345,7 @@ fn verbose_run_reports_counts_and_reasons() {
     check(
         shown(events(), 1, LogFormat::Text),
         &expect![[r#"
-            waiting, 12s left: another run (pivot-host/7) holds the lease, renewed last at 2026-11-21T21:59:57Z; if it isn't renewed by then, that run counts as dead
+            waiting, 12s left: another run (pivot-host/7) holds Lease kube-system/pivot-host in the source, renewed last at 2026-11-21T21:59:57Z; if it isn't renewed by then, that run counts as dead
             acquired Lease kube-system/pivot-host in the source as pivot-host/7
             accepted: objects of these kinds are garbage-collected with their owners in the source (dependents-lost: Secret)
             accepted: the target's controllers don't have to show that they took over (takeover-unchecked)
