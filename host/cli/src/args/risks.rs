@@ -26,6 +26,14 @@ pub(super) const RISKY_FLAGS: [&str; 8] = [
 /// Flags by which other programs ask nothing any more.
 const UNQUESTIONED: [&str; 2] = ["--force", "--yes"];
 
+/// Flags that people try because other programs have them, and what is typed here instead.
+const FLAGS_OF_OTHERS: [(&str, &str); 4] = [
+    ("--to", "name the target with --to-kubeconfig or --to-directory"),
+    ("--target", "name the target with --to-kubeconfig or --to-directory"),
+    ("--all", "for all namespaces, type --all-namespaces"),
+    ("--selector", "name Clusters one by one, with --cluster NAMESPACE/NAME"),
+];
+
 /// Reads codes as text, and completes those that a command can use; without one, all.
 #[derive(Clone)]
 pub(super) struct RiskParser(pub(super) Option<AcceptedBy>);
@@ -143,12 +151,11 @@ pub(crate) fn words(accepted: &AcceptedRisks) -> Vec<String> {
     values.flat_map(|value| ["--accept".to_owned(), value]).collect()
 }
 
-/// Removes the tips of an error that propose to accept a risk. `usage` is the text without a proposal.
+/// Replaces the tips of an error that propose to accept a risk, or that miss what another program's flag is for. `usage` is the text without a proposal.
 pub(super) fn drop_risky_tips(mut error: clap::Error, usage: impl FnOnce() -> StyledStr) -> clap::Error {
-    let is_unquestioned = |flag: &ContextValue| matches!(flag, ContextValue::String(flag) if UNQUESTIONED.contains(&flag.as_str()));
-    if error.get(ContextKind::InvalidArg).is_some_and(is_unquestioned) {
+    if let Some(tip) = find_tip(&error) {
         drop_tips(&mut error, usage());
-        let tip = StyledStr::from("there is no such flag: read the plan first");
+        let tip = StyledStr::from(format!("there is no such flag: {tip}"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     } else if [ContextKind::SuggestedArg, ContextKind::Suggested]
         .into_iter()
@@ -157,6 +164,15 @@ pub(super) fn drop_risky_tips(mut error: clap::Error, usage: impl FnOnce() -> St
         drop_tips(&mut error, usage());
     }
     error
+}
+
+/// Returns what to do instead of a flag that only other programs have.
+fn find_tip(error: &clap::Error) -> Option<&'static str> {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    if UNQUESTIONED.contains(&flag.as_str()) {
+        return Some("read the plan first");
+    }
+    FLAGS_OF_OTHERS.into_iter().find(|(other, _)| other == flag).map(|(_, tip)| tip)
 }
 
 /// The usage text of the error repeats the proposal.

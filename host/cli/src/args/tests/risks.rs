@@ -119,6 +119,10 @@ fn no_tip_proposes_a_risk() {
         "unlock",
         "world-change",
         "unpaus",
+        "to",
+        "target",
+        "all",
+        "selector",
     ];
     for verb in ["", "plan", "move", "resume", "rollback", "status"] {
         for flag in mistyped {
@@ -135,4 +139,21 @@ fn no_tip_proposes_a_risk() {
     assert!(error.contains("there is no such flag: read the plan first"), "{error}");
     let error = parsed("pivot-host move --to-kubeconfi b").unwrap_err();
     assert!(error.contains("'--to-kubeconfig'"), "{error}");
+}
+
+#[test]
+fn flags_of_other_programs_are_answered() {
+    let target = "there is no such flag: name the target with --to-kubeconfig or --to-directory";
+    for (typed, tip) in [
+        ("--to prod", target),
+        ("--to=prod", target),
+        ("--target prod", target),
+        ("--all", "there is no such flag: for all namespaces, type --all-namespaces"),
+        ("--selector a=b", "there is no such flag: name Clusters one by one, with --cluster NAMESPACE/NAME"),
+    ] {
+        for verb in ["plan", "move"] {
+            let error = parsed(&format!("pivot-host {verb} {typed}")).unwrap_err();
+            assert!(error.contains(tip) && error.matches("tip:").count() == 1, "{verb} {typed}: {error}");
+        }
+    }
 }
