@@ -68,7 +68,9 @@ pub(super) fn event_line(event: &Event, (source, target): (&str, &str)) -> Strin
             let Record { move_id, phase, scope, .. } = &status.record;
             format!("move {move_id} ({scope}, {phase}) is under way")
         }
-        Event::PhaseBegun { phase, objects } => phase_line(&phase.to_string(), &doing_text(*phase, *objects)),
+        Event::PhaseBegun { phase, objects } => {
+            phase_line(&phase.to_string(), &doing_text(*phase, *objects, target))
+        }
         Event::PhaseDone { phase, milliseconds } => {
             phase_line(&phase.to_string(), &format!("done in {:.1}s", to_seconds(*milliseconds)))
         }
@@ -219,11 +221,12 @@ pub(super) fn to_seconds(milliseconds: u64) -> f64 {
     std::time::Duration::from_millis(milliseconds).as_secs_f64()
 }
 
-pub(super) fn doing_text(phase: Phase, objects: usize) -> String {
+pub(super) fn doing_text(phase: Phase, objects: usize, target: &str) -> String {
     let (none, objects) = (objects == 0, count_text(objects, "object"));
     match phase {
         Phase::Checked => format!("checking for anything that prevents moving {objects}"),
         Phase::Paused => format!("pausing what controls {objects}"),
+        Phase::Copied if target.starts_with("directory ") => format!("writing {objects} into {target}"),
         Phase::Copied => format!("creating {objects} in the target"),
         Phase::Committed => format!("comparing {objects} with the source again"),
         Phase::Live => "unpausing the copies in the target".to_owned(),

@@ -246,7 +246,7 @@ impl Progress {
         } else {
             ProgressBar::new_spinner().with_style(progress_style(UNCOUNTED))
         };
-        self.raise(bar, &phase.to_string(), &events::doing_text(phase, objects));
+        self.raise(bar, &phase.to_string(), &events::doing_text(phase, objects, &self.target));
     }
 
     /// Shows a bar for changes outside any phase, if there is none yet.

@@ -319,6 +319,13 @@ fn shown(events: Vec<Event>, verbose: u8, log: LogFormat) -> String {
 }
 
 #[test]
+fn copies_into_a_directory_name_it() {
+    let begun = Event::PhaseBegun { phase: Phase::Copied, objects: 5 };
+    let line = events::event_line(&begun, ("kind-boot", "directory /backup"));
+    assert_eq!(line, "Copied:    writing 5 objects into directory /backup");
+}
+
+#[test]
 fn events_are_lines_without_a_terminal() {
     check(
         shown(events(), 0, LogFormat::Text),
