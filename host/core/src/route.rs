@@ -15,7 +15,7 @@ pub enum EndKind {
     Files,
     /// Files of a source that stays paused until a cluster imports them.
     HandoverFiles,
-    /// A cluster that the user declared lost. The run never asks it.
+    /// A side that this run goes without: declared lost, silent, or not named. It counts as a cluster, and is never asked.
     Absent,
 }
 
@@ -100,7 +100,8 @@ impl Route {
         self.ends.source == EndKind::HandoverFiles
     }
 
-    /// Returns true if controllers reconcile the copies once they are unpaused.
+    /// Returns true if controllers reconcile the copies once they are unpaused. An absent target counts as one that runs, also if
+    /// the move goes into files: what it is can't be asked.
     pub fn target_runs(self) -> bool {
         !self.ends.target.is_files()
     }

@@ -351,7 +351,7 @@ mod tests {
 
     // proves: T52
     #[test]
-    fn secrets_are_read_in_allowed_namespaces() {
+    fn secrets_are_read_only_in_allowed_namespaces() {
         let list = |name, namespace: Option<&str>| LinkRequest::List {
             kind: kind(name),
             namespace: namespace.map(str::to_owned),

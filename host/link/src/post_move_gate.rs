@@ -118,7 +118,7 @@ impl PostMoveGate {
             && is_about_record(ask, &self.0.namespace)
     }
 
-    /// Looks whether it did.
+    /// Reads the records again. A failure is retried before the next request.
     pub(crate) async fn read_again(&self) {
         if self.read_records().await.is_err() {
             // Before the next question it is tried again.

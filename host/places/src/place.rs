@@ -314,7 +314,8 @@ pub trait Place: Send + Sync + 'static {
     /// What it can do; known without a request.
     fn can(&self) -> Capabilities;
 
-    /// Kind of the place, as the user named it. Never the word of a program at the other end of a connection.
+    /// Kind of the place, as the user named it, or as the manifest of a directory says. Never the word of a program at the other end
+    /// of a connection.
     fn end(&self) -> EndKind;
 
     /// The count of requests that it throttled. It belongs to the place and not to a run: runs that share a place slow down

@@ -375,7 +375,7 @@ fn a_resumed_move_takes_its_own_flags() {
 }
 
 #[test]
-fn rollback_works_without_a_missing_target() {
+fn rollback_may_leave_out_the_target() {
     let choices = choices("pivot-host rollback --kubeconfig a --without-target");
     assert!(choices.options(None).without_target);
     assert!(matches!(choices.ends.target, TargetEnd::Gone));

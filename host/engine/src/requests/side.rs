@@ -90,7 +90,7 @@ impl Handle {
         }
     }
 
-    /// Marks the side as absent if the user declared it lost.
+    /// Marks the side as absent if the run goes without it.
     pub(crate) fn absent_if(self, is_absent: bool) -> Self {
         let end = if is_absent { EndKind::Absent } else { self.end };
         Self { end, ..self }

@@ -157,7 +157,7 @@ impl Child {
 
 // proves: T56
 #[tokio::test(flavor = "multi_thread")]
-async fn invited_agent_enrols_and_links() {
+async fn invitation_token_and_keys_stay_secret() {
     let parent = Parent::new().await;
     let absence = async || parent.agents.describe_absence(&edge()).await;
     assert!(absence().await.ends_with("it was not invited, or was removed"), "{}", absence().await);
@@ -243,7 +243,7 @@ async fn used_token_is_refused_for_another_key() {
 
 // proves: T58
 #[tokio::test(flavor = "multi_thread")]
-async fn invitation_expires_after_a_day() {
+async fn invitation_expires_or_is_replaced() {
     let parent = Parent::new().await;
     let (replaced, data) = (parent.invites(&edge()).await, parent.invites(&edge()).await);
     let refused = |why: String| assert!(why.contains("doesn't take this agent's invitation"), "{why}");

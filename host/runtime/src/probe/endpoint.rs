@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_parsed_by_the_contract() {
+    fn addresses_are_parsed_as_the_contract_says() {
         let read = |http, vantage, text| {
             Endpoint::parse(http, vantage, text)
                 .map(|e| format!("{} {} {} {}", e.host, e.port, e.tls, e.path))

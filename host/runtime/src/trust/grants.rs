@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn toml_error_has_position_without_quotes() {
+    fn toml_error_repeats_no_content() {
         let error = OperatorFile::parse("[plugins.a]\nhunter2 error: x").unwrap_err().to_string();
         assert!(error.starts_with("plugins.toml: can't be understood: line 2, column 9: "), "{error}");
         assert!(!error.contains("hunter2") && !error.contains('\n'), "{error}");

@@ -85,7 +85,7 @@ fn revoked_keys_and_components_are_refused() {
 }
 
 #[test]
-fn expired_signer_still_allows_loading() {
+fn expired_signer_loads_but_admits_nothing() {
     let mut people = People::default();
     let policy = people.trust(THREE).unwrap();
     let signed = people.vetted(&["alice", "bob"]);

@@ -292,7 +292,7 @@ fn status_explains_a_missing_side() {
 }
 
 #[test]
-fn one_sided_status_offers_no_command() {
+fn status_of_one_cluster_offers_no_command() {
     let of = |phase, side, missing| MoveStatus { missing: Some(missing), ..one(phase, side) };
     let status = Status {
         moves: vec![
