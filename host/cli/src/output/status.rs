@@ -391,9 +391,10 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
 fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
     let shown = lost.describe(move_id);
     match lost {
-        OneSidedMove::TakenOver(_) | OneSidedMove::PausedAgain(_) | OneSidedMove::PartTakenOver { .. } => {
-            shown
-        }
+        OneSidedMove::TakenOver(_)
+        | OneSidedMove::PausedAgain(_)
+        | OneSidedMove::PartTakenOver { .. }
+        | OneSidedMove::ClosedInPart(_) => shown,
         OneSidedMove::SourceWentBack { is_recorded: true, .. } => {
             format!("{shown}: {}", remedies::remedy_text(&Remedy::PauseSource))
         }
@@ -417,7 +418,7 @@ fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
         }
         OneSidedMove::LastCopyInSource | OneSidedMove::ClosedInTarget { proof: None } => {
             format!(
-                "{shown}; keep it, paused as it is, and restore the target from a backup of after the commit"
+                "{shown}; keep it, paused as it is. Only if nothing of the move runs in the target, restore that from a backup of after the commit"
             )
         }
         OneSidedMove::LastCopyInTarget => format!(

@@ -334,6 +334,9 @@ fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
         OneRecord::Lost(OneSidedMove::PartTakenOver { .. }) => {
             "the target runs part of what moved, and the source may be the last copy of the rest: keep both as they are"
         }
+        OneRecord::Lost(OneSidedMove::ClosedInPart(_)) => {
+            "the target ran at least part of what moved, and the source may be the last copy of the rest: keep both as they are"
+        }
         OneRecord::Lost(OneSidedMove::LastCopyInTarget) => {
             "the target's copies may be the last: keep them as they are"
         }
@@ -467,6 +470,7 @@ mod tests {
         let closed = |proof| lost(OneSidedMove::ClosedInTarget { proof });
         assert_eq!(next(&closed(Some("it runs".into()))), [Next::ResumeWithoutSource]);
         assert_eq!(next(&closed(None)), [], "the source may be the last copy");
+        assert_eq!(next(&lost(OneSidedMove::ClosedInPart("it runs".into()))), []);
     }
 
     #[test]

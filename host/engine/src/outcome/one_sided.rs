@@ -49,6 +49,9 @@ pub enum OneSidedMove {
         /// Proof that each of its Clusters runs in the target, if there is one.
         proof: Option<String>,
     },
+    /// As [`ClosedInTarget`](Self::ClosedInTarget) without a proof, but a Cluster runs in the target, or ran there: only of the others the
+    /// source may be the last copy. With a description.
+    ClosedInPart(String),
     /// The source has none of the objects, and the target says that nothing was deleted yet: the target's copies may be the last.
     LastCopyInTarget,
     /// As [`LastCopyInTarget`](Self::LastCopyInTarget), but the source has these Clusters under the same names with other UIDs: it may
@@ -68,6 +71,7 @@ impl OneSidedMove {
             Self::LastCopyInSource => "last-copy-in-source",
             Self::PartTakenOver { .. } => "part-taken-over",
             Self::ClosedInTarget { .. } => "closed-in-target",
+            Self::ClosedInPart(_) => "closed-in-part",
             Self::LastCopyInTarget => "last-copy-in-target",
             Self::SourceReplaced(_) => "source-replaced",
         }
@@ -119,9 +123,7 @@ impl OneSidedMove {
                 )
             }
             Self::ClosedInTarget { proof } => {
-                let closed = format!(
-                    "the source says that move {move_id} has deleted nothing yet, but in the target it is all but closed: its release list is missing"
-                );
+                let closed = describe_closed(move_id);
                 match proof {
                     Some(proof) => format!(
                         "{closed}. {proof}: the target has taken over, and what the source has is out of date, as after a restore from a backup; \
@@ -132,6 +134,11 @@ impl OneSidedMove {
                     ),
                 }
             }
+            Self::ClosedInPart(what) => format!(
+                "{}. {what}, and nothing shows that each Cluster of it runs there: of the others the source may be the last copy; keep \
+                 both sides as they are",
+                describe_closed(move_id)
+            ),
             Self::LastCopyInTarget => format!(
                 "the target says that move {move_id} has deleted nothing yet, and its source has neither a record nor any of the \
                  objects: the source seems to have been released, and the target restored from a backup of before that, so that \
@@ -144,6 +151,12 @@ impl OneSidedMove {
             ),
         }
     }
+}
+
+fn describe_closed(move_id: &str) -> String {
+    format!(
+        "the source says that move {move_id} has deleted nothing yet, but in the target it is all but closed: its release list is missing"
+    )
 }
 
 /// `Cluster ns/a runs`, or `Cluster ns/a, Cluster ns/b run`.

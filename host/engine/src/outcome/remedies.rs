@@ -29,6 +29,9 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
         (Failure::OneSidedMove { one_sided: OneSidedMove::ClosedInTarget { proof }, .. }, _) => {
             vec![if proof.is_some() { Remedy::ResumeWithoutSource } else { Remedy::RestoreTarget }]
         }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::ClosedInPart(_), .. }, _) => {
+            vec![Remedy::ExplainMissingCopies]
+        }
         (
             Failure::OneSidedMove {
                 one_sided: OneSidedMove::SourceWentBack { is_recorded: true, .. }, ..

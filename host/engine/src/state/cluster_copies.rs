@@ -45,6 +45,17 @@ impl From<Running> for OneSidedMove {
     }
 }
 
+/// What the target says of the end of a move.
+#[derive(Clone, Copy)]
+pub(crate) enum SaidEnd<'a> {
+    /// Nothing.
+    Nothing,
+    /// By its record, each Cluster was taken over.
+    Settled,
+    /// The move has a summary.
+    Ended(&'a Finished),
+}
+
 /// Whether a Cluster is paused.
 pub(crate) fn is_paused(side: &Handle, cluster: &Object) -> Result<bool, Failure> {
     pause::is_paused(cluster).map_err(|error| Failure::Object(side.side, error))
@@ -292,8 +303,12 @@ impl ClusterSides<'_> {
     pub(crate) async fn prove_takeover(
         self,
         record: &Record,
-        summary: Option<&Finished>,
+        said: SaidEnd<'_>,
     ) -> Result<Option<String>, Failure> {
+        let summary = match said {
+            SaidEnd::Ended(summary) => Some(summary),
+            SaidEnd::Settled | SaidEnd::Nothing => None,
+        };
         let Both { source, target } = self.sides;
         let copies = list(target, &self.kinds.target, record).await?;
         let copies: BTreeMap<Key, &Object> = copies.iter().map(|copy| (copy.key(), copy)).collect();
@@ -334,7 +349,7 @@ impl ClusterSides<'_> {
             let Some(copy) = copies.get(key).filter(|copy| !copy.meta.deleting()) else { return Ok(None) };
             // A later move may have marked it again.
             let marked = summary.is_some() || is_copy(record, copy);
-            let rests = asleep.contains(key) && summary.is_some();
+            let rests = asleep.contains(key) && !matches!(said, SaidEnd::Nothing);
             let runs = !is_paused(target, copy)? && is_written(&copy.meta, metas.get(key)) || rests;
             if !(marked && runs && identity.is_same(&read_identity(target, &self.kinds.target, copy).await?))
             {
@@ -344,14 +359,17 @@ impl ClusterSides<'_> {
         }
         let names = some_of(&running.iter().collect::<Vec<_>>(), 5);
         let id = &record.move_id;
-        Ok(match (running.len(), summary) {
+        Ok(match (running.len(), said) {
             (0, _) => None,
-            (_, Some(summary)) => Some(format!(
+            (_, SaidEnd::Ended(summary)) => Some(format!(
                 "the target says that move {id} ended at {}, and {names} runs there",
                 summary.ended_at
             )),
-            (1, None) => Some(describe_running(&names, id)),
-            (_, None) => Some(format!("{names}, copies of move {id}, run in the target")),
+            (_, SaidEnd::Settled) => {
+                Some(format!("the target says that move {id} is Settled, and {names} runs there"))
+            }
+            (1, SaidEnd::Nothing) => Some(describe_running(&names, id)),
+            (_, SaidEnd::Nothing) => Some(format!("{names}, copies of move {id}, run in the target")),
         })
     }
 }

@@ -16,7 +16,7 @@ use crate::outcome::one_sided::OneSidedMove;
 use crate::requests::listing;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::LISTS;
-use crate::state::cluster_copies::{ClusterSides, KindsOfSide, Running, is_written};
+use crate::state::cluster_copies::{ClusterSides, KindsOfSide, Running, SaidEnd, is_written};
 use crate::state::moves::{FoundMove, is_of_earlier_attempt};
 use crate::state::records::{Records, Stored};
 
@@ -35,7 +35,8 @@ pub(crate) async fn judge(
     match &found.at {
         Both { source: Some(source), target: None } if source.record.phase.committed() => {
             let summary = find_summary(target, &source.record).await?;
-            if let Some(proof) = clusters.prove_takeover(&source.record, summary.as_ref()).await? {
+            let said = summary.as_ref().map_or(SaidEnd::Nothing, SaidEnd::Ended);
+            if let Some(proof) = clusters.prove_takeover(&source.record, said).await? {
                 return Ok(Some(OneSidedMove::TakenOver(proof)));
             }
             Ok(Some(match clusters.find_running(&source.record).await? {
@@ -67,12 +68,17 @@ pub(crate) async fn judge(
             if has_deleted_nothing(&source.record) && stored.record.phase >= Phase::Settled =>
         {
             // The list goes last of all, and the source's record says before that whether deleting has begun.
-            let is_closed = target.read_list(stored).await?.is_none();
-            let proof = match is_closed {
-                true => clusters.prove_takeover(&source.record, None).await?,
-                false => None,
-            };
-            Ok(is_closed.then_some(OneSidedMove::ClosedInTarget { proof }))
+            if target.read_list(stored).await?.is_some() {
+                return Ok(None);
+            }
+            if let Some(proof) = clusters.prove_takeover(&source.record, SaidEnd::Settled).await? {
+                return Ok(Some(OneSidedMove::ClosedInTarget { proof: Some(proof) }));
+            }
+            // The target has run since then: of what ran there, an older state lacks what came after it.
+            Ok(Some(match clusters.find_running(&source.record).await? {
+                Some(Running::Now(what) | Running::PausedAgain(what)) => OneSidedMove::ClosedInPart(what),
+                None => OneSidedMove::ClosedInTarget { proof: None },
+            }))
         }
         Both { source: Some(source), target: at_target } if !source.record.phase.committed() => {
             let is_earlier = at_target

@@ -12,6 +12,7 @@ use pivot_worlds::SECRET_DATA;
 use serde_json::{Value, json};
 
 use crate::committed::{Warnings, commit};
+use crate::recovered::{is_paused, other, pause_by_hand, two_clusters};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 
@@ -38,7 +39,10 @@ pub(crate) fn reconcile(place: &MemoryPlace, cluster: &pivot_core::Key) {
 
 /// A move that died when it was about to delete from the source.
 async fn live() -> Stage {
-    let stage = stage();
+    live_of(stage()).await
+}
+
+async fn live_of(stage: Stage) -> Stage {
     let stop =
         stage.dies(|verb, key| verb == "patch" && is_record(key, "target"), |verb, _| verb == "patch").await;
     assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
@@ -203,21 +207,33 @@ fn close_but_for_the_summary(body: &mut Value) {
     data["record.json"] = json!(record.to_string());
 }
 
+fn close(stage: &Stage) {
+    let record = stage.target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
+    stage.target.edit(&record, close_but_for_the_summary).unwrap();
+}
+
 /// The source went back to before the deletion when its target had closed the move, except for the last write.
 // proves: I14, T178
 #[tokio::test(start_paused = true)]
 async fn moves_that_their_target_closed_end_there() {
-    for is_proven in [true, false] {
+    for (is_proven, is_there) in [(true, true), (false, true), (false, false)] {
         let mut stage = live().await;
-        let record = stage.target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
-        stage.target.edit(&record, close_but_for_the_summary).unwrap();
+        close(&stage);
         if is_proven {
             reconcile(&stage.target, &cluster());
         }
+        if !is_there {
+            stage.target.remove(&cluster()).unwrap();
+        }
         let before = (picture(&stage.source), picture(&stage.target));
         for stop in commands(&stage).await {
-            let OneSidedMove::ClosedInTarget { proof } = one_sided(&stop) else { panic!("{stop}") };
-            assert_eq!(proof.is_some(), is_proven, "{stop}");
+            let remedy = match one_sided(&stop) {
+                OneSidedMove::ClosedInTarget { proof: Some(_) } if is_proven => Remedy::ResumeWithoutSource,
+                OneSidedMove::ClosedInTarget { proof: None } if !is_there => Remedy::RestoreTarget,
+                OneSidedMove::ClosedInPart(_) if is_there && !is_proven => Remedy::ExplainMissingCopies,
+                _ => panic!("{stop}"),
+            };
+            assert_eq!(stop.remedies(), [remedy], "{stop}");
             advises_nothing_by_hand(&stop);
         }
         assert_eq!((picture(&stage.source), picture(&stage.target)), before);
@@ -236,6 +252,48 @@ async fn moves_that_their_target_closed_end_there() {
             assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
         }
         assert_eq!(picture(&stage.source), before.0);
+    }
+}
+
+/// The target said that it took over, and ran since: an older state of it lacks Machines. One Cluster of two is gone, or is paused.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn closed_targets_that_ran_are_not_restored() {
+    for runs in [true, false] {
+        let stage = live_of(two_clusters()).await;
+        [cluster(), other()].iter().for_each(|key| reconcile(&stage.target, key));
+        close(&stage);
+        match runs {
+            true => stage.target.remove(&other()).unwrap(),
+            false => [cluster(), other()].iter().for_each(|key| pause_by_hand(&stage.target, key)),
+        }
+        let before = (picture(&stage.source), picture(&stage.target));
+        for stop in commands(&stage).await {
+            let OneSidedMove::ClosedInPart(what) = one_sided(&stop) else { panic!("{stop}") };
+            assert!(what.contains(if runs { "runs in the target" } else { "paused again" }), "{what}");
+            assert_eq!(stop.remedies(), [Remedy::ExplainMissingCopies], "{stop}");
+        }
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+    }
+}
+
+/// A Cluster that was paused before the move rests in the target, too.
+#[tokio::test(start_paused = true)]
+async fn closed_moves_of_resting_clusters_are_proven() {
+    let mut stage = two_clusters();
+    pause_by_hand(&stage.source, &other());
+    stage.options.scope.accept.insert(Risk::AlreadyPaused);
+    let stage = live_of(stage).await;
+    reconcile(&stage.target, &cluster());
+    close(&stage);
+    assert!(is_paused(&stage.target, &other()));
+    for stop in commands(&stage).await {
+        assert!(matches!(one_sided(&stop), OneSidedMove::ClosedInTarget { proof: Some(_) }), "{stop}");
+    }
+    // One that ran before the move doesn't rest.
+    pause_by_hand(&stage.target, &cluster());
+    for stop in commands(&stage).await {
+        assert!(matches!(one_sided(&stop), OneSidedMove::ClosedInPart(_)), "{stop}");
     }
 }
 

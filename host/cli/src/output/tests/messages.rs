@@ -146,7 +146,7 @@ fn words(next: &[Next]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-fn lost() -> [OneSidedMove; 14] {
+fn lost() -> [OneSidedMove; 15] {
     let taken_over = OneSidedMove::TakenOver("the target says that move 1234 ended at noon".into());
     // Doesn't compile if there is another.
     match taken_over {
@@ -158,6 +158,7 @@ fn lost() -> [OneSidedMove; 14] {
         | OneSidedMove::LastCopyInSource
         | OneSidedMove::PartTakenOver { .. }
         | OneSidedMove::ClosedInTarget { .. }
+        | OneSidedMove::ClosedInPart(_)
         | OneSidedMove::LastCopyInTarget
         | OneSidedMove::SourceReplaced(_) => {}
     }
@@ -188,6 +189,8 @@ fn lost() -> [OneSidedMove; 14] {
     let closed = |is_proven: bool| OneSidedMove::ClosedInTarget {
         proof: is_proven.then(|| "Cluster edge, a copy of move 1234, runs in the target".into()),
     };
+    let closed_in_part =
+        OneSidedMove::ClosedInPart("Cluster edge, a copy of move 1234, runs in the target".into());
     let replaced = OneSidedMove::SourceReplaced(vec![capi("Cluster", "edge")]);
     let out_of_date = OneSidedMove::SourceOutOfDate("the target says that move 1234 is Released".into());
     [
@@ -203,6 +206,7 @@ fn lost() -> [OneSidedMove; 14] {
         in_source,
         closed(true),
         closed(false),
+        closed_in_part,
         in_target,
         replaced,
     ]

@@ -420,7 +420,7 @@ fn restored_sides_status_names_copies_to_keep() {
               started  2026-08-21T10:00:00Z by jane@laptop
               plugins  metal3 0.3.1
               lease    no run is working on this move
-              note     the source says that move 1234 is committed, and the target has no record of it, and no complete copy that runs: the target may have been restored from a backup, and the source may be the last copy; keep it, paused as it is, and restore the target from a backup of after the commit
+              note     the source says that move 1234 is committed, and the target has no record of it, and no complete copy that runs: the target may have been restored from a backup, and the source may be the last copy; keep it, paused as it is. Only if nothing of the move runs in the target, restore that from a backup of after the commit
         "#]],
     );
     let next = ["pivot-host resume --without-source".to_owned()];
