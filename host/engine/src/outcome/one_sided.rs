@@ -15,7 +15,7 @@ pub enum OneSidedMove {
     SourceOutOfDate(String),
     /// A copy was unpaused and paused again, or lost its undo annotation: in the first case, the target took over. With a description.
     PausedAgain(String),
-    /// The target went on, with the proof, and the source is back in a state of before its commit: these of its Clusters run.
+    /// The target went on, with the proof, and the source is back in an earlier state, or was unpaused since: these of its Clusters run.
     SourceWentBack {
         /// What shows that the target went on.
         proof: String,

@@ -13,6 +13,7 @@ use crate::discovery::kinds::Kinds;
 use crate::job::Job;
 use crate::options::{DryRun, Options};
 use crate::outcome::failure::Failure;
+use crate::outcome::one_sided::OneSidedMove;
 use crate::phases::recovery;
 use crate::phases::sequence::ActiveMove;
 use crate::plugins::hooks::{Hooks, RunContext, RunKind};
@@ -194,7 +195,9 @@ fn check_target(found: &FoundMove, record: &Record, ends: Ends) -> Result<(), Fa
             "move {move_id} goes to another target than the given one: name the right one (the UID of its namespace kube-system is {uid}){way}"
         )));
     }
-    if phase.committed() && found.at.target.is_none() {
+    // Clusters of such a source may be paused.
+    let went_back = matches!(found.one_sided, Some(OneSidedMove::SourceWentBack { .. }));
+    if phase.committed() && found.at.target.is_none() && !went_back {
         return Err(target_record_missing(found, record));
     }
     Ok(())

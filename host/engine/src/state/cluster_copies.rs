@@ -214,6 +214,20 @@ impl ClusterSides<'_> {
         Ok(awake)
     }
 
+    /// Returns a verdict that names the source's Clusters that nothing pauses, and that have a copy, if there are any although the source's
+    /// record says that the move is committed. `proof` shows that the target went on.
+    pub(crate) async fn find_woken(
+        self,
+        record: &Record,
+        proof: &str,
+    ) -> Result<Option<OneSidedMove>, Failure> {
+        let awake = self.find_awake(record, &BTreeSet::new()).await?;
+        Ok(match awake.is_empty() {
+            true => None,
+            false => Some(OneSidedMove::SourceWentBack { proof: proof.to_owned(), awake, is_recorded: true }),
+        })
+    }
+
     /// The source's Clusters that the target has no complete copy of that runs: under the name, with the mark of the move, unpaused, of the
     /// same workload cluster, and written to by controllers, by the given word on a copy and its original.
     pub(crate) async fn find_without_running_copy(

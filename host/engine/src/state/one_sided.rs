@@ -37,7 +37,10 @@ pub(crate) async fn judge(
             let summary = find_summary(target, &source.record).await?;
             let said = summary.as_ref().map_or(SaidEnd::Nothing, SaidEnd::Ended);
             if let Some(proof) = clusters.prove_takeover(&source.record, said).await? {
-                return Ok(Some(OneSidedMove::TakenOver(proof)));
+                return Ok(Some(match clusters.find_woken(&source.record, &proof).await? {
+                    Some(went_back) => went_back,
+                    None => OneSidedMove::TakenOver(proof),
+                }));
             }
             Ok(Some(match clusters.find_running(&source.record).await? {
                 Some(Running::Now(proof)) => {
@@ -72,11 +75,18 @@ pub(crate) async fn judge(
                 return Ok(None);
             }
             if let Some(proof) = clusters.prove_takeover(&source.record, SaidEnd::Settled).await? {
-                return Ok(Some(OneSidedMove::ClosedInTarget { proof: Some(proof) }));
+                return Ok(Some(match clusters.find_woken(&source.record, &proof).await? {
+                    Some(went_back) => went_back,
+                    None => OneSidedMove::ClosedInTarget { proof: Some(proof) },
+                }));
             }
             // The target has run since then: of what ran there, an older state lacks what came after it.
             Ok(Some(match clusters.find_running(&source.record).await? {
-                Some(Running::Now(what) | Running::PausedAgain(what)) => OneSidedMove::ClosedInPart(what),
+                Some(Running::Now(proof)) => match clusters.find_woken(&source.record, &proof).await? {
+                    Some(went_back) => went_back,
+                    None => OneSidedMove::ClosedInPart(proof),
+                },
+                Some(Running::PausedAgain(what)) => OneSidedMove::ClosedInPart(what),
                 None => OneSidedMove::ClosedInTarget { proof: None },
             }))
         }

@@ -12,7 +12,7 @@ use pivot_worlds::SECRET_DATA;
 use serde_json::{Value, json};
 
 use crate::committed::{Warnings, commit};
-use crate::recovered::{is_paused, other, pause_by_hand, two_clusters};
+use crate::recovered::{is_paused, other, pause_by_hand, recovering, two_clusters, wake};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 
@@ -274,6 +274,53 @@ async fn closed_targets_that_ran_are_not_restored() {
             assert_eq!(stop.remedies(), [Remedy::ExplainMissingCopies], "{stop}");
         }
         assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+    }
+}
+
+/// Somebody unpaused a Cluster in the restored source: people hear of that first, and of no end of the move.
+// proves: I2, I14
+#[tokio::test(start_paused = true)]
+async fn woken_sources_are_told_before_the_end() {
+    for (has_ended, all_run) in [(false, true), (false, false), (true, true)] {
+        let stage = live_of(two_clusters()).await;
+        let backup = Backup::take(&stage.source);
+        match has_ended {
+            true => {
+                run::resume(stage.setup()).await.unwrap();
+                backup.restore(&stage.source);
+            }
+            false => close(&stage),
+        }
+        reconcile(&stage.target, &cluster());
+        if all_run {
+            reconcile(&stage.target, &other());
+        }
+        wake(&stage.source, &cluster());
+        let before = (picture(&stage.source), picture(&stage.target));
+        for stop in commands(&stage).await {
+            let OneSidedMove::SourceWentBack { awake, is_recorded: true, .. } = one_sided(&stop) else {
+                panic!("{has_ended} {all_run}: {stop}")
+            };
+            assert_eq!(awake, &[cluster()], "{stop}");
+            assert_eq!(stop.remedies(), [Remedy::PauseSource], "{stop}");
+        }
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+        let status = under_way(stage.setup()).await.unwrap();
+        assert_eq!(Situation::of_status(&status, None, false).next(), []);
+        // The proposed command pauses it, and only that.
+        let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
+        let Failure::SourcePaused { clusters, .. } = &stop.failure else { panic!("{stop}") };
+        assert_eq!(clusters, &[cluster()], "{stop}");
+        assert_eq!(picture(&stage.target), before.1);
+        for stop in commands(&stage).await {
+            let is_expected = match one_sided(&stop) {
+                OneSidedMove::TakenOver(_) => has_ended,
+                OneSidedMove::ClosedInTarget { proof } => !has_ended && all_run && proof.is_some(),
+                OneSidedMove::ClosedInPart(_) => !has_ended && !all_run,
+                _ => false,
+            };
+            assert!(is_expected, "{has_ended} {all_run}: {stop}");
+        }
     }
 }
 
