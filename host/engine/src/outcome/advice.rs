@@ -329,7 +329,7 @@ fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
         OneRecord::Lost(OneSidedMove::PartTakenOver { without, unmarked, .. })
             if without.is_empty() && !unmarked.is_empty() =>
         {
-            "the target runs what moved, part of it without the mark of the move: keep both as they are"
+            "Clusters run in the target without the mark of the move, and may be incomplete: keep both sides as they are"
         }
         OneRecord::Lost(OneSidedMove::PartTakenOver { .. }) => {
             "the target runs part of what moved, and the source may be the last copy of the rest: keep both as they are"
