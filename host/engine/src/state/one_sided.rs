@@ -71,8 +71,11 @@ pub(crate) async fn judge(
             if has_deleted_nothing(&source.record) && stored.record.phase >= Phase::Settled =>
         {
             // The list goes last of all, and the source's record says before that whether deleting has begun.
-            if target.read_list(stored).await?.is_some() {
-                return Ok(None);
+            match target.read_list(stored).await {
+                Ok(None) => {}
+                // A list that can't be read is there. A command that needs it says what is wrong with it; other moves don't.
+                Ok(Some(_)) | Err(Failure::Record(_)) => return Ok(None),
+                Err(other) => return Err(other),
             }
             if let Some(proof) = clusters.prove_takeover(&source.record, SaidEnd::Settled).await? {
                 return Ok(Some(match clusters.find_woken(&source.record, &proof).await? {

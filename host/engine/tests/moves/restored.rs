@@ -324,6 +324,24 @@ async fn woken_sources_are_told_before_the_end() {
     }
 }
 
+/// Commands about other moves judge this one as well.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn damaged_lists_of_settled_moves_stop_no_status() {
+    let stage = live().await;
+    let record = stage.target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
+    let damage = |body: &mut Value| {
+        close_but_for_the_summary(body);
+        body["data"]["list"] = json!("damaged");
+    };
+    stage.target.edit(&record, damage).unwrap();
+    let before = picture(&stage.source);
+    assert_eq!(under_way(stage.setup()).await.unwrap().one_sided, None);
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    assert!(stop.to_string().contains("can't be read"), "{stop}");
+    assert_eq!(picture(&stage.source), before);
+}
+
 /// A Cluster that was paused before the move rests in the target, too.
 #[tokio::test(start_paused = true)]
 async fn closed_moves_of_resting_clusters_are_proven() {
