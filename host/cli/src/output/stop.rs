@@ -52,6 +52,9 @@ pub(crate) fn refusals_of(failure: &Failure) -> &[Refusal] {
 /// kubectl uses.
 const PLACEHOLDERS: Both<&str> = Both { source: "SOURCE.kubeconfig", target: "TARGET.kubeconfig" };
 
+/// As the flags of pivot-host that name both.
+const BOTH_SIDES: &str = "--kubeconfig SOURCE.kubeconfig --to-kubeconfig TARGET.kubeconfig";
+
 /// Returns flags of kubectl for readers who replace the names of the files.
 pub(crate) fn placeholder_flags() -> Both<Vec<String>> {
     let flags = |file: &str| vec!["--kubeconfig".to_owned(), file.to_owned()];
@@ -107,10 +110,11 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
         Failure::BegunByOther { move_id, phase, .. } => {
             let rollback = match phase.committed() {
                 true => String::new(),
-                false => format!(" or `pivot-host rollback {move_id}`"),
+                false => format!(" or `pivot-host rollback {move_id} {BOTH_SIDES}`"),
             };
             Text::from(format!(
-                "{stop}: its author continues it, or an administrator at a terminal, with `pivot-host resume {move_id}`{rollback}"
+                "{stop}: its author continues it, if that Pivot still exists; otherwise an administrator, at a terminal, with `pivot-host \
+                 resume {move_id} {BOTH_SIDES}`{rollback}"
             ))
         }
         Failure::Inputs(why) => Text::from(format!(
