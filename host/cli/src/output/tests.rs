@@ -421,7 +421,9 @@ fn words_of_plugins_stand_behind_their_names() {
     let failures = [Failure::Gate(vec![(name.clone(), finding)]), Failure::TimedOut(awaited)];
     let events = [event(Severity::Note), event(Severity::Warn), waiting];
     let told = events.iter().map(|event| events::event_line(event, SIDES));
-    let told = told.chain(failures.iter().flat_map(|failure| failure.lines(true).lines.into_iter().skip(1)));
+    let failed = failures.iter().flat_map(|failure| failure.lines(true).lines.into_iter().skip(1));
+    let told: Vec<String> = told.chain(failed).collect();
+    assert_eq!(told.len(), 5, "{told:#?}");
     for line in told {
         let (before, _) = line.split_once(words).unwrap();
         assert!(before.ends_with("plugin next: "), "{line}");

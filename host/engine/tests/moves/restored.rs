@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use pivot_core::names;
-use pivot_core::record::Phase;
+use pivot_core::record::{Phase, move_of_piece, piece_name};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_engine::{Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop, run};
@@ -210,6 +210,55 @@ fn close_but_for_the_summary(body: &mut Value) {
 fn close(stage: &Stage) {
     let record = stage.target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
     stage.target.edit(&record, close_but_for_the_summary).unwrap();
+}
+
+/// As a move writes a list that is too long for its record, with the pieces that its end has not removed yet.
+fn close_in_pieces(stage: &Stage, left: &[usize]) {
+    let record = stage.target.keys().into_iter().find(|key| is_record(key, "target")).unwrap();
+    let list = stage.target.body(&record).unwrap()["data"]["list"].clone();
+    close(stage);
+    let mut move_id = String::new();
+    let in_pieces = |body: &mut Value| {
+        let mut written: Value = serde_json::from_str(body["data"]["record.json"].as_str().unwrap()).unwrap();
+        written["releaseChunks"] = json!(2);
+        written["moveId"].as_str().unwrap().clone_into(&mut move_id);
+        body["data"]["record.json"] = json!(written.to_string());
+    };
+    stage.target.edit(&record, in_pieces).unwrap();
+    for number in left {
+        let name = piece_name(&move_id, *number);
+        let metadata = json!({"namespace": record.namespace, "name": name});
+        let piece =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"list": list}});
+        stage.target.insert(piece).unwrap();
+    }
+}
+
+/// The end of a move removes the pieces of its list side by side, and leaves their number in the record.
+// proves: I14, T178
+#[tokio::test(start_paused = true)]
+async fn closed_moves_are_told_by_missing_pieces() {
+    for left in [&[][..], &[0], &[1]] {
+        let mut stage = live().await;
+        reconcile(&stage.target, &cluster());
+        close_in_pieces(&stage, left);
+        let source = picture(&stage.source);
+        for stop in commands(&stage).await {
+            assert!(
+                matches!(one_sided(&stop), OneSidedMove::ClosedInTarget { proof: Some(_) }),
+                "{left:?}: {stop}"
+            );
+        }
+        stage.options.without_source = true;
+        run::resume(stage.setup()).await.unwrap();
+        assert_eq!(picture(&stage.source), source);
+        let pieces = stage.target.keys().into_iter().filter(|key| move_of_piece(&key.name).is_some());
+        assert_eq!(pieces.count(), 0, "{left:?}");
+    }
+    // With all pieces the list is there.
+    let stage = live().await;
+    close_in_pieces(&stage, &[0, 1]);
+    assert_eq!(under_way(stage.setup()).await.unwrap().one_sided, None);
 }
 
 /// The source went back to before the deletion when its target had closed the move, except for the last write.
