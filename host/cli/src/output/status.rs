@@ -372,8 +372,7 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
             "name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands"
         }
         None if one.elsewhere && one.record.phase.committed() => {
-            "this is not the target of the move: name the right one. Only if that is lost, and no other management cluster, this one included, \
-             runs these Clusters, restore it from a backup of its etcd of after the commit. Until then keep the source, paused as it is"
+            "this is not the target of the move: name the right one. If that is lost, first make sure that no other management cluster, this one included, runs these Clusters. Only then restore it from a backup of its etcd of after the commit. Until then keep the source, paused as it is"
         }
         None if one.elsewhere => "this is not the target of the move: name the right one",
         None if one.one_sided.is_some() => {

@@ -135,8 +135,7 @@ impl OneSidedMove {
                 }
             }
             Self::ClosedInPart(what) => format!(
-                "{}. {what}, and nothing shows that each Cluster of it runs there: of the others the source may be the last copy; keep \
-                 both sides as they are",
+                "{}. {what}. Nothing shows that each Cluster of it runs there: of the others the source may be the last copy. Keep both sides as they are",
                 describe_closed(move_id)
             ),
             Self::LastCopyInTarget => format!(

@@ -184,8 +184,7 @@ fn check_target(found: &FoundMove, record: &Record, ends: Ends) -> Result<(), Fa
     if found.elsewhere {
         let way = match phase.committed() {
             true => {
-                ". Only that target shows whether it lost the move. Only if it is lost or replaced, and no other management cluster, the \
-                 given one included, runs these Clusters, restore it from a backup of its etcd of after the commit, which keeps that UID. Until \
+                ". Only that target shows whether it lost the move. If it is lost or replaced, first make sure that no other management cluster, the given one included, runs these Clusters. Only then restore it from a backup of its etcd of after the commit, which keeps that UID. Until \
                  then the source may be the last copy: keep it, paused as it is"
             }
             false => ", or roll it back first",

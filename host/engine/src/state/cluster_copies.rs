@@ -45,7 +45,7 @@ impl From<Running> for OneSidedMove {
     }
 }
 
-/// What the target says of the end of a move.
+/// The word of a target on the end of a move.
 #[derive(Clone, Copy)]
 pub(crate) enum SaidEnd<'a> {
     /// Nothing.
@@ -214,8 +214,7 @@ impl ClusterSides<'_> {
         Ok(awake)
     }
 
-    /// Returns a verdict that names the source's Clusters that nothing pauses, and that have a copy, if there are any although the source's
-    /// record says that the move is committed. `proof` shows that the target went on.
+    /// Returns a verdict if nothing pauses Clusters of a committed source that have a copy. `proof` shows that the target went on.
     pub(crate) async fn find_woken(
         self,
         record: &Record,

@@ -226,10 +226,11 @@ fn close_in_pieces(stage: &Stage, left: &[usize]) {
     };
     stage.target.edit(&record, in_pieces).unwrap();
     for number in left {
+        let text = if *number == 0 { list.clone() } else { json!("") };
         let name = piece_name(&move_id, *number);
         let metadata = json!({"namespace": record.namespace, "name": name});
         let piece =
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"list": list}});
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"list": text}});
         stage.target.insert(piece).unwrap();
     }
 }
@@ -326,7 +327,7 @@ async fn closed_targets_that_ran_are_not_restored() {
     }
 }
 
-/// Somebody unpaused a Cluster in the restored source: people hear of that first, and of no end of the move.
+/// A user unpaused a Cluster in the restored source: people hear of that first, and of no end of the move.
 // proves: I2, I14
 #[tokio::test(start_paused = true)]
 async fn woken_sources_are_told_before_the_end() {
