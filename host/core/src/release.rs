@@ -20,6 +20,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,8 +65,8 @@ pub struct ReleaseKind {
 /// One source object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its kind.
-    pub kind: ReleaseKind,
+    /// Its kind, which others have, too.
+    pub kind: Arc<ReleaseKind>,
     /// What it is called.
     pub key: Key,
     /// The UID of the source object.
@@ -132,17 +133,17 @@ pub enum ListError {
     #[error("the release list is in format {0}, and this pivot-host knows {FORMAT}")]
     Format(u32),
     /// No cluster has that many objects.
-    #[error("the release list has more than {MOST_ENTRIES} entries")]
+    #[error("the release list has more than {MOST_ENTRIES} lines")]
     TooLong,
 }
 
-/// The most entries that are read: far more than a management cluster holds.
+/// The most lines that are read: far more than a management cluster has objects.
 const MOST_ENTRIES: usize = 1_000_000;
 
 impl ReleaseList {
     /// What tells it from any other list.
     pub fn digest(&self) -> String {
-        hex(&Sha256::digest(self.chunks(usize::MAX).concat()))
+        digest_of_text(self.chunks(usize::MAX).iter().map(String::as_str))
     }
 
     /// The source's objects on the list: by this, a source proves without the list that it is complete.
@@ -166,7 +167,7 @@ impl ReleaseList {
             let next = kinds.len();
             let kind = *kinds.entry(&entry.kind).or_insert(next);
             if kind == next {
-                let ReleaseKind { group_kind, version, plural } = &entry.kind;
+                let ReleaseKind { group_kind, version, plural } = &*entry.kind;
                 push(format!("k {}/{version} {plural} {}\n", group_kind.group, group_kind.kind));
             }
             push(entry.line(kind));
@@ -185,9 +186,13 @@ impl ReleaseList {
     fn parse_up_to<'a>(most: usize, chunks: impl IntoIterator<Item = &'a str>) -> Result<Self, ListError> {
         let mut kinds = Vec::new();
         let mut entries = Vec::new();
+        // These are parts of the text: an entry takes little more.
         let (mut uids, mut keys) = (BTreeSet::new(), BTreeSet::new());
         for (number, line) in chunks.into_iter().flat_map(str::lines).enumerate() {
             let damaged = || ListError::Damaged(number + 1);
+            if number > most {
+                return Err(ListError::TooLong);
+            }
             match line.split_once(' ').ok_or_else(damaged)? {
                 ("v", format) if number == 0 => {
                     let format: u32 = format.parse().map_err(|_| damaged())?;
@@ -197,10 +202,9 @@ impl ReleaseList {
                 }
                 _ if number == 0 => return Err(damaged()),
                 ("k", rest) => kinds.push(parse_kind(rest).ok_or_else(damaged)?),
-                ("o", _) if entries.len() == most => return Err(ListError::TooLong),
                 ("o", rest) => {
-                    let entry = parse_entry(rest, &kinds, entries.len()).ok_or_else(damaged)?;
-                    if !(uids.insert(entry.uid.clone()) && keys.insert(entry.key.clone())) {
+                    let (entry, key, uid) = parse_entry(rest, &kinds, entries.len()).ok_or_else(damaged)?;
+                    if !(uids.insert(uid) && keys.insert(key)) {
                         return Err(damaged());
                     }
                     entries.push(entry);
@@ -257,20 +261,35 @@ impl Entry {
     }
 }
 
-fn parse_kind(rest: &str) -> Option<ReleaseKind> {
+/// A kind of a list's text, and its group and name there.
+struct ListedKind<'a> {
+    kind: Arc<ReleaseKind>,
+    group_kind: (&'a str, &'a str),
+}
+
+/// Group, kind, namespace and name of an entry in a list's text.
+type ListedKey<'a> = ((&'a str, &'a str), Option<&'a str>, &'a str);
+
+fn parse_kind(rest: &str) -> Option<ListedKind<'_>> {
     let [api_version, plural, kind] = words(rest)?;
     let (group, version) = api_version.split_once('/')?;
+    let listed = (group, kind);
     let group_kind = GroupKind::new(group, kind);
     let odd = odd_kind(&group_kind).or_else(|| odd_version(version)).or_else(|| odd_resource(plural));
-    odd.is_none().then(|| ReleaseKind { group_kind, version: version.to_owned(), plural: plural.to_owned() })
+    let kind = ReleaseKind { group_kind, version: version.to_owned(), plural: plural.to_owned() };
+    odd.is_none().then(|| ListedKind { kind: Arc::new(kind), group_kind: listed })
 }
 
 /// Parses an entry that follows `earlier` others. Anyone with permission to write ConfigMaps may have written it, so it is
 /// accepted only if a move could have written it. A write conditional on an empty UID or version would be unconditional, and
-/// entries that wait for themselves would never be released.
-fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entry> {
+/// entries that wait for themselves would never be released. Returns its key and UID in the text, too.
+fn parse_entry<'a>(
+    rest: &'a str,
+    kinds: &[ListedKind<'a>],
+    earlier: usize,
+) -> Option<(Entry, ListedKey<'a>, &'a str)> {
     let [kind, namespace, name, uid, version, fate, digest, flags, after] = words(rest)?;
-    let kind: &ReleaseKind = kinds.get(kind.parse::<usize>().ok()?)?;
+    let ListedKind { kind, group_kind } = kinds.get(kind.parse::<usize>().ok()?)?;
     let namespace = Some(namespace).filter(|namespace| *namespace != "-");
     let odd = odd_name(name).or_else(|| odd_id(uid)).or_else(|| odd_id(version));
     let hex = |digest: &str| digest.len() == 32 && digest.chars().all(|c| c.is_ascii_hexdigit());
@@ -284,13 +303,14 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entr
     {
         return None;
     }
-    let after: Vec<usize> = match after {
+    let mut after: Vec<usize> = match after {
         "-" => Vec::new(),
         list => list.split(',').map(|n| n.parse().ok()).collect::<Option<_>>()?,
     };
+    after.shrink_to_fit();
     let in_order = after.is_sorted_by(|a, b| a < b) && after.last().is_none_or(|last| *last < earlier);
-    in_order.then(|| Entry {
-        kind: kind.clone(),
+    let entry = || Entry {
+        kind: Arc::clone(kind),
         key: Key::new(kind.group_kind.clone(), namespace, name),
         uid: Uid(uid.to_owned()),
         resource_version: version.to_owned(),
@@ -308,7 +328,8 @@ fn parse_entry(rest: &str, kinds: &[ReleaseKind], earlier: usize) -> Option<Entr
         elsewhere: flags.contains('e'),
         last: flags.contains('l'),
         after,
-    })
+    };
+    in_order.then(|| (entry(), (*group_kind, namespace, name), uid))
 }
 
 /// The words of a line, if there are exactly as many as wanted and none is empty.
@@ -355,6 +376,12 @@ pub fn content(value: &Value, with_status: bool) -> Value {
         }
     }
     value
+}
+
+/// Tells a list's text, in any chunks, from any other.
+pub fn digest_of_text<'a>(chunks: impl IntoIterator<Item = &'a str>) -> String {
+    let hash = chunks.into_iter().fold(Sha256::new(), |hash, chunk| hash.chain_update(chunk));
+    hex(&hash.finalize())
 }
 
 /// The digest of an object's content; none for Secrets.

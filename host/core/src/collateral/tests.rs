@@ -149,11 +149,11 @@ fn dependents_that_own_each_other_hold_each_other() {
 /// The release list of a move of everything in the case.
 fn list(case: &Case) -> ReleaseList {
     let entry = |step: &crate::plan::Step| Entry {
-        kind: ReleaseKind {
+        kind: std::sync::Arc::new(ReleaseKind {
             group_kind: step.key.group_kind.clone(),
             version: "v1".into(),
             plural: String::new(),
-        },
+        }),
         key: step.key.clone(),
         uid: step.uid.clone(),
         resource_version: "1".into(),

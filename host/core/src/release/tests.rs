@@ -3,12 +3,14 @@ use pivot_worlds::mutants;
 use serde_json::json;
 
 fn list() -> ReleaseList {
-    let kind = |group: &str, kind: &str| ReleaseKind {
-        group_kind: GroupKind::new(group, kind),
-        version: "v1".into(),
-        plural: format!("{}s", kind.to_lowercase()),
+    let kind = |group: &str, kind: &str| {
+        Arc::new(ReleaseKind {
+            group_kind: GroupKind::new(group, kind),
+            version: "v1".into(),
+            plural: format!("{}s", kind.to_lowercase()),
+        })
     };
-    let entry = |kind: ReleaseKind, namespace: Option<&str>, name: &str, after: Vec<usize>| Entry {
+    let entry = |kind: Arc<ReleaseKind>, namespace: Option<&str>, name: &str, after: Vec<usize>| Entry {
         key: Key::new(kind.group_kind.clone(), namespace, name),
         digest: digest(&kind.group_kind, &json!({"spec": name}), false),
         kind,
@@ -139,8 +141,11 @@ fn a_list_without_end_is_not_read_to_its_end() {
     let lines =
         |count: usize| -> String { (0..count).map(|n| format!("o 0 n a{n} u{n} 1 d - - -\n")).collect() };
     let read = |count| ReleaseList::parse_up_to(10, ["v 3\nk /v1 secrets Secret\n", &lines(count)]);
-    assert_eq!(read(10).unwrap().entries.len(), 10);
-    assert_eq!(read(11), Err(ListError::TooLong));
+    assert_eq!(read(9).unwrap().entries.len(), 9);
+    assert_eq!(read(10), Err(ListError::TooLong));
+    let kinds = "k /v1 secrets Secret\n".repeat(10);
+    assert_eq!(ReleaseList::parse_up_to(10, ["v 3\n", &kinds]), Ok(ReleaseList::default()));
+    assert_eq!(ReleaseList::parse_up_to(10, ["v 3\n", &kinds, "k /v1 a A\n"]), Err(ListError::TooLong));
 }
 
 #[test]

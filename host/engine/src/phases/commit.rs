@@ -336,11 +336,11 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
             Fate::Keep
         };
         Ok(Entry {
-            kind: ReleaseKind {
+            kind: Arc::new(ReleaseKind {
                 group_kind: kind.group_kind.clone(),
                 version: kind.version.clone(),
                 plural: kind.plural.clone(),
-            },
+            }),
             key: step.key.clone(),
             uid: step.uid.clone(),
             resource_version: object.meta.resource_version.clone(),

@@ -301,7 +301,7 @@ impl Journal {
             return Err(no_record());
         };
         let Record { move_id, phase, .. } = &self.record;
-        let list = match target.read_list(stored).await? {
+        let list = match target.read_committed_list(stored, self.committed_digest()).await? {
             // By the target's word alone no move is over whose source is whole.
             None if *phase < Phase::Settled || self.has_deleted_nothing() => {
                 return Err(target.list_missing(move_id));
@@ -319,23 +319,23 @@ impl Journal {
         let (Some(target), Some(stored)) = (&self.records.target, &self.at.target) else {
             return Err(no_record());
         };
-        let list = target.read_list(stored).await?;
+        let list = target.read_committed_list(stored, self.committed_digest()).await?;
         let list = list.ok_or_else(|| target.list_missing(&self.record.move_id))?;
         self.check_list(target, &list)?;
         Ok(list)
     }
 
-    /// Refuses another list than the source's record allows. The list is the target's word, and may be another's by now. Records of
+    /// Returns the digest of the list that the source committed; `None` in records of older versions.
+    fn committed_digest(&self) -> Option<&str> {
+        self.at.source.as_ref()?.record.release_digest.as_deref()
+    }
+
+    /// Refuses a list of objects that the source's record has not. The list is the target's word, and may be another's by now. Records of
     /// older versions don't know it again: by them it is only where the move was.
     fn check_list(&self, target: &Records, list: &ReleaseList) -> Result<(), Failure> {
-        let Some(Stored { record: Record { move_id, copied_namespaces, release_digest, .. }, .. }) =
-            &self.at.source
-        else {
+        let Some(Stored { record: Record { move_id, copied_namespaces, .. }, .. }) = &self.at.source else {
             return Ok(());
         };
-        if release_digest.as_ref().is_some_and(|committed| *committed != list.digest()) {
-            return Err(target.another_list(move_id));
-        }
         let moved =
             |key: &Key| key.namespace.as_ref().is_some_and(|namespace| copied_namespaces.contains(namespace));
         let mut deleted =

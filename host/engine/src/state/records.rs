@@ -15,7 +15,7 @@ use pivot_core::record::{
     record_name,
 };
 use pivot_core::refusal::Refusal;
-use pivot_core::release::ReleaseList;
+use pivot_core::release::{self, ReleaseList};
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
@@ -34,6 +34,8 @@ use crate::state::record_namespace::{FoundNamespace, RecordNamespace};
 pub(crate) const CHUNK: usize = 900_000;
 /// The longest piece that is read: a single line may be longer than a piece should be.
 const MOST: usize = 2 * CHUNK;
+/// Bytes that a line of a list takes in memory in addition to its text, at most: its kind may have a group of 253 bytes.
+const LINE: usize = 1 << 10;
 /// Number of summaries of moves of a scope's namespaces that are kept, beside the summaries of moves whose Clusters are still there. Moves of one
 /// namespace remove none of another's: they may be of different tenants.
 const KEPT: usize = 10;
@@ -279,24 +281,34 @@ impl Records {
 
     /// Reads the list, in the record or beside it; `None` if a piece of it is gone.
     pub(crate) async fn read_list(&self, stored: &Stored) -> Result<Option<ReleaseList>, Failure> {
+        self.read_committed_list(stored, None).await
+    }
+
+    /// Reads the list that has this digest, by the word of who committed it. Nothing is made of any other.
+    pub(crate) async fn read_committed_list(
+        &self,
+        stored: &Stored,
+        digest: Option<&str>,
+    ) -> Result<Option<ReleaseList>, Failure> {
         let Record { move_id, release_chunks, .. } = &stored.record;
         if *release_chunks == 0 {
             let Some(list) = stored.list.as_deref() else { return Ok(None) };
-            self.check_length(move_id, list.len())?;
-            return self.list(move_id, &[list]).map(Some);
+            return self.list(move_id, &[list], digest).map(Some);
         }
         let reads = (0..*release_chunks).map(|number| self.read_piece(piece_name(move_id, number)).boxed());
-        let mut pieces = stream::iter(reads.collect::<Vec<_>>()).buffered(LISTS);
+        // Those on their way are not counted yet.
+        let at_once = (self.list_limit / MOST).clamp(1, LISTS);
+        let mut pieces = stream::iter(reads.collect::<Vec<_>>()).buffered(at_once);
         let (mut texts, mut bytes) = (Vec::new(), 0);
         // If one is gone the others are not read: their number is only what someone wrote into the record.
         while let Some(piece) = pieces.try_next().await? {
             let Some(text) = piece else { return Ok(None) };
             bytes += text.len();
-            self.check_length(move_id, bytes)?;
+            self.check_size(move_id, bytes, 0)?;
             texts.push(text);
         }
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        self.list(move_id, &texts).map(Some)
+        self.list(move_id, &texts, digest).map(Some)
     }
 
     /// A piece of a list; `None` if it is gone.
@@ -310,22 +322,40 @@ impl Records {
         }
     }
 
-    /// Fails if the list has more bytes than are read.
-    fn check_length(&self, move_id: &str, bytes: usize) -> Result<(), Failure> {
-        if bytes <= self.list_limit {
-            return Ok(());
+    /// Fails if a list is longer than those that are read.
+    fn check_size(&self, move_id: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
+        match self.describe_excess(bytes, lines) {
+            Some(excess) => {
+                let why = format!("its release list has {excess}");
+                Err(self.unreadable(&self.name(move_id), &why))
+            }
+            None => Ok(()),
         }
-        let why =
-            format!("its release list has more than {} bytes, which are the most here", self.list_limit);
-        Err(self.unreadable(&self.name(move_id), &why))
     }
 
-    fn list(&self, move_id: &str, texts: &[&str]) -> Result<ReleaseList, Failure> {
+    /// Describes what a list has more than is read of one.
+    fn describe_excess(&self, bytes: usize, lines: usize) -> Option<String> {
+        let (limit, most) = (self.list_limit, self.list_limit / LINE);
+        let excess = match () {
+            () if bytes > limit => format!("more than {limit} bytes"),
+            () if lines > most => format!("more than {most} lines"),
+            () => return None,
+        };
+        Some(format!("{excess}, which are the most here: run fewer moves at once, or resume at a terminal"))
+    }
+
+    fn list(&self, move_id: &str, texts: &[&str], digest: Option<&str>) -> Result<ReleaseList, Failure> {
+        let (bytes, lines) = measure(texts);
+        self.check_size(move_id, bytes, lines)?;
+        // Before the text takes memory as a list.
+        if digest.is_some_and(|digest| digest != release::digest_of_text(texts.iter().copied())) {
+            return Err(self.another_list(move_id));
+        }
         let list = ReleaseList::parse(texts.iter().copied());
         list.map_err(|error| self.unreadable(&self.name(move_id), &error))
     }
 
-    pub(crate) fn another_list(&self, move_id: &str) -> Failure {
+    fn another_list(&self, move_id: &str) -> Failure {
         let why =
             "its release list is not the one that the source committed: nothing is deleted by another list";
         self.unreadable(&self.name(move_id), &why)
@@ -527,6 +557,12 @@ impl Records {
         let old = old.into_iter().filter(|(finished, _)| !is_marked(&finished.move_id));
         try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
+}
+
+/// Returns the bytes and lines of a list.
+fn measure<T: AsRef<str>>(texts: &[T]) -> (usize, usize) {
+    let texts = || texts.iter().map(AsRef::as_ref);
+    (texts().map(str::len).sum(), texts().map(|text| text.lines().count()).sum())
 }
 
 /// The data of a record's ConfigMap.

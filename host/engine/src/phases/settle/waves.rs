@@ -69,11 +69,11 @@ mod tests {
 
     /// Dependents first; each with the positions of its dependents.
     fn list(entries: &[(&str, &[usize])]) -> ReleaseList {
-        let kind = ReleaseKind {
+        let kind = std::sync::Arc::new(ReleaseKind {
             group_kind: GroupKind::new("x.io", "Host"),
             version: "v1".into(),
             plural: "hosts".into(),
-        };
+        });
         let entry = |(name, after): &(&str, &[usize])| Entry {
             key: Key::new(kind.group_kind.clone(), Some("n"), *name),
             kind: kind.clone(),
