@@ -184,6 +184,7 @@ impl Journal {
     ) -> Result<(), Failure> {
         let Some(target) = &self.records.target else { return Err(no_record()) };
         let (chunks, inline) = pieces(list);
+        target.refuse_long_list(inline.as_ref().map_or(chunks.as_slice(), std::slice::from_ref))?;
         let release_chunks = chunks.len();
         let record = Record {
             phase: Phase::Committed,

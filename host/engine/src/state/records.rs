@@ -333,6 +333,13 @@ impl Records {
         }
     }
 
+    /// Refuses a list that no other attempt with this limit could read.
+    pub(crate) fn refuse_long_list<T: AsRef<str>>(&self, texts: &[T]) -> Result<(), Failure> {
+        let (bytes, lines) = measure(texts);
+        let refuse = |excess| Failure::Declined(format!("the release list of this move would have {excess}"));
+        self.describe_excess(bytes, lines).map(refuse).map_or(Ok(()), Err)
+    }
+
     /// Describes what a list has more than is read of one.
     fn describe_excess(&self, bytes: usize, lines: usize) -> Option<String> {
         let (limit, most) = (self.list_limit, self.list_limit / LINE);

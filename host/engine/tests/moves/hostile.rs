@@ -343,6 +343,22 @@ async fn release_lists_are_read_up_to_a_limit() {
     run::resume(stage.setup()).await.unwrap();
 }
 
+/// A list that was written once must be readable for every attempt after that.
+// proves: T147
+#[tokio::test(start_paused = true)]
+async fn no_move_commits_a_list_that_it_couldnt_read() {
+    let mut stage = two_clusters();
+    stage.options.release_list_limit = 10;
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(
+        stop.to_string().contains("more than 10 bytes, which are the most here: run fewer moves at once"),
+        "{stop}"
+    );
+    assert!(under_way(stage.setup()).await.unwrap().record.phase < Phase::Committed);
+    stage.options.release_list_limit = usize::MAX;
+    run::resume(stage.setup()).await.unwrap();
+}
+
 // proves: T101
 #[tokio::test(start_paused = true)]
 async fn a_release_list_that_no_move_wrote_is_refused_and_nothing_is_changed() {
