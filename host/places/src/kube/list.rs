@@ -17,11 +17,10 @@ use crate::place::{Listing, MetaListing, PlaceError, Result};
 /// cluster fit into one page.
 const PAGE: usize = 500;
 /// Objects per page of a list by label, such as the list of records. Each may be as large as a server accepts, and a page must stay
-/// below its limit. Metadata is read in such pages, too, if a larger one doesn't fit into the budget: little of a page is kept, and one
-/// full namespace must not keep others from a list of all.
+/// below its limit.
 const SMALL_PAGE: usize = 20;
-/// How many pages of one list are read: a million objects. A server that never ends a list is not a management cluster's.
-const MOST_PAGES: usize = 2_000;
+/// The most objects of one list: a server that never ends a list is not a management cluster's.
+const MOST_OBJECTS: usize = 1_000_000;
 /// How many bytes of one page are read: 500 objects at the API server's limit of 1.5 MiB are 750 MiB.
 const PAGE_LIMIT: usize = 1 << 30;
 /// Page size of a list by label: objects at the API server's limit, whose texts may take twice as much in an answer.
@@ -94,6 +93,17 @@ fn hold<T: Item>(mut share: Share, items: &mut [T], about: &str) -> Result<()> {
     Ok(())
 }
 
+/// Returns the size of the next page to try if one of metadata, or the list in one piece, doesn't fit into the budget. Little of a page is
+/// kept, and one full namespace must not keep others from a list of all. Smaller pages of whole objects would hold no less.
+fn smaller(refusal: &Refusal, accept: &str, limit: Option<usize>) -> Option<usize> {
+    match limit {
+        _ if !refusal.exceeds_budget || accept != METADATA => None,
+        Some(0 | 1) => None,
+        Some(limit) if limit <= SMALL_PAGE => Some(limit / 2),
+        Some(_) | None => Some(SMALL_PAGE),
+    }
+}
+
 /// Reads a collection page by page. If a continue token expires midway, starts over, once and without paging: pages of two
 /// different versions don't make one list.
 pub(super) async fn all<T: Item>(
@@ -119,7 +129,13 @@ async fn labelled<T: Item>(
     match pages(transport, path, label, accept, about, Some(limit), keep).await {
         Err(Refusal { error: PlaceError::Expired(reason), .. }) => {
             tracing::debug!(about, reason, "the list expired between two pages; reading it in one piece");
-            pages(transport, path, label, accept, about, None, keep).await
+            match pages(transport, path, label, accept, about, None, keep).await {
+                Err(refusal) => match smaller(&refusal, accept, None) {
+                    Some(limit) => pages(transport, path, label, accept, about, Some(limit), keep).await,
+                    None => Err(refusal),
+                },
+                list => list,
+            }
         }
         other => other,
     }
@@ -138,7 +154,9 @@ async fn pages<T: Item>(
     let mut token = String::new();
     let mut bytes = 0;
     let pace = Pace::begin_many();
-    for _ in 0..MOST_PAGES {
+    let mut asked = 0;
+    while asked < MOST_OBJECTS {
+        asked += limit.unwrap_or(PAGE);
         let mut query = Vec::new();
         if !label.is_empty() {
             query.push(format!("labelSelector={}", url::escape(label)));
@@ -153,10 +171,13 @@ async fn pages<T: Item>(
         let most = if label.is_empty() { PAGE_LIMIT } else { LABELLED_LIMIT };
         let ask = Ask::get(url, about.to_owned()).accept(accept).at_most(most);
         let (body, share) = match transport.call_held(ask).await {
-            Err(refusal) if refusal.exceeds_budget && accept == METADATA && limit == Some(PAGE) => {
-                limit = Some(SMALL_PAGE);
-                continue;
-            }
+            Err(refusal) if limit.is_some() => match smaller(&refusal, accept, limit) {
+                Some(less) => {
+                    limit = Some(less);
+                    continue;
+                }
+                None => return Err(refusal),
+            },
             answer => answer?,
         };
         bytes += u64::try_from(body.len()).unwrap_or(u64::MAX);
@@ -182,7 +203,7 @@ async fn pages<T: Item>(
         }
         token = r#continue;
     }
-    let text = format!("{about}: more than {MOST_PAGES} pages or {MOST_BYTES} bytes, and no end");
+    let text = format!("{about}: more than {MOST_OBJECTS} objects or {MOST_BYTES} bytes, and no end");
     Err(PlaceError::Unreadable(text).into())
 }
 

@@ -407,14 +407,7 @@ async fn an_administrator_is_asked_about_once() {
 // proves: T147
 #[tokio::test]
 async fn metadata_that_fits_no_budget_comes_in_small_pages() {
-    let large = |count: usize, token: &str| {
-        let item = |n: usize| json!({"metadata": {"name": format!("m{n}"), "annotations": {"a": "x".repeat(1 << 20)}}});
-        let items: Vec<_> = (0..count).map(item).collect();
-        let text =
-            json!({"metadata": {"resourceVersion": "7", "continue": token}, "items": items}).to_string();
-        reply(200, text)
-    };
-    let replies = [page(&["first"], "t", "7"), large(60, ""), large(20, "u"), large(20, "")];
+    let replies = [page(&["first"], "t", "7"), large_page(60, ""), large_page(20, "u"), large_page(20, "")];
     let server = Server::start(replies).await;
     let place = server.place().limit_answers(50 << 20);
     let listing = place.list_identities(&machines(), None).await.unwrap();
@@ -423,8 +416,55 @@ async fn metadata_that_fits_no_budget_comes_in_small_pages() {
     let asked = ["500", "500&continue=t", "20&continue=t", "20&continue=u"];
     assert_eq!(server.asked(), asked.map(|query| format!("{path}{query}")));
     // All of a whole object is kept: smaller pages would hold no less.
-    let server = Server::start([large(60, "")]).await;
+    let server = Server::start([large_page(60, "")]).await;
     let refused = server.place().limit_answers(50 << 20).list(&machines(), None).await.err().unwrap();
     assert!(refused.to_string().contains("more than 50 MiB"), "{refused}");
     assert_eq!(server.asked().len(), 1);
+}
+
+/// Replies with pages of so many objects, each of 1 MiB of metadata.
+fn large_page(count: usize, token: &str) -> Reply {
+    let item =
+        |n: usize| json!({"metadata": {"name": format!("m{n}"), "annotations": {"a": "x".repeat(1 << 20)}}});
+    let items: Vec<_> = (0..count).map(item).collect();
+    let page = json!({"metadata": {"resourceVersion": "7", "continue": token}, "items": items});
+    reply(200, page.to_string())
+}
+
+/// Even twenty objects may be more than is held for one side of a move.
+// proves: T147
+#[tokio::test]
+async fn pages_of_metadata_shrink_until_they_fit() {
+    let refused = [20, 20, 10, 5].map(|count| large_page(count, "t"));
+    // So small, they are more than any list has pages of the usual size.
+    let small = (0..2_100).map(|n| page(&["m"], &format!("t{n}"), "7"));
+    let replies = refused.into_iter().chain([large_page(2, "t")]).chain(small).chain([large_page(1, "")]);
+    let server = Server::start(replies).await;
+    let place = server.place().limit_answers(4 << 20);
+    let listing = place.list_identities(&machines(), None).await.unwrap();
+    assert_eq!(listing.metas.len(), 2 + 2_100 + 1);
+    let limits: Vec<_> =
+        server.asked().iter().map(|asked| asked.split(['=', '&']).nth(1).unwrap().to_owned()).collect();
+    assert_eq!(limits[..6], ["500", "20", "10", "5", "2", "2"]);
+    // One that doesn't fit is the end.
+    let server = Server::start([large_page(5, "t")]).await;
+    let refused =
+        server.place().limit_answers(4 << 20).list_identities(&machines(), None).await.err().unwrap();
+    assert!(refused.to_string().contains("more than 4 MiB"), "{refused}");
+    assert_eq!(server.asked().len(), 6);
+}
+
+// proves: T147
+#[tokio::test]
+async fn an_expired_list_too_large_for_one_piece_is_paged() {
+    let expired = status(410, "Expired", "continue token too old");
+    let replies =
+        [page(&["old"], "t", "6"), expired, large_page(9, ""), large_page(2, "u"), large_page(1, "")];
+    let server = Server::start(replies).await;
+    let listing = server.place().limit_answers(4 << 20).list_identities(&machines(), None).await.unwrap();
+    assert_eq!((listing.metas.len(), listing.resource_version.as_str()), (3, "7"));
+    let asked = server.asked();
+    let queries: Vec<_> =
+        asked.iter().map(|asked| asked.split_once('?').map_or("", |(_, query)| query)).collect();
+    assert_eq!(queries, ["limit=500", "limit=500&continue=t", "", "limit=20", "limit=20&continue=u"]);
 }
