@@ -24,8 +24,8 @@ const NO_PLANS: &str = "the trust file requires an approved plan, and a Pivot ha
 /// Bytes of clusters' answers that all moves may hold at once, at most half of them of the controller's own cluster. The limit in the
 /// printed manifests has room for them.
 const ANSWERS: usize = 2 << 30;
-/// Bytes of answers that no move takes from the controller: it lists the Pivots of its cluster however much their moves hold. Two small
-/// pages of the largest fit in.
+/// Bytes of answers that no move takes from the controller, which takes none from them: it lists the Pivots of its cluster however much
+/// their moves hold, in pages that fit in.
 const CONTROLLERS_PART: usize = 64 << 20;
 
 /// Prints what to install for a controller, and returns the exit code.
@@ -84,7 +84,7 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
     let answers = ANSWERS / (4 * usize::from(typed.at_once.max(1)));
     let home = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
     let own = home.limit_answers(ANSWERS / 2);
-    let home: Arc<dyn Place> = Arc::new(home);
+    let home: Arc<dyn Place> = Arc::new(home.limit_answers(CONTROLLERS_PART));
     let agents = match &typed.agents_tls {
         Some(directory) => {
             Some(Agents::new(TlsFiles::in_directory(directory)).map_err(|error| refused(error.to_string()))?)
@@ -136,7 +136,7 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
                 .unwrap_or_else(|| format!("{}_{}", operator::user_name(), uuid::Uuid::new_v4())),
             at_once: typed.at_once.into(),
             longest_wait: typed.longest_wait,
-            // A line of the list takes a fraction of what its object counts.
+            // A line of the list counts less than most objects do. A move with a longer list doesn't commit.
             release_list_limit: answers / 2,
             kubectl_flags: output::placeholder_flags(),
             explain: explain_stop_in_pivot,

@@ -123,7 +123,7 @@ async fn each_pivot_has_a_budget_for_its_own_cluster() {
     // The controller has 5 MiB for itself, all moves have 40, and each has 15.
     let whole = Budget::new(45 * MIB);
     let home = connect(&url, &whole).await;
-    let own = home.limit_answers(40 * MIB);
+    let (own, home) = (home.limit_answers(40 * MIB), home.limit_answers(5 * MIB));
     let opener = KubeOpener { own: own.clone(), agents: None, answers: 15 * MIB, special_networks: vec![] };
     let secrets = Arc::new(kind("", "Secret", "secrets", "v1", KindLabels::default()));
     let pivots = Arc::new(kind(GROUP, "Pivot", "pivots", VERSION, KindLabels::default()));
@@ -156,6 +156,8 @@ async fn each_pivot_has_a_budget_for_its_own_cluster() {
     assert!(refused.to_string().contains("more than 40 MiB"), "{refused}");
     home.list_identities(&pivots, None).await.unwrap();
     drop(held);
+    let refused = home.list(&secrets, Some("bank")).await.unwrap_err();
+    assert!(refused.to_string().contains("more than 5 MiB"), "{refused}");
     opener.open_own().list(&secrets, Some("bank")).await.unwrap();
     server.abort();
 }
