@@ -95,3 +95,36 @@ async fn restored_pivots_do_not_succeed_beside_their_source() {
     }
     assert!(without_record > 3 && with_record > 10 && over > 0, "{without_record} {with_record} {over}");
 }
+
+/// The target lost a move that its source has committed: the source may be the last copy.
+// proves: I14, T160
+#[tokio::test(start_paused = true)]
+async fn pivots_keep_a_source_whose_target_went_back() {
+    let empty = Backup::take(&Stage::new(&["a"]).target);
+    let (stage, backups) = moved().await;
+    let mut committed = 0;
+    for (number, backup) in backups.iter().enumerate() {
+        backup.restore(&stage.home);
+        empty.restore(&stage.target);
+        let before = [&stage.home, &stage.target].map(|place| objects(&stage, place));
+        let is_committed = stage.home.keys().iter().any(|key| {
+            let body = stage.home.body(key).unwrap();
+            body["metadata"]["labels"]["pivot-host.io/record"] == "source"
+                && body["data"].to_string().contains("Committed")
+        });
+        if !is_committed {
+            continue;
+        }
+        committed += 1;
+        let running = stage.start();
+        stage.until(&format!("judged, backup {number}"), |stage| stage.is("a", "Stalled")).await;
+        assert!(!stage.is("a", "Succeeded"), "backup {number}");
+        stage.delete("a").await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        running.stop().await;
+        let after = [&stage.home, &stage.target].map(|place| objects(&stage, place));
+        assert_eq!(after, before, "backup {number}");
+        assert!(!before[0].is_empty() && before[1].is_empty(), "backup {number}");
+    }
+    assert!(committed > 3, "{committed}");
+}
