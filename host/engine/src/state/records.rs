@@ -336,7 +336,7 @@ impl Records {
     /// Refuses a list that no other attempt with this limit could read.
     pub(crate) fn refuse_long_list<T: AsRef<str>>(&self, texts: &[T]) -> Result<(), Failure> {
         let (bytes, lines) = measure(texts);
-        let refuse = |excess| Failure::Declined(format!("the release list of this move would have {excess}"));
+        let refuse = |excess| Failure::Record(format!("the release list of this move would have {excess}"));
         self.describe_excess(bytes, lines).map(refuse).map_or(Ok(()), Err)
     }
 

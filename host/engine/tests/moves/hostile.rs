@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_core::{Key, Side, names};
-use pivot_engine::{Exit, Failure, Stop, run};
+use pivot_engine::{Exit, Failure, Next, Stop, run};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
@@ -353,6 +353,14 @@ async fn no_move_commits_a_list_that_it_couldnt_read() {
     assert!(
         stop.to_string().contains("more than 10 bytes, which are the most here: run fewer moves at once"),
         "{stop}"
+    );
+    // The source and the copies are paused by now. The stop says so, with both ways out.
+    assert_eq!(stop.exit, Exit::PartWay);
+    assert_eq!(stop.next, [Next::Resume, Next::Rollback]);
+    assert!(
+        stop.state.contains("the source is authoritative") && stop.state.contains("paused"),
+        "{}",
+        stop.state
     );
     assert!(under_way(stage.setup()).await.unwrap().record.phase < Phase::Committed);
     stage.options.release_list_limit = usize::MAX;
