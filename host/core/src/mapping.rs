@@ -1,8 +1,8 @@
 //! Namespaces that have another name in the target.
 //!
 //! Everything inside a move names objects as the source does. The target is renamed at its edge, in both directions, so that no
-//! comparison, wait or rollback needs to know that a name differs. Each rule is in one place: which names are exchanged (here),
-//! where they stand in an object ([`references`]), and what can't be renamed (`planner/mapping_check.rs`).
+//! comparison, wait or rollback needs to know that a name differs. Each rule is in one place. This file decides which names are
+//! exchanged, [`references`] where they stand in an object, and `planner/mapping_check.rs` what can't be renamed.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -547,8 +547,8 @@ pub struct RolledBackMove {
 }
 
 impl Finished {
-    /// Parses a summary of this format or an earlier one; none if the text is neither, or has more than a move writes: each Cluster that
-    /// it names is looked for.
+    /// Parses a summary of this format or an earlier one. Returns None if the text is neither, or has more than a move writes, because a
+    /// run looks for each Cluster that a summary names.
     pub fn parse(text: &str) -> Option<Self> {
         let mut value: Value = serde_json::from_str(text).ok()?;
         if value.get("format")?.as_u64()? < u64::from(SUMMARY_FORMAT) {

@@ -65,7 +65,7 @@ pub struct ReleaseKind {
 /// One source object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its kind, which others have, too.
+    /// Kind of the object. Entries of one kind share it.
     pub kind: Arc<ReleaseKind>,
     /// What it is called.
     pub key: Key,

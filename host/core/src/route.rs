@@ -66,7 +66,7 @@ pub struct Route {
 /// A target of files for a move into a cluster, or the other way round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherTarget {
-    /// Whether the move was begun into files.
+    /// True if the move was begun into files, false if into a cluster.
     pub into_directory: bool,
 }
 

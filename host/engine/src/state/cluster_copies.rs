@@ -372,14 +372,15 @@ impl ClusterSides<'_> {
         }
         let names = some_of(&running.iter().collect::<Vec<_>>(), 5);
         let id = &record.move_id;
+        let verb = if running.len() == 1 { "runs" } else { "run" };
         Ok(match (running.len(), said) {
             (0, _) => None,
             (_, SaidEnd::Ended(summary)) => Some(format!(
-                "the target says that move {id} ended at {}, and {names} runs there",
+                "the target says that move {id} ended at {}, and {names} {verb} there",
                 summary.ended_at
             )),
             (_, SaidEnd::Settled) => {
-                Some(format!("the target says that move {id} is Settled, and {names} runs there"))
+                Some(format!("the target says that move {id} is Settled, and {names} {verb} there"))
             }
             (1, SaidEnd::Nothing) => Some(describe_running(&names, id)),
             (_, SaidEnd::Nothing) => Some(format!("{names}, copies of move {id}, run in the target")),

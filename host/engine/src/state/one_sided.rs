@@ -178,8 +178,8 @@ impl Moved<'_> {
     }
 }
 
-/// Judges whether the target went on without this state of the source: `proof` says so, or a copy runs. The record is the source's, if
-/// it is recorded there.
+/// Judges whether the target went on without this state of the source: `proof` says so, or a copy runs. `is_recorded` says that the
+/// record is the source's own.
 async fn is_left_behind(
     clusters: ClusterSides<'_>,
     (record, is_recorded): (&Record, bool),

@@ -16,8 +16,8 @@ use crate::place::{Listing, MetaListing, PlaceError, Result};
 /// Objects per page, like kubectl's: small enough to be cheap for the server, large enough that most kinds of a management
 /// cluster fit into one page.
 const PAGE: usize = 500;
-/// Objects per page of a list by label, such as the list of records. Each may be as large as a server accepts, and a page must stay
-/// below its limit.
+/// Objects per page of a list by label, such as the list of records: each may be as large as a server accepts, and a page must stay
+/// below its limit. Also the first page size after a page of metadata that didn't fit into the budget.
 const SMALL_PAGE: usize = 20;
 /// The most objects of one list: a server that never ends a list is not a management cluster's.
 const MOST_OBJECTS: usize = 1_000_000;
