@@ -131,7 +131,10 @@ async fn labelled<T: Item>(
             tracing::debug!(about, reason, "the list expired between two pages; reading it in one piece");
             match pages(transport, path, label, accept, about, None, keep).await {
                 Err(refusal) => match smaller(&refusal, accept, None) {
-                    Some(limit) => pages(transport, path, label, accept, about, Some(limit), keep).await,
+                    Some(limit) => {
+                        let list = pages(transport, path, label, accept, about, Some(limit), keep).await;
+                        list.map_err(|refusal| end_retries(refusal, about))
+                    }
                     None => Err(refusal),
                 },
                 list => list,
@@ -139,6 +142,15 @@ async fn labelled<T: Item>(
         }
         other => other,
     }
+}
+
+/// Makes an error that callers report of a list that expired again: they take one that expired for a reason to begin at once.
+fn end_retries(mut refusal: Refusal, about: &str) -> Refusal {
+    if let PlaceError::Expired(reason) = refusal.error {
+        let why = "the list expires between pages, and the budget is too small for it in one piece";
+        refusal.error = PlaceError::Unreadable(format!("{about}: {why} ({reason})"));
+    }
+    refusal
 }
 
 async fn pages<T: Item>(
