@@ -188,13 +188,19 @@ impl ClusterSides<'_> {
             return Ok(asleep);
         }
         for cluster in self.originals(record).await? {
-            let (meta, id) = (&cluster.meta, &record.move_id);
-            let by_user = !pause::is_ours(meta, id) && !pause::is_out_of_date(meta, id);
-            if by_user && is_paused(&self.sides.source, &cluster)? {
+            if self.is_asleep(record, &cluster)? {
                 asleep.insert(cluster.key());
             }
         }
         Ok(asleep)
+    }
+
+    /// Returns true if a Cluster of the source was paused before a move that takes such Clusters, as far as it shows that.
+    fn is_asleep(self, record: &Record, cluster: &Object) -> Result<bool, Failure> {
+        let (meta, id) = (&cluster.meta, &record.move_id);
+        let by_user = !pause::is_ours(meta, id) && !pause::is_out_of_date(meta, id);
+        let is_taken = record.scope.accept.contains(Risk::AlreadyPaused);
+        Ok(is_taken && by_user && is_paused(&self.sides.source, cluster)?)
     }
 
     /// The source's Clusters that nothing pauses and that the move copied: those with a UID in `moved`, or with a copy in the target.
@@ -214,13 +220,14 @@ impl ClusterSides<'_> {
         Ok(awake)
     }
 
-    /// Returns a verdict if nothing pauses Clusters of a committed source that have a copy. `proof` shows that the target went on.
+    /// Returns a verdict if Clusters of a committed source run there and in the target. `proof` shows that the target went on.
     pub(crate) async fn find_woken(
         self,
         record: &Record,
         proof: &str,
     ) -> Result<Option<OneSidedMove>, Failure> {
-        let awake = self.find_awake(record, &BTreeSet::new()).await?;
+        // The command that is offered pauses these, and no others.
+        let awake = self.find_managed_twice(record).await?;
         Ok(match awake.is_empty() {
             true => None,
             false => Some(OneSidedMove::SourceWentBack { proof: proof.to_owned(), awake, is_recorded: true }),
@@ -335,7 +342,7 @@ impl ClusterSides<'_> {
             return Ok(None);
         }
         for cluster in originals {
-            if is_paused(source, &cluster)? && !pause::is_ours(&cluster.meta, &record.move_id) {
+            if self.is_asleep(record, &cluster)? {
                 asleep.insert(cluster.key());
             }
             let mut identity = read_identity(source, &self.kinds.source, &cluster).await?;

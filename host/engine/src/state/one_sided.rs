@@ -44,6 +44,9 @@ pub(crate) async fn judge(
             }
             Ok(Some(match clusters.find_running(&source.record).await? {
                 Some(Running::Now(proof)) => {
+                    if let Some(went_back) = clusters.find_woken(&source.record, &proof).await? {
+                        return Ok(Some(went_back));
+                    }
                     let is_written = |copy: &Meta, original: &Meta| is_written(copy, Some(original));
                     let without = clusters.find_without_running_copy(&source.record, is_written).await?;
                     let running = clusters.find_running_unmarked(&source.record).await?;
@@ -71,7 +74,8 @@ pub(crate) async fn judge(
             if has_deleted_nothing(&source.record) && stored.record.phase >= Phase::Settled =>
         {
             // The list goes last of all, and the source's record says before that whether deleting has begun.
-            match target.read_list(stored).await {
+            let committed = source.record.release_digest.as_deref();
+            match target.read_committed_list(stored, committed).await {
                 Ok(None) => {}
                 // A list that can't be read is there. A command that needs it says what is wrong with it; other moves don't.
                 Ok(Some(_)) | Err(Failure::Record(_)) => return Ok(None),

@@ -331,7 +331,7 @@ async fn closed_targets_that_ran_are_not_restored() {
 // proves: I2, I14
 #[tokio::test(start_paused = true)]
 async fn woken_sources_are_told_before_the_end() {
-    for (has_ended, all_run) in [(false, true), (false, false), (true, true)] {
+    for (has_ended, all_run) in [(false, true), (false, false), (true, true), (true, false)] {
         let stage = live_of(two_clusters()).await;
         let backup = Backup::take(&stage.source);
         match has_ended {
@@ -364,7 +364,8 @@ async fn woken_sources_are_told_before_the_end() {
         assert_eq!(picture(&stage.target), before.1);
         for stop in commands(&stage).await {
             let is_expected = match one_sided(&stop) {
-                OneSidedMove::TakenOver(_) => has_ended,
+                OneSidedMove::TakenOver(_) => has_ended && all_run,
+                OneSidedMove::PartTakenOver { .. } => has_ended && !all_run,
                 OneSidedMove::ClosedInTarget { proof } => !has_ended && all_run && proof.is_some(),
                 OneSidedMove::ClosedInPart(_) => !has_ended && !all_run,
                 _ => false,
@@ -407,6 +408,26 @@ async fn closed_moves_of_resting_clusters_are_proven() {
     }
     // One that ran before the move doesn't rest.
     pause_by_hand(&stage.target, &cluster());
+    for stop in commands(&stage).await {
+        assert!(matches!(one_sided(&stop), OneSidedMove::ClosedInPart(_)), "{stop}");
+    }
+}
+
+/// A Cluster that was woken in its source while its copy is paused runs only there.
+#[tokio::test(start_paused = true)]
+async fn clusters_that_run_only_in_their_source_stay() {
+    let stage = live_of(two_clusters()).await;
+    reconcile(&stage.target, &cluster());
+    close(&stage);
+    pause_by_hand(&stage.target, &other());
+    wake(&stage.source, &other());
+    let before = (picture(&stage.source), picture(&stage.target));
+    for stop in commands(&stage).await {
+        assert!(matches!(one_sided(&stop), OneSidedMove::ClosedInPart(_)), "{stop}");
+    }
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+    // A pause that no move saw proves nothing of a paused copy.
+    pause_by_hand(&stage.source, &other());
     for stop in commands(&stage).await {
         assert!(matches!(one_sided(&stop), OneSidedMove::ClosedInPart(_)), "{stop}");
     }
