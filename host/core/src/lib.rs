@@ -29,6 +29,7 @@
 //! | [`readiness`] | what must be observed in the target before anything is deleted |
 //! | [`record`], [`mod@format`] | the state that outlives a run, and the version of its format |
 //! | [`route`] | what each side is, and what a move does with it |
+//! | [`treatment`] | what a move does with one object |
 //! | [`saved_plan`] | a plan in a file, and how it differs from what a move finds |
 //! | [`hooks`] | what plugins return |
 //! | [`plugin_set`] | the plugins of two parties, compared |
@@ -85,6 +86,7 @@ pub mod served;
 pub mod shell;
 pub mod side;
 pub mod soft;
+pub mod treatment;
 pub mod typed;
 pub mod usable;
 pub mod words;
