@@ -62,8 +62,8 @@ pub(crate) async fn without_namespace(
             only_added.entry(namespace).or_default().push(step);
         }
     }
-    let others =
-        snapshot.plan.steps.iter().filter(|step| step.key.namespace.is_none() || step.added_from().is_none());
+    let steps = snapshot.plan.steps.iter();
+    let others = steps.filter(|step| step.key.namespace.is_none() || step.treatment().is_in_source());
     for namespace in others.filter_map(Snapshot::namespace) {
         only_added.remove(namespace);
     }

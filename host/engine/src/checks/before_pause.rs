@@ -313,8 +313,8 @@ fn check_or_nothing(
     snapshot: &Snapshot,
 ) -> Vec<Refusal> {
     if job.route.target_runs() {
-        // Providers need not work where objects are only carried.
-        let steps = snapshot.plan.steps.iter().filter(|step| !step.is_carried());
+        // Providers don't have to work where objects are only copied.
+        let steps = snapshot.plan.steps.iter().filter(|step| step.treatment().can_be_paused());
         check_providers(source, target, &steps.filter_map(|step| step.key.namespace.clone()).collect())
     } else {
         Vec::new()
@@ -333,8 +333,9 @@ async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Vec
     if !job.route.deletes_from_source() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let moved = snapshot.plan.steps.iter().filter(|step| step.fate == Fate::Move);
-    let namespaces: BTreeSet<String> = moved.filter_map(|step| step.key.namespace.clone()).collect();
+    let steps = snapshot.plan.steps.iter();
+    let deleted = steps.filter(|step| step.treatment().is_deleted_from_source(job.route));
+    let namespaces: BTreeSet<String> = deleted.filter_map(|step| step.key.namespace.clone()).collect();
     // Other namespaces, from which a plugin may have brought objects, were not read completely.
     let (inside, outside): (BTreeSet<String>, BTreeSet<String>) =
         namespaces.into_iter().partition(|namespace| job.options.scope.includes(Some(namespace)));

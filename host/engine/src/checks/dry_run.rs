@@ -44,7 +44,7 @@ pub(crate) async fn ask(
     let asked: Vec<&Step> = new()
         .filter(|step| {
             let first = kinds.insert(&step.key.group_kind);
-            first || every || step.added_from().is_some() || adapted(&step.key)
+            first || every || !step.treatment().is_in_source() || adapted(&step.key)
         })
         .collect();
     let answers = asked.into_iter().map(|step| ask_one(job, snapshot, step, missing).boxed());
@@ -61,7 +61,7 @@ async fn call_pure_hooks<'a>(
     steps: impl Iterator<Item = &'a Step>,
 ) -> Result<Changes, Failure> {
     let mut changes = Changes::new();
-    for step in steps.filter(|step| !step.is_carried()) {
+    for step in steps.filter(|step| step.treatment().is_offered_to_plugins()) {
         let object = snapshot.object(step)?;
         for (called, hook) in [(Hook::Hold, ChangingHook::Hold), (Hook::Adapt, ChangingHook::Adapt)] {
             if let Some(wanted) = calls::patch(&job.plugins, called, object, None).await? {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::hooks::Hook;
-use pivot_core::plan::Fate;
 use pivot_core::reach::{EVERYWHERE, is_read};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
@@ -133,18 +132,20 @@ fn needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Fail
         let namespace = step.key.namespace.clone();
         let here = job.kind(Side::Target, &step.key.group_kind)?;
         let access = |verb: &'static str, kind: &Kind| access(verb, kind, namespace.clone());
-        // Kept objects are paused and unpaused too, except those that are carried along.
-        let verbs = ["get", "list", "watch", "patch"].into_iter().take(if step.is_carried() { 2 } else { 4 });
+        let treatment = step.treatment();
+        // Kept objects are paused and unpaused too, except those that are also copied.
+        let verbs = ["get", "list", "watch", "patch"];
+        let verbs = verbs.into_iter().take(if treatment.can_be_paused() { 4 } else { 2 });
         // Perhaps the source doesn't even serve the kind of what is added; if it does, a rollback looks there for what it has paused.
-        match (job.kind(Side::Source, &step.key.group_kind), step.added_from()) {
-            (Ok(there), _) => {
+        match job.kind(Side::Source, &step.key.group_kind) {
+            Ok(there) => {
                 source.extend(verbs.map(|verb| access(verb, there)));
-                if step.fate == Fate::Move && job.route.deletes_from_source() {
+                if treatment.is_deleted_from_source(job.route) {
                     source.insert(access("delete", there));
                 }
             }
-            (Err(_), Some(_)) => {}
-            (Err(failure), None) => return Err(failure),
+            Err(failure) if treatment.is_in_source() => return Err(failure),
+            Err(_) => {}
         }
         target.extend(IN_TARGET.map(|verb| access(verb, here)));
         if job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, &step.key.group_kind)) {
