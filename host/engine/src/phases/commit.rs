@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::hooks::Hook;
-use pivot_core::plan::{Fate as PlanFate, Step};
+use pivot_core::plan::Step;
 use pivot_core::reach;
 use pivot_core::record::Phase;
 use pivot_core::refusal::some_of;
@@ -65,7 +65,7 @@ async fn changed_copies(
         return Ok(BTreeSet::new());
     }
     let mut written: BTreeMap<_, BTreeMap<&Key, &Step>> = BTreeMap::new();
-    for step in copies.snapshot.plan.steps.iter().filter(|step| step.added_from().is_none()) {
+    for step in copies.snapshot.plan.steps.iter().filter(|step| step.treatment().is_compared()) {
         let copied = copies.made(step)?;
         let version = here.get(&step.key).map(|meta| &meta.resource_version);
         if copied.used || version == Some(&copied.version) {
@@ -131,7 +131,7 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
         };
         match here.get(&step.key) {
             // A Job, say, that has done its work: nothing that the source has is lost.
-            there if step.added_from().is_some() => {
+            there if !step.treatment().is_compared() => {
                 if there.is_none_or(|meta| meta.uid != copied.uid || meta.deleting()) {
                     ended.push(job.target.own_name(&step.key));
                 }
@@ -164,7 +164,7 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
 
 /// Whether exactly the copied objects are in the source, still in the state that was copied.
 fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Result<bool, Failure> {
-    for step in snapshot.plan.steps.iter().filter(|step| step.added_from().is_none()) {
+    for step in snapshot.plan.steps.iter().filter(|step| step.treatment().is_in_source()) {
         let copied = &snapshot.object(step)?.meta;
         let same = there
             .get(&step.key)
@@ -312,7 +312,7 @@ fn restored(job: &Job, kind: &GroupKind) -> bool {
 pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Failure> {
     let snapshot = &copies.snapshot;
     let released: Vec<&Step> =
-        snapshot.plan.steps.iter().filter(|step| step.added_from().is_none()).collect();
+        snapshot.plan.steps.iter().filter(|step| step.treatment().is_in_source()).collect();
     let last = released.len().saturating_sub(1);
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); released.len()];
     for (index, step) in released.iter().enumerate() {
@@ -330,11 +330,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
         let with_status = copied.restored || (job.route.is_handover() && restored(job, &step.key.group_kind));
         let value = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
         after.sort_unstable();
-        let fate = if step.fate == PlanFate::Move && job.route.deletes_from_source() {
-            Fate::Delete
-        } else {
-            Fate::Keep
-        };
+        let is_deleted = step.treatment().is_deleted_from_source(job.route);
         Ok(Entry {
             kind: Arc::new(ReleaseKind {
                 group_kind: kind.group_kind.clone(),
@@ -344,7 +340,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
             key: step.key.clone(),
             uid: step.uid.clone(),
             resource_version: object.meta.resource_version.clone(),
-            fate,
+            fate: if is_deleted { Fate::Delete } else { Fate::Keep },
             digest: release::digest(&step.key.group_kind, &value, with_status),
             with_status,
             pausing: pausing::state(job, object),
@@ -352,7 +348,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
             no_finalizers: object.meta.finalizers.is_empty(),
             brought: step.is_brought(),
             elsewhere: snapshot.plan.is_elsewhere(step),
-            last: fate == Fate::Delete && job.options.found_by.as_ref() == Some(&step.key),
+            last: is_deleted && job.options.found_by.as_ref() == Some(&step.key),
             after,
         })
     });

@@ -110,7 +110,7 @@ pub(crate) async fn body_of(
     let ownership = (object.meta.has_applier() && !job.target.can().judges).then(|| field_ownership(&source));
     let mut body =
         body::creation(source, owners, drops_status, job.copy_mark.annotations(&step.key, &step.uid));
-    if step.added_from().is_some() {
+    if !step.treatment().is_in_source() {
         merge::apply(&mut body, &json!({"metadata": {"annotations": {names::ADDED: "true"}}}));
     }
     if let Some(ownership) = ownership {
@@ -128,7 +128,7 @@ pub(crate) async fn body_of(
 
 /// The plugins that may change a copy. What the user carries along is copied as it is: it may come from where no plugin may look.
 fn hooks<'a>(job: &'a Job, step: &Step) -> &'a [Arc<dyn Hooks>] {
-    if step.is_carried() { &[] } else { &job.plugins }
+    if step.treatment().is_offered_to_plugins() { &job.plugins } else { &[] }
 }
 
 /// Objects that this move paused go into files as they were before: users who restore the files by other means unpause Clusters
@@ -274,12 +274,14 @@ async fn over_existing(
         // Status is left to the target's controllers.
         let with_status = !kind.status_subresource;
         let (now, wanted) = (content(&now, with_status), content(body, with_status));
-        let mut change = match step.added_from() {
-            None => merge::between(&now, &wanted),
-            // It is not paused: what the target's controllers have made of it since stays.
-            Some(_) => (!body::lost(&wanted, &now).is_empty()).then_some(wanted),
+        let is_compared = step.treatment().is_compared();
+        let mut change = if is_compared {
+            merge::between(&now, &wanted)
+        } else {
+            // The object is not paused: what the target's controllers have made of it since stays.
+            (!body::lost(&wanted, &now).is_empty()).then_some(wanted)
         };
-        if let Some(undo) = undo_to_restore(&there, body).filter(|_| step.added_from().is_none()) {
+        if let Some(undo) = undo_to_restore(&there, body).filter(|_| is_compared) {
             let patch = change.get_or_insert_with(|| json!({}));
             merge::apply(patch, &json!({"metadata": {"annotations": {names::UNDO: undo}}}));
         }

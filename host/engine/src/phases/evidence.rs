@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::grouped::NAMES;
-use pivot_core::plan::Fate as PlanFate;
 use pivot_core::readiness::{self, Asked, Expectation, Moved};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
@@ -31,13 +30,14 @@ pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, F
     if !job.route.deletes_from_source() {
         return Ok(Vec::new());
     }
-    let moving = snapshot.plan.steps.iter().filter(|step| step.fate == PlanFate::Move);
-    note_use(job, moving.map(|step| &step.key.group_kind));
+    let steps = snapshot.plan.steps.iter();
+    let deleted = steps.filter(|step| step.treatment().is_deleted_from_source(job.route));
+    note_use(job, deleted.clone().map(|step| &step.key.group_kind));
     if job.options.accept.contains(Risk::TakeoverUnchecked) {
         return Ok(Vec::new());
     }
     let mut moved = Vec::new();
-    for step in snapshot.plan.steps.iter().filter(|step| step.fate == PlanFate::Move) {
+    for step in deleted {
         let object = snapshot.object(step)?;
         let asleep = asleep(job, object)?;
         moved.push(Moved { key: &step.key, object, asleep, held: pausing::holds(job, &step.key.group_kind) });

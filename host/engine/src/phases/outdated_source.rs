@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::plan::Fate as PlanFate;
 use pivot_core::refusal::some_of;
 use pivot_core::release::{Entry, Fate, ReleaseList};
 use pivot_core::risk::Risk;
@@ -107,10 +106,11 @@ async fn check_selection(job: &Job, snapshot: &Snapshot, list: &ReleaseList) -> 
     if !snapshot.plan.refusals.is_empty() {
         return Err(Failure::Refused(snapshot.plan.refusals.clone()));
     }
-    let moving = || snapshot.plan.steps.iter().filter(|step| step.fate == PlanFate::Move);
+    let steps = snapshot.plan.steps.iter();
+    let moving = steps.filter(|step| step.treatment().is_deleted_from_source(job.route));
     let listed: BTreeSet<&Uid> = list.entries.iter().map(|entry| &entry.uid).collect();
     let more: Vec<Key> =
-        moving().filter(|step| !listed.contains(&step.uid)).map(|step| step.key.clone()).collect();
+        moving.clone().filter(|step| !listed.contains(&step.uid)).map(|step| step.key.clone()).collect();
     if !more.is_empty() {
         let message = format!(
             "the source has {}, which the move did not copy: the source may have created them since it was restored",
@@ -120,7 +120,7 @@ async fn check_selection(job: &Job, snapshot: &Snapshot, list: &ReleaseList) -> 
             "keep the source, paused, and compare with the cloud or the rack what these objects stand for";
         return Err(refuse_source("not-copied", &more, message, remedy));
     }
-    let selected: BTreeSet<&Uid> = moving().map(|step| &step.uid).collect();
+    let selected: BTreeSet<&Uid> = moving.map(|step| &step.uid).collect();
     let others = entries_to_delete(list).filter(|entry| !selected.contains(&entry.uid));
     let looks = others.map(|entry| -> Work<'_, Option<Key>> {
         async move {

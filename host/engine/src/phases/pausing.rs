@@ -47,7 +47,7 @@ fn starts_paused(step: &Step) -> bool {
     let global = step.key.namespace.is_none();
     // Core objects have no controller that acknowledges a pause; global objects serve others, too.
     let root = || step.after.is_empty() && !gk.group.is_empty() && !global;
-    !step.is_carried() && (is_cluster(gk) || is_cluster_class(gk) || root())
+    step.treatment().can_be_paused() && (is_cluster(gk) || is_cluster_class(gk) || root())
 }
 
 /// Whether a plugin holds objects of a kind.
@@ -175,7 +175,8 @@ pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration)
         let pending = pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
         Ok(pending.map(|pending| pending.to_string()))
     };
-    let pauses_here = |step: &Step| !step.is_carried() && job.options.works_in(step.key.namespace.as_deref());
+    let pauses_here =
+        |step: &Step| step.treatment().can_be_paused() && job.options.works_in(step.key.namespace.as_deref());
     if assume {
         for step in snapshot.plan.steps.iter().filter(|step| pauses_here(step)) {
             let pending = pause::pending(snapshot.object(step)?, false);

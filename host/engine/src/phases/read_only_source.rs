@@ -20,7 +20,7 @@ pub(crate) fn blocked(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal>,
         return Ok(None);
     }
     let mut blocked = Vec::new();
-    for step in snapshot.plan.steps.iter().filter(|step| !step.is_carried()) {
+    for step in snapshot.plan.steps.iter().filter(|step| step.treatment().can_be_paused()) {
         let pending = pauses::pending(snapshot.object(step)?, true)
             .map_err(|error| Failure::Object(Side::Source, error))?;
         if pending.is_some() {

@@ -196,7 +196,7 @@ async fn check_target(active: &ActiveMove) -> Result<(), Failure> {
 
 /// The steps that are copies of the source's objects.
 fn originals(snapshot: &Snapshot) -> impl Iterator<Item = &Step> {
-    snapshot.plan.steps.iter().filter(|step| step.added_from().is_none())
+    snapshot.plan.steps.iter().filter(|step| step.treatment().is_in_source())
 }
 
 /// Refuses a source for the state of some of its objects.

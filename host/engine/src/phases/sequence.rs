@@ -448,7 +448,7 @@ impl ActiveMove {
 /// How many objects of each kind are copied out of the source.
 fn kinds_of(snapshot: &Snapshot) -> BTreeMap<GroupKind, usize> {
     let mut kinds = BTreeMap::new();
-    for step in snapshot.plan.steps.iter().filter(|step| step.added_from().is_none()) {
+    for step in snapshot.plan.steps.iter().filter(|step| step.treatment().is_in_source()) {
         *kinds.entry(step.key.group_kind.clone()).or_default() += 1;
     }
     kinds
