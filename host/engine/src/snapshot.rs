@@ -23,7 +23,7 @@ impl Snapshot {
     /// What plugins' checks get to see of it.
     pub(crate) fn plugin_view(&self) -> PluginView {
         // What is added is not of the source: an object of that name there is none of this move's.
-        let steps = self.plan.steps.iter().filter(|step| step.added_from().is_none());
+        let steps = self.plan.steps.iter().filter(|step| step.treatment().is_in_source());
         PluginView::of(steps.map(|step| (&step.key, self.plan.is_elsewhere(step))))
     }
 
@@ -48,7 +48,7 @@ impl Snapshot {
     /// The kinds that are copied, and the namespaces of each (none: cluster-scoped). What is added has no place in the source.
     pub(crate) fn places(&self, side: Side) -> BTreeMap<GroupKind, BTreeSet<Option<String>>> {
         let mut places: BTreeMap<GroupKind, BTreeSet<Option<String>>> = BTreeMap::new();
-        let has = |step: &&Step| side == Side::Target || step.added_from().is_none();
+        let has = |step: &&Step| side == Side::Target || step.treatment().is_in_source();
         for step in self.plan.steps.iter().filter(has) {
             places.entry(step.key.group_kind.clone()).or_default().insert(step.key.namespace.clone());
         }
