@@ -311,7 +311,7 @@ impl Step {
         matches!(self.why, Why::AddedByPlugin { .. })
     }
 
-    /// Whether the user carries it along, or adds it: it is copied as it is, and nothing in the source is done to it.
+    /// Returns true if no rule selects the object: the user also copies it, or adds it from a manifest.
     pub fn is_carried(&self) -> bool {
         matches!(self.why, Why::AlsoCopied | Why::FromManifest { .. })
     }
