@@ -41,13 +41,14 @@ use crate::status;
 /// What would move, and any problems that prevent it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
-        let (_, mut snapshot, target) = look(setup.clone()).await?;
+        let (_, snapshot, target) = look(setup.clone()).await?;
         let TargetState { mut in_target, mut changes, .. } = target;
-        for step in &mut snapshot.plan.steps {
+        let mut plan = Arc::unwrap_or_clone(snapshot.plan);
+        for step in &mut plan.steps {
             step.in_target = in_target.remove(&step.key);
             step.changes = changes.remove(&step.key).unwrap_or_default();
         }
-        Ok(snapshot.plan)
+        Ok(plan)
     };
     match result.await {
         Ok(plan) => Ok(plan),

@@ -15,7 +15,8 @@ use crate::plugins::view::PluginView;
 /// One reading of the source, and the plan that follows from it.
 pub(crate) struct Snapshot {
     pub(crate) inventory: Inventory,
-    pub(crate) plan: Plan,
+    /// Shared with the event that reports it.
+    pub(crate) plan: Arc<Plan>,
     pub(crate) relations: Relations,
 }
 

@@ -47,7 +47,8 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
     if job.options.dry_run != DryRun::Off {
         name_contents(job, &mut plan, &inventory)?;
     }
-    job.report(Event::Planned { summary: Summary::from(&plan), plan: Arc::new(plan.clone()) });
+    let plan = Arc::new(plan);
+    job.report(Event::Planned { summary: Summary::from(&*plan), plan: plan.clone() });
     for Note { code, object, message } in plan.notes.clone() {
         job.report(Event::Note { code: code.into(), object, text: message });
     }
@@ -93,7 +94,7 @@ pub(crate) async fn again(job: &Job) -> Result<Snapshot, Failure> {
     let source_objects = discover(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;
     let (mut plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
     let inventory = with_added(job, &mut plan, source_objects.inventory);
-    Ok(Snapshot { inventory, plan, relations })
+    Ok(Snapshot { inventory, plan: Arc::new(plan), relations })
 }
 
 /// Adds to a reading what is not of the source.
