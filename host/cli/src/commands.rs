@@ -163,7 +163,7 @@ impl<'a> Command<'a> {
                 if let Some(code) = planning.save(out.take(), &plan).await {
                     return code;
                 }
-                planning.show(&plan, &[], true);
+                planning.show(plan, &[], true);
                 return exit::DONE;
             }
             Err(stop) => stop,

@@ -72,10 +72,10 @@ impl Command<'_> {
 
 impl Planning<'_> {
     /// Shows a plan, and writes the report if one is requested. `failed` are the lines of a failure that ended planning early.
-    pub(super) fn show(&self, plan: &Plan, failed: &[String], is_complete: bool) {
+    pub(super) fn show(&self, mut plan: Plan, failed: &[String], is_complete: bool) {
         let settings = self.command.output.settings();
-        let notes = self.notes.iter().chain(&plan.notes).cloned().collect();
-        let plan = &Plan { notes, ..plan.clone() };
+        plan.notes.splice(..0, self.notes.iter().cloned());
+        let plan = &plan;
         let all = settings.verbose > 0;
         let tree = all || self.command.choices.tree;
         let (source, target) = self.opened.labels();
@@ -154,7 +154,7 @@ impl Planning<'_> {
         let format = self.command.output.settings().format;
         match (progress.plan(), &stop.failure) {
             (Some(plan), Failure::Refused(refusals)) => {
-                self.show(&Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }, &[], true);
+                self.show(Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }, &[], true);
                 // A graph shows which objects have problems, and no words about them.
                 match format {
                     OutputFormat::Picture(Picture::Dot | Picture::Mermaid) => AlreadyShown::Plan,
@@ -165,7 +165,7 @@ impl Planning<'_> {
                 // A page has findings of their own, and says by itself that there is nothing.
                 let said = matches!(failure, Failure::Gate(_) | Failure::Empty(_));
                 let failed = if said { Vec::new() } else { output::failure_lines(stop) };
-                self.show(&plan, &failed, false);
+                self.show(Plan::clone(&plan), &failed, false);
                 AlreadyShown::Plan
             }
             _ => {
