@@ -100,11 +100,6 @@ impl Inventory {
         &self.replaced
     }
 
-    /// The objects, without what they are found by.
-    pub fn into_objects(self) -> Vec<Object> {
-        self.objects
-    }
-
     /// The objects' keys, in the same order.
     pub fn keys(&self) -> &[Key] {
         &self.keys
@@ -116,13 +111,18 @@ impl Inventory {
         parts: &BTreeSet<Part>,
         keys: impl IntoIterator<Item = &'a Key>,
     ) -> BTreeSet<Part> {
-        let objects: Vec<&Object> = keys.into_iter().filter_map(|key| self.get(self.by_key(key)?)).collect();
+        let objects: Vec<&Object> = keys.into_iter().filter_map(|key| self.get_by_key(key)).collect();
         parts.iter().filter(|part| objects.iter().any(|object| part.covers(object))).cloned().collect()
     }
 
     /// The object at an index.
     pub fn get(&self, index: usize) -> Option<&Object> {
         self.objects.get(index)
+    }
+
+    /// The object with this key.
+    pub fn get_by_key(&self, key: &Key) -> Option<&Object> {
+        self.get(self.by_key(key)?)
     }
 
     /// The index of the object with this UID.

@@ -88,9 +88,7 @@ pub(crate) async fn relate(
                         return Err(refused(Hook::Relate, error));
                     }
                     Relation::Share(what) => {
-                        let shared = source_objects.inventory.by_key(&what);
-                        let shared = shared.and_then(|at| source_objects.inventory.get(at));
-                        if let Some(shared) = shared {
+                        if let Some(shared) = source_objects.inventory.get_by_key(&what) {
                             let why = format!("{} uses it, and others may", object.key());
                             relations.keeps.entry(shared.meta.uid.clone()).or_insert_with(|| reason(why));
                         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::grouped::NAMES;
+use pivot_core::inventory::Inventory;
 use pivot_core::readiness::{self, Asked, Expectation, Moved};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
@@ -19,7 +20,6 @@ use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
 use crate::events::{Awaited, Event};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::live::Known;
 use crate::phases::{pausing, release};
 use crate::requests::side_by_side::{self, OBJECTS};
 use crate::requests::wait::{self, Enough, Wanted};
@@ -88,7 +88,7 @@ fn asked(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
 pub(crate) async fn wait(
     job: &Job,
     list: &ReleaseList,
-    known: &Known,
+    known: &Inventory,
     since: Option<&str>,
 ) -> Result<(), Failure> {
     let unverified = unverified(job, list);
@@ -109,7 +109,8 @@ pub(crate) async fn wait(
     let mut moved = Vec::new();
     for entry in list.entries.iter().filter(|entry| !entry.used && (entry.fate == Fate::Delete || !deletes)) {
         // An object that no longer exists won't be deleted.
-        let Some(object) = known.get(&entry.key).or_else(|| unlisted.get(&entry.key)) else { continue };
+        let listed = known.get_by_key(&entry.key);
+        let Some(object) = listed.or_else(|| unlisted.get_by_key(&entry.key)) else { continue };
         let asleep = asleep(job, object)?;
         moved.push(Moved { key: &entry.key, object, asleep, held: entry.pausing == Pausing::Held });
     }
@@ -127,7 +128,7 @@ pub(crate) async fn wait(
     let lacks = |object: &Object| {
         let key = object.key();
         let Some(expectation) = expected.get(&key) else { return Ok(None) };
-        let source = known.get(&key).or_else(|| unlisted.get(&key));
+        let source = known.get_by_key(&key).or_else(|| unlisted.get_by_key(&key));
         let since = since.or(object.meta.creation_timestamp.as_deref()).unwrap_or_default();
         let written = object.meta.written_by_others(since, source.map(|source| &source.meta));
         readiness::missing(expectation, object, written).map_err(|error| Failure::Object(Side::Target, error))
@@ -148,12 +149,12 @@ pub(crate) async fn wait(
 
 /// Objects that would be deleted but are missing where a resumed run looked, fetched by name: lists have only what is served and
 /// shown today, and objects missing from them would be deleted without a check of their controllers.
-pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Known) -> Result<Known, Failure> {
+pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<Inventory, Failure> {
     if job.source.end.is_absent() {
-        return Ok(Known::new());
+        return Ok(Inventory::default());
     }
     let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);
-    let looks = deleted.filter(|entry| !known.contains_key(&entry.key)).map(|entry| {
+    let looks = deleted.filter(|entry| known.by_key(&entry.key).is_none()).map(|entry| {
         async move {
             let there = job.source.get(&release::kind_of(job, entry), &entry.key).await?;
             Ok(there.filter(|object| object.meta.uid == entry.uid))
@@ -161,7 +162,7 @@ pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Known) -> Re
         .boxed()
     });
     let found = side_by_side::all(OBJECTS, looks.collect()).await?;
-    Ok(found.into_iter().flatten().map(|object| (object.key(), object)).collect())
+    Ok(Inventory::new(found.into_iter().flatten().collect()))
 }
 
 /// The kinds that no controller was seen to take over, because a user accepted that.

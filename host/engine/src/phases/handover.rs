@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::hooks::Point;
+use pivot_core::inventory::Inventory;
 use pivot_core::record::{Handover, Record};
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, ReleaseList};
@@ -21,7 +22,6 @@ use pivot_places::{Begun, Closing, Identity};
 use crate::clock::now;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::live::Known;
 use crate::phases::{evidence, imported, new_dependents, pausing, release};
 use crate::plugins::calls;
 use crate::plugins::view::PluginView;
@@ -73,7 +73,7 @@ pub(crate) async fn commit_import(
     journal: &mut Journal,
     contents: &Uid,
     list: &ReleaseList,
-    known: &Known,
+    known: &Inventory,
 ) -> Result<(), Failure> {
     let imports = imports(job, journal, contents).await?;
     let accepted = job.options.accept.kinds(Risk::CopyChanged).clone();
@@ -165,9 +165,9 @@ pub(crate) async fn not_imported(job: &Job, journal: &Journal, contents: &Uid) -
 }
 
 /// Refuses if an object that would be deleted is no longer in the state that was copied into the files.
-async fn as_copied(job: &Job, list: &ReleaseList, known: &Known) -> Result<(), Failure> {
+async fn as_copied(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<(), Failure> {
     let moved = |entry: &&Entry| {
-        let now = known.get(&entry.key).filter(|now| now.meta.uid == entry.uid);
+        let now = known.get_by_key(&entry.key).filter(|now| now.meta.uid == entry.uid);
         entry.fate == Fate::Delete
             && now.is_some_and(|now| now.meta.resource_version != entry.resource_version)
     };

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::hooks::Hook;
+use pivot_core::inventory::Inventory;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::release::{Entry, Fate, ReleaseList};
 use pivot_core::remedy::Remedy;
@@ -17,7 +18,7 @@ use pivot_core::{GroupKind, Key, Kind, Object, Side, body, merge, pause};
 
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::live::{self, Known};
+use crate::phases::live;
 use crate::phases::{evidence, release};
 use crate::plugins::calls;
 use crate::requests::side_by_side::{self, LISTS};
@@ -37,7 +38,7 @@ enum Unlike {
 pub(crate) async fn check(
     job: &Arc<Job>,
     list: &ReleaseList,
-    known: &Known,
+    known: &Inventory,
     marks: &BTreeSet<String>,
     accepted: &BTreeSet<GroupKind>,
 ) -> Result<(), Failure> {
@@ -60,15 +61,15 @@ pub(crate) async fn check(
 async fn unlike(
     job: &Arc<Job>,
     list: &ReleaseList,
-    known: &Known,
+    known: &Inventory,
     marks: &BTreeSet<String>,
     accepted: &BTreeSet<GroupKind>,
 ) -> Result<Vec<Unlike>, Failure> {
     let unlisted = evidence::unlisted(job, list, known).await?;
     let mut collections = Collection::new();
     for entry in list.entries.iter().filter(|entry| entry.fate == Fate::Delete) {
-        let listed = known.get(&entry.key).filter(|object| object.meta.uid == entry.uid);
-        let Some(object) = listed.or_else(|| unlisted.get(&entry.key)) else { continue };
+        let listed = known.get_by_key(&entry.key).filter(|object| object.meta.uid == entry.uid);
+        let Some(object) = listed.or_else(|| unlisted.get_by_key(&entry.key)) else { continue };
         let of_copy = job.kind_of_copy(object)?;
         // A target that was upgraded since may not serve the source's version any more.
         let kind = match of_copy.served.contains(&of_copy.version) {

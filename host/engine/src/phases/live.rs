@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
 use pivot_core::danger::is_dangerous;
+use pivot_core::inventory::Inventory;
 use pivot_core::names;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
@@ -11,7 +12,7 @@ use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid, pause};
+use pivot_core::{GroupKind, Key, Meta, Side, Uid, pause};
 
 use crate::checks::existing;
 use crate::events::{Event, Verb};
@@ -22,20 +23,17 @@ use crate::phases::retired::{self, Gone};
 use crate::requests::listing;
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 
-/// Source objects by key: as they were copied or, in a run that resumes a move, as they are now.
-pub(crate) type Known = BTreeMap<Key, Object>;
-
 /// What is known about the source's objects when a committed move continues.
 pub(crate) enum KnownObjects {
     /// As this run copied them.
-    Copied(Known),
+    Copied(Inventory),
     /// As they are now; another run copied them.
-    Again(Known),
+    Again(Inventory),
 }
 
 impl KnownObjects {
     /// As this run copied them, if it did.
-    pub(crate) fn copied(&self) -> Option<&Known> {
+    pub(crate) fn copied(&self) -> Option<&Inventory> {
         match self {
             Self::Copied(known) => Some(known),
             Self::Again(_) => None,
@@ -53,7 +51,7 @@ pub(crate) async fn resume(
     job: &Job,
     record: &Record,
     list: &ReleaseList,
-    copied: Option<&Known>,
+    copied: Option<&Inventory>,
 ) -> Result<(), Failure> {
     let left_paused = if record.is_recovered() { find_unnamed(job, list).await? } else { Vec::new() };
     let may_run = |key: &Key| is_cluster_class(&key.group_kind) || job.is_named_to_unpause(key);
@@ -67,7 +65,7 @@ pub(crate) async fn resume(
             async move {
                 let kind = job.kind(Side::Target, &entry.key.group_kind)?;
                 // The copy carries the undo annotation that the source had when it was copied.
-                let known = copied.and_then(|copied| copied.get(&entry.key));
+                let known = copied.and_then(|copied| copied.get_by_key(&entry.key));
                 if pausing::resume(job, &job.target, kind, entry, known).await? {
                     job.report_object(Phase::Live, Verb::Unpaused, &entry.key, Side::Target);
                 }

@@ -21,7 +21,6 @@ use crate::events::{Event, Summary};
 use crate::job::Job;
 use crate::options::DryRun;
 use crate::outcome::failure::Failure;
-use crate::phases::live::Known;
 use crate::snapshot::Snapshot;
 use crate::state::journal::Journal;
 
@@ -103,9 +102,13 @@ fn with_added(job: &Job, plan: &mut Plan, inventory: Inventory) -> Inventory {
 }
 
 /// The source's objects as they are now, for a run that resumes a committed move.
-pub(crate) async fn find_known(job: &Job, journal: &Journal, list: &ReleaseList) -> Result<Known, Failure> {
+pub(crate) async fn find_known(
+    job: &Job,
+    journal: &Journal,
+    list: &ReleaseList,
+) -> Result<Inventory, Failure> {
     if job.source.end.is_absent() || journal.has_begun_to_delete() {
-        return Ok(Known::new());
+        return Ok(Inventory::default());
     }
     let record = &journal.record;
     let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();
@@ -114,5 +117,5 @@ pub(crate) async fn find_known(job: &Job, journal: &Journal, list: &ReleaseList)
     let scope = (&record.scope, job.options.confined);
     let source_objects = discover(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;
     let objects = source_objects.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
-    Ok(objects.map(|object| (object.key(), object.clone())).collect())
+    Ok(Inventory::new(objects.cloned().collect()))
 }

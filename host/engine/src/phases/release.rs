@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::hooks::Hook;
+use pivot_core::inventory::Inventory;
 use pivot_core::record::Phase;
 use pivot_core::release::{Entry, Fate, Pausing, ReleaseList, content, digest};
 use pivot_core::soft::is_cluster;
@@ -32,7 +33,6 @@ use tokio::sync::watch;
 use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::live::Known;
 use crate::phases::pausing;
 use crate::plugins::calls;
 use crate::requests::ROUNDS;
@@ -48,7 +48,7 @@ const AHEAD: usize = 64;
 pub(crate) async fn all(
     job: &Arc<Job>,
     list: &Arc<ReleaseList>,
-    copied: Option<&Known>,
+    copied: Option<&Inventory>,
     may_delete: Permission,
 ) -> Result<Prepared, Failure> {
     let (patch, delete) = (|entry: usize| 2 * entry, |entry: usize| 2 * entry + 1);
@@ -118,7 +118,7 @@ pub(crate) async fn at_current_versions(job: &Job, list: &ReleaseList) -> Result
 pub(crate) async fn last(
     job: &Job,
     list: &ReleaseList,
-    copied: Option<&Known>,
+    copied: Option<&Inventory>,
     prepared: Option<Prepared>,
 ) -> Result<(), Failure> {
     let then = without_digest(list, copied);
@@ -144,10 +144,10 @@ pub(crate) async fn last(
 }
 
 /// The copied objects of entries that have no digest.
-fn without_digest(list: &ReleaseList, copied: Option<&Known>) -> BTreeMap<Uid, Object> {
+fn without_digest(list: &ReleaseList, copied: Option<&Inventory>) -> BTreeMap<Uid, Object> {
     let entries = list.entries.iter().filter(|entry| entry.digest.is_none());
     let objects =
-        entries.filter_map(|entry| copied?.get(&entry.key).filter(|then| then.meta.uid == entry.uid));
+        entries.filter_map(|entry| copied?.get_by_key(&entry.key).filter(|then| then.meta.uid == entry.uid));
     objects.map(|object| (object.meta.uid.clone(), object.clone())).collect()
 }
 

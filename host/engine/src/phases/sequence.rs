@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use pivot_core::hooks::Point;
+use pivot_core::inventory::Inventory;
 use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, RolledBackMove};
 use pivot_core::release::ReleaseList;
@@ -26,7 +27,7 @@ use crate::outcome::one_sided::OneSidedMove;
 use crate::phases::commit::{self, Comparison};
 use crate::phases::copy::{self, Copies};
 use crate::phases::handover;
-use crate::phases::live::{Known, KnownObjects};
+use crate::phases::live::KnownObjects;
 use crate::phases::namespaces;
 use crate::phases::pausing;
 use crate::phases::read_only_source;
@@ -258,7 +259,7 @@ impl ActiveMove {
     }
 
     /// The target imported what was handed over in files: checks that it did, then commits. Nothing is changed before.
-    async fn commit_import(&mut self, contents: &Uid) -> Result<(Arc<ReleaseList>, Known), Failure> {
+    async fn commit_import(&mut self, contents: &Uid) -> Result<(Arc<ReleaseList>, Inventory), Failure> {
         let list = Arc::new(handover::list(&self.job, &self.journal).await?);
         let phase = Phase::Committed;
         self.job.report(Event::PhaseBegun { phase, objects: list.entries.len() });
@@ -306,7 +307,7 @@ impl ActiveMove {
         })
     }
 
-    async fn commit(&mut self, copies: Arc<Copies>) -> Result<(Arc<ReleaseList>, Known), Failure> {
+    async fn commit(&mut self, copies: Arc<Copies>) -> Result<(Arc<ReleaseList>, Inventory), Failure> {
         let job = self.job.clone();
         job.report(Event::PhaseBegun { phase: Phase::Committed, objects: copies.snapshot.plan.steps.len() });
         let copies = self.verified(copies).await?;
@@ -320,11 +321,11 @@ impl ActiveMove {
         let snapshot = snapshot.clone();
         drop(copies);
         // Mostly nobody else has it any more, and of many objects a second copy of their metadata is much.
-        let objects = match Arc::try_unwrap(snapshot) {
-            Ok(snapshot) => snapshot.inventory.into_objects(),
-            Err(shared) => shared.inventory.objects().to_vec(),
+        let inventory = match Arc::try_unwrap(snapshot) {
+            Ok(snapshot) => snapshot.inventory,
+            Err(shared) => shared.inventory.clone(),
         };
-        Ok((Arc::new(list), objects.into_iter().map(|object| (object.key(), object)).collect()))
+        Ok((Arc::new(list), inventory))
     }
 
     /// Rolls everything back and forgets the move.

@@ -20,6 +20,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::join_all;
 use pivot_core::hooks::{Finding, Hook, Settlement};
+use pivot_core::inventory::Inventory;
 use pivot_core::record::Phase;
 use pivot_core::release::{Entry, Pausing, ReleaseList};
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, names, pause};
@@ -30,7 +31,6 @@ use tokio::time::Instant;
 use crate::events::{Awaited, Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::{Failure, Held};
-use crate::phases::live::Known;
 use crate::phases::pausing;
 use crate::plugins::bounds;
 use crate::plugins::calls::Authors;
@@ -108,13 +108,13 @@ pub(crate) struct Commit<'a> {
     /// By the target's clock; none if the target has no record of it.
     pub(crate) at: Option<&'a str>,
     /// Objects of the source that this run has seen.
-    pub(crate) source: Option<&'a Known>,
+    pub(crate) source: Option<&'a Inventory>,
 }
 
 impl Commit<'_> {
     /// Whether anyone but this program has written to a copy since then.
     fn was_written(&self, copy: &Object) -> bool {
-        let source = self.source.and_then(|known| known.get(&copy.key()));
+        let source = self.source.and_then(|known| known.get_by_key(&copy.key()));
         let since = self.at.or(copy.meta.creation_timestamp.as_deref()).unwrap_or_default();
         copy.meta.written_by_others(since, source.map(|source| &source.meta))
     }

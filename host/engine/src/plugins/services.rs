@@ -114,8 +114,7 @@ impl PluginServices {
         objects.retain(|object| name.is_none_or(|name| object.meta.name == name));
         if let Some(inventory) = self.paused.get().filter(|_| side == Side::Source) {
             for object in &mut objects {
-                let paused = inventory.by_key(&object.key()).and_then(|at| inventory.get(at));
-                if let Some(paused) = paused {
+                if let Some(paused) = inventory.get_by_key(&object.key()) {
                     *object = paused.clone();
                 }
             }
