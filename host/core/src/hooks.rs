@@ -117,6 +117,16 @@ pub struct Finding {
     pub remedy: String,
 }
 
+/// A finding, and the plugin whose check found it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PluginFinding {
+    /// Name of the plugin.
+    pub plugin: String,
+    /// Its finding.
+    #[serde(flatten)]
+    pub finding: Finding,
+}
+
 /// A plugin's statement about how one object relates to others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

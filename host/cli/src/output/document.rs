@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pivot_core::hooks::Finding;
+use pivot_core::hooks::PluginFinding;
 use pivot_core::plan::{Note, Plan, Stay, Step};
 use pivot_core::record::{Finished, Phase, Record, RolledBackMove};
 use pivot_core::refusal::Refusal;
@@ -16,7 +16,7 @@ use pivot_engine::{
 };
 use serde::Serialize;
 
-use super::happened::{Found as PluginFinding, ReportedRisk};
+use super::happened::{Found, ReportedRisk};
 use super::remedies;
 use super::reported::{Reported, ReportedWarning};
 use super::stop::{Advice, failure_text, refusals_of};
@@ -63,7 +63,7 @@ pub(crate) struct PlanDocument<'a> {
     /// Risks that the user accepted.
     accepted: Vec<ReportedRisk>,
     warnings: Vec<ReportedWarning>,
-    findings: Vec<PluginFinding>,
+    findings: Vec<Found>,
     /// The moves under way on the two sides.
     moves: Vec<MoveDocument<'a>>,
 }
@@ -147,7 +147,7 @@ pub(crate) struct ReportDocument {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<ReportedWarning>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    findings: Vec<PluginFinding>,
+    findings: Vec<Found>,
     #[serde(skip_serializing_if = "Option::is_none")]
     removed_from_target: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -357,7 +357,8 @@ pub(crate) struct ErrorDocument {
     phase: Option<Phase>,
     state: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    findings: Vec<Found>,
+    /// Findings of the checks that stopped the move.
+    findings: Vec<PluginFinding>,
     /// Objects that the run was waiting for when it timed out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     awaited: Vec<Awaited>,
@@ -373,14 +374,6 @@ pub(crate) struct ErrorDocument {
     /// The phases that it finished.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     phases: Vec<PhaseTime>,
-}
-
-/// A plugin check's finding that stopped the move.
-#[derive(Debug, Serialize)]
-struct Found {
-    plugin: String,
-    #[serde(flatten)]
-    finding: Finding,
 }
 
 /// One remedy, and its text.
@@ -402,7 +395,6 @@ impl ErrorDocument {
             Failure::Unsettled(left) => held.clone_from(left),
             _ => {}
         }
-        let found = |(plugin, finding): (String, Finding)| Found { plugin, finding };
         let way = |remedy: Remedy| Way { text: remedies::remedy_text(&remedy), remedy };
         let content = Self {
             exit_code: crate::exit::exit_code(*exit),
@@ -411,7 +403,7 @@ impl ErrorDocument {
             refusals: refusals_of(failure).iter().map(Refused::from).collect(),
             phase: *phase,
             state: state.clone(),
-            findings: findings.into_iter().map(found).collect(),
+            findings,
             awaited,
             held,
             remedies: advice.remedies.into_iter().map(way).collect(),

@@ -13,7 +13,7 @@ mod status;
 mod texts;
 
 use expect_test::{Expect, expect};
-use pivot_core::hooks::{Finding, Severity};
+use pivot_core::hooks::{Finding, PluginFinding, Severity};
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::plan::{Fate, KeepReason, Note, Plan, Stay, StayReason, Step, Why};
 use pivot_core::record::Phase;
@@ -418,7 +418,8 @@ fn words_of_plugins_stand_behind_their_names() {
     let waiting = Event::Waiting { awaited: awaited.clone(), more: 0, seconds_left: 1 };
     let (message, remedy) = (words.to_owned(), words.to_owned());
     let finding = Finding { severity: Severity::Stop, code: code.clone(), message, object: None, remedy };
-    let failures = [Failure::Gate(vec![(name.clone(), finding)]), Failure::TimedOut(awaited)];
+    let failures =
+        [Failure::Gate(vec![PluginFinding { plugin: name.clone(), finding }]), Failure::TimedOut(awaited)];
     let events = [event(Severity::Note), event(Severity::Warn), waiting];
     let told = events.iter().map(|event| events::event_line(event, SIDES));
     let failed = failures.iter().flat_map(|failure| failure.lines(true).lines.into_iter().skip(1));
@@ -608,7 +609,7 @@ fn nor_can_it_in_a_failure() {
         (Failure::Empty(text.into()), 3),
         (Failure::Several(vec![text.into(); 30]), 24),
         (Failure::TimedOut(vec![awaited(text); 2]), 4),
-        (Failure::Gate(vec![(text.into(), finding)]), 5),
+        (Failure::Gate(vec![PluginFinding { plugin: text.into(), finding }]), 5),
         (Failure::Undecided(Box::new(Failure::TimedOut(vec![awaited(text)]))), 4),
         (Failure::Declined(text.into()), 3),
         (Failure::Unsettled(vec![held(text); 2]), 6),

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use pivot_core::grouped::{Group, NAMES, groups};
-use pivot_core::hooks::{Finding, Hook};
+use pivot_core::hooks::{Finding, Hook, PluginFinding};
 use pivot_core::record::Phase;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::remedy::Remedy;
@@ -137,7 +137,7 @@ pub enum Failure {
     /// A wait timed out.
     TimedOut(Vec<Awaited>),
     /// A plugin's check says stop.
-    Gate(Vec<(String, Finding)>),
+    Gate(Vec<PluginFinding>),
     /// A plugin's hook failed, or its answer was out of bounds.
     Hook {
         /// Which plugin.
@@ -445,13 +445,13 @@ fn listed(head: &str, lines: Vec<String>, most: usize) -> Lines {
 }
 
 /// Plugins' findings, with one line for all that say the same.
-fn found(findings: &[(String, Finding)], names: usize) -> Vec<String> {
-    let groups = groups(findings, |(plugin, finding)| {
+fn found(findings: &[PluginFinding], names: usize) -> Vec<String> {
+    let groups = groups(findings, |PluginFinding { plugin, finding }| {
         let Finding { severity: _, code, message, object, remedy } = finding;
         (object.as_ref(), vec![plugin.clone(), code.clone(), message.clone(), remedy.clone()])
     });
-    let line = |group: &Group<'_, (String, Finding)>| {
-        let (plugin, Finding { code, message, remedy, .. }) = group.first;
+    let line = |group: &Group<'_, PluginFinding>| {
+        let PluginFinding { plugin, finding: Finding { code, message, remedy, .. } } = group.first;
         let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
         format!("plugin {plugin}: {}{remedy}", group.line(&format!("{message} ({code})"), names))
     };

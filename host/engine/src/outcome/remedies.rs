@@ -18,7 +18,7 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
     match (failure, exit) {
         (Failure::Hook { plugin, hook, .. }, _) => of_hook(plugin.clone(), *hook, exit),
         (Failure::Gate(findings), Exit::PastCommit) => {
-            let plugins: BTreeSet<String> = findings.iter().map(|(plugin, _)| plugin.clone()).collect();
+            let plugins: BTreeSet<String> = findings.iter().map(|found| found.plugin.clone()).collect();
             let plugins = plugins.into_iter().collect();
             vec![Remedy::ResolveThenResume, Remedy::SwitchOffThenAcceptChange { plugins }]
         }

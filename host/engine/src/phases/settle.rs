@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::join_all;
-use pivot_core::hooks::{Finding, Hook, Settlement};
+use pivot_core::hooks::{Finding, Hook, PluginFinding, Settlement};
 use pivot_core::inventory::Inventory;
 use pivot_core::record::Phase;
 use pivot_core::release::{Entry, Pausing, ReleaseList};
@@ -347,7 +347,8 @@ async fn with_plugin(
                 // Reported now, because the rest of its wave may take minutes.
                 job.report(Event::finding(name, &about(finding.clone(), key)));
                 let object = finding.object.clone().filter(|object| object != key);
-                return Err(Failure::Gate(vec![(name.clone(), Finding { object, ..finding })]));
+                let finding = Finding { object, ..finding };
+                return Err(Failure::Gate(vec![PluginFinding { plugin: name.clone(), finding }]));
             }
             Settlement::Wait(mut finding) => {
                 let wait = async {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use pivot_core::grouped::anonymous;
-use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
+use pivot_core::hooks::{Description, Finding, Hook, PluginFinding, Point, Severity};
 use pivot_core::refusal::some_of;
 use pivot_core::{Key, Object, merge};
 use pivot_places::PlaceError;
@@ -169,7 +169,7 @@ pub(crate) async fn gate(job: &Job, view: &PluginView, point: Point) -> Result<(
     // A plan reports what a move would wait for, and does not wait.
     if job.options.dry_run != DryRun::Off {
         let mut reported: BTreeMap<&str, Reported> = BTreeMap::new();
-        for (plugin, finding) in &waits {
+        for PluginFinding { plugin, finding } in &waits {
             let message = format!("a move would wait: {}", finding.message);
             let finding = Finding { severity: Severity::Warn, message, ..finding.clone() };
             report_once(job, reported.entry(plugin).or_default(), plugin, &finding);
@@ -182,7 +182,7 @@ pub(crate) async fn gate(job: &Job, view: &PluginView, point: Point) -> Result<(
         let wait = async {
             while !waits.is_empty() {
                 let awaited: Vec<Awaited> =
-                    waits.iter().map(|(plugin, finding)| Awaited::plugin(plugin, finding)).collect();
+                    waits.iter().map(|found| Awaited::plugin(&found.plugin, &found.finding)).collect();
                 let left = deadline.time_left();
                 if left.is_zero() {
                     return Err(Failure::TimedOut(awaited));
@@ -205,14 +205,14 @@ pub(crate) async fn gate(job: &Job, view: &PluginView, point: Point) -> Result<(
     Ok(())
 }
 
-/// Calls every plugin's checks once. Returns the findings that say "wait", with their plugins.
+/// Calls every plugin's checks once. Returns the findings that say "wait".
 async fn ask_all<'a>(
     job: &'a Job,
     view: &PluginView,
     services: &Arc<dyn Services>,
     point: Point,
     reported: &mut BTreeMap<&'a str, Reported>,
-) -> Result<Vec<(String, Finding)>, Failure> {
+) -> Result<Vec<PluginFinding>, Failure> {
     let (mut waits, mut stops) = (Vec::new(), Vec::new());
     for plugin in &job.plugins {
         let description = plugin.describe();
@@ -234,15 +234,15 @@ async fn ask_all<'a>(
                 Severity::Note | Severity::Warn => {
                     report_once(job, reported.entry(name).or_default(), name, &finding)
                 }
-                Severity::Wait => waits.push((name.clone(), finding)),
-                Severity::Stop => stops.push((name.clone(), finding)),
+                Severity::Wait => waits.push(PluginFinding { plugin: name.clone(), finding }),
+                Severity::Stop => stops.push(PluginFinding { plugin: name.clone(), finding }),
             }
         }
     }
     if stops.is_empty() {
         return Ok(waits);
     }
-    stops.iter().for_each(|(plugin, finding)| job.report(Event::finding(plugin, finding)));
+    stops.iter().for_each(|found| job.report(Event::finding(&found.plugin, &found.finding)));
     Err(Failure::Gate(stops))
 }
 

@@ -378,7 +378,7 @@ async fn plugins_see_objects_from_files_as_paused() {
         }))];
         let stop = run::start(importing(&stage, dir.path())).await.unwrap_err();
         let Failure::Gate(findings) = &stop.failure else { panic!("{stop}") };
-        assert_eq!(findings.iter().map(|(_, finding)| finding.code.as_str()).collect::<Vec<_>>(), [code]);
+        assert_eq!(findings.iter().map(|found| found.finding.code.as_str()).collect::<Vec<_>>(), [code]);
         assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
     }
 }

@@ -2,7 +2,7 @@
 
 use pivot_core::Uid;
 use pivot_core::addition::Added;
-use pivot_core::hooks::{Finding, Hook};
+use pivot_core::hooks::{Finding, Hook, PluginFinding};
 use pivot_core::part::Part;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
@@ -165,7 +165,7 @@ fn errors_match_their_schema() {
     });
     for failure in [
         Failure::Refused(refused.collect()),
-        Failure::Gate(vec![("hosts".into(), finding)]),
+        Failure::Gate(vec![PluginFinding { plugin: "hosts".into(), finding }]),
         Failure::Unsettled(vec![held("a", "it broke")]),
         Failure::TimedOut(vec![awaited(Some(capi("Machine", "m")))]),
         Failure::NotTakenOver(vec![awaited(None)]),

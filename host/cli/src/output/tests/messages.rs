@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 use pivot_core::Both;
-use pivot_core::hooks::{Finding, Hook};
+use pivot_core::hooks::{Finding, Hook, PluginFinding};
 use pivot_core::part::Part;
 use pivot_core::record::{Handover, Phase, Record};
 use pivot_core::remedy::{Installation, Remedy};
@@ -288,7 +288,7 @@ fn failures() -> String {
             why: "connection refused".into(),
         },
         Failure::TimedOut(vec![awaited()]),
-        Failure::Gate(vec![("metal3".into(), finding)]),
+        Failure::Gate(vec![PluginFinding { plugin: "metal3".into(), finding }]),
         hook(None),
         hook(Some(machine())),
         Failure::Lost { object: machine(), fields: vec!["spec.version".into()] },

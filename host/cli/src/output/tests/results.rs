@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pivot_core::hooks::{Finding, Hook};
+use pivot_core::hooks::{Finding, Hook, PluginFinding};
 use pivot_core::remedy::Remedy;
 use pivot_core::shell::Kubectl;
 use pivot_engine::{Exit, Failure, Held, HookError, Next, OneSidedMove, Report, Stop};
@@ -66,7 +66,8 @@ fn message_about_many_objects_is_printed_once() {
         object: Some(object),
         remedy: "switch it on".into(),
     };
-    let findings = machines(2).map(|key| ("hosts".to_owned(), finding(key))).collect();
+    let found = |object| PluginFinding { plugin: "hosts".into(), finding: finding(object) };
+    let findings = machines(2).map(found).collect();
     check(
         shown(&stop(Failure::Gate(findings)), AlreadyShown::Plan),
         &expect![[r#"
@@ -413,7 +414,7 @@ fn stopping_check_is_in_the_document() {
         object: Some(capi("Cluster", "edge")),
         remedy: "wait".into(),
     };
-    let gate = Failure::Gate(vec![("readiness".into(), finding)]);
+    let gate = Failure::Gate(vec![PluginFinding { plugin: "readiness".into(), finding }]);
     let stop = Stop { exit: Exit::PastCommit, ..stop(gate) };
     let document = serde_json::to_value(error_document(&stop, Vec::new())).unwrap();
     let found = &document["findings"][0];
