@@ -2,12 +2,13 @@
 //! danger.
 
 use jiff::Timestamp;
-use pivot_core::Key;
 use pivot_core::grouped::{Group, NAMES, groups, thousands};
 use pivot_core::hooks::Severity;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::some_of;
+use pivot_core::risk::Risk;
 use pivot_core::soft::is_cluster;
+use pivot_core::{GroupKind, Key};
 use pivot_engine::{Awaited, Event, LeaseState, Summary, Verb};
 use serde_json::{Map, Value, json};
 
@@ -61,8 +62,7 @@ pub(super) fn event_line(event: &Event, (source, target): (&str, &str)) -> Strin
         Event::Reading { side } => format!("reading the {side}"),
         Event::Planned { summary, .. } => phase_line("Planned", &summary_line(summary, source, target)),
         Event::Accepted { code, kinds } => {
-            let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", some_of(kinds, 8)) };
-            format!("accepted: {} ({code}{kinds})", code.summary())
+            format!("accepted: {}", risk_line(*code, kinds))
         }
         Event::UnderWay { status } => {
             let Record { move_id, phase, scope, .. } = &status.record;
@@ -117,6 +117,12 @@ pub(super) fn event_line(event: &Event, (source, target): (&str, &str)) -> Strin
             format!("waiting{left}: the run that held {object} must notice that its lease was broken")
         }
     }
+}
+
+/// The text of an accepted risk.
+pub(super) fn risk_line(code: Risk, kinds: &[GroupKind]) -> String {
+    let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", some_of(kinds, 8)) };
+    format!("{} ({code}{kinds})", code.summary())
 }
 
 /// Notes, warnings and findings: one line for all that say the same about objects of one kind.

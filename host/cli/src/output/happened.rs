@@ -47,15 +47,14 @@ pub(super) struct ReportedRisk {
     code: Risk,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     kinds: Vec<GroupKind>,
-    text: String,
+    pub(super) text: String,
 }
 
 impl ReportedRisk {
     /// Reads it from an event; `None` for events about something else.
     pub(super) fn from_event(event: &Event) -> Option<Self> {
         let Event::Accepted { code, kinds } = event.clone() else { return None };
-        let text = events::event_line(event, ("", "")).replacen("accepted: ", "", 1);
-        Some(Self { code, kinds, text })
+        Some(Self { text: events::risk_line(code, &kinds), code, kinds })
     }
 }
 

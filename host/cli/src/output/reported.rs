@@ -85,9 +85,7 @@ impl Reported {
 
     /// The accepted risks and the warnings, below their headings.
     pub(super) fn to_text(&self, all: bool) -> Text {
-        let accepted = self.events.iter().filter(|event| matches!(event, Event::Accepted { .. }));
-        let accepted: Vec<String> =
-            accepted.map(|event| events::event_line(event, ("", "")).replacen("accepted: ", "", 1)).collect();
+        let accepted: Vec<String> = self.accepted_risks().into_iter().map(|risk| risk.text).collect();
         let warnings = event_lines(self.events.iter().filter(|event| is_warning(event)), all);
         let mut text = Text::default();
         for (head, lines) in [("Risks accepted", accepted), ("Warnings", warnings)] {
