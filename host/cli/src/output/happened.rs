@@ -11,7 +11,7 @@ use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{Awaited, Event, LeaseState, Verb};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::events;
 
@@ -102,8 +102,8 @@ pub(crate) struct Found {
     plugin: String,
     code: String,
     pub(super) severity: Severity,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    object: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_as_text")]
+    object: Option<Key>,
     text: String,
     remedy: String,
 }
@@ -114,7 +114,6 @@ impl Found {
         let Event::Finding { plugin, code, severity, object, text, remedy } = event.clone() else {
             return None;
         };
-        let object = object.as_ref().map(Key::to_string);
         Some(Self { at, plugin, code, severity, object, text, remedy })
     }
 }
@@ -125,9 +124,14 @@ pub(super) struct Said {
     at: u64,
     warning: bool,
     code: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    object: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_as_text")]
+    object: Option<Key>,
     text: String,
+}
+
+/// Serialises a key as people read it.
+fn serialize_as_text<S: Serializer>(key: &Option<Key>, serializer: S) -> Result<S::Ok, S::Error> {
+    key.as_ref().map(Key::to_string).serialize(serializer)
 }
 
 /// Changes to objects, in equal parts of the time.
@@ -208,17 +212,16 @@ impl Seen {
             Event::Throttled { side, requests, .. } => {
                 self.throttled.insert(side, requests);
             }
-            Event::Note { code, object, text } => self.add_note(at, false, code, object, text),
-            Event::Warning { code, object, text } => self.add_note(at, true, code, object, text),
+            Event::Note { code, object, text } => {
+                self.notes.push(Said { at, warning: false, code, object, text });
+            }
+            Event::Warning { code, object, text } => {
+                self.notes.push(Said { at, warning: true, code, object, text });
+            }
             Event::Reading { .. }
             | Event::UnderWay { .. }
             | Event::Lease { state: LeaseState::Acquired, .. } => {}
         }
-    }
-
-    fn add_note(&mut self, at: u64, warning: bool, code: String, object: Option<Key>, text: String) {
-        let object = object.as_ref().map(Key::to_string);
-        self.notes.push(Said { at, warning, code, object, text });
     }
 
     /// An object's change belongs to the phase under way, unless it undoes one.
