@@ -256,9 +256,7 @@ impl<'a> Command<'a> {
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, PlanUse::Counted);
         let setup = self.setup(&opened, options, &progress, &plugins);
-        for Note { code, object, message } in notes {
-            setup.watcher.event(Event::Note { code: code.to_owned(), object, text: message });
-        }
+        notes.for_each(|note| setup.watcher.event(note.into()));
         let result = match command {
             MoveOrResume::Move => run::start(setup).await,
             MoveOrResume::Resume => run::resume(setup).await,
@@ -478,9 +476,7 @@ impl<'a> Command<'a> {
         let options = Options { kubectl_flags: flags.clone(), ..options };
         let told = watcher.clone();
         let tell = move |notes: &[Note]| {
-            for Note { code, object, message } in notes.iter().cloned() {
-                told.event(Event::Note { code: code.to_owned(), object, text: message });
-            }
+            notes.iter().for_each(|note| told.event(note.clone().into()));
         };
         Setup {
             sides: opened.sides(),

@@ -24,7 +24,7 @@ mod words;
 use std::sync::Arc;
 
 use pivot_core::hooks::{Finding, Severity};
-use pivot_core::plan::Plan;
+use pivot_core::plan::{Note, Plan};
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Side};
@@ -213,6 +213,12 @@ impl Event {
         let more = awaited.len().saturating_sub(AWAITED);
         awaited.truncate(AWAITED);
         Self::Waiting { awaited, more, seconds_left }
+    }
+}
+
+impl From<Note> for Event {
+    fn from(Note { code, object, message }: Note) -> Self {
+        Self::Note { code: code.to_owned(), object, text: message }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pivot_core::added::add;
 use pivot_core::inventory::Inventory;
-use pivot_core::plan::{Note, Plan, StayReason, Step};
+use pivot_core::plan::{Plan, StayReason, Step};
 use pivot_core::reach::{Reach, Wishes};
 use pivot_core::release::ReleaseList;
 use pivot_core::saved_plan::content_of;
@@ -48,9 +48,7 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
     }
     let plan = Arc::new(plan);
     job.report(Event::Planned { summary: Summary::from(&*plan), plan: plan.clone() });
-    for Note { code, object, message } in plan.notes.clone() {
-        job.report(Event::Note { code: code.into(), object, text: message });
-    }
+    plan.notes.iter().for_each(|note| job.report(note.clone().into()));
     // What is cluster-scoped comes along with every namespace, a mistyped one too.
     let asked_for = |step: &Step| match &job.options.scope.namespaces {
         Namespaces::All => !step.is_carried(),
