@@ -77,7 +77,7 @@ pub(crate) fn read_approved_plan(
         .into());
     }
     let message = format!("the plan {shown} was approved by {}", by.join(", "));
-    let note = |code, message| Note { code, object: None, message };
+    let note = |code: &'static str, message| Note { code: code.into(), object: None, message };
     let open = open.map(|open| note("open-to-others", open));
     let notes = [note("plan-approved", message)].into_iter().chain(open).collect();
     Ok(Approved { plan: Some(plan), notes })

@@ -82,6 +82,6 @@ impl Authors {
         })?;
         let open = open.map(|open| format!("; {open}")).unwrap_or_default();
         let message = format!("directory {} was signed by {}{open}", path.display(), signers.join(", "));
-        Ok(Some(Note { code: "directory-signed", object: None, message }))
+        Ok(Some(Note { code: "directory-signed".into(), object: None, message }))
     }
 }

@@ -102,7 +102,7 @@ fn missing(part: &Part) -> Refusal {
 /// Whoever gives objects a label may have given it to none yet.
 fn none_labelled(part: &Part) -> Note {
     let message = format!("{part} matches no object: none has that label");
-    Note { code: ALSO_COPIED_NONE, object: None, message }
+    Note { code: ALSO_COPIED_NONE.into(), object: None, message }
 }
 
 /// What defines a kind: a rollback would delete it.
@@ -142,7 +142,7 @@ impl Carrier<'_> {
 
     fn moves_anyway(&self, object: usize) -> Option<Note> {
         Some(Note {
-            code: "also-copied-moves",
+            code: "also-copied-moves".into(),
             object: Some(self.key(object)?.clone()),
             message: "moves without being carried: it is treated like everything else that moves".into(),
         })

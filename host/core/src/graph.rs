@@ -66,7 +66,7 @@ impl Graph {
                 Some(owner) => graph.tie(owner, dependent, Tie::Plugin),
                 None if !inventory.counts(dependent) => {}
                 None => notes.push(Note {
-                    code: "link-missing",
+                    code: "link-missing".into(),
                     object: inventory.keys().get(dependent).cloned(),
                     message: format!(
                         "plugin {} links it with {}, which was not read: the link is ignored",

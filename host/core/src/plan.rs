@@ -3,10 +3,11 @@
 //! A plan is a pure function of what was read, what the user asked for and what plugins returned. It can be printed, compared and
 //! serialised; the engine carries it out.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::names;
 use crate::refusal::Refusal;
@@ -230,13 +231,13 @@ pub enum StayReason {
 pub const ALSO_COPIED_NONE: &str = "also-copied-none";
 
 /// Something the user should know, which doesn't stop the move.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Note {
     /// A code that is stable for programs.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// The object, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<Key>,
     /// What happens.
     pub message: String,

@@ -34,7 +34,7 @@ impl Need {
     /// The note for the user if the needed object was not read.
     pub(crate) fn missing(&self, object: Option<&Key>) -> Note {
         Note {
-            code: "need-missing",
+            code: "need-missing".into(),
             object: object.cloned(),
             message: format!("plugin {} says that it needs {}, which was not read", self.plugin, self.what),
         }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::format::Format;
-use crate::plan::{Content, Fate, InTarget, Plan, PluginChange, Step};
+use crate::plan::{Content, Fate, InTarget, Note, Plan, PluginChange, Step};
 use crate::record::Pin;
 use crate::risk::AcceptedRisks;
 use crate::scope::Scope;
@@ -60,7 +60,7 @@ pub struct SavedPlan {
     /// The objects that stay, and why.
     pub stays: Vec<SavedStay>,
     /// What the user should know.
-    pub notes: Vec<SavedNote>,
+    pub notes: Vec<Note>,
     /// Why it can't be carried out.
     pub refusals: Vec<SavedRefusal>,
     /// What shows that nobody edited it: a digest of everything else.
@@ -162,19 +162,6 @@ pub struct SavedStay {
     pub why: String,
 }
 
-/// Something worth knowing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SavedNote {
-    /// Its code.
-    pub code: String,
-    /// The object, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub object: Option<Key>,
-    /// What it says.
-    pub message: String,
-}
-
 /// A reason not to carry the plan out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -239,11 +226,6 @@ impl SavedPlan {
             message: refusal.message.clone(),
             remedy,
         });
-        let notes = plan.notes.iter().map(|note| SavedNote {
-            code: note.code.to_owned(),
-            object: note.object.clone(),
-            message: note.message.clone(),
-        });
         let stays = plan
             .stays
             .iter()
@@ -261,7 +243,7 @@ impl SavedPlan {
             plugins,
             steps: plan.steps.iter().map(SavedStep::from).collect(),
             stays: stays.collect(),
-            notes: notes.collect(),
+            notes: plan.notes.clone(),
             refusals: refusals.collect(),
             checksum: String::new(),
         };

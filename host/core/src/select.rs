@@ -223,7 +223,7 @@ impl Rules<'_> {
     fn need_left(&self, object: usize, need: usize, what: usize) -> Option<Note> {
         let left = self.relations.left(&self.inventory.get(what)?.meta.uid)?;
         Some(Note {
-            code: "need-left",
+            code: "need-left".into(),
             object: self.inventory.keys().get(object).cloned(),
             message: format!(
                 "plugin {} says that it needs {}, which plugin {} leaves: {}",

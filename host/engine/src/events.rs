@@ -218,7 +218,7 @@ impl Event {
 
 impl From<Note> for Event {
     fn from(Note { code, object, message }: Note) -> Self {
-        Self::Note { code: code.to_owned(), object, text: message }
+        Self::Note { code: code.into(), object, text: message }
     }
 }
 

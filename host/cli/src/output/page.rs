@@ -293,7 +293,7 @@ impl<'a> Content<'a> {
             }
         };
         let note = |Note { code, object, message }: &Note| Said {
-            code: (*code).to_owned(),
+            code: code.to_string(),
             message: message.clone(),
             objects: object.iter().map(ToString::to_string).collect(),
         };

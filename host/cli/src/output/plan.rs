@@ -84,9 +84,9 @@ pub(super) fn note_lines(plan: &Plan, all: bool) -> Vec<String> {
     let mut sorts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut lines = Vec::new();
     for group in
-        groups(&plan.notes, |note| (note.object.as_ref(), vec![note.code.to_owned(), note.message.clone()]))
+        groups(&plan.notes, |note| (note.object.as_ref(), vec![note.code.to_string(), note.message.clone()]))
     {
-        let seen = sorts.entry(group.first.code).or_default();
+        let seen = sorts.entry(&group.first.code).or_default();
         *seen += 1;
         if *seen <= messages::NOTES {
             lines.push(group.line(&group.first.message, NAMES));

@@ -58,7 +58,7 @@ pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
         text.gap();
         text.add_line("Worth knowing:");
         for group in
-            groups(notes, |note| (note.object.as_ref(), vec![note.code.clone(), note.message.clone()]))
+            groups(notes, |note| (note.object.as_ref(), vec![note.code.to_string(), note.message.clone()]))
         {
             text.add_line(format!("  - {}", group.line(&group.first.message, NAMES)));
         }

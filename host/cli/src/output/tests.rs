@@ -88,7 +88,7 @@ pub(super) fn small_plan() -> Plan {
             },
         ],
         refusals: Vec::new(),
-        notes: vec![Note { code: "n", object: None, message: "two classes share a template".into() }],
+        notes: vec![Note { code: "n".into(), object: None, message: "two classes share a template".into() }],
         ..Plan::default()
     }
 }
@@ -210,8 +210,8 @@ fn plan_tree_has_each_object() {
 
 #[test]
 fn notes_of_one_code_are_counted() {
-    let note = |n: usize| Note { code: "many", object: None, message: format!("note {n}") };
-    let rare = Note { code: "rare", object: None, message: "the one that matters".into() };
+    let note = |n: usize| Note { code: "many".into(), object: None, message: format!("note {n}") };
+    let rare = Note { code: "rare".into(), object: None, message: "the one that matters".into() };
     let plan = Plan { notes: (0..1000).map(note).chain([rare]).collect(), ..small_plan() };
     let shown = super::plan::note_lines(&plan, false);
     assert_eq!(shown.len(), 12);

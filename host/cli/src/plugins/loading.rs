@@ -89,10 +89,10 @@ impl Loading {
 /// A plugin that is installed but takes no part.
 fn switched_off_note(name: &str) -> Note {
     let message = format!("plugin {name} takes no part: plugins.toml doesn't enable it");
-    Note { code: "plugin-disabled", object: None, message }
+    Note { code: "plugin-disabled".into(), object: None, message }
 }
 
 fn open_note(directory: &Path, open: &[String]) -> Note {
     let message = format!("{}: {}", directory.display(), by_others(open));
-    Note { code: "open-to-others", object: None, message }
+    Note { code: "open-to-others".into(), object: None, message }
 }

@@ -154,7 +154,7 @@ impl Finder<'_> {
         let alone: Vec<&Key> = named.stays.iter().filter_map(alone).collect();
         if !alone.is_empty() {
             notes.push(Note {
-                code: "not-referred",
+                code: "not-referred".into(),
                 object: None,
                 message: format!(
                     "these stay, because no named Cluster refers to them: {}",

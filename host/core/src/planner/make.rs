@@ -217,7 +217,7 @@ impl Maker<'_> {
         } else if !outside.is_empty() {
             let names: Vec<Key> = outside.iter().map(|reference| self.owner_key(reference)).collect();
             plan.notes.push(Note {
-                code: "owner-dropped",
+                code: "owner-dropped".into(),
                 object: Some(key),
                 message: match names.as_slice() {
                     [one] => format!("copied without its owner {one}, which does not move"),
@@ -316,14 +316,14 @@ impl Maker<'_> {
             let references = object.meta.owner_references.iter().filter(|reference| reference.uid == *uid);
             dropped.entry(dependent).or_default().extend(references.cloned());
             plan.notes.extend(self.key(owner).map(|owner| Note {
-                code: "owner-dropped",
+                code: "owner-dropped".into(),
                 object: self.key(dependent),
                 message: format!("copied without its owner {owner}, to break a cycle of owners"),
             }));
         }
         for &(dependent, owner) in &order.ignored {
             plan.notes.extend(self.key(owner).map(|owner| Note {
-                code: "link-ignored",
+                code: "link-ignored".into(),
                 object: self.key(dependent),
                 message: format!("may be created before {owner}, because that belongs to it as well"),
             }));
@@ -349,7 +349,7 @@ impl Maker<'_> {
         }
         for (class, named) in &soft.not_templates {
             plan.notes.extend(self.key(*class).filter(|_| self.selection.has(*class)).map(|key| Note {
-                code: "template-ignored",
+                code: "template-ignored".into(),
                 object: Some(key),
                 message: format!(
                     "names {named} and must name a template of the class's namespace: Cluster API refuses such a class, and it does not move with it"
@@ -361,12 +361,12 @@ impl Maker<'_> {
             match self.inventory.by_key(template) {
                 Some(at) if self.selection.has(at) => {}
                 Some(_) => plan.notes.push(Note {
-                    code: "template-stays",
+                    code: "template-stays".into(),
                     object: Some(key),
                     message: format!("names {template}, which stays"),
                 }),
                 None if self.scope.includes(key.namespace.as_deref()) => plan.notes.push(Note {
-                    code: "template-missing",
+                    code: "template-missing".into(),
                     object: Some(key),
                     message: format!("names {template}, which was not read: it does not move"),
                 }),

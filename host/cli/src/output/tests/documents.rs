@@ -59,7 +59,7 @@ fn many_reasons() -> Plan {
         StayReason::BelowLeft { owner: some(), plugin: plugin() },
     ];
     plan.stays.extend(stays.map(|reason| Stay { key: some(), reason }));
-    plan.notes.push(Note { code: "n", object: Some(some()), message: "m".into() });
+    plan.notes.push(Note { code: "n".into(), object: Some(some()), message: "m".into() });
     plan
 }
 

@@ -97,7 +97,7 @@ fn a_class_drags_along_nothing_but_templates_of_its_own_namespace() {
         let plan = Case::new(&objects).plan();
         assert_eq!(plan.steps.len(), 1, "{named}: {:?}", plan.steps);
         assert_eq!(
-            plan.notes.iter().map(|note| note.code).collect::<Vec<_>>(),
+            plan.notes.iter().map(|note| &*note.code).collect::<Vec<_>>(),
             ["template-ignored"],
             "{named}"
         );
