@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use pivot_signatures::digest::is_sha256;
+
 use crate::error::RegistryError;
 
 /// Longest reference: the specification's limit for a name, and room for host, tag and digest.
@@ -115,8 +117,7 @@ fn is_component(word: &str) -> bool {
 
 /// Returns true if a text is a digest in the spelling of this program.
 pub(crate) fn is_digest(text: &str) -> bool {
-    let hex = text.strip_prefix("sha256:");
-    hex.is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+    text.strip_prefix("sha256:").is_some_and(is_sha256)
 }
 
 #[cfg(test)]

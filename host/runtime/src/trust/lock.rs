@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use pivot_signatures::digest::is_sha256;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -80,7 +81,7 @@ fn deserialize_version<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::
 
 fn deserialize_digest<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
     deserialize_checked(text, |text| {
-        if text.len() == 64 && text.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f')) {
+        if is_sha256(text) {
             return Ok(());
         }
         Err(format!("`{}` is no SHA-256: 64 digits, 0 to 9 and a to f", line(text, 64)))
