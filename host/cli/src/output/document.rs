@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pivot_core::hooks::PluginFinding;
-use pivot_core::plan::{Note, Plan, Stay, Step};
+use pivot_core::plan::Plan;
 use pivot_core::record::{Finished, Phase, Record, RolledBackMove};
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
 use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{
-    Awaited, Exit, Failure, Held, LeaseStatus, Leftover, MoveStatus, Report, Situation, Status, Stop,
-    Summary, Verb, WaitingCopies,
+    Awaited, Exit, Failure, Held, LeaseStatus, Leftover, MoveStatus, Report, Situation, Status, Stop, Verb,
+    WaitingCopies,
 };
 use serde::Serialize;
 
 use super::happened::{Found, ReportedRisk};
+use super::move_report::Planned;
 use super::remedies;
 use super::reported::{Reported, ReportedWarning};
 use super::stop::{Advice, failure_text, refusals_of};
@@ -55,10 +56,8 @@ pub(crate) struct PlanDocument<'a> {
     pub(crate) source: &'a str,
     pub(crate) target: &'a str,
     pub(crate) scope: &'a Scope,
-    pub(crate) summary: Summary,
-    pub(crate) steps: &'a [Step],
-    pub(crate) stays: &'a [Stay],
-    pub(crate) notes: &'a [Note],
+    #[serde(flatten)]
+    planned: Planned<'a>,
     refusals: Vec<Refused>,
     /// Risks that the user accepted.
     accepted: Vec<ReportedRisk>,
@@ -78,18 +77,13 @@ impl<'a> PlanDocument<'a> {
         reported: &Reported,
         (moves, next): (&'a [MoveStatus], &'a [Vec<String>]),
     ) -> Document<Self> {
-        let summary = Summary::from(plan);
-        let Plan { steps, stays, refusals, notes, moving: _ } = plan;
-        let refusals = refusals.iter().map(Refused::from).collect();
+        let refusals = plan.refusals.iter().map(Refused::from).collect();
         let moves = moves.iter().zip(next).map(|(one, next)| MoveDocument::new(one, None, next)).collect();
         let content = Self {
             source,
             target,
             scope,
-            summary,
-            steps,
-            stays,
-            notes,
+            planned: plan.into(),
             refusals,
             accepted: reported.accepted_risks(),
             warnings: reported.warnings(),

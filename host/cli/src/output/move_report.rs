@@ -85,8 +85,8 @@ impl MoveReport<'_> {
     }
 }
 
-/// The plan. The result has its refusals.
-#[derive(Serialize)]
+/// The plan. Its refusals are elsewhere in each document.
+#[derive(Debug, Serialize)]
 pub(super) struct Planned<'a> {
     summary: Summary,
     steps: &'a [Step],
