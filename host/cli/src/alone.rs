@@ -48,7 +48,7 @@ impl Alone {
 
     /// Returns whether it has to be tried again.
     async fn finish_all(&self, place: &Arc<dyn Place>, halter: &Halter) -> bool {
-        let moves = match run::status(self.setup(place, halter, None)).await {
+        let moves = match run::status(self.setup(place, halter)).await {
             Ok(status) => status.moves,
             Err(_) if halter.halted().is_some() => return false,
             Err(stop) => {
@@ -62,7 +62,7 @@ impl Alone {
         {
             let id = &record.move_id;
             self.output.say(format!("without a link for long: finishing move {id} here, alone"));
-            match run::finish_alone(self.setup(place, halter, Some(id.clone()))).await {
+            match run::finish_alone(self.setup(place, halter), Some(id.clone())).await {
                 Ok(()) => self.output.say(format!(
                     "move {id}: its copies run here; what is left of it in its source waits, paused, for the controller to return"
                 )),
@@ -85,14 +85,12 @@ impl Alone {
         self.output.warn(text);
     }
 
-    fn setup(&self, place: &Arc<dyn Place>, halter: &Halter, which: Option<String>) -> Setup {
+    fn setup(&self, place: &Arc<dyn Place>, halter: &Halter) -> Setup {
         let source: Arc<dyn Place> = Arc::new(MissingSide::missing_cluster(Side::Source));
         let progress = Progress::new(self.output.clone(), (source.label(), place.label()), PlanUse::Counted);
         let options = Options {
-            which,
             operator: operator::user_name(),
             record_namespace: self.record_namespace.clone(),
-            without_source: true,
             // Nobody is there to see what comes of it, and the record doesn't say what was chosen.
             unpause_batch: 1,
             // A move has the scope of its record.

@@ -70,7 +70,7 @@ pub async fn rights(setup: Setup, side: Side) -> Result<Rights, Stop> {
 
 /// Reads both sides, and makes and checks a plan.
 async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failure> {
-    let opened = open(&setup).await?;
+    let opened = open(&setup, None).await?;
     let (moves, first) = tokio::join!(opened.moves_that_may_be_read(), first_reading(&setup, &opened));
     let moves = moves?;
     for under_way in status::moves_of(&moves, None) {
@@ -123,10 +123,9 @@ pub async fn rollback(setup: Setup) -> Result<RolledBack, Stop> {
 /// Finishes a committed move in its target while its source is away: a sealed one, and only with the plugins that it was begun with.
 /// Releases nothing and ends nothing; that is left to the source's run that returns.
 ///
-/// The caller sees to it that no such run acts meanwhile. The setup's source is never asked.
-pub async fn finish_alone(mut setup: Setup) -> Result<(), Stop> {
-    setup.options.without_source = true;
-    match locked(setup, Command::FinishAlone).await? {
+/// The caller sees to it that no such run acts meanwhile. The setup's source is never asked. Without an id, the move is the only one.
+pub async fn finish_alone(setup: Setup, move_id: Option<String>) -> Result<(), Stop> {
+    match locked(setup, Command::FinishAlone { move_id }).await? {
         (_, Outcome::FinishedAlone) => Ok(()),
         (_, Outcome::Moved(_) | Outcome::RolledBack(_)) => Err(unexpected()),
     }
@@ -162,12 +161,11 @@ fn unexpected() -> Stop {
 }
 
 /// What to do under the locks.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Command {
     Start,
     Resume,
     Rollback,
-    FinishAlone,
+    FinishAlone { move_id: Option<String> },
 }
 
 /// What was done.
@@ -179,12 +177,29 @@ enum Outcome {
 
 impl Command {
     /// A failure before any move is known.
-    fn before(self, failure: Failure) -> Stop {
-        if self == Self::Start { unknown(failure) } else { unread(failure) }
+    fn before(&self, failure: Failure) -> Stop {
+        if matches!(self, Self::Start) { unknown(failure) } else { unread(failure) }
+    }
+
+    /// The side that the command goes without.
+    fn absent_side(&self, options: &Options) -> Option<Side> {
+        match self {
+            Self::FinishAlone { .. } => Some(Side::Source),
+            _ if options.without_source => Some(Side::Source),
+            _ => options.without_target.then_some(Side::Target),
+        }
+    }
+
+    /// The move that the command names, by its id or the beginning of that.
+    fn named_move<'a>(&'a self, options: &'a Options) -> Option<&'a str> {
+        match self {
+            Self::FinishAlone { move_id } => move_id.as_deref(),
+            _ => options.which.as_deref(),
+        }
     }
 
     /// The move that the command is about, if there is one.
-    fn choose(self, setup: &Setup, moves: &Moves) -> Result<Option<FoundMove>, Failure> {
+    fn choose(&self, setup: &Setup, moves: &Moves) -> Result<Option<FoundMove>, Failure> {
         let found = match self {
             Self::Start => {
                 let found = moves.of_scope(&setup.options.scope);
@@ -197,10 +212,11 @@ impl Command {
                 }
                 found.cloned()
             }
-            Self::Resume | Self::Rollback | Self::FinishAlone => {
-                let selected = moves.selected(setup.options.which.as_deref())?;
+            Self::Resume | Self::Rollback | Self::FinishAlone { .. } => {
+                let named = self.named_move(&setup.options);
+                let selected = moves.selected(named)?;
                 // Without this, a rollback could undo a move that the user didn't think of.
-                if selected.other_files && setup.options.which.is_none() {
+                if selected.other_files && named.is_none() {
                     return Err(Failure::Declined(format!(
                         "move {} was begun from other files than those given: if that is the one, name it by its id",
                         selected.described()
@@ -226,24 +242,24 @@ impl Command {
 
     /// Returns true if no earlier run of the move can have used a risk that this run accepts. A repeated `move`, a Pivot and a saved plan
     /// accept for all runs of the move. A proposed `resume` has the codes of the run that stopped.
-    fn can_judge(self, risk: Risk, options: &Options, begun: bool) -> bool {
+    fn can_judge(&self, risk: Risk, options: &Options, begun: bool) -> bool {
         let is_planned =
             || options.approved.as_ref().is_some_and(|plan| plan.decisions.accept.contains(risk));
         match self {
             Self::Start => !begun,
             Self::Resume => [Risk::PluginsChanged, Risk::CopyChanged].contains(&risk) && !is_planned(),
             Self::Rollback => risk == Risk::MaybeImported,
-            Self::FinishAlone => false,
+            Self::FinishAlone { .. } => false,
         }
     }
 
     /// Returns true if the user asked for a pause of what a source that went back has.
-    fn may_pause_source(self, options: &Options) -> bool {
-        self == Self::Resume && options.accept.contains(Risk::WorldChanged)
+    fn may_pause_source(&self, options: &Options) -> bool {
+        matches!(self, Self::Resume) && options.accept.contains(Risk::WorldChanged)
     }
 
     /// Refuses what would be refused once the move is committed again, when nothing can be undone any more.
-    fn check_may_delete_from_outdated(self, active: &ActiveMove) -> Result<(), Failure> {
+    fn check_may_delete_from_outdated(&self, active: &ActiveMove) -> Result<(), Failure> {
         let record = &active.journal.record;
         if !active.job.options.unpause.is_empty() {
             return Err(Failure::Declined(format!(
@@ -257,7 +273,7 @@ impl Command {
     }
 
     /// Whether a command with this word about a handover, or without, can apply to the move that was found.
-    fn check_handover(self, active: &ActiveMove) -> Result<(), Failure> {
+    fn check_handover(&self, active: &ActiveMove) -> Result<(), Failure> {
         let (record, options) = (&active.journal.record, &active.job.options);
         let (id, begun) = (&record.move_id, record.handover.is_some());
         let why = match (record.handed_over(), self) {
@@ -290,7 +306,7 @@ impl Command {
 
     /// Refuses the acceptance of copies that are gone before any can be. Accepted beforehand, it would excuse whatever others delete
     /// in the target later.
-    fn check_copies_can_be_gone(self, active: &ActiveMove) -> Result<(), Failure> {
+    fn check_copies_can_be_gone(&self, active: &ActiveMove) -> Result<(), Failure> {
         let (record, options) = (&active.journal.record, &active.job.options);
         let applies = matches!(self, Self::Start | Self::Resume) && !options.imported;
         if applies && options.accept.contains(Risk::CopyChanged) && !record.phase.committed() {
@@ -303,7 +319,7 @@ impl Command {
         Ok(())
     }
 
-    async fn work(self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
+    async fn work(&self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
         if !active.job.options.pause.is_empty() && !active.is_targets_word() {
             return Err(Failure::Declined(format!(
                 "Clusters to pause are named only for a move that went on, and of which the source has no record; move {} is another",
@@ -318,7 +334,7 @@ impl Command {
                 )?,
                 _ => check_may_continue(active)?,
             }
-            if self != Self::Rollback {
+            if !matches!(self, Self::Rollback) {
                 recovery::check_may_copy_again(active)?;
             }
             recovery::recover(active).boxed().await?;
@@ -334,7 +350,7 @@ impl Command {
             outdated_source::commit_again(active).boxed().await?;
         }
         recovery::check_options(active).boxed().await?;
-        if self == Self::Rollback {
+        if matches!(self, Self::Rollback) {
             check_may_resume_source(active).await?;
             let record = &active.journal.record;
             if record.phase.committed() && !active.orphaned {
@@ -351,7 +367,7 @@ impl Command {
             }
             return active.roll_back().boxed().await.map(Outcome::RolledBack);
         }
-        if self == Self::FinishAlone {
+        if matches!(self, Self::FinishAlone { .. }) {
             same_plugins(active, "start the agent with those: the controller's image has them")?;
             return active.finish_alone().boxed().await.map(|()| Outcome::FinishedAlone);
         }
@@ -444,7 +460,9 @@ async fn locked(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome),
 
 /// The same without the span: takes the locks, and uses the records as they are then.
 async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
-    let opened = open_for_writing(&setup).await.map_err(|failure| command.before(failure))?;
+    let command = &command;
+    let absent = command.absent_side(&setup.options);
+    let opened = open_for_writing(&setup, absent).await.map_err(|failure| command.before(failure))?;
     let id = new_id(&setup, &opened);
     let taken = take_locks(&setup, &opened, command, &id).await.map_err(|failure| command.before(failure))?;
     let (locks, moves, first) = match taken {
@@ -458,7 +476,7 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
         Ok((mut active, begun)) => {
             active.first = first;
             // Nobody has decided that the source is gone.
-            if command != Command::FinishAlone {
+            if !matches!(command, Command::FinishAlone { .. }) {
                 active.job.report_accepted();
             }
             let result = match command.work(&mut active, begun).await {
@@ -474,7 +492,9 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
             };
             let left = match active.journal.is_written() {
                 // Its claims are where it was begun; one that is left here nobody would ever give up.
-                _ if command == Command::FinishAlone || active.is_targets_word() => MoveLeft::AsItWas,
+                _ if matches!(command, Command::FinishAlone { .. }) || active.is_targets_word() => {
+                    MoveLeft::AsItWas
+                }
                 true => MoveLeft::UnderWay,
                 false => MoveLeft::Nothing,
             };
@@ -491,7 +511,7 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
 async fn ready(
     mut setup: Setup,
     opened: Opened,
-    command: Command,
+    command: &Command,
     id: String,
     (locks, moves): (Option<Arc<Locks>>, Option<Moves>),
 ) -> Result<(ActiveMove, bool), Failure> {
@@ -508,7 +528,7 @@ async fn ready(
     }
     let in_source = found.as_ref().filter(|found| !found.is_targets_word());
     if let (Some(locks), Some(record)) = (&locks, in_source.and_then(FoundMove::record)) {
-        if command == Command::Start {
+        if matches!(command, Command::Start) {
             locks.claim(&record.move_id).await?;
         }
         // An earlier run of the move may have worked in more namespaces than the scope's; once those are locked too, the records
@@ -550,13 +570,13 @@ type ReadUnderLocks = (Option<Locks>, Moves, Option<Result<FirstReading, Failure
 async fn take_locks(
     setup: &Setup,
     opened: &Opened,
-    command: Command,
+    command: &Command,
     id: &str,
 ) -> Result<Option<ReadUnderLocks>, Failure> {
     let Some(leases) = opened.leases() else { return Ok(None) };
     let (scope, move_id, wanted) = match command {
         Command::Start => (setup.options.scope.clone(), id.to_owned(), Lock::of(&setup.options.scope)),
-        Command::Resume | Command::Rollback | Command::FinishAlone => {
+        Command::Resume | Command::Rollback | Command::FinishAlone { .. } => {
             let mut moves = opened.moves().await?;
             let mut selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
             if selected.orphaned {
@@ -589,7 +609,7 @@ async fn take_locks(
     };
     let read = || match command {
         Command::Start => first_reading(setup, opened).map(Some).boxed(),
-        Command::Resume | Command::Rollback | Command::FinishAlone => future::ready(None).boxed(),
+        Command::Resume | Command::Rollback | Command::FinishAlone { .. } => future::ready(None).boxed(),
     };
     let (locks, moves, first) = Locks::take(request, &wanted, opened, read).await?;
     Ok(Some((Some(locks), moves, first)))
@@ -602,6 +622,6 @@ const _: () = {
     is_send(&start);
     is_send(&resume);
     is_send(&rollback);
-    is_send(&finish_alone);
+    is_send(&|setup| finish_alone(setup, None));
     is_send(&status);
 };

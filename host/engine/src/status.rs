@@ -12,7 +12,6 @@ use pivot_core::{Key, Side, names, pause};
 use pivot_places::PlaceError;
 
 use crate::leftover;
-use crate::options::Options;
 use crate::outcome::failure::Failure;
 use crate::outcome::report::{LeaseStatus, Status, WaitingCopies};
 use crate::outcome::under_way::MoveStatus;
@@ -28,11 +27,11 @@ const SAME_CLUSTER: &str = "same-cluster";
 
 /// Moves between two sides. If one doesn't answer, the other is asked; if both are one cluster, that cluster is.
 pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
-    let (read, silent) = match read(setup).await {
+    let (read, silent) = match read(setup, None).await {
         Err(
             Failure::Place { side, error: PlaceError::Unavailable(why), .. }
             | Failure::Unreachable { side, why, .. },
-        ) => (read(&without(setup, side)).await?, Some((side, why))),
+        ) => (read(setup, Some(side)).await?, Some((side, why))),
         Err(Failure::Refused(refusals)) if refusals.iter().any(|refusal| refusal.code == SAME_CLUSTER) => {
             return of_one(setup, Side::Source).await;
         }
@@ -75,8 +74,8 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
         Side::Target => Side::Source,
     };
     // Reads in the role in which the cluster was given first, so that errors name that role.
-    let first = read(&without(&setup, missing)).await?;
-    let second = read(&without(&setup, given)).await?;
+    let first = read(&setup, Some(missing)).await?;
+    let second = read(&setup, Some(given)).await?;
     let ((opened, out), (_, into)) = if given == Side::Source { (first, second) } else { (second, first) };
     let mut moves = moves_of(&out, Some(Side::Target));
     moves.extend(moves_of(&into, Some(Side::Source)));
@@ -126,20 +125,10 @@ async fn waiting_copies(opened: &Opened) -> (Vec<WaitingCopies>, Option<Failure>
     (waiting.collect(), unread)
 }
 
-async fn read(setup: &Setup) -> Result<(Opened, Moves), Failure> {
-    let opened = open(setup).await?;
+async fn read(setup: &Setup, absent: Option<Side>) -> Result<(Opened, Moves), Failure> {
+    let opened = open(setup, absent).await?;
     let moves = opened.moves().await?;
     Ok((opened, moves))
-}
-
-/// The same with one side left out.
-fn without(setup: &Setup, side: Side) -> Setup {
-    let mut options: Options = setup.options.clone();
-    match side {
-        Side::Source => options.without_source = true,
-        Side::Target => options.without_target = true,
-    }
-    Setup { options, ..setup.clone() }
 }
 
 /// What is known about moves; `missing` is the side that was not given.

@@ -36,20 +36,25 @@ pub(crate) struct Opened {
 
 /// Opens both sides: reads the kinds they serve, and checks that they are two. The records are read separately, because a run
 /// that writes must not read them before it has its locks.
-pub(crate) async fn open(setup: &Setup) -> Result<Opened, Failure> {
-    open_for(setup, RunKind::Reads).await
+///
+/// The run goes without the absent side, which is never asked.
+pub(crate) async fn open(setup: &Setup, absent: Option<Side>) -> Result<Opened, Failure> {
+    open_for(setup, absent, RunKind::Reads).await
 }
 
 /// Opens both sides for a run that writes: a missing record namespace may be created.
-pub(crate) async fn open_for_writing(setup: &Setup) -> Result<Opened, Failure> {
-    open_for(setup, RunKind::Writes).await
+pub(crate) async fn open_for_writing(setup: &Setup, absent: Option<Side>) -> Result<Opened, Failure> {
+    open_for(setup, absent, RunKind::Writes).await
 }
 
-async fn open_for(setup: &Setup, run: RunKind) -> Result<Opened, Failure> {
+async fn open_for(setup: &Setup, absent: Option<Side>, run: RunKind) -> Result<Opened, Failure> {
     let options = &setup.options;
-    let handle = |side, place| Handle::new(side, place, setup.halter.clone(), setup.watcher.clone());
-    let source = handle(Side::Source, setup.sides.source.clone()).absent_if(options.without_source);
-    let target = handle(Side::Target, setup.sides.target.clone()).absent_if(options.without_target);
+    let handle = |side| {
+        let place = setup.sides.of(side).clone();
+        let handle = Handle::new(side, place, setup.halter.clone(), setup.watcher.clone());
+        handle.absent_if(absent == Some(side))
+    };
+    let (source, target) = (handle(Side::Source), handle(Side::Target));
     let ends = Ends { source: source.end, target: target.end };
     let ask_kinds = async {
         match (ends.source.is_absent(), ends.target.is_absent()) {

@@ -115,7 +115,7 @@ async fn agent_that_lies_about_plugins_finishes_nothing() {
     source.on_call(|verb, key| panic!("the source that is away was asked to {verb} {key}"));
     let setup = setup(&lying);
     let sides = Sides { source: Arc::new(source), ..setup.sides.clone() };
-    let stop = run::finish_alone(Setup { sides, ..setup }).await.unwrap_err();
+    let stop = run::finish_alone(Setup { sides, ..setup }, None).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::Plugins { .. }), "{stop}");
     assert_eq!((picture(&lying.source), picture(&lying.target)), before);
     lying.plugins = own;

@@ -269,12 +269,12 @@ async fn with_its_source_away_the_target_takes_the_steps_of_the_model_alone() {
         }
         trace.note(Seen::Away);
         if let Some(second) = second {
-            let again = run::finish_alone(without_source(&stage));
+            let again = run::finish_alone(without_source(&stage), None);
             died_twice += usize::from(dies(&stage, &trace, Death { n: second, acted }, again).await);
         }
         let before = picture(&stage.source, &stage.target);
         watch(&stage, &trace, None);
-        let alone = run::finish_alone(without_source(&stage)).await;
+        let alone = run::finish_alone(without_source(&stage), None).await;
         unwatch(&stage, &trace);
         let target = picture(&stage.source, &stage.target);
         match &alone {
