@@ -17,9 +17,9 @@ use super::clusters::{Cluster, Namespace, clusters, full_names};
 use super::describe::{Description, description};
 use super::flags::{
     Cli, Connection, Describe, Dry, DryRunArgs, Generate, HandoverCancel, HandoverFinish, HandoverStart,
-    HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, PlanVerb, Planned, Rbac, Resume, Rollback,
-    Selection, Shell, StatusArgs, StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory, Verb, Waits,
-    Which,
+    HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, PlanVerb, Planned, Rbac, ResumeArgs,
+    RollbackArgs, Selection, Shell, StatusArgs, StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory,
+    Verb, Waits, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginVerb, Signing, With};
@@ -241,7 +241,7 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Handover(HandoverVerb::Cancel(typed)) => Task::Rollback(cancel_handover(*typed)?),
         Verb::Resume(typed) => Task::Resume(resuming(*typed)?),
         Verb::Rollback(typed) => {
-            let Rollback {
+            let RollbackArgs {
                 connection,
                 which,
                 taking,
@@ -509,8 +509,8 @@ fn moving(
     })
 }
 
-fn resuming(typed: Resume) -> Result<Choices> {
-    let Resume {
+fn resuming(typed: ResumeArgs) -> Result<Choices> {
+    let ResumeArgs {
         connection,
         which,
         with_manifest,

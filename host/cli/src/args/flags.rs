@@ -35,9 +35,9 @@ pub(crate) enum Verb {
     /// Show how far moves are; change nothing
     Status(Box<StatusArgs>),
     /// Continue a move that stopped
-    Resume(Box<Resume>),
+    Resume(Box<ResumeArgs>),
     /// Undo a move that has not passed the point of no return
-    Rollback(Box<Rollback>),
+    Rollback(Box<RollbackArgs>),
     /// Hand a source over in a directory, for a cluster that no network reaches
     #[command(subcommand)]
     Handover(HandoverVerb),
@@ -618,7 +618,7 @@ pub(crate) struct HandoverCancel {
 
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("to_directory", describe_directory), mut_arg("encrypt_to", describe_keys))]
-pub(crate) struct Resume {
+pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) connection: Connection,
     #[command(flatten)]
@@ -658,7 +658,7 @@ pub(crate) struct Resume {
     mut_arg("to_directory", |directory| directory.help("Directory that the move copies into; its files are removed")),
     mut_arg("encrypt_to", describe_keys)
 )]
-pub(crate) struct Rollback {
+pub(crate) struct RollbackArgs {
     #[command(flatten)]
     pub(crate) connection: Connection,
     #[command(flatten)]
