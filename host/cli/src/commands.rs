@@ -16,8 +16,8 @@ use pivot_core::soft::kubeconfig_of;
 use pivot_core::{Both, Key, Side};
 use pivot_engine::run;
 use pivot_engine::{
-    DryRun, Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Setup, Situation, Status, Stop,
-    Watcher,
+    DryRun, Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Resume, Setup, Situation, Status,
+    Stop, Watcher,
 };
 use serde::Serialize;
 
@@ -51,10 +51,10 @@ const NO_TARGET: &str = "no target is named, so its providers, kinds, permission
 const FROM_INSIDE: &str = "note: the source may reach this address where this machine can't: run pivot-host inside its network, or name a kubeconfig \
                            with an address that can be reached from here (--to-kubeconfig)";
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MoveOrResume {
+#[derive(Clone, Copy)]
+pub(crate) enum MoveOrResume<'a> {
     Move,
-    Resume,
+    Resume(&'a Resume),
 }
 
 /// A command, and what it needs to run.
@@ -223,7 +223,7 @@ impl<'a> Command<'a> {
         MoveStatus { elsewhere: one.elsewhere || (one.missing.is_none() && other_end), ..one }
     }
 
-    pub(crate) async fn move_or_resume(&self, command: MoveOrResume) -> u8 {
+    pub(crate) async fn move_or_resume(&self, command: MoveOrResume<'_>) -> u8 {
         if let Some(code) = self.refuse_without_kind(command).await {
             return code;
         }
@@ -259,7 +259,7 @@ impl<'a> Command<'a> {
         notes.for_each(|note| setup.watcher.event(note.into()));
         let result = match command {
             MoveOrResume::Move => run::start(setup).await,
-            MoveOrResume::Resume => run::resume(setup).await,
+            MoveOrResume::Resume(resume) => run::resume(setup, resume.clone()).await,
         };
         let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         progress.end();
@@ -379,7 +379,7 @@ impl<'a> Command<'a> {
     }
 
     /// Reads the plan to carry out, if there is one, and who approved it; otherwise returns the exit code.
-    fn read_approved(&self, command: MoveOrResume) -> Result<Approved, u8> {
+    fn read_approved(&self, command: MoveOrResume<'_>) -> Result<Approved, u8> {
         let Choices { plan, with, .. } = self.choices;
         let begins = matches!(command, MoveOrResume::Move);
         let beyond = |plan: &Decisions| self.choices.beyond(plan);
@@ -405,14 +405,14 @@ impl<'a> Command<'a> {
     }
 
     /// The rule for the files of the source. A rollback creates nothing from them, and has none.
-    fn authors(&self, command: MoveOrResume) -> Authors {
+    fn authors(&self, command: MoveOrResume<'_>) -> Authors {
         Authors { trust: self.choices.with.trust.clone(), begins: matches!(command, MoveOrResume::Move) }
     }
 
     /// Opens both sides to work on; otherwise returns the exit code. `within` is what moves, according to a saved plan.
     async fn open_sides(
         &self,
-        command: Option<MoveOrResume>,
+        command: Option<MoveOrResume<'_>>,
         plugins: &Loading,
         within: Option<&Namespaces>,
     ) -> Result<Opened, u8> {

@@ -372,7 +372,7 @@ pub(crate) mod tests {
             Task::Plan(choices)
             | Task::Move(choices)
             | Task::Status(choices)
-            | Task::Resume(choices)
+            | Task::Resume(choices, _)
             | Task::Rollback(choices) => choices.clone(),
             other => panic!("{other:?}"),
         }
@@ -508,19 +508,19 @@ pub(crate) mod tests {
                     let task = typed(&by_a_shell(&line));
                     let (after, same) = (choices(&task), line.ends_with(&run.join(" ")));
                     let meant = match (&task, next) {
-                        (Task::Status(_), Next::Status) | (Task::Resume(_), Next::Resume) => true,
+                        (Task::Status(_), Next::Status) | (Task::Resume(..), Next::Resume) => true,
                         (Task::Rollback(_), Next::Rollback) => {
                             after.options(None).without_source == before.options(None).without_source
                         }
-                        (Task::Resume(_), Next::ResumeWithoutSource) => after.options(None).without_source,
+                        (Task::Resume(..), Next::ResumeWithoutSource) => after.options(None).without_source,
                         (Task::Rollback(_), Next::RollbackWithoutTarget) => {
                             after.options(None).without_target
                         }
-                        (Task::Resume(_), Next::FinishHandover) => after.options(None).imported,
+                        (Task::Resume(_, resume), Next::FinishHandover) => resume.imported,
                         (Task::Rollback(_), Next::CancelHandover) => {
                             after.options(None).accept.contains(Risk::MaybeImported)
                         }
-                        (Task::Resume(_), Next::DeleteFromSource) => {
+                        (Task::Resume(..), Next::DeleteFromSource) => {
                             after.options(None).accept.contains(Risk::WorldChanged)
                         }
                         (Task::Move(_) | Task::Plan(_), Next::Resume) => commands.no_records || same,
@@ -536,7 +536,7 @@ pub(crate) mod tests {
                     assert_eq!(workload(&after), workload(&before), "{run:?}: {line}");
                     let (there, here) = (before.options(None), after.options(None));
                     assert_eq!(there.record_namespace, here.record_namespace, "{line}");
-                    if matches!(task, Task::Resume(_)) {
+                    if matches!(task, Task::Resume(..)) {
                         assert_eq!((&after.with, &after.add), (&before.with, &before.add), "{line}");
                         let accepted = |choices: &Choices| {
                             let words = match next {

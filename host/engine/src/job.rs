@@ -13,6 +13,7 @@ use pivot_core::scope::ClusterName;
 use pivot_core::shell::Kubectl;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
 
+use crate::command::Command;
 use crate::discovery::kinds::Kinds;
 use crate::events::{self, Event, Verb, Watcher};
 use crate::options::Options;
@@ -36,6 +37,7 @@ pub(crate) struct Job {
     /// Answers plugins' service calls.
     pub(crate) services: Arc<PluginServices>,
     pub(crate) options: Options,
+    pub(crate) command: Command,
     pub(crate) plugins: Vec<Arc<dyn Hooks>>,
     pub(crate) halter: Halter,
     pub(crate) parking: Parking,

@@ -16,7 +16,7 @@
 //! | `requests` | one side with retries, concurrency, waiting by watch, stopping |
 //! | `outcome` | what can go wrong, the state of both sides afterwards, what a run did |
 //! | [`events`] | what the engine reports while it works, as values |
-//! | [`options`] | what the user decides |
+//! | [`options`], `command` | what the user decides, for all commands and for one of them |
 
 pub mod describe;
 pub mod events;
@@ -25,6 +25,7 @@ pub mod run;
 
 mod checks;
 mod clock;
+mod command;
 mod discovery;
 mod job;
 mod leftover;
@@ -40,6 +41,7 @@ mod status;
 pub use checks::approved::end_of;
 pub use checks::rights::Rights;
 pub use clock::{Clock, Moment};
+pub use command::Resume;
 pub use events::{Awaited, Event, LeaseState, NoWatcher, Summary, Verb, Watcher, accepted_in_words};
 pub use leftover::Leftover;
 pub use options::{DryRun, Options};

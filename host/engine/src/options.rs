@@ -66,12 +66,8 @@ pub struct Options {
     pub without_target: bool,
     /// After that: the Clusters that may be unpaused, by their names in the source.
     pub unpause: BTreeSet<ClusterName>,
-    /// The Clusters of the source that may be paused although only the target says that they moved.
-    pub pause: BTreeSet<ClusterName>,
     /// Of a copy into a directory: leave the source paused, to be taken over from the files.
     pub handover: bool,
-    /// The files of a handover were imported into the target.
-    pub imported: bool,
     /// The side on which nothing is changed outside of the namespace that moves: who asks for the move has no say there.
     pub confined: Option<Side>,
     /// Bytes of a release list that are read. The list takes several times as many in memory, and a side may be a stranger's.
@@ -118,9 +114,7 @@ impl Options {
             found_by: None,
             without_target: false,
             unpause: BTreeSet::new(),
-            pause: BTreeSet::new(),
             handover: false,
-            imported: false,
             confined: None,
             release_list_limit: usize::MAX,
             finish_alone: false,

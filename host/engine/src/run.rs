@@ -18,6 +18,7 @@ use tracing::{Instrument, Span, field, info_span};
 use crate::checks::before_pause::{self, TargetState};
 use crate::checks::rights::{self, Rights};
 use crate::checks::{added, approved};
+use crate::command::{Command, Resume};
 use crate::discovery::first_reading::FirstReading;
 use crate::discovery::{nothing, planning};
 use crate::events::Event;
@@ -81,7 +82,7 @@ async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failu
         moves.of_scope(&setup.options.scope).filter(|found| !found.other_files && !found.has_ended).cloned();
     let id = new_id(&setup, &opened);
     let plugins = setup.loaded().await?;
-    let active = begin(setup, &plugins, opened, found, id, None)?;
+    let active = begin(setup, Command::Start, &plugins, opened, found, id, None)?;
     active.job.report_accepted();
     let (snapshot, providers) = match readings::first(&active.job, Some(first?)).await {
         Ok(seen) => seen,
@@ -105,8 +106,8 @@ pub async fn start(setup: Setup) -> Result<Report, Stop> {
 }
 
 /// Resumes a move where it stopped.
-pub async fn resume(setup: Setup) -> Result<Report, Stop> {
-    match locked(setup, Command::Resume).await? {
+pub async fn resume(setup: Setup, resume: Resume) -> Result<Report, Stop> {
+    match locked(setup, Command::Resume(resume)).await? {
         (active, Outcome::Moved(done)) => Ok(report(&active, done)),
         (_, Outcome::RolledBack(_) | Outcome::FinishedAlone) => Err(unexpected()),
     }
@@ -160,14 +161,6 @@ fn unexpected() -> Stop {
     unknown(Failure::Bug("a command ended as another does".into()))
 }
 
-/// What to do under the locks.
-enum Command {
-    Start,
-    Resume,
-    Rollback,
-    FinishAlone { move_id: Option<String> },
-}
-
 /// What was done.
 enum Outcome {
     Moved(Done),
@@ -212,7 +205,7 @@ impl Command {
                 }
                 found.cloned()
             }
-            Self::Resume | Self::Rollback | Self::FinishAlone { .. } => {
+            Self::Resume(_) | Self::Rollback | Self::FinishAlone { .. } => {
                 let named = self.named_move(&setup.options);
                 let selected = moves.selected(named)?;
                 // Without this, a rollback could undo a move that the user didn't think of.
@@ -247,7 +240,7 @@ impl Command {
             || options.approved.as_ref().is_some_and(|plan| plan.decisions.accept.contains(risk));
         match self {
             Self::Start => !begun,
-            Self::Resume => [Risk::PluginsChanged, Risk::CopyChanged].contains(&risk) && !is_planned(),
+            Self::Resume(_) => [Risk::PluginsChanged, Risk::CopyChanged].contains(&risk) && !is_planned(),
             Self::Rollback => risk == Risk::MaybeImported,
             Self::FinishAlone { .. } => false,
         }
@@ -255,7 +248,7 @@ impl Command {
 
     /// Returns true if the user asked for a pause of what a source that went back has.
     fn may_pause_source(&self, options: &Options) -> bool {
-        matches!(self, Self::Resume) && options.accept.contains(Risk::WorldChanged)
+        matches!(self, Self::Resume(_)) && options.accept.contains(Risk::WorldChanged)
     }
 
     /// Refuses what would be refused once the move is committed again, when nothing can be undone any more.
@@ -276,21 +269,20 @@ impl Command {
     fn check_handover(&self, active: &ActiveMove) -> Result<(), Failure> {
         let (record, options) = (&active.journal.record, &active.job.options);
         let (id, begun) = (&record.move_id, record.handover.is_some());
+        let imported = self.is_after_import();
         let why = match (record.handed_over(), self) {
             (Some(_), _) if record.is_being_rolled_back() => {
                 format!("move {id} is being rolled back, and can't be continued")
             }
-            (Some(_), Self::Resume) if options.imported && active.job.route.target_runs() => {
-                return Ok(());
-            }
+            (Some(_), _) if imported && active.job.route.target_runs() => return Ok(()),
             // If a run died before it closed them, they are written again.
             (Some(_), Self::Start) if options.handover => return Ok(()),
-            (Some(_), Self::Resume) if !active.job.route.target_runs() => return Ok(()),
+            (Some(_), Self::Resume(_)) if !active.job.route.target_runs() => return Ok(()),
             (Some(_), _) => handover::already_handed_over(record),
-            (None, _) if options.imported && !record.phase.committed() && begun => {
+            (None, _) if imported && !record.phase.committed() && begun => {
                 format!("move {id} has not finished writing the files: continue that first")
             }
-            (None, _) if options.imported && !begun => format!("move {id} hands nothing over in files"),
+            (None, _) if imported && !begun => format!("move {id} hands nothing over in files"),
             (None, Self::Start) if options.handover && !begun => {
                 format!(
                     "move {id} was begun as a copy that leaves its source in service: continue it as that, or roll it back"
@@ -308,7 +300,7 @@ impl Command {
     /// in the target later.
     fn check_copies_can_be_gone(&self, active: &ActiveMove) -> Result<(), Failure> {
         let (record, options) = (&active.journal.record, &active.job.options);
-        let applies = matches!(self, Self::Start | Self::Resume) && !options.imported;
+        let applies = matches!(self, Self::Start | Self::Resume(_)) && !self.is_after_import();
         if applies && options.accept.contains(Risk::CopyChanged) && !record.phase.committed() {
             return Err(Failure::Declined(format!(
                 "move {} is not committed, so that no copy can be gone or changed yet: accept `{}` once a run has named the copies",
@@ -320,7 +312,7 @@ impl Command {
     }
 
     async fn work(&self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
-        if !active.job.options.pause.is_empty() && !active.is_targets_word() {
+        if !self.clusters_to_pause().is_empty() && !active.is_targets_word() {
             return Err(Failure::Declined(format!(
                 "Clusters to pause are named only for a move that went on, and of which the source has no record; move {} is another",
                 active.job.move_id
@@ -548,7 +540,7 @@ async fn ready(
         return Err(in_the_way(other, &setup.options.scope));
     }
     let plugins = setup.loaded().await?;
-    let active = begin(setup, &plugins, opened, found, id, locks)?;
+    let active = begin(setup, command.clone(), &plugins, opened, found, id, locks)?;
     Ok((active, begun.is_some()))
 }
 
@@ -576,7 +568,7 @@ async fn take_locks(
     let Some(leases) = opened.leases() else { return Ok(None) };
     let (scope, move_id, wanted) = match command {
         Command::Start => (setup.options.scope.clone(), id.to_owned(), Lock::of(&setup.options.scope)),
-        Command::Resume | Command::Rollback | Command::FinishAlone { .. } => {
+        Command::Resume(_) | Command::Rollback | Command::FinishAlone { .. } => {
             let mut moves = opened.moves().await?;
             let mut selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
             if selected.orphaned {
@@ -587,7 +579,8 @@ async fn take_locks(
             }
             let record = selected.record().ok_or(Failure::NoMove)?;
             // The Clusters to pause are the user's word.
-            let of_named = || setup.options.pause.iter().map(|name| Lock::Namespace(name.namespace.clone()));
+            let to_pause = command.clusters_to_pause();
+            let of_named = || to_pause.iter().map(|name| Lock::Namespace(name.namespace.clone()));
             let wanted =
                 if selected.is_targets_word() { of_named().collect() } else { Lock::of(&record.scope) };
             if wanted.is_empty() {
@@ -609,7 +602,7 @@ async fn take_locks(
     };
     let read = || match command {
         Command::Start => first_reading(setup, opened).map(Some).boxed(),
-        Command::Resume | Command::Rollback | Command::FinishAlone { .. } => future::ready(None).boxed(),
+        Command::Resume(_) | Command::Rollback | Command::FinishAlone { .. } => future::ready(None).boxed(),
     };
     let (locks, moves, first) = Locks::take(request, &wanted, opened, read).await?;
     Ok(Some((Some(locks), moves, first)))
@@ -620,7 +613,7 @@ const _: () = {
     const fn is_send<T: Send + 'static>(_: &impl Fn(Setup) -> T) {}
     is_send(&plan);
     is_send(&start);
-    is_send(&resume);
+    is_send(&|setup| resume(setup, Resume::default()));
     is_send(&rollback);
     is_send(&|setup| finish_alone(setup, None));
     is_send(&status);

@@ -10,7 +10,7 @@ use pivot_core::Side;
 use pivot_core::risk::{AcceptedBy, Risk};
 use pivot_core::saved_plan::Decisions;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{DryRun, Options};
+use pivot_engine::{DryRun, Options, Resume};
 
 use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters, full_names};
@@ -40,7 +40,7 @@ pub(crate) enum Task {
     SavedPlan(PlanVerb),
     Move(Choices),
     Status(Choices),
-    Resume(Choices),
+    Resume(Choices, Resume),
     Rollback(Choices),
     Describe(Description),
     Rbac(Choices, Roles),
@@ -237,9 +237,9 @@ fn task(verb: Verb) -> Result<Task> {
             Task::Status(Choices { options: Options { which, ..choices.options }, ..choices })
         }
         Verb::Handover(HandoverVerb::Start(typed)) => start_handover(*typed)?,
-        Verb::Handover(HandoverVerb::Finish(typed)) => Task::Resume(finish_handover(*typed)?),
+        Verb::Handover(HandoverVerb::Finish(typed)) => finish_handover(*typed)?,
         Verb::Handover(HandoverVerb::Cancel(typed)) => Task::Rollback(cancel_handover(*typed)?),
-        Verb::Resume(typed) => Task::Resume(resuming(*typed)?),
+        Verb::Resume(typed) => resuming(*typed)?,
         Verb::Rollback(typed) => {
             let RollbackArgs {
                 connection,
@@ -374,7 +374,7 @@ fn start_handover(typed: HandoverStart) -> Result<Task> {
 }
 
 /// The end of a handover in the cluster that imported the directory.
-fn finish_handover(typed: HandoverFinish) -> Result<Choices> {
+fn finish_handover(typed: HandoverFinish) -> Result<Task> {
     let HandoverFinish { from, to, which, with_manifest, plan, accept, waits, taking, with, kept } = typed;
     let connection = Connection { from, to, ..Connection::default() };
     let (Which { which }, Taking { break_lease }) = (which, taking);
@@ -383,9 +383,10 @@ fn finish_handover(typed: HandoverFinish) -> Result<Choices> {
         return usage("name the cluster that imported the directory: --to-kubeconfig or --to-workload");
     }
     let (accept, without_kind) = read_risks(&accept, AcceptedBy::FinishHandover)?;
-    let options = Options { which, imported: true, accept, break_lease, ..choices.options };
+    let options = Options { which, accept, break_lease, ..choices.options };
     let (report, options) = (reported(kept)?, waiting(options, &waits)?);
-    Ok(Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices })
+    let choices = Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices };
+    Ok(Task::Resume(choices, Resume { imported: true, ..Resume::default() }))
 }
 
 /// The end of a handover whose directory no cluster imported.
@@ -509,7 +510,7 @@ fn moving(
     })
 }
 
-fn resuming(typed: ResumeArgs) -> Result<Choices> {
+fn resuming(typed: ResumeArgs) -> Result<Task> {
     let ResumeArgs {
         connection,
         which,
@@ -537,12 +538,15 @@ fn resuming(typed: ResumeArgs) -> Result<Choices> {
         break_lease,
         without_source,
         unpause: full_names("--unpause", &unpause)?,
-        pause: full_names("--pause", &pause)?,
         ..choices.options
     };
+    let resume = Resume { pause: full_names("--pause", &pause)?, ..Resume::default() };
     let report = reported(kept)?;
     let options = waiting(options, &waits)?;
-    Ok(Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices })
+    Ok(Task::Resume(
+        Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices },
+        resume,
+    ))
 }
 
 /// The choices for commands about a move under way: its record has the rest.

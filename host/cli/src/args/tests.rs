@@ -16,7 +16,7 @@ use clap::CommandFactory;
 use expect_test::{Expect, expect};
 use pivot_core::risk::Risk;
 use pivot_core::scope::Namespaces;
-use pivot_engine::DryRun;
+use pivot_engine::{DryRun, Resume};
 
 use super::clusters::Namespace;
 use super::flags::Cli;
@@ -39,10 +39,15 @@ fn choices(line: &str) -> Choices {
         Task::Plan(choices)
         | Task::Move(choices)
         | Task::Status(choices)
-        | Task::Resume(choices)
+        | Task::Resume(choices, _)
         | Task::Rollback(choices) => choices,
         other => panic!("{other:?}"),
     }
+}
+
+fn resume(line: &str) -> Resume {
+    let Task::Resume(_, resume) = meant(line) else { panic!("{line}") };
+    resume
 }
 
 fn refused(line: &str, expected: &Expect) {
@@ -363,7 +368,7 @@ fn unpause_batch_has_default_and_bounds() {
 
 #[test]
 fn a_resumed_move_takes_its_own_flags() {
-    let Task::Resume(choices) = meant(
+    let Task::Resume(choices, _) = meant(
         "pivot-host resume --to-kubeconfig b --without-source --accept plugins-changed --record-namespace r",
     ) else {
         panic!()
@@ -384,7 +389,7 @@ fn rollback_may_leave_out_the_target() {
 #[test]
 fn clusters_to_pause_are_named_in_full() {
     let line = "pivot-host resume --kubeconfig a --to-kubeconfig b --accept world-changed";
-    let named = choices(&format!("{line} --pause ns/c --pause other/d")).options(None).pause;
+    let named = resume(&format!("{line} --pause ns/c --pause other/d")).pause;
     assert_eq!(named.iter().map(ToString::to_string).collect::<Vec<_>>(), ["ns/c", "other/d"]);
     refused(&format!("{line} --pause c"), &expect![[r#"--pause "c": write NAMESPACE/NAME"#]]);
 }
@@ -418,8 +423,10 @@ fn handover_starts_and_is_finished_or_canceled() {
     let Task::Plan(planned) = meant("pivot-host handover start d -A --dry-run") else { panic!() };
     assert!(planned.options(None).handover);
     assert!(choices("pivot-host plan --to-directory d --handover").options(None).handover);
-    assert!(options("finish --kubeconfig a --to-kubeconfig b").imported);
-    assert!(options("finish --kubeconfig a --to-workload ns/c").imported);
+    for target in ["--to-kubeconfig b", "--to-workload ns/c"] {
+        let finished = resume(&format!("pivot-host handover finish --kubeconfig a {target}"));
+        assert!(finished.imported, "{target}");
+    }
     let accepted = options("finish --to-kubeconfig b --accept copy-changed=A.g --accept copy-changed=B.g 12");
     assert_eq!(accepted.accept.kinds(Risk::CopyChanged).len(), 2);
     assert_eq!(accepted.which.as_deref(), Some("12"));

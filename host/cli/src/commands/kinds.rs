@@ -16,15 +16,15 @@ use crate::plugins::Loading;
 
 impl Command<'_> {
     /// Fails if a risk that takes kinds was accepted without one, and returns the exit code.
-    pub(super) async fn refuse_without_kind(&self, command: MoveOrResume) -> Option<u8> {
+    pub(super) async fn refuse_without_kind(&self, command: MoveOrResume<'_>) -> Option<u8> {
         let risk = *self.choices.without_kind.first()?;
         let why = match command {
             MoveOrResume::Move => {
                 let found = self.find_risks().await;
                 needs_kinds(risk, &found.map(|risks| risks.kinds(risk).clone()).unwrap_or_default())
             }
-            MoveOrResume::Resume => {
-                needs_kinds_of_move(risk, &self.find_kinds_of_move().await.unwrap_or_default())
+            MoveOrResume::Resume(_) => {
+                needs_kinds_of_move(risk, &self.find_kinds_of_move(command).await.unwrap_or_default())
             }
         };
         Some(self.report_failure(Exit::Usage, &why.into(), UNTOUCHED))
@@ -43,9 +43,8 @@ impl Command<'_> {
     }
 
     /// The kinds in the record of the move that the command is about; none if that is not known.
-    async fn find_kinds_of_move(&self) -> Option<BTreeSet<GroupKind>> {
-        let opened =
-            ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Resume))).await.ok()?;
+    async fn find_kinds_of_move(&self, command: MoveOrResume<'_>) -> Option<BTreeSet<GroupKind>> {
+        let opened = ends::to_read(&self.choices.ends, Some(&self.authors(command))).await.ok()?;
         let setup = self.reading(&opened, &Loading::without_plugins());
         let which = setup.options.which.clone();
         let mut status = run::status(setup).await.ok()?;

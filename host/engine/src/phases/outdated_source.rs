@@ -28,7 +28,7 @@ use crate::state::cluster_copies::ClusterSides;
 /// source without a record of the move may be in service, and the target could name Clusters of others. There, only
 /// Clusters that the user names are paused.
 pub(crate) async fn pause_clusters(active: &ActiveMove, one_sided: &OneSidedMove) -> Result<(), Failure> {
-    let named = &active.job.options.pause;
+    let named = active.job.command.clusters_to_pause();
     let (OneSidedMove::SourceWentBack { proof, .. } | OneSidedMove::ClaimedByTarget { claim: proof, .. }) =
         one_sided
     else {

@@ -9,6 +9,7 @@ use pivot_core::{Both, Side, words};
 use tokio::time::Instant;
 
 use crate::clock::now;
+use crate::command::Command;
 use crate::discovery::kinds::Kinds;
 use crate::job::Job;
 use crate::options::{DryRun, Options};
@@ -51,6 +52,7 @@ pub(crate) fn new_id(setup: &Setup, opened: &Opened) -> String {
 /// Assembles a move from what was found, or a new one.
 pub(crate) fn begin(
     setup: Setup,
+    command: Command,
     plugins: &[Arc<dyn Hooks>],
     opened: Opened,
     found: Option<FoundMove>,
@@ -125,6 +127,7 @@ pub(crate) fn begin(
         kinds,
         services,
         options,
+        command,
         plugins,
         halter,
         parking,

@@ -10,7 +10,7 @@ use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::hooks::Hooks;
-use pivot_engine::{Exit, Failure, Next, Setup, Sides, Stop, run};
+use pivot_engine::{Exit, Failure, Next, Setup, Sides, Stop};
 use pivot_places::memory::Fault;
 use pivot_places::{DirectoryPlace, MemoryPlace, Place, PlaceError};
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ use crate::crash::{at_every_write, nothing_of_ours, revive};
 use crate::directories::{Life, Mortal};
 use crate::handover::{handing_over, imported, importing};
 use crate::mapped::map;
+use crate::run;
 use crate::seeds::deaths_of;
 use crate::stage::{CLUSTERS, Stage, body, key, kind, picture, under_way};
 
@@ -483,7 +484,7 @@ async fn a_handover_with_additions_ends_without_their_files() {
     plain.options = plain.options.adding(Vec::new());
     run::start(plain).await.unwrap();
     let mut last = imported(&stage);
-    last.options.added = Arc::default();
+    last.setup.options.added = Arc::default();
     run::resume(last).await.unwrap();
     assert!(stage.source.body(&key(CLUSTERS, "Cluster", "c")).is_none());
     assert_eq!(stage.source.body(&bom()).unwrap()["data"], json!({"images": "of the source"}));

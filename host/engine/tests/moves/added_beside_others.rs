@@ -5,7 +5,6 @@ use std::sync::Arc;
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key};
-use pivot_engine::run;
 use pivot_places::PlaceError;
 use pivot_places::memory::Fault;
 use serde_json::json;
@@ -13,6 +12,7 @@ use serde_json::json;
 use crate::added::{addition, bom, configuration, pull, stage, without_files};
 use crate::clusters::Notes;
 use crate::crash::{nothing_of_ours, revive};
+use crate::run;
 use crate::stage::{CLUSTERS, Stage, body, key, picture, under_way};
 
 /// A Job that has a time to live is deleted once it has done its work.

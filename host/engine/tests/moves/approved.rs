@@ -11,7 +11,7 @@ use pivot_core::risk::Risk;
 use pivot_core::saved_plan::{Made, SavedFate, SavedPlan};
 use pivot_core::{GroupKind, Key, Object, Uid};
 use pivot_engine::hooks::{HookError, Hooks};
-use pivot_engine::{DryRun, Exit, Failure, Next, Setup, Stop, end_of, run};
+use pivot_engine::{DryRun, Exit, Failure, Next, Setup, Stop, end_of};
 use pivot_places::memory::Fault;
 use pivot_places::{DirectoryPlace, PlaceError};
 use serde_json::{Value, json};
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::added::{addition, configuration};
 use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
 use crate::directories::keys;
+use crate::run;
 use crate::seeds::deaths_of;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture, under_way};
 

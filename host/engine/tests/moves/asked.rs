@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use pivot_core::Side;
 use pivot_core::record::Phase;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{Event, Exit, MoveStatus, Setup, Watcher, run};
+use pivot_engine::{Event, Exit, MoveStatus, Setup, Watcher};
 use pivot_places::PlaceError;
 use pivot_places::memory::Fault;
 use serde_json::json;
 
+use crate::run;
 use crate::stage::{CLUSTERS, Stage, body, picture};
 use crate::trouble::live;
 

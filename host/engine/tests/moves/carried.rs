@@ -12,12 +12,13 @@ use pivot_core::risk::Risk;
 use pivot_core::typed;
 use pivot_core::{GroupKind, Key, KindLabels, Object, Side};
 use pivot_engine::hooks::{HookError, Hooks};
-use pivot_engine::{Exit, Failure, Stop, run};
+use pivot_engine::{Exit, Failure, Stop};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
+use crate::run;
 use crate::seeds::deaths_of;
 use crate::settling::Keeper;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture, under_way};

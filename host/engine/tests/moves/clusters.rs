@@ -8,10 +8,11 @@ use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_engine::events::{Event, Watcher};
-use pivot_engine::{Exit, Failure, Setup, Stop, run};
+use pivot_engine::{Exit, Failure, Setup, Stop};
 use pivot_places::{DirectoryPlace, MemoryPlace};
 use serde_json::{Value, json};
 
+use crate::run;
 use crate::settling::Keeper;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, objects, picture};
 

@@ -9,11 +9,12 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::{KindLabels, Side, names};
 use pivot_engine::Setup;
-use pivot_engine::{Event, Exit, Failure, Next, Stop, Watcher, run};
+use pivot_engine::{Event, Exit, Failure, Next, Stop, Watcher};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::json;
 
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, claims, is_record, key, kind, picture, under_way};
 use crate::trouble::{code, half_committed, live, with_a_shared_class};
 

@@ -7,11 +7,12 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Hook, Settlement};
 use pivot_core::record::Phase;
 use pivot_core::{GroupKind, Key, Object};
+use pivot_engine::Exit;
 use pivot_engine::hooks::{HookError, Hooks, Services};
-use pivot_engine::{Exit, run};
 use serde_json::json;
 
 use crate::crash::{die_at, nothing_of_ours, revive};
+use crate::run;
 use crate::stage::{CLUSTERS, Stage, is_record, key, picture};
 
 fn kubeconfig() -> Key {

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use pivot_core::record::Phase;
 use pivot_core::{Key, Side};
-use pivot_engine::{Counts, Event, Exit, LeaseState, Setup, Verb, Watcher, run};
+use pivot_engine::{Counts, Event, Exit, LeaseState, Setup, Verb, Watcher};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use tokio::time::Instant;
 
+use crate::run;
 use crate::stage::{Stage, key};
 
 /// Keeps all events.

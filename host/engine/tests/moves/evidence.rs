@@ -8,11 +8,12 @@ use pivot_core::GroupKind;
 use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
-use pivot_engine::{Event, Exit, Failure, Setup, Watcher, run};
+use pivot_engine::{Event, Exit, Failure, Setup, Watcher};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
 use crate::trouble::half_committed;
 

@@ -6,10 +6,11 @@ use pivot_core::hooks::Description;
 use pivot_core::plugin_set::PluginSet;
 use pivot_core::remedy::Remedy;
 use pivot_engine::hooks::Hooks;
-use pivot_engine::{Exit, Failure, Setup, Sides, run};
+use pivot_engine::{Exit, Failure, Setup, Sides};
 use pivot_places::{AgentDescription, MemoryPlace};
 
 use crate::committed::{Warnings, commit};
+use crate::run;
 use crate::simulated::holds::add_host;
 use crate::stage::{Stage, is_record, picture};
 use crate::trouble::code;

@@ -2,11 +2,12 @@
 
 use pivot_core::names::{COPY_OF, MARK};
 use pivot_core::record::Phase;
-use pivot_engine::{Exit, run};
+use pivot_engine::Exit;
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture, under_way};
 use crate::trouble::code;
 

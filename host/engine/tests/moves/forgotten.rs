@@ -7,7 +7,7 @@ use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::{Key, Uid, names};
-use pivot_engine::{Exit, Failure, OneSidedMove, Setup, Sides, run};
+use pivot_engine::{Exit, Failure, OneSidedMove, Setup, Sides};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::behind;
 use crate::recovered::{is_paused, other, two_clusters};
 use crate::restored::{Backup, advises_nothing_by_hand, cluster, one_sided, stage};
+use crate::run::{self, With};
 use crate::stage::{CLUSTERS, Stage, claims, key, picture, under_way};
 use crate::trouble::half_committed;
 
@@ -31,6 +32,12 @@ fn accepting(stage: &Stage) -> Setup {
     let mut setup = stage.setup();
     setup.options.accept.insert(Risk::WorldChanged);
     setup
+}
+
+/// A resume that names a Cluster to pause.
+fn pausing(stage: &Stage, name: &str) -> With {
+    let pause = [ClusterName::new("ns", name)].into();
+    With { pause, ..accepting(stage).into() }
 }
 
 // proves: I14, T166
@@ -92,11 +99,7 @@ async fn summaries_pause_no_unnamed_cluster() {
     backup.restore(&stage.source);
     stage.source.journal();
     let source = picture(&stage.source);
-    let naming = |key: &Key| {
-        let mut setup = accepting(&stage);
-        setup.options.pause.insert(ClusterName::new("ns", key.name.clone()));
-        setup
-    };
+    let naming = |key: &Key| pausing(&stage, &key.name);
     let stop = run::resume(accepting(&stage)).await.unwrap_err();
     let OneSidedMove::ClaimedByTarget { clusters, .. } = one_sided(&stop) else { panic!("{stop}") };
     assert_eq!(clusters, &[cluster(), other()], "{stop}");
@@ -138,9 +141,7 @@ async fn summaries_pause_no_unnamed_cluster() {
 async fn named_pauses_are_for_claims_alone() {
     let stage = half_committed(two_clusters()).await;
     let before = (picture(&stage.source), picture(&stage.target));
-    let mut setup = accepting(&stage);
-    setup.options.pause.insert(ClusterName::new("ns", "c"));
-    let stop = run::resume(setup).await.unwrap_err();
+    let stop = run::resume(pausing(&stage, "c")).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::Declined(_)), "{stop}");
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
@@ -231,9 +232,7 @@ async fn sources_that_went_back_between_moves_are_named() {
     let found = under_way(stage.setup()).await.unwrap();
     let Some(OneSidedMove::ClaimedByTarget { clusters, .. }) = found.one_sided else { panic!("{found:?}") };
     assert_eq!(clusters, [cluster()]);
-    let mut naming = accepting(&stage);
-    naming.options.pause.insert(ClusterName::new("ns", "c"));
-    let stop = run::resume(naming).await.unwrap_err();
+    let stop = run::resume(pausing(&stage, "c")).await.unwrap_err();
     assert!(
         matches!(&stop.failure, Failure::SourcePaused { clusters, .. } if *clusters == [cluster()]),
         "{stop}"

@@ -10,11 +10,12 @@ use pivot_core::hooks::{Description, Hook, Settlement};
 use pivot_core::record::{FORMAT, OLDEST_FORMAT};
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks, Services};
-use pivot_engine::{Exit, Options, run};
+use pivot_engine::{Exit, Options};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, revive};
+use crate::run;
 use crate::stage::{CLUSTERS, Stage, is_record, is_summary, key, picture, under_way};
 
 /// Has nothing more to change. A move writes down that it settles only where something does.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pivot_core::Key;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
-use pivot_engine::{Exit, Failure, Next, Setup, Stop, run};
+use pivot_engine::{Exit, Failure, Next, Setup, Stop};
 use pivot_places::{DirectoryPlace, Identity, MemoryPlace, Place};
 use serde_json::json;
 use tempfile::TempDir;
@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
 use crate::directories::{Life, Mortal};
 use crate::importing;
+use crate::run::{self, With};
 use crate::stage::{CLUSTERS, Stage, claims, key, picture, under_way};
 
 pub(crate) fn cluster() -> Key {
@@ -37,10 +38,8 @@ pub(crate) fn importing(stage: &Stage, dir: &Path) -> Setup {
 }
 
 /// The end of that, for the cluster that imported the directory.
-pub(crate) fn imported(stage: &Stage) -> Setup {
-    let mut setup = stage.setup();
-    setup.options.imported = true;
-    setup
+pub(crate) fn imported(stage: &Stage) -> With {
+    With { imported: true, ..stage.setup().into() }
 }
 
 /// A rollback by a user who says that nobody imported the directory.

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_core::{Key, Side, names};
-use pivot_engine::{Exit, Failure, Next, Stop, run};
+use pivot_engine::{Exit, Failure, Next, Stop};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::committed::commit;
 use crate::crash::{die_at, revive};
 use crate::recovered::two_clusters;
+use crate::run;
 use crate::stage::{CLUSTERS, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::{half_committed, live};
 

@@ -10,12 +10,13 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, KindLabels, Object, Side, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Event, Exit, Failure, Next, Setup, Watcher, run};
+use pivot_engine::{Event, Exit, Failure, Next, Setup, Watcher};
 use pivot_places::{DirectoryPlace, MemoryPlace};
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
+use crate::run;
 use crate::seeds::deaths_of;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 

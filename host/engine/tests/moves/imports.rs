@@ -6,13 +6,14 @@ use std::sync::Arc;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::{Key, names};
-use pivot_engine::{Failure, Stop, run};
+use pivot_engine::{Failure, Stop};
 use pivot_places::DirectoryPlace;
 use serde_json::json;
 
 use crate::crash::nothing_of_ours;
 use crate::handover::{cluster, code, handed_over, imported, importing, taken_over};
 use crate::mapped::map;
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
 
 fn remedies(stop: &Stop) -> &[Remedy] {

@@ -9,7 +9,7 @@ use pivot_core::names::FINISHED;
 use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key};
-use pivot_engine::{Options, Setup, run};
+use pivot_engine::{Options, Setup};
 use pivot_model::pair::OneOfTwo;
 use pivot_model::trace::{Picture, Seen};
 use pivot_model::{
@@ -21,6 +21,7 @@ use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use crate::run;
 use crate::simulated::holds::{HELD, Holds};
 use crate::simulated::slow;
 use crate::stage::{CLUSTERS, INFRA, Stage, body};

@@ -101,6 +101,8 @@ mod rolled_back;
 #[cfg(test)]
 mod round_trips;
 #[cfg(test)]
+mod run;
+#[cfg(test)]
 mod scale;
 #[cfg(test)]
 mod secret_watcher;

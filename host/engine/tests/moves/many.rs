@@ -14,7 +14,7 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Exit, MoveStatus, Options, Setup, run};
+use pivot_engine::{Exit, MoveStatus, Options, Setup};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
@@ -25,6 +25,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use crate::crash::nothing_of_ours;
+use crate::run;
 use crate::stage::{Stage, objects, picture};
 
 const SEEDS: u64 = 4;

@@ -13,7 +13,7 @@ use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Side, names};
 use pivot_engine::events::{Event, Watcher};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Exit, Failure, Setup, Sides, Stop, run};
+use pivot_engine::{Exit, Failure, Setup, Sides, Stop};
 use pivot_places::memory::Fault;
 use pivot_places::{Access, DirectoryPlace, MemoryPlace, PlaceError};
 use pivot_runtime::Query;
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use crate::committed::{Warnings, commit};
 use crate::crash::{die_at, nothing_of_ours, revive};
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture, under_way};
 
 pub(crate) fn map(pairs: &[(&str, &str)]) -> NamespaceMap {

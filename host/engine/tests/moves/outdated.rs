@@ -5,7 +5,7 @@ use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
-use pivot_engine::{Exit, Failure, Next, OneSidedMove, Stop, run};
+use pivot_engine::{Exit, Failure, Next, OneSidedMove, Stop};
 use pivot_places::PlaceError;
 use pivot_places::memory::Fault;
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use crate::crash::{at_every_write, nothing_of_ours};
 use crate::handover::nothing_of_ours_but_leases;
 use crate::recovered::{is_paused, other, pause_by_hand, recovering, two_clusters, wake};
 use crate::restored::{Backup, cluster, forget, one_sided};
+use crate::run::{self, With};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, claims, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 
@@ -30,6 +31,12 @@ async fn went_back() -> Stage {
     };
     stage.source.edit(&cluster(), wake).unwrap();
     stage
+}
+
+/// A resume that names Clusters to pause.
+fn pausing(stage: &Stage, names: &[&str]) -> With {
+    let pause = names.iter().map(|name| ClusterName::new("ns", *name)).collect();
+    With { pause, ..recovering(stage, &[]).into() }
 }
 
 // proves: I14
@@ -108,11 +115,7 @@ async fn sources_without_a_record_pause_named_clusters() {
         backup.restore(&stage.source);
         stage.source.journal();
         let (source, target) = (picture(&stage.source), picture(&stage.target));
-        let naming = |names: &[&str]| {
-            let mut setup = recovering(&stage, &[]);
-            setup.options.pause = names.iter().map(|name| ClusterName::new("ns", *name)).collect();
-            setup
-        };
+        let naming = |names: &[&str]| pausing(&stage, names);
         for stop in [
             run::resume(naming(&[])).await.unwrap_err(),
             run::rollback(recovering(&stage, &[])).await.unwrap_err(),
@@ -126,7 +129,7 @@ async fn sources_without_a_record_pause_named_clusters() {
         let leases = stage.source.journal().into_iter().filter(|call| call.key.group_kind.kind == "Lease");
         assert_eq!(leases.count(), 0, "{phase}: the scope is the target's word");
         let mut unasked = naming(&["c"]);
-        unasked.options.accept.remove(Risk::WorldChanged);
+        unasked.setup.options.accept.remove(Risk::WorldChanged);
         let stop = run::resume(unasked).await.unwrap_err();
         assert!(matches!(one_sided(&stop), OneSidedMove::SourceWentBack { .. }), "{phase}: {stop}");
         let stop = run::resume(naming(&["c", "unknown"])).await.unwrap_err();
@@ -159,9 +162,7 @@ async fn namesakes_of_copies_are_not_paused() {
     let another = |body: &mut Value| body["spec"]["controlPlaneEndpoint"]["host"] = json!("10.0.0.4");
     stage.source.edit(&other(), another).unwrap();
     let before = (picture(&stage.source), picture(&stage.target));
-    let mut setup = recovering(&stage, &[]);
-    setup.options.pause = [cluster(), other()].map(|key| ClusterName::new("ns", key.name)).into();
-    let stop = run::resume(setup).await.unwrap_err();
+    let stop = run::resume(pausing(&stage, &["c", "d"])).await.unwrap_err();
     let Failure::NoCluster { named, there } = &stop.failure else { panic!("{stop}") };
     assert_eq!((named.as_str(), there), ("ns/d", &vec![cluster()]), "{stop}");
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use pivot_core::part::Part;
-use pivot_engine::{Exit, Failure, Stop, run};
+use pivot_engine::{Exit, Failure, Stop};
 
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, key, picture};
 
 fn excluding(parts: &[Part]) -> Stage {

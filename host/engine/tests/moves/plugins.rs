@@ -10,11 +10,12 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Exit, Failure, Setup, run};
+use pivot_engine::{Exit, Failure, Setup};
 use serde_json::{Value, json};
 
 use crate::committed::commit;
 use crate::restored::Backup;
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
 
 const PAUSE: &str = "hosts.example.org/paused";

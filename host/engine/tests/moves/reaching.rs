@@ -9,11 +9,12 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::Namespaces;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Object, Side, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Exit, Failure, Stop, run};
+use pivot_engine::{Exit, Failure, Stop};
 use pivot_places::MemoryPlace;
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture};
 
 const RBAC: &str = "rbac.authorization.k8s.io";

@@ -8,13 +8,14 @@ use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::{Key, Side};
-use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop, Watcher, run};
+use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop, Watcher};
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::committed::commit;
 use crate::crash::{at_every_write, nothing_of_ours};
 use crate::restored::{Backup, cluster, forget, one_sided, reconcile, stage};
+use crate::run;
 use crate::stage::{CLUSTERS, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, KindLabels, names};
-use pivot_engine::{Exit, Failure, run};
+use pivot_engine::{Exit, Failure};
 use pivot_places::memory::{Fault, Schema};
 use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
 async fn refused(stage: &Stage, exit: Exit, code: &str) {

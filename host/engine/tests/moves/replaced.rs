@@ -3,9 +3,10 @@
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key};
-use pivot_engine::{Exit, Failure, run};
+use pivot_engine::{Exit, Failure};
 use serde_json::{Value, json};
 
+use crate::run;
 use crate::simulated::holds::add_host;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture};
 use crate::trouble::code;

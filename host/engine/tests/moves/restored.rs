@@ -6,13 +6,14 @@ use pivot_core::names;
 use pivot_core::record::{Phase, move_of_piece, piece_name};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
-use pivot_engine::{Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop, run};
+use pivot_engine::{Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop};
 use pivot_places::MemoryPlace;
 use pivot_worlds::SECRET_DATA;
 use serde_json::{Value, json};
 
 use crate::committed::{Warnings, commit};
 use crate::recovered::{is_paused, other, pause_by_hand, recovering, two_clusters, wake};
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use pivot_core::{Key, Side};
-use pivot_engine::{Exit, Failure, MoveStatus, OneSidedMove, run};
+use pivot_engine::{Exit, Failure, MoveStatus, OneSidedMove};
 use pivot_model::restored::{Copies, Origin, Restorable, RestoreRules, Restored, Verdict};
 use pivot_model::{Pair, Phase};
 use pivot_places::MemoryPlace;
 
 use crate::modelled::recorded_phase;
 use crate::restored::{Backup, advises_nothing_by_hand, cluster, reconcile, stage};
+use crate::run;
 use crate::secret_watcher::ensure_no_secret;
 use crate::seeds::is_nightly;
 use crate::stage::{Stage, picture, under_way};

@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use pivot_core::hooks::{Description, Hook};
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks};
-use pivot_engine::{Exit, Failure, Stop, run};
+use pivot_engine::{Exit, Failure, Stop};
 use serde_json::{Value, json};
 
+use crate::run;
 use crate::stage::{Stage, is_record, key};
 
 type Change = fn(&mut Value);

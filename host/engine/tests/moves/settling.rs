@@ -8,10 +8,11 @@ use pivot_core::hooks::{Description, Finding, Hook, Settlement, Severity};
 use pivot_core::record::Phase;
 use pivot_core::{GroupKind, Object, names};
 use pivot_engine::hooks::{HookError, Hooks, Services};
-use pivot_engine::{Event, Exit, Failure, Halt, Halter, Held, Setup, Stop, Watcher, run};
+use pivot_engine::{Event, Exit, Failure, Halt, Halter, Held, Setup, Stop, Watcher};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use crate::run;
 use crate::stage::{INFRA, Stage, body, halter, key};
 
 const HELD: &str = "hosts.example.org/paused";

@@ -10,7 +10,7 @@ use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::scope::Namespaces;
 use pivot_core::{GroupKind, Key, names};
-use pivot_engine::{Exit, Failure, Next, Stop, run};
+use pivot_engine::{Exit, Failure, Next, Stop};
 use pivot_places::DirectoryPlace;
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ use crate::handover::{
 };
 use crate::importing::{self, exported};
 use crate::mapped::map;
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, claims, key, picture, under_way};
 
 /// What somebody does to an object.
@@ -95,7 +96,8 @@ async fn a_release_after_an_import_killed_at_any_write_ends_the_same() {
             at_rest_and_nothing_lost(&stage, &before, &at);
             if !ended && let Some(one) = under_way(stage.setup()).await {
                 // Whatever it is called: past the commit it is a move like any other.
-                let again = if one.record.phase.committed() { stage.setup() } else { imported(&stage) };
+                let again =
+                    if one.record.phase.committed() { stage.setup().into() } else { imported(&stage) };
                 let again = run::resume(again).await;
                 assert!(again.is_ok(), "{at}: {}", again.unwrap_err());
             }
@@ -279,12 +281,12 @@ async fn a_copy_that_differs_releases_nothing_until_that_is_accepted() {
     // Each kind is accepted by name.
     let mut accepting = imported(&stage);
     let kinds: BTreeSet<GroupKind> = changes.iter().map(|(changed, ..)| changed.group_kind.clone()).collect();
-    accepting.options.accept.insert_kinds(Risk::CopyChanged, kinds.iter().skip(1).cloned());
+    accepting.setup.options.accept.insert_kinds(Risk::CopyChanged, kinds.iter().skip(1).cloned());
     let accepted = [Remedy::AcceptChanged { kinds: kinds.iter().take(1).cloned().collect() }];
     let stop = run::resume(accepting.clone()).await.unwrap_err();
     assert_eq!(code(&stop), "copy-differs");
     assert!(remedies(&stop).ends_with(&accepted), "{:?}", remedies(&stop));
-    accepting.options.accept.insert_kinds(Risk::CopyChanged, kinds);
+    accepting.setup.options.accept.insert_kinds(Risk::CopyChanged, kinds);
     run::resume(accepting).await.unwrap();
     assert!(nothing_of_ours(&stage.source) && stage.source.body(&cluster()).is_none());
 }
@@ -299,6 +301,7 @@ async fn a_cluster_that_is_missing_where_files_were_imported_is_not_accepted_by_
     let before = picture(&stage.source);
     let mut accepting = imported(&stage);
     accepting
+        .setup
         .options
         .accept
         .insert_kinds(Risk::CopyChanged, stage.source.keys().into_iter().map(|key| key.group_kind));
@@ -321,12 +324,12 @@ async fn copies_that_are_gone_are_accepted_by_kind_and_a_death_does_not_forget_i
         assert_eq!(code(&stop), "copy-gone");
         assert!(remedies(&stop).contains(&Remedy::AcceptChanged { kinds: [gone.group_kind.clone()].into() }));
         let mut accepting = imported(&stage);
-        accepting.options.accept.insert_kind(Risk::CopyChanged, gone.group_kind.clone());
+        accepting.setup.options.accept.insert_kind(Risk::CopyChanged, gone.group_kind.clone());
         let calls = die_at(&stage, n, true);
         let ended = run::resume(accepting.clone()).await.is_ok();
         revive(&stage);
         if !ended && let Some(one) = under_way(stage.setup()).await {
-            let again = if one.record.phase.committed() { stage.setup() } else { accepting };
+            let again = if one.record.phase.committed() { stage.setup().into() } else { accepting };
             run::resume(again).await.unwrap();
         }
         assert!(stage.source.body(&gone).is_none() && stage.source.body(&cluster()).is_none(), "write {n}");
@@ -359,7 +362,7 @@ async fn copies_are_told_by_their_owners_although_those_are_accepted_by_kind() {
     };
     stage.target.edit(&infra, anew).unwrap();
     let mut accepting = imported(&stage);
-    accepting.options.accept.insert_kind(Risk::CopyChanged, machine.group_kind.clone());
+    accepting.setup.options.accept.insert_kind(Risk::CopyChanged, machine.group_kind.clone());
     run::resume(accepting).await.unwrap();
     assert!(stage.source.body(&infra).is_none() && stage.source.body(&cluster()).is_none());
 }
@@ -447,9 +450,9 @@ async fn the_way_to_the_target_is_deleted_last() {
         for n in 1.. {
             let (stage, _dir) = taken_over().await;
             let resuming = || {
-                let mut setup = imported(&stage);
-                setup.options.found_by = Some(way.clone());
-                setup
+                let mut resuming = imported(&stage);
+                resuming.setup.options.found_by = Some(way.clone());
+                resuming
             };
             let calls = die_at(&stage, n, acted);
             let _ = run::resume(resuming()).await;
@@ -461,7 +464,7 @@ async fn the_way_to_the_target_is_deleted_last() {
             assert!(left.is_empty() || left.contains(&way), "write {n}, acted {acted}: {left:?}");
             alone += usize::from(left == [way.clone()]);
             if let Some(one) = under_way(stage.setup()).await {
-                let again = if one.record.phase.committed() { stage.setup() } else { resuming() };
+                let again = if one.record.phase.committed() { stage.setup().into() } else { resuming() };
                 run::resume(again).await.unwrap();
             }
             assert_eq!(picture(&stage.source), picture(&straight.source), "write {n}, acted {acted}");

@@ -8,12 +8,13 @@ use pivot_core::names;
 use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{KindLabels, Side, Uid};
-use pivot_engine::{Exit, Failure, Next, Options, run};
+use pivot_engine::{Exit, Failure, Next, Options};
 use pivot_places::memory::Fault;
 use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, revive};
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture, under_way};
 
 pub(crate) fn code(stop: &pivot_engine::Stop) -> &str {

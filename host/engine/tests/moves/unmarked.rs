@@ -1,12 +1,13 @@
 //! Clusters that run in the target without the mark of the move: copies that lost it, or Clusters that another tool made.
 
 use pivot_core::{Key, names};
-use pivot_engine::{OneSidedMove, run};
+use pivot_engine::OneSidedMove;
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::recovered::{Lost, lose, other, recovering, two_clusters, wake};
 use crate::restored::{advises_nothing_by_hand, cluster, forget, one_sided, reconcile};
+use crate::run;
 use crate::stage::{key, picture};
 use crate::trouble::half_committed;
 

@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use pivot_core::GroupKind;
 use pivot_core::risk::Risk;
-use pivot_engine::{Event, Setup, Stop, Watcher, run};
+use pivot_engine::{Event, Setup, Stop, Watcher};
 use pivot_places::DirectoryPlace;
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, revive};
 use crate::handover::{handed_over, imported, not_imported, taken_over};
+use crate::run::{self, With};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key};
 
 #[derive(Default)]
@@ -120,10 +121,10 @@ async fn changed_copies_of_an_import_use_their_kind() {
     let change = |body: &mut Value| body["metadata"]["labels"] = json!({});
     stage.target.edit(&key(CLUSTERS, "Machine", "m0"), change).unwrap();
     stage.target.remove(&key(INFRA, "Pool", "p")).unwrap();
-    let mut setup = imported(&stage);
+    let mut with = imported(&stage);
     let kinds = [machine(), pool(), GroupKind::new(INFRA, "InfraMachine")];
-    setup.options.accept.insert_kinds(Risk::CopyChanged, kinds);
-    let (_, finished) = observe(setup, run::resume).await;
+    with.setup.options.accept.insert_kinds(Risk::CopyChanged, kinds);
+    let (_, finished) = observe(with.setup.clone(), |setup| run::resume(With { setup, ..with })).await;
     assert_eq!(finished, "not needed: copy-changed=InfraMachine.infrastructure.cluster.x-k8s.io");
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{Key, Side};
-use pivot_engine::{Exit, Failure, Options, Setup, Sides, Stop, run};
+use pivot_engine::{Exit, Failure, Options, Setup, Sides, Stop};
 use pivot_places::MemoryPlace;
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -18,6 +18,7 @@ use super::network::{End, Line, Luck, Meanwhile};
 use super::paused;
 use super::sabotage::Sabotage;
 use super::world::{Bustle, MOST_REQUESTS, Reader, Shape, World};
+use crate::run;
 use crate::stage::{Stage, is_summary, picture};
 use pivot_worlds::Dice;
 
