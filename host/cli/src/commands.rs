@@ -16,8 +16,8 @@ use pivot_core::soft::kubeconfig_of;
 use pivot_core::{Both, Key, Side};
 use pivot_engine::run;
 use pivot_engine::{
-    DryRun, Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Resume, Setup, Situation, Status,
-    Stop, Watcher,
+    DryRun, Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Resume, Rollback, Setup,
+    Situation, Status, Stop, Watcher,
 };
 use serde::Serialize;
 
@@ -291,7 +291,7 @@ impl<'a> Command<'a> {
         exit::DONE
     }
 
-    pub(crate) async fn roll_back(&self) -> u8 {
+    pub(crate) async fn roll_back(&self, rollback: &Rollback) -> u8 {
         let options = self.choices.options(None);
         let plugins = Loading::begin(&self.choices.with);
         let opened = match self.unless_halted(self.open_sides(None, &plugins, None)).await {
@@ -301,7 +301,7 @@ impl<'a> Command<'a> {
         self.found_workload(&opened);
         let labels = opened.labels();
         let progress = Progress::new(self.output.clone(), labels, PlanUse::Counted);
-        let result = run::rollback(self.setup(&opened, options, &progress, &plugins)).await;
+        let result = run::rollback(self.setup(&opened, options, &progress, &plugins), rollback.clone()).await;
         let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         progress.end();
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
@@ -319,7 +319,8 @@ impl<'a> Command<'a> {
         }
     }
 
-    pub(crate) async fn status(&self) -> u8 {
+    /// The state of all moves, or of one that is named.
+    pub(crate) async fn status(&self, move_id: Option<&str>) -> u8 {
         let FromCluster { kubeconfig, kubeconfig_context, as_user, .. } = &self.choices.connection.from;
         let source_given = kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some();
         let plugins = Loading::without_plugins();
@@ -342,7 +343,7 @@ impl<'a> Command<'a> {
         let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         match result {
             Ok(mut status) => {
-                if let Some(id) = self.choices.options(None).which.as_deref()
+                if let Some(id) = move_id
                     && let Err(why) = status.select(id)
                 {
                     return self.report_failure(Exit::Refused, &why.into(), UNTOUCHED);

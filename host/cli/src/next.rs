@@ -371,9 +371,9 @@ pub(crate) mod tests {
         match task {
             Task::Plan(choices)
             | Task::Move(choices)
-            | Task::Status(choices)
+            | Task::Status(choices, _)
             | Task::Resume(choices, _)
-            | Task::Rollback(choices) => choices.clone(),
+            | Task::Rollback(choices, _) => choices.clone(),
             other => panic!("{other:?}"),
         }
     }
@@ -508,16 +508,17 @@ pub(crate) mod tests {
                     let task = typed(&by_a_shell(&line));
                     let (after, same) = (choices(&task), line.ends_with(&run.join(" ")));
                     let meant = match (&task, next) {
-                        (Task::Status(_), Next::Status) | (Task::Resume(..), Next::Resume) => true,
-                        (Task::Rollback(_), Next::Rollback) => {
-                            after.options(None).without_source == before.options(None).without_source
+                        (Task::Status(..), Next::Status) | (Task::Resume(..), Next::Resume) => true,
+                        (Task::Rollback(_, rollback), Next::Rollback) => {
+                            let is_without = |absent: Option<Side>| absent == Some(Side::Source);
+                            is_without(rollback.absent) == is_without(commands.gone)
                         }
-                        (Task::Resume(..), Next::ResumeWithoutSource) => after.options(None).without_source,
-                        (Task::Rollback(_), Next::RollbackWithoutTarget) => {
-                            after.options(None).without_target
+                        (Task::Resume(_, resume), Next::ResumeWithoutSource) => resume.without_source,
+                        (Task::Rollback(_, rollback), Next::RollbackWithoutTarget) => {
+                            rollback.absent == Some(Side::Target)
                         }
                         (Task::Resume(_, resume), Next::FinishHandover) => resume.imported,
-                        (Task::Rollback(_), Next::CancelHandover) => {
+                        (Task::Rollback(..), Next::CancelHandover) => {
                             after.options(None).accept.contains(Risk::MaybeImported)
                         }
                         (Task::Resume(..), Next::DeleteFromSource) => {
@@ -536,7 +537,7 @@ pub(crate) mod tests {
                     assert_eq!(workload(&after), workload(&before), "{run:?}: {line}");
                     let (there, here) = (before.options(None), after.options(None));
                     assert_eq!(there.record_namespace, here.record_namespace, "{line}");
-                    if matches!(task, Task::Resume(..)) {
+                    if let Task::Resume(_, resume) = &task {
                         assert_eq!((&after.with, &after.add), (&before.with, &before.add), "{line}");
                         let accepted = |choices: &Choices| {
                             let words = match next {
@@ -550,7 +551,7 @@ pub(crate) mod tests {
                             expected.extend(["--accept".to_owned(), "world-changed".to_owned()]);
                         }
                         assert_eq!(accepted(&after), expected, "{line}");
-                        assert_eq!(here.which.as_deref(), move_id, "{line}");
+                        assert_eq!(resume.move_id.as_deref(), move_id, "{line}");
                     }
                 }
             }
@@ -695,7 +696,11 @@ pub(crate) mod tests {
         assert_eq!(line(Next::Rollback), "pivot-host rollback --to-kubeconfig b --unpause ns/a 1234");
         assert_eq!(line(Next::Status), "pivot-host status --to-kubeconfig b");
         for next in [Next::Resume, Next::Rollback] {
-            let named = choices(&typed(&by_a_shell(&line(next)))).options(None).unpause;
+            let named = match typed(&by_a_shell(&line(next))) {
+                Task::Resume(_, resume) => resume.unpause,
+                Task::Rollback(_, rollback) => rollback.unpause,
+                other => panic!("{other:?}"),
+            };
             assert_eq!(named.len(), 1);
         }
     }

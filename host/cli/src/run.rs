@@ -153,9 +153,9 @@ fn dispatch_task(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
         Task::Protection(protection) => return protection::run(protection, output),
         Task::Plan(choices)
         | Task::Move(choices)
-        | Task::Status(choices)
+        | Task::Status(choices, _)
         | Task::Resume(choices, _)
-        | Task::Rollback(choices)
+        | Task::Rollback(choices, _)
         | Task::Rbac(choices, _) => choices,
     };
     let Some(choices) = &name_implied_target(choices, output) else { return exit::exit_code(Exit::Usage) };
@@ -216,7 +216,7 @@ fn start_threads(output: &Output) -> Option<tokio::runtime::Runtime> {
 }
 
 async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, output: &Arc<Output>) -> u8 {
-    let changes = matches!(task, Task::Move(_) | Task::Resume(..) | Task::Rollback(_));
+    let changes = matches!(task, Task::Move(_) | Task::Resume(..) | Task::Rollback(..));
     let halter = Halter::default();
     let interrupted = match signals::listen_for_signals(halter.clone(), output.clone(), changes) {
         Ok(interrupted) => interrupted,
@@ -228,7 +228,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
     let command = Command::new(choices, commands, output, halter);
     let command = match task {
         Task::Plan(_) => command.reporting("plan"),
-        Task::Move(_) | Task::Resume(..) | Task::Rollback(_) => command.reporting(choices.command),
+        Task::Move(_) | Task::Resume(..) | Task::Rollback(..) => command.reporting(choices.command),
         _ => Ok(command),
     };
     let command = match command {
@@ -240,8 +240,8 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             Task::Plan(_) => command.plan().await,
             Task::Move(_) => command.move_or_resume(MoveOrResume::Move).await,
             Task::Resume(_, resume) => command.move_or_resume(MoveOrResume::Resume(resume)).await,
-            Task::Rollback(_) => command.roll_back().await,
-            Task::Status(_) => command.status().await,
+            Task::Rollback(_, rollback) => command.roll_back(rollback).await,
+            Task::Status(_, move_id) => command.status(move_id.as_deref()).await,
             Task::Rbac(_, roles) => command.rbac(roles).await,
             Task::SavedPlan(_)
             | Task::Describe(_)

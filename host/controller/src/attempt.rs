@@ -8,7 +8,7 @@ use futures::poll;
 use pivot_core::Side;
 use pivot_core::record::Phase;
 use pivot_engine::{
-    Exit, Failure, Halt, Halter, Options, Parking, Report, Scheduler, Setup, Sides, Stop, run,
+    Exit, Failure, Halt, Halter, Options, Parking, Report, Rollback, Scheduler, Setup, Sides, Stop, run,
 };
 use pivot_places::{Place, PlaceError};
 use tokio::time::timeout;
@@ -292,8 +292,8 @@ impl Attempt<'_> {
                     self.view.tell(true, Reason::RollingBack, UNDOES.to_owned());
                 }
                 self.view.change(Status::rolling_back);
-                let options = Options { which: Some(move_id), ..setup.options.clone() };
-                run::rollback(Setup { options, ..setup }).await?;
+                let rollback = Rollback { move_id: Some(move_id), ..Rollback::default() };
+                run::rollback(setup, rollback).await?;
                 self.view.tell(
                     true,
                     Reason::RolledBack,

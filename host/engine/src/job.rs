@@ -72,7 +72,7 @@ impl Job {
     /// undoes its pause is gone. Takes its key in the source.
     pub(crate) fn is_named_to_unpause(&self, cluster: &Key) -> bool {
         let namespace = cluster.namespace.as_deref().unwrap_or_default();
-        self.options.unpause.contains(&ClusterName::new(namespace, &cluster.name))
+        self.command.clusters_to_unpause().contains(&ClusterName::new(namespace, &cluster.name))
     }
 
     /// A kind as a side serves it. That both sides serve it was checked before the pause, but definitions come and go.
@@ -125,7 +125,9 @@ impl Job {
                 format!("namespaces get other names in the target: {map}"),
             ));
         }
-        events::accepted(&self.options).into_iter().for_each(|event| self.report(event));
+        for event in events::accepted(&self.options, self.command.absent_side()) {
+            self.report(event);
+        }
     }
 
     /// Reports the risks of the run that it accepted and had no use for, among those that it can judge.

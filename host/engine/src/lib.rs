@@ -41,7 +41,7 @@ mod status;
 pub use checks::approved::end_of;
 pub use checks::rights::Rights;
 pub use clock::{Clock, Moment};
-pub use command::Resume;
+pub use command::{Resume, Rollback};
 pub use events::{Awaited, Event, LeaseState, NoWatcher, Summary, Verb, Watcher, accepted_in_words};
 pub use leftover::Leftover;
 pub use options::{DryRun, Options};

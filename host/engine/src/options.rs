@@ -1,6 +1,5 @@
 //! What the user decides about a run.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use pivot_core::addition::Addition;
 use pivot_core::names;
 use pivot_core::risk::AcceptedRisks;
 use pivot_core::saved_plan::{Decisions, SavedPlan};
-use pivot_core::scope::{ClusterName, Scope};
+use pivot_core::scope::Scope;
 use pivot_core::{Both, Key, Side, Uid};
 
 /// How much of a run is a dry run.
@@ -33,8 +32,6 @@ pub struct Options {
     pub added: Arc<[Addition]>,
     /// The saved plan to carry out, and nothing else.
     pub approved: Option<Arc<SavedPlan>>,
-    /// Which move the command is about, if several are under way.
-    pub which: Option<String>,
     /// Who runs this, for the record.
     pub operator: String,
     /// The object that asks for the move, in a cluster: ids of new moves end in its UID, which its author can't choose.
@@ -57,15 +54,9 @@ pub struct Options {
     pub stop_before_release: bool,
     /// Don't wait for another run's lease to expire.
     pub break_lease: bool,
-    /// The source is unreachable for good.
-    pub without_source: bool,
     /// The source's object that this run found the target by. If it moves, it is deleted last of all, so that other runs find the
     /// target, too.
     pub found_by: Option<Key>,
-    /// The target is unreachable for good: a rollback unpauses the source all the same.
-    pub without_target: bool,
-    /// After that: the Clusters that may be unpaused, by their names in the source.
-    pub unpause: BTreeSet<ClusterName>,
     /// Of a copy into a directory: leave the source paused, to be taken over from the files.
     pub handover: bool,
     /// The side on which nothing is changed outside of the namespace that moves: who asks for the move has no say there.
@@ -98,7 +89,6 @@ impl Options {
             accept: AcceptedRisks::default(),
             added: Arc::default(),
             approved: None,
-            which: None,
             operator: String::new(),
             asked_by: None,
             record_namespace: names::RECORD_NAMESPACE.into(),
@@ -110,10 +100,7 @@ impl Options {
             unpause_batch: Self::UNPAUSE_BATCH.into(),
             stop_before_release: false,
             break_lease: false,
-            without_source: false,
             found_by: None,
-            without_target: false,
-            unpause: BTreeSet::new(),
             handover: false,
             confined: None,
             release_list_limit: usize::MAX,

@@ -18,7 +18,7 @@ use tracing::{Instrument, Span, field, info_span};
 use crate::checks::before_pause::{self, TargetState};
 use crate::checks::rights::{self, Rights};
 use crate::checks::{added, approved};
-use crate::command::{Command, Resume};
+use crate::command::{Command, Resume, Rollback};
 use crate::discovery::first_reading::FirstReading;
 use crate::discovery::{nothing, planning};
 use crate::events::Event;
@@ -114,8 +114,8 @@ pub async fn resume(setup: Setup, resume: Resume) -> Result<Report, Stop> {
 }
 
 /// Rolls a move back.
-pub async fn rollback(setup: Setup) -> Result<RolledBack, Stop> {
-    match locked(setup, Command::Rollback).await? {
+pub async fn rollback(setup: Setup, rollback: Rollback) -> Result<RolledBack, Stop> {
+    match locked(setup, Command::Rollback(rollback)).await? {
         (_, Outcome::RolledBack(taken)) => Ok(taken),
         (_, Outcome::Moved(_) | Outcome::FinishedAlone) => Err(unexpected()),
     }
@@ -174,23 +174,6 @@ impl Command {
         if matches!(self, Self::Start) { unknown(failure) } else { unread(failure) }
     }
 
-    /// The side that the command goes without.
-    fn absent_side(&self, options: &Options) -> Option<Side> {
-        match self {
-            Self::FinishAlone { .. } => Some(Side::Source),
-            _ if options.without_source => Some(Side::Source),
-            _ => options.without_target.then_some(Side::Target),
-        }
-    }
-
-    /// The move that the command names, by its id or the beginning of that.
-    fn named_move<'a>(&'a self, options: &'a Options) -> Option<&'a str> {
-        match self {
-            Self::FinishAlone { move_id } => move_id.as_deref(),
-            _ => options.which.as_deref(),
-        }
-    }
-
     /// The move that the command is about, if there is one.
     fn choose(&self, setup: &Setup, moves: &Moves) -> Result<Option<FoundMove>, Failure> {
         let found = match self {
@@ -205,11 +188,10 @@ impl Command {
                 }
                 found.cloned()
             }
-            Self::Resume(_) | Self::Rollback | Self::FinishAlone { .. } => {
-                let named = self.named_move(&setup.options);
-                let selected = moves.selected(named)?;
+            Self::Resume(_) | Self::Rollback(_) | Self::FinishAlone { .. } => {
+                let selected = moves.selected(self.named_move())?;
                 // Without this, a rollback could undo a move that the user didn't think of.
-                if selected.other_files && named.is_none() {
+                if selected.other_files && self.named_move().is_none() {
                     return Err(Failure::Declined(format!(
                         "move {} was begun from other files than those given: if that is the one, name it by its id",
                         selected.described()
@@ -241,7 +223,7 @@ impl Command {
         match self {
             Self::Start => !begun,
             Self::Resume(_) => [Risk::PluginsChanged, Risk::CopyChanged].contains(&risk) && !is_planned(),
-            Self::Rollback => risk == Risk::MaybeImported,
+            Self::Rollback(_) => risk == Risk::MaybeImported,
             Self::FinishAlone { .. } => false,
         }
     }
@@ -254,7 +236,7 @@ impl Command {
     /// Refuses what would be refused once the move is committed again, when nothing can be undone any more.
     fn check_may_delete_from_outdated(&self, active: &ActiveMove) -> Result<(), Failure> {
         let record = &active.journal.record;
-        if !active.job.options.unpause.is_empty() {
+        if !self.clusters_to_unpause().is_empty() {
             return Err(Failure::Declined(format!(
                 "the source of move {} is out of date, and unpauses no Cluster",
                 record.move_id
@@ -320,13 +302,13 @@ impl Command {
         }
         if active.recovers {
             match self {
-                Self::Rollback => same_plugins(
+                Self::Rollback(_) => same_plugins(
                     active,
                     "name those: without them nothing shows that the source is complete",
                 )?,
                 _ => check_may_continue(active)?,
             }
-            if !matches!(self, Self::Rollback) {
+            if !matches!(self, Self::Rollback(_)) {
                 recovery::check_may_copy_again(active)?;
             }
             recovery::recover(active).boxed().await?;
@@ -342,7 +324,7 @@ impl Command {
             outdated_source::commit_again(active).boxed().await?;
         }
         recovery::check_options(active).boxed().await?;
-        if matches!(self, Self::Rollback) {
+        if matches!(self, Self::Rollback(_)) {
             check_may_resume_source(active).await?;
             let record = &active.journal.record;
             if record.phase.committed() && !active.orphaned {
@@ -453,8 +435,8 @@ async fn locked(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome),
 /// The same without the span: takes the locks, and uses the records as they are then.
 async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
     let command = &command;
-    let absent = command.absent_side(&setup.options);
-    let opened = open_for_writing(&setup, absent).await.map_err(|failure| command.before(failure))?;
+    let opened = open_for_writing(&setup, command.absent_side()).await;
+    let opened = opened.map_err(|failure| command.before(failure))?;
     let id = new_id(&setup, &opened);
     let taken = take_locks(&setup, &opened, command, &id).await.map_err(|failure| command.before(failure))?;
     let (locks, moves, first) = match taken {
@@ -568,7 +550,7 @@ async fn take_locks(
     let Some(leases) = opened.leases() else { return Ok(None) };
     let (scope, move_id, wanted) = match command {
         Command::Start => (setup.options.scope.clone(), id.to_owned(), Lock::of(&setup.options.scope)),
-        Command::Resume(_) | Command::Rollback | Command::FinishAlone { .. } => {
+        Command::Resume(_) | Command::Rollback(_) | Command::FinishAlone { .. } => {
             let mut moves = opened.moves().await?;
             let mut selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
             if selected.orphaned {
@@ -602,7 +584,9 @@ async fn take_locks(
     };
     let read = || match command {
         Command::Start => first_reading(setup, opened).map(Some).boxed(),
-        Command::Resume(_) | Command::Rollback | Command::FinishAlone { .. } => future::ready(None).boxed(),
+        Command::Resume(_) | Command::Rollback(_) | Command::FinishAlone { .. } => {
+            future::ready(None).boxed()
+        }
     };
     let (locks, moves, first) = Locks::take(request, &wanted, opened, read).await?;
     Ok(Some((Some(locks), moves, first)))
@@ -614,7 +598,7 @@ const _: () = {
     is_send(&plan);
     is_send(&start);
     is_send(&|setup| resume(setup, Resume::default()));
-    is_send(&rollback);
+    is_send(&|setup| rollback(setup, Rollback::default()));
     is_send(&|setup| finish_alone(setup, None));
     is_send(&status);
 };

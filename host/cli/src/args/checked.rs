@@ -10,7 +10,7 @@ use pivot_core::Side;
 use pivot_core::risk::{AcceptedBy, Risk};
 use pivot_core::saved_plan::Decisions;
 use pivot_core::scope::{Namespaces, Scope};
-use pivot_engine::{DryRun, Options, Resume};
+use pivot_engine::{DryRun, Options, Resume, Rollback};
 
 use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters, full_names};
@@ -39,9 +39,10 @@ pub(crate) enum Task {
     Plan(Choices),
     SavedPlan(PlanVerb),
     Move(Choices),
-    Status(Choices),
+    /// The state of all moves, or of the named one.
+    Status(Choices, Option<String>),
     Resume(Choices, Resume),
-    Rollback(Choices),
+    Rollback(Choices, Rollback),
     Describe(Description),
     Rbac(Choices, Roles),
     /// The risk to explain; none: all.
@@ -154,7 +155,7 @@ impl Choices {
 
     /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
     pub(crate) fn decided(&self) -> Vec<String> {
-        let gone = self.options.without_source.then(|| "--without-source".to_owned());
+        let gone = matches!(self.ends.source, SourceEnd::Gone).then(|| "--without-source".to_owned());
         let accepted = self.accept_flags(AcceptedBy::Resume);
         gone.into_iter().chain(self.batch_flag()).chain(accepted).collect()
     }
@@ -233,12 +234,11 @@ fn task(verb: Verb) -> Result<Task> {
         }
         Verb::Status(typed) => {
             let StatusArgs { connection, which: Which { which } } = *typed;
-            let choices = about_a_move("status", connection, false, None)?;
-            Task::Status(Choices { options: Options { which, ..choices.options }, ..choices })
+            Task::Status(about_a_move("status", connection, false, None)?, which)
         }
         Verb::Handover(HandoverVerb::Start(typed)) => start_handover(*typed)?,
         Verb::Handover(HandoverVerb::Finish(typed)) => finish_handover(*typed)?,
-        Verb::Handover(HandoverVerb::Cancel(typed)) => Task::Rollback(cancel_handover(*typed)?),
+        Verb::Handover(HandoverVerb::Cancel(typed)) => cancel_handover(*typed)?,
         Verb::Resume(typed) => resuming(*typed)?,
         Verb::Rollback(typed) => {
             let RollbackArgs {
@@ -254,19 +254,11 @@ fn task(verb: Verb) -> Result<Task> {
             } = *typed;
             let accept = accepted_risks(&accept, AcceptedBy::Rollback)?;
             let (Which { which }, Taking { break_lease }) = (which, taking);
-            let gone = without_target.then_some(Side::Target).or(without_source.then_some(Side::Source));
-            let choices = about_a_move("rollback", connection, true, gone)?;
-            let unpause = full_names("--unpause", &unpause)?;
-            let options = Options {
-                which,
-                break_lease,
-                without_target,
-                accept,
-                without_source,
-                unpause,
-                ..choices.options
-            };
-            Task::Rollback(Choices { options, report: reported(kept)?, with, ..choices })
+            let absent = without_target.then_some(Side::Target).or(without_source.then_some(Side::Source));
+            let choices = about_a_move("rollback", connection, true, absent)?;
+            let rollback = Rollback { move_id: which, absent, unpause: full_names("--unpause", &unpause)? };
+            let options = Options { break_lease, accept, ..choices.options };
+            Task::Rollback(Choices { options, report: reported(kept)?, with, ..choices }, rollback)
         }
         Verb::Describe(Describe::Cluster(typed)) => Task::Describe(description(*typed)?),
         Verb::Generate(Generate::Rbac(typed)) => rbac(*typed)?,
@@ -383,24 +375,24 @@ fn finish_handover(typed: HandoverFinish) -> Result<Task> {
         return usage("name the cluster that imported the directory: --to-kubeconfig or --to-workload");
     }
     let (accept, without_kind) = read_risks(&accept, AcceptedBy::FinishHandover)?;
-    let options = Options { which, accept, break_lease, ..choices.options };
+    let options = Options { accept, break_lease, ..choices.options };
     let (report, options) = (reported(kept)?, waiting(options, &waits)?);
     let choices = Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices };
-    Ok(Task::Resume(choices, Resume { imported: true, ..Resume::default() }))
+    Ok(Task::Resume(choices, Resume { move_id: which, imported: true, ..Resume::default() }))
 }
 
 /// The end of a handover whose directory no cluster imported.
-fn cancel_handover(typed: HandoverCancel) -> Result<Choices> {
+fn cancel_handover(typed: HandoverCancel) -> Result<Task> {
     let HandoverCancel { from, to, to_files, which, accept, taking, with, kept } = typed;
     let connection = Connection { from, to, to_files, ..Connection::default() };
     // A directory that was imported nowhere has no target, unless one is named to be asked.
-    let without_target = !names_target(&connection);
+    let absent = (!names_target(&connection)).then_some(Side::Target);
     let accept = accepted_risks(&accept, AcceptedBy::CancelHandover)?;
     let (Which { which }, Taking { break_lease }) = (which, taking);
-    let gone = without_target.then_some(Side::Target);
-    let choices = about_a_move("handover cancel", connection, true, gone)?;
-    let options = Options { which, break_lease, without_target, accept, ..choices.options };
-    Ok(Choices { options, report: reported(kept)?, with, ..choices })
+    let choices = about_a_move("handover cancel", connection, true, absent)?;
+    let rollback = Rollback { move_id: which, absent, ..Rollback::default() };
+    let options = Options { break_lease, accept, ..choices.options };
+    Ok(Task::Rollback(Choices { options, report: reported(kept)?, with, ..choices }, rollback))
 }
 
 /// A move out of a directory into the cluster of the current context.
@@ -532,21 +524,18 @@ fn resuming(typed: ResumeArgs) -> Result<Task> {
     if without_source && accept.contains(Risk::WorldChanged) {
         return usage("--accept world-changed goes back to the source, so it excludes --without-source");
     }
-    let options = Options {
-        which,
-        accept,
-        break_lease,
+    let resume = Resume {
+        move_id: which,
         without_source,
+        imported: false,
         unpause: full_names("--unpause", &unpause)?,
-        ..choices.options
+        pause: full_names("--pause", &pause)?,
     };
-    let resume = Resume { pause: full_names("--pause", &pause)?, ..Resume::default() };
+    let options = Options { accept, break_lease, ..choices.options };
     let report = reported(kept)?;
     let options = waiting(options, &waits)?;
-    Ok(Task::Resume(
-        Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices },
-        resume,
-    ))
+    let choices = Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices };
+    Ok(Task::Resume(choices, resume))
 }
 
 /// The choices for commands about a move under way: its record has the rest.

@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 use expect_test::{Expect, expect};
+use pivot_core::Side;
 use pivot_core::risk::Risk;
 use pivot_core::scope::Namespaces;
-use pivot_engine::{DryRun, Resume};
+use pivot_engine::{DryRun, Resume, Rollback};
 
 use super::clusters::Namespace;
 use super::flags::Cli;
@@ -38,9 +39,9 @@ fn choices(line: &str) -> Choices {
     match meant(line) {
         Task::Plan(choices)
         | Task::Move(choices)
-        | Task::Status(choices)
+        | Task::Status(choices, _)
         | Task::Resume(choices, _)
-        | Task::Rollback(choices) => choices,
+        | Task::Rollback(choices, _) => choices,
         other => panic!("{other:?}"),
     }
 }
@@ -48,6 +49,11 @@ fn choices(line: &str) -> Choices {
 fn resume(line: &str) -> Resume {
     let Task::Resume(_, resume) = meant(line) else { panic!("{line}") };
     resume
+}
+
+fn rollback(line: &str) -> Rollback {
+    let Task::Rollback(_, rollback) = meant(line) else { panic!("{line}") };
+    rollback
 }
 
 fn refused(line: &str, expected: &Expect) {
@@ -368,21 +374,24 @@ fn unpause_batch_has_default_and_bounds() {
 
 #[test]
 fn a_resumed_move_takes_its_own_flags() {
-    let Task::Resume(choices, _) = meant(
+    let Task::Resume(choices, resume) = meant(
         "pivot-host resume --to-kubeconfig b --without-source --accept plugins-changed --record-namespace r",
     ) else {
         panic!()
     };
     let options = choices.options(None);
-    assert!(options.without_source && options.accept.contains(Risk::PluginsChanged));
+    assert!(resume.without_source && options.accept.contains(Risk::PluginsChanged));
     assert_eq!(options.record_namespace, "r");
     assert!(matches!(choices.ends.source, SourceEnd::Gone));
 }
 
 #[test]
 fn rollback_may_leave_out_the_target() {
-    let choices = choices("pivot-host rollback --kubeconfig a --without-target");
-    assert!(choices.options(None).without_target);
+    let Task::Rollback(choices, rollback) = meant("pivot-host rollback --kubeconfig a --without-target")
+    else {
+        panic!()
+    };
+    assert_eq!(rollback.absent, Some(Side::Target));
     assert!(matches!(choices.ends.target, TargetEnd::Gone));
 }
 
@@ -398,10 +407,15 @@ fn clusters_to_pause_are_named_in_full() {
 fn unpaused_clusters_are_named_in_full() {
     for verb in ["resume", "rollback"] {
         let line = format!("pivot-host {verb} --kubeconfig a --to-kubeconfig b --accept world-changed");
-        let options = choices(&format!("{line} --plugins p --unpause ns/c --unpause other/d")).options(None);
-        let named: Vec<String> = options.unpause.iter().map(ToString::to_string).collect();
+        let task = meant(&format!("{line} --plugins p --unpause ns/c --unpause other/d"));
+        let (choices, unpause) = match task {
+            Task::Resume(choices, resume) => (choices, resume.unpause),
+            Task::Rollback(choices, rollback) => (choices, rollback.unpause),
+            other => panic!("{other:?}"),
+        };
+        let named: Vec<String> = unpause.iter().map(ToString::to_string).collect();
         assert!(
-            options.accept.contains(Risk::WorldChanged) && named == ["ns/c", "other/d"],
+            choices.options(None).accept.contains(Risk::WorldChanged) && named == ["ns/c", "other/d"],
             "{verb}: {named:?}"
         );
         refused(&format!("{line} --unpause c"), &expect![[r#"--unpause "c": write NAMESPACE/NAME"#]]);
@@ -427,15 +441,16 @@ fn handover_starts_and_is_finished_or_canceled() {
         let finished = resume(&format!("pivot-host handover finish --kubeconfig a {target}"));
         assert!(finished.imported, "{target}");
     }
-    let accepted = options("finish --to-kubeconfig b --accept copy-changed=A.g --accept copy-changed=B.g 12");
-    assert_eq!(accepted.accept.kinds(Risk::CopyChanged).len(), 2);
-    assert_eq!(accepted.which.as_deref(), Some("12"));
-    let canceled = options("cancel --kubeconfig a --accept maybe-imported");
-    assert!(canceled.accept.contains(Risk::MaybeImported) && canceled.without_target);
+    let finish = "finish --to-kubeconfig b --accept copy-changed=A.g --accept copy-changed=B.g 12";
+    assert_eq!(options(finish).accept.kinds(Risk::CopyChanged).len(), 2);
+    assert_eq!(resume(&format!("pivot-host handover {finish}")).move_id.as_deref(), Some("12"));
+    let cancel = "cancel --kubeconfig a --accept maybe-imported";
+    assert!(options(cancel).accept.contains(Risk::MaybeImported));
+    let canceled = |target: &str| rollback(&format!("pivot-host handover {cancel} {target}"));
+    assert_eq!(canceled("").absent, Some(Side::Target));
     for target in ["--to-kubeconfig b", "--to-kubeconfig-context b", "--to-workload ns/c", "--to-directory d"]
     {
-        let canceled = options(&format!("cancel --kubeconfig a --accept maybe-imported {target}"));
-        assert!(!canceled.without_target, "{target}: it is asked");
+        assert_eq!(canceled(target).absent, None, "{target}: it is asked");
     }
     refused(
         "pivot-host plan --from-directory a --to-directory d --handover",
@@ -475,7 +490,12 @@ fn reports_get_the_words_of_the_command() {
 #[test]
 fn moves_are_named_by_an_argument() {
     for verb in ["status", "resume --to-kubeconfig b", "rollback --to-kubeconfig b"] {
-        let which = |id| choices(&format!("pivot-host {verb} {id}")).options(None).which;
+        let which = |id| match meant(&format!("pivot-host {verb} {id}")) {
+            Task::Status(_, move_id) => move_id,
+            Task::Resume(_, resume) => resume.move_id,
+            Task::Rollback(_, rollback) => rollback.move_id,
+            other => panic!("{other:?}"),
+        };
         assert_eq!((which("4f1c"), which("")), (Some("4f1c".to_owned()), None), "{verb}");
         assert!(parsed(&format!("pivot-host {verb} --move 4f1c")).is_err(), "{verb}");
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pivot_core::GroupKind;
 use pivot_core::refusal::risks_to_accept;
 use pivot_core::risk::AcceptedRisks;
-use pivot_engine::{Exit, Failure, MoveStatus, NoWatcher, Setup, run};
+use pivot_engine::{Exit, Failure, MoveStatus, NoWatcher, Resume, Setup, run};
 
 use super::{Command, MoveOrResume, UNTOUCHED};
 use crate::args::{needs_kinds, needs_kinds_of_move};
@@ -23,8 +23,8 @@ impl Command<'_> {
                 let found = self.find_risks().await;
                 needs_kinds(risk, &found.map(|risks| risks.kinds(risk).clone()).unwrap_or_default())
             }
-            MoveOrResume::Resume(_) => {
-                needs_kinds_of_move(risk, &self.find_kinds_of_move(command).await.unwrap_or_default())
+            MoveOrResume::Resume(resume) => {
+                needs_kinds_of_move(risk, &self.find_kinds_of_move(resume).await.unwrap_or_default())
             }
         };
         Some(self.report_failure(Exit::Usage, &why.into(), UNTOUCHED))
@@ -43,13 +43,14 @@ impl Command<'_> {
     }
 
     /// The kinds in the record of the move that the command is about; none if that is not known.
-    async fn find_kinds_of_move(&self, command: MoveOrResume<'_>) -> Option<BTreeSet<GroupKind>> {
-        let opened = ends::to_read(&self.choices.ends, Some(&self.authors(command))).await.ok()?;
+    async fn find_kinds_of_move(&self, resume: &Resume) -> Option<BTreeSet<GroupKind>> {
+        let opened = ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Resume(resume))))
+            .await
+            .ok()?;
         let setup = self.reading(&opened, &Loading::without_plugins());
-        let which = setup.options.which.clone();
         let mut status = run::status(setup).await.ok()?;
-        if let Some(id) = which {
-            status.select(&id).ok()?;
+        if let Some(id) = &resume.move_id {
+            status.select(id).ok()?;
         }
         match &status.moves[..] {
             [MoveStatus { record, .. }] => Some(record.kinds.clone()),

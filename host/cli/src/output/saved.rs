@@ -29,7 +29,7 @@ pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
         if pins.is_empty() { "none".to_owned() } else { pins.join(", ") }
     ));
     let accepted =
-        pivot_engine::accepted_in_words(&Options::new(decisions.scope.clone()).approved(plan.clone()));
+        pivot_engine::accepted_in_words(&Options::new(decisions.scope.clone()).approved(plan.clone()), None);
     text.add_line(format!(
         "  risks accepted: {}",
         if accepted.is_empty() { "none".to_owned() } else { accepted.join(", ") }

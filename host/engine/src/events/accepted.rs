@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::GroupKind;
 use pivot_core::risk::Risk;
+use pivot_core::{GroupKind, Side};
 
 use super::Event;
 use crate::options::Options;
 
-/// Returns an event for each accepted risk.
-pub(crate) fn accepted(options: &Options) -> Vec<Event> {
+/// Returns an event for each accepted risk, and for the side that the run goes without.
+pub(crate) fn accepted(options: &Options, absent: Option<Side>) -> Vec<Event> {
     let flags = [
         (Risk::LeaseBroken, options.break_lease),
-        (Risk::WithoutSource, options.without_source),
-        (Risk::WithoutTarget, options.without_target),
+        (Risk::WithoutSource, absent == Some(Side::Source)),
+        (Risk::WithoutTarget, absent == Some(Side::Target)),
     ];
     let flags = flags.into_iter().filter(|(_, accepted)| *accepted).map(|(risk, _)| risk);
     let event = |(code, kinds): (Risk, &BTreeSet<GroupKind>)| Event::Accepted {
@@ -25,11 +25,11 @@ pub(crate) fn accepted(options: &Options) -> Vec<Event> {
 }
 
 /// Writes accepted risks for the summary that a move leaves behind: `dependents-lost Machine.cluster.x-k8s.io`.
-pub fn accepted_in_words(options: &Options) -> Vec<String> {
+pub fn accepted_in_words(options: &Options, absent: Option<Side>) -> Vec<String> {
     let words = |event| {
         let Event::Accepted { code, kinds } = event else { return None };
         let kinds = kinds.iter().map(|kind| format!(" {kind}"));
         Some(std::iter::once(code.to_string()).chain(kinds).collect())
     };
-    accepted(options).into_iter().filter_map(words).collect()
+    accepted(options, absent).into_iter().filter_map(words).collect()
 }

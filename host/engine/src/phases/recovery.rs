@@ -306,7 +306,7 @@ fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Resu
     let is_there = |name: &&ClusterName| {
         there.iter().any(|key| key.namespace.as_ref() == Some(&name.namespace) && key.name == name.name)
     };
-    match job.options.unpause.iter().find(|name| !is_there(name)) {
+    match job.command.clusters_to_unpause().iter().find(|name| !is_there(name)) {
         Some(unknown) => Err(Failure::NoCluster { named: unknown.to_string(), there }),
         None => Ok(()),
     }
@@ -315,22 +315,23 @@ fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Resu
 /// Refuses options of a recovery for a move that needs none, and names that none of its Clusters has. A run that continues what another
 /// accepted, or that only ends the move, may have them.
 pub(crate) async fn check_options(active: &ActiveMove) -> Result<(), Failure> {
-    let (options, record) = (&active.job.options, &active.journal.record);
-    let has_none = !options.accept.contains(Risk::WorldChanged) && options.unpause.is_empty();
-    if has_none {
+    let (job, record) = (&active.job, &active.journal.record);
+    let accepts = job.options.accept.contains(Risk::WorldChanged);
+    let names_none = job.command.clusters_to_unpause().is_empty();
+    if !accepts && names_none {
         return Ok(());
     }
     // Of any move, a Cluster may have lost the annotation that undoes its pause.
-    if record.is_recovered() || !options.accept.contains(Risk::WorldChanged) {
-        let sides = Both::new(active.job.source.clone(), active.job.target.clone());
-        let clusters = ClusterSides { sides: &sides, kinds: &active.job.kinds };
-        return match options.unpause.is_empty() {
+    if record.is_recovered() || !accepts {
+        let sides = Both::new(job.source.clone(), job.target.clone());
+        let clusters = ClusterSides { sides: &sides, kinds: &job.kinds };
+        return match names_none {
             true => Ok(()),
-            false => check_names(&active.job, &clusters.find_all(record).await?),
+            false => check_names(job, &clusters.find_all(record).await?),
         };
     }
     let continues = record.source_went_back || active.journal.source_record_is_gone();
-    if continues && options.unpause.is_empty() {
+    if continues && names_none {
         return Ok(());
     }
     Err(Failure::Declined(format!(

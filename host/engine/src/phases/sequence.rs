@@ -418,7 +418,7 @@ impl ActiveMove {
             moved: done.moved.values().sum(),
             kept: done.kept.values().sum(),
             plugins: record.plugins.clone(),
-            accepted: events::accepted_in_words(&accepted),
+            accepted: events::accepted_in_words(&accepted, job.command.absent_side()),
         };
         // The locks are released beside the last write, which is bound to the record as this run wrote it, and needs no lock.
         let unlock = async {

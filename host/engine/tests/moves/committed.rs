@@ -14,7 +14,7 @@ use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::json;
 
-use crate::run;
+use crate::run::{self, With};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, claims, is_record, key, kind, picture, under_way};
 use crate::trouble::{code, half_committed, live, with_a_shared_class};
 
@@ -164,9 +164,11 @@ async fn copies_without_an_undo_annotation_stay_paused_until_named() {
             b["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
         };
         stage.target.edit(&key(CLUSTERS, "Cluster", "c"), forget).unwrap();
-        stage.options.unpause.extend(named.then(|| ClusterName::new("ns", "c")));
         let warnings = Arc::new(Warnings::default());
-        run::resume(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();
+        let setup = Setup { watcher: warnings.clone(), ..stage.setup() };
+        let cluster = key(CLUSTERS, "Cluster", "c");
+        let names: &[&Key] = if named { &[&cluster] } else { &[] };
+        run::resume(With::unpause(setup, names)).await.unwrap();
         assert_eq!(paused(&stage.target), !named);
         let told = warnings.0.lock().unwrap().join("\n");
         assert_eq!(told.contains("Cluster ns/c in the target is still paused"), !named, "{told}");
@@ -194,13 +196,10 @@ async fn rollbacks_end_once_clusters_without_undo_are_named() {
         assert_eq!(stop.remedies(), [Remedy::NameClusterToUnpause { cluster }], "{stop}");
         assert_eq!(stop.next, [Next::Rollback]);
         assert!(paused(&stage.source) && picture(&stage.target).is_empty());
-        let mut setup = stage.setup();
-        setup.options.unpause.insert(ClusterName::new("ns", "other"));
-        let stop = run::rollback(setup).await.unwrap_err();
+        let other = key(CLUSTERS, "Cluster", "other");
+        let stop = run::rollback(With::unpause(stage.setup(), &[&other])).await.unwrap_err();
         assert!(matches!(stop.failure, Failure::NoCluster { .. }), "{stop}");
-        let mut setup = stage.setup();
-        setup.options.unpause.insert(ClusterName::new("ns", "c"));
-        run::rollback(setup).await.unwrap();
+        run::rollback(With::unpause(stage.setup(), &[&key(CLUSTERS, "Cluster", "c")])).await.unwrap();
         assert!(!paused(&stage.source) && under_way(stage.setup()).await.is_none());
     }
 }
@@ -265,14 +264,14 @@ async fn pauses_of_others_are_not_undone_by_name() {
         let stage = committed().await;
         let mut setup = stage.setup();
         setup.options.accept.insert(Risk::TakeoverUnchecked);
-        setup.options.unpause.insert(ClusterName::new("ns", "c"));
         let theirs = |body: &mut serde_json::Value| {
             body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
             change(body);
         };
         stage.target.edit(&key(CLUSTERS, "Cluster", "c"), theirs).unwrap();
         let warnings = Arc::new(Warnings::default());
-        run::resume(Setup { watcher: warnings.clone(), ..setup }).await.unwrap();
+        let setup = Setup { watcher: warnings.clone(), ..setup };
+        run::resume(With::unpause(setup, &[&key(CLUSTERS, "Cluster", "c")])).await.unwrap();
         assert!(paused(&stage.target));
         let told = warnings.0.lock().unwrap().join("\n");
         assert!(told.contains("stays paused") && told.contains("although it was named"), "{told}");
@@ -336,11 +335,9 @@ async fn new_dependents_are_judged_by_the_owners_that_exist() {
 
 #[tokio::test(start_paused = true)]
 async fn a_move_that_was_rolled_back_without_its_target_is_not_resumed_there() {
-    let mut stage = half_committed(Stage::new()).await;
+    let stage = half_committed(Stage::new()).await;
     unreachable(&stage.target);
-    stage.options.without_target = true;
-    run::rollback(stage.setup()).await.unwrap();
-    stage.options.without_target = false;
+    run::rollback(With::absent(Side::Target, stage.setup())).await.unwrap();
     stage.target.on_call(|_, _| None);
     let source = picture(&stage.source);
 
@@ -389,7 +386,7 @@ async fn nothing_is_deleted_if_only_the_target_has_a_record() {
 /// Nor is what stays in the source left paused without a word.
 #[tokio::test(start_paused = true)]
 async fn kept_objects_that_are_still_paused_are_named_before_the_move_is_done() {
-    let mut stage = half_committed(with_a_shared_class()).await;
+    let stage = half_committed(with_a_shared_class()).await;
     forge_released(&stage);
     for key in stage.source.keys() {
         if key.namespace.as_deref() == Some("ns") && key.name != "pull" {
@@ -403,8 +400,7 @@ async fn kept_objects_that_are_still_paused_are_named_before_the_move_is_done() 
     let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
     assert_eq!(refusals[0].remedies.last(), Some(&Remedy::ResumeWithoutSource));
 
-    stage.options.without_source = true;
-    run::resume(stage.setup()).await.unwrap();
+    run::resume(With::absent(Side::Source, stage.setup())).await.unwrap();
     assert_eq!(picture(&stage.source), before);
 }
 
@@ -412,9 +408,8 @@ async fn kept_objects_that_are_still_paused_are_named_before_the_move_is_done() 
 // proves: T103
 #[tokio::test(start_paused = true)]
 async fn a_move_whose_record_disappears_at_the_end_is_not_reported_as_done() {
-    let mut stage = half_committed(Stage::new()).await;
+    let stage = half_committed(Stage::new()).await;
     unreachable(&stage.source);
-    stage.options.without_source = true;
     let (target, gone) = (stage.target.clone(), AtomicUsize::new(0));
     stage.target.on_call(move |verb, key| {
         if verb == "patch" && is_record(key, "target") && gone.fetch_add(1, Ordering::SeqCst) == 0 {
@@ -422,7 +417,7 @@ async fn a_move_whose_record_disappears_at_the_end_is_not_reported_as_done() {
         }
         None
     });
-    let stop = run::resume(stage.setup()).await.unwrap_err();
+    let stop = run::resume(With::absent(Side::Source, stage.setup())).await.unwrap_err();
     assert!(stop.to_string().contains("changed by another run"), "{stop}");
 }
 

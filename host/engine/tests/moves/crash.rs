@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pivot_core::Key;
 use pivot_core::record::Phase;
-use pivot_engine::run;
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, Place, PlaceError, Preconditions};
 use serde_json::json;
 
+use crate::run;
 use crate::seeds::{deaths_of, distance_of_deaths};
 use crate::stage::{CLUSTERS, Stage, is_summary, key, kinds, picture, under_way};
 

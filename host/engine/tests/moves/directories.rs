@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Object, names};
-use pivot_engine::{Exit, Setup, run};
+use pivot_engine::{Exit, Setup};
 use pivot_places::memory::Fault;
 use pivot_places::{
     Access, Capabilities, Change, Closing, DirectoryPlace, Event, Identities, Identity, Listing, MemoryPlace,
@@ -19,6 +19,7 @@ use pivot_places::{
 use serde_json::{Value, json};
 
 use crate::committed::Warnings;
+use crate::run;
 use crate::stage::{CLUSTERS, Stage, is_record, key, picture};
 
 /// Counts the writes of a run, and lets none through after the last.

@@ -43,11 +43,10 @@ pub(crate) fn imported(stage: &Stage) -> With {
 }
 
 /// A rollback by a user who says that nobody imported the directory.
-pub(crate) fn not_imported(stage: &Stage) -> Setup {
+pub(crate) fn not_imported(stage: &Stage) -> With {
     let mut setup = stage.setup();
     setup.options.accept.insert(Risk::MaybeImported);
-    setup.options.without_target = true;
-    setup
+    With::absent(Side::Target, setup)
 }
 
 pub(crate) async fn handed_over(stage: &Stage) -> TempDir {
@@ -139,8 +138,7 @@ async fn a_handover_killed_before_its_end_is_rolled_back() {
             let at = format!("write {n}, acts {acts}");
             complete_files_are_known(&stage, dir.path(), &at).await;
             let Some(one) = under_way(stage.setup()).await else { continue };
-            let mut gone = stage.setup();
-            gone.options.without_target = true;
+            let gone = With::absent(Side::Target, stage.setup());
             if one.record.handed_over().is_some() {
                 let stop = run::rollback(gone).await.unwrap_err();
                 assert!(matches!(stop.failure, Failure::MayBeImported { .. }), "{at}: {stop}");
@@ -168,10 +166,9 @@ async fn a_handover_is_rolled_back_by_those_who_say_that_nobody_imported_it() {
     // A directory at hand may have been copied; a target that is gone may have imported it.
     let mut directory = stage.setup();
     directory.sides.target = Arc::new(DirectoryPlace::to_write(dir.path()).unwrap());
-    let mut gone = stage.setup();
-    gone.options.without_target = true;
-    for setup in [directory.clone(), gone] {
-        let stop = run::rollback(setup).await.unwrap_err();
+    let gone = With::absent(Side::Target, stage.setup());
+    for with in [directory.clone().into(), gone] {
+        let stop = run::rollback(with).await.unwrap_err();
         assert!(matches!(stop.failure, Failure::MayBeImported { .. }), "{stop}");
         assert_eq!((stop.exit, stop.remedies()), (Exit::Refused, vec![Remedy::NotImported]));
         assert_eq!(stop.next, [Next::FinishHandover, Next::CancelHandover]);

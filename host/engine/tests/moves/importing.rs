@@ -16,7 +16,7 @@ use pivot_runtime::Query;
 use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
-use crate::run;
+use crate::run::{self, With};
 use crate::seeds::deaths_of;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
@@ -167,8 +167,7 @@ async fn other_files_do_not_continue_a_restore_but_can_roll_it_back() {
     }
     let stop = run::rollback(importing(&stage, dir.path())).await.unwrap_err();
     assert!(stop.to_string().contains("name it by its id"), "{stop}");
-    let mut named = importing(&stage, dir.path());
-    named.options.which = stop_id(&stage).await;
+    let named = With { move_id: stop_id(&stage).await, ..importing(&stage, dir.path()).into() };
     run::rollback(named).await.unwrap();
     assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
     run::start(importing(&stage, dir.path())).await.unwrap();
@@ -188,8 +187,7 @@ async fn a_restore_is_rolled_back_without_its_files() {
     die_at(&stage, 8, true);
     run::start(importing(&stage, dir.path())).await.unwrap_err();
     revive(&stage);
-    let mut gone = stage.setup();
-    gone.options.without_source = true;
+    let gone = With::absent(Side::Source, stage.setup());
     let stop = run::resume(gone.clone()).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::Declined(_)), "{stop}");
     assert_eq!(stop.next, [Next::Rollback]);
@@ -212,8 +210,7 @@ async fn a_move_between_clusters_is_not_mistaken_for_one_from_files() {
     }
     let stop = run::start(importing(&stage, dir.path())).await.unwrap_err();
     assert!(stop.move_id.is_none() && !stop.to_string().contains("other files"), "{stop}");
-    let mut gone = stage.setup();
-    gone.options.without_source = true;
+    let gone = With::absent(Side::Source, stage.setup());
     let stop = run::rollback(gone).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::Declined(_)), "{stop}");
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);

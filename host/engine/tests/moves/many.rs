@@ -25,7 +25,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use crate::crash::nothing_of_ours;
-use crate::run;
+use crate::run::{self, With};
 use crate::stage::{Stage, objects, picture};
 
 const SEEDS: u64 = 4;
@@ -158,12 +158,12 @@ async fn eight_concurrent_moves_each_killed_once_end_as_they_do_one_by_one() {
         assert_eq!(named.count(), 1, "{refused}");
 
         let resumed = namespaces().into_iter().enumerate().map(|(index, namespace)| {
-            let mut setup = of(&stage, &namespace);
+            let setup = of(&stage, &namespace);
             if index % 2 == 0 {
                 return tokio::spawn(run::start(setup));
             }
-            setup.options.which = Some(moves[&namespace].record.move_id.clone());
-            tokio::spawn(run::resume(setup))
+            let move_id = Some(moves[&namespace].record.move_id.clone());
+            tokio::spawn(run::resume(With { move_id, ..setup.into() }))
         });
         for ended in try_join_all(resumed).await.unwrap() {
             ended.unwrap_or_else(|stop| panic!("seed {seed}: {stop}"));

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::committed::{Warnings, commit};
 use crate::crash::{die_at, nothing_of_ours, revive};
-use crate::run;
+use crate::run::{self, With};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture, under_way};
 
 pub(crate) fn map(pairs: &[(&str, &str)]) -> NamespaceMap {
@@ -435,9 +435,8 @@ async fn a_source_that_is_gone_is_no_obstacle_to_the_end_of_a_mapped_move() {
     stage.dies(|_, _| true, dead).await;
     let mut alone = stage.setup();
     alone.sides.source = Arc::new(MemoryPlace::new("gone"));
-    alone.options.without_source = true;
     alone.options.scope.namespace_map = NamespaceMap::default();
-    run::resume(alone).await.unwrap();
+    run::resume(With::absent(Side::Source, alone)).await.unwrap();
     let target = picture(&stage.target);
     assert!(
         target["Cluster prod/c"]["spec"].get("paused").is_none_or(|paused| paused == false),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use pivot_core::Key;
 use pivot_core::names::{FINISHED, ROLLED_BACK};
-use pivot_engine::{Exit, Setup, Sides, run};
+use pivot_engine::{Exit, Setup, Sides};
 use pivot_link::Role;
 use pivot_model::linked::trace::{Picture, Seen};
 use pivot_model::linked::{Linked, Step, Way};
@@ -16,6 +16,7 @@ use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::linked::link;
+use crate::run;
 use crate::seeds::distance_of_deaths;
 use crate::simulated::holds::{HELD, Holds};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key};

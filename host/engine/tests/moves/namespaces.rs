@@ -1,10 +1,11 @@
 //! Namespaces that a move makes in the target, and what becomes of them when it is rolled back.
 
 use pivot_core::{GroupKind, Key};
-use pivot_engine::{Exit, run};
+use pivot_engine::Exit;
 use pivot_places::PlaceError;
 use pivot_places::memory::Fault;
 
+use crate::run;
 use crate::stage::{INFRA, Stage, body, is_record, key, picture};
 
 /// A namespace that one move made, and another, finished one moved into.

@@ -36,7 +36,7 @@ async fn went_back() -> Stage {
 /// A resume that names Clusters to pause.
 fn pausing(stage: &Stage, names: &[&str]) -> With {
     let pause = names.iter().map(|name| ClusterName::new("ns", *name)).collect();
-    With { pause, ..recovering(stage, &[]).into() }
+    With { pause, ..recovering(stage, &[]) }
 }
 
 // proves: I14
@@ -280,7 +280,7 @@ async fn sources_that_went_back_are_deleted_from() {
         for stop in [
             run::resume(stage.setup()).await.unwrap_err(),
             run::rollback(recovering(&stage, &[])).await.unwrap_err(),
-            run::start(recovering(&stage, &[])).await.unwrap_err(),
+            run::start(recovering(&stage, &[]).setup).await.unwrap_err(),
         ] {
             assert!(matches!(one_sided(&stop), OneSidedMove::SourceOutOfDate(_)), "{at:?}: {stop}");
             assert_eq!((stop.exit, stop.next.as_slice()), (Exit::Refused, [Next::Status].as_slice()));

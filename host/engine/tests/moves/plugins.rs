@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::committed::commit;
 use crate::restored::Backup;
-use crate::run;
+use crate::run::{self, With};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
 
 const PAUSE: &str = "hosts.example.org/paused";
@@ -309,9 +309,6 @@ async fn recovery_needs_the_moves_plugins() {
 
     // From here on it is a rollback as any other, which needs none.
     stage.plugins.clear();
-    let mut named: Setup = stage.setup();
-    let cluster = key(CLUSTERS, "Cluster", "c");
-    named.options.unpause = [ClusterName::new("ns", cluster.name)].into();
-    run::rollback(named).await.unwrap();
+    run::rollback(With::unpause(stage.setup(), &[&key(CLUSTERS, "Cluster", "c")])).await.unwrap();
     assert_eq!(picture(&stage.source), untouched);
 }

@@ -5,11 +5,12 @@ use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::scope::Namespaces;
 use pivot_core::{GroupKind, Key, Side};
-use pivot_engine::{Exit, Failure, Stop, run};
+use pivot_engine::{Exit, Failure, Stop};
 use pivot_places::memory::Fault;
 use pivot_places::{Access, MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
+use crate::run;
 use crate::stage::{CLUSTERS, Stage, body, picture};
 use crate::trouble::half_committed;
 

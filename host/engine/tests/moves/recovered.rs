@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::committed::commit;
 use crate::crash::{at_every_write, nothing_of_ours};
 use crate::restored::{Backup, cluster, forget, one_sided, reconcile, stage};
-use crate::run;
+use crate::run::{self, With};
 use crate::stage::{CLUSTERS, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 
@@ -55,15 +55,10 @@ pub(crate) async fn lose(lost: Lost) -> Stage {
 }
 
 /// A command that accepts the danger, and names Clusters.
-pub(crate) fn recovering(stage: &Stage, named: &[&Key]) -> Setup {
+pub(crate) fn recovering(stage: &Stage, named: &[&Key]) -> With {
     let mut setup = stage.setup();
     setup.options.accept.insert(Risk::WorldChanged);
-    name(&mut setup, named);
-    setup
-}
-
-pub(crate) fn name(setup: &mut Setup, named: &[&Key]) {
-    setup.options.unpause = named.iter().map(|key| ClusterName::new("ns", &key.name)).collect();
+    With::unpause(setup, named)
 }
 
 pub(crate) fn is_paused(place: &MemoryPlace, cluster: &Key) -> bool {
@@ -107,17 +102,13 @@ async fn rollback_recovers_sources_of_lost_moves() {
         assert!(picture(&stage.target).is_empty(), "{lost:?}");
 
         // From here on it is a move that was not committed, but nothing is unpaused that was not named.
-        let mut setup = stage.setup();
-        name(&mut setup, &[&other()]);
-        let stop = run::rollback(setup).await.unwrap_err();
+        let stop = run::rollback(With::unpause(stage.setup(), &[&other()])).await.unwrap_err();
         assert_eq!(left_paused(&stop), (Side::Source, vec![cluster()]), "{lost:?}: {stop}");
         assert!(is_paused(&stage.source, &cluster()) && !is_paused(&stage.source, &other()), "{lost:?}");
         let pool = stage.source.body(&key(crate::stage::INFRA, "Pool", "p")).unwrap();
         assert!(pool.to_string().contains(names::UNDO), "it may serve any Cluster: {pool}");
 
-        let mut setup = stage.setup();
-        name(&mut setup, &[&cluster()]);
-        run::rollback(setup).await.unwrap();
+        run::rollback(With::unpause(stage.setup(), &[&cluster()])).await.unwrap();
         assert_eq!(picture(&stage.source), untouched, "{lost:?}");
         assert!(picture(&stage.target).is_empty() && under_way(stage.setup()).await.is_none(), "{lost:?}");
         assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{lost:?}");
@@ -146,9 +137,7 @@ async fn resume_copies_lost_moves_again() {
         assert_eq!(left_paused(&stop), (Side::Target, vec![cluster()]), "{lost:?}: {stop}");
         let stop = run::rollback(stage.setup()).await.unwrap_err();
         assert!(stop.to_string().contains("past the point of no return"), "{lost:?}: {stop}");
-        let mut setup = stage.setup();
-        name(&mut setup, &[&cluster()]);
-        run::resume(setup).await.unwrap();
+        run::resume(With::unpause(stage.setup(), &[&cluster()])).await.unwrap();
         let summary = run::status(stage.setup()).await.unwrap().finished.remove(0);
         assert!(summary.accepted.contains(&"world-changed".to_owned()), "{summary:?}");
         assert_eq!(picture(&stage.target), picture(&whole.target), "{lost:?}");
@@ -375,9 +364,8 @@ async fn recovery_is_refused_where_nothing_was_lost() {
     let stage = commit(two_clusters()).await;
     let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
     assert!(stop.to_string().contains("nothing shows that the target lost"), "{stop}");
-    let mut named = stage.setup();
-    name(&mut named, &[&key(CLUSTERS, "Cluster", "e")]);
-    let stop = run::resume(named).await.unwrap_err();
+    let unknown = key(CLUSTERS, "Cluster", "e");
+    let stop = run::resume(With::unpause(stage.setup(), &[&unknown])).await.unwrap_err();
     assert!(matches!(&stop.failure, Failure::NoCluster { there, .. } if there.len() == 2), "{stop}");
 
     let stage = lose(Lost::BeforeCopy).await;
@@ -464,8 +452,9 @@ async fn time_since_the_commit_is_reported() {
             None
         });
         let notes = Arc::new(Notes::default());
-        let setup = if accepted { recovering(&stage, &[]) } else { stage.setup() };
-        run::rollback(Setup { watcher: notes.clone(), ..setup }).await.unwrap_err();
+        let mut with = if accepted { recovering(&stage, &[]) } else { stage.setup().into() };
+        with.setup.watcher = notes.clone();
+        run::rollback(with).await.unwrap_err();
         let told = notes.0.lock().unwrap().join("\n");
         assert!(told.contains("may have run each of these Clusters of move "), "{told}");
         assert!(told.contains("Cluster ns/c and Cluster ns/d"), "{told}");
@@ -600,11 +589,10 @@ async fn returned_targets_at_rest_are_cleared() {
     for with_record in [true, false] {
         for back in [true, false] {
             let command = async |stage: &Stage, named: &[&Key]| {
-                let mut setup = stage.setup();
-                name(&mut setup, named);
+                let with = With::unpause(stage.setup(), named);
                 match back {
-                    true => run::rollback(setup).await.map(drop),
-                    false => run::resume(setup).await.map(drop),
+                    true => run::rollback(with).await.map(drop),
+                    false => run::resume(with).await.map(drop),
                 }
             };
             let deaths = at_every_write(

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::committed::{Warnings, commit};
 use crate::recovered::{is_paused, other, pause_by_hand, recovering, two_clusters, wake};
-use crate::run;
+use crate::run::{self, With};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::half_committed;
 
@@ -192,8 +192,7 @@ async fn copies_that_may_be_the_last_are_not_removed() {
     let status = under_way(stage.setup()).await.unwrap();
     assert_eq!(status.one_sided, Some(OneSidedMove::LastCopyInTarget));
 
-    stage.options.without_source = true;
-    run::resume(stage.setup()).await.unwrap();
+    run::resume(With::absent(Side::Source, stage.setup())).await.unwrap();
     let cluster = stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap();
     assert_eq!(cluster["spec"]["paused"], json!(false));
     assert_eq!(cluster["metadata"]["annotations"].get(names::UNDO), None);
@@ -251,8 +250,7 @@ async fn closed_moves_are_told_by_missing_pieces() {
                 "{left:?}: {stop}"
             );
         }
-        stage.options.without_source = true;
-        run::resume(stage.setup()).await.unwrap();
+        run::resume(With::absent(Side::Source, stage.setup())).await.unwrap();
         assert_eq!(picture(&stage.source), source);
         let pieces = stage.target.keys().into_iter().filter(|key| move_of_piece(&key.name).is_some());
         assert_eq!(pieces.count(), 0, "{left:?}");
@@ -295,10 +293,8 @@ async fn moves_that_their_target_closed_end_there() {
             continue;
         }
         // The proposed command ends the move, and leaves the source whole and paused.
-        stage.options.without_source = true;
-        run::resume(stage.setup()).await.unwrap();
+        run::resume(With::absent(Side::Source, stage.setup())).await.unwrap();
         assert_eq!(picture(&stage.source), before.0);
-        stage.options.without_source = false;
         for stop in commands(&stage).await {
             assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
         }

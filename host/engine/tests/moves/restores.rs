@@ -12,7 +12,7 @@ use pivot_places::MemoryPlace;
 
 use crate::modelled::recorded_phase;
 use crate::restored::{Backup, advises_nothing_by_hand, cluster, reconcile, stage};
-use crate::run;
+use crate::run::{self, With};
 use crate::secret_watcher::ensure_no_secret;
 use crate::seeds::is_nightly;
 use crate::stage::{Stage, picture, under_way};
@@ -134,10 +134,10 @@ async fn check(history: &History, stage: &Stage, command: Command, ran: bool, at
     let (source_ran, target_ran) = (runs(&stage.source), runs(&stage.target));
     let copied = keys(&stage.target).contains(&cluster());
     let before = (picture(&stage.source), picture(&stage.target));
-    let mut setup = stage.setup();
-    setup.options.without_source = command == Command::ResumeWithoutSource;
+    let setup = stage.setup();
     let stop = match command {
-        Command::Resume | Command::ResumeWithoutSource => run::resume(setup).await.err(),
+        Command::Resume => run::resume(setup).await.err(),
+        Command::ResumeWithoutSource => run::resume(With::absent(Side::Source, setup)).await.err(),
         Command::Start => run::start(setup).await.err(),
         Command::Rollback => run::rollback(setup).await.err(),
     };

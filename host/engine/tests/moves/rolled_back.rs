@@ -2,11 +2,12 @@
 
 use pivot_core::names::ROLLED_BACK;
 use pivot_core::record::RolledBackMove;
-use pivot_engine::{Exit, Setup, Status, run};
+use pivot_engine::{Exit, Setup, Status};
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 
 use crate::importing::{exported, importing};
+use crate::run;
 use crate::stage::{Stage, is_record, picture};
 
 /// Stops a move while it copies, and rolls it back.

@@ -3,24 +3,49 @@
 use std::collections::BTreeSet;
 
 use pivot_core::scope::ClusterName;
-pub(crate) use pivot_engine::run::{finish_alone, plan, rollback, start, status, status_of_one};
-use pivot_engine::{Report, Resume, Setup, Stop};
+use pivot_core::{Key, Side};
+pub(crate) use pivot_engine::run::{finish_alone, plan, start, status, status_of_one};
+use pivot_engine::{Report, Resume, Rollback, RolledBack, Setup, Stop};
 
-/// A setup, and what only a resume takes.
+/// A setup, and what only commands take that continue a move or undo one.
 #[derive(Clone)]
 pub(crate) struct With {
     pub(crate) setup: Setup,
+    pub(crate) move_id: Option<String>,
+    pub(crate) absent: Option<Side>,
+    pub(crate) unpause: BTreeSet<ClusterName>,
     pub(crate) imported: bool,
     pub(crate) pause: BTreeSet<ClusterName>,
 }
 
 impl From<Setup> for With {
     fn from(setup: Setup) -> Self {
-        Self { setup, imported: false, pause: BTreeSet::new() }
+        let (unpause, pause) = (BTreeSet::new(), BTreeSet::new());
+        Self { setup, move_id: None, absent: None, unpause, imported: false, pause }
+    }
+}
+
+impl With {
+    /// The same command without a side.
+    pub(crate) fn absent(side: Side, setup: Setup) -> Self {
+        Self { absent: Some(side), ..setup.into() }
+    }
+
+    /// The same command, which may unpause the Clusters.
+    pub(crate) fn unpause(setup: Setup, clusters: &[&Key]) -> Self {
+        let name = |key: &&Key| ClusterName::new(key.namespace.as_deref().unwrap(), &key.name);
+        Self { unpause: clusters.iter().map(name).collect(), ..setup.into() }
     }
 }
 
 pub(crate) async fn resume(with: impl Into<With>) -> Result<Report, Stop> {
-    let With { setup, imported, pause } = with.into();
-    pivot_engine::run::resume(setup, Resume { imported, pause }).await
+    let With { setup, move_id, absent, unpause, imported, pause } = with.into();
+    assert_ne!(absent, Some(Side::Target), "no resume goes without its target");
+    let without_source = absent.is_some();
+    pivot_engine::run::resume(setup, Resume { move_id, without_source, imported, unpause, pause }).await
+}
+
+pub(crate) async fn rollback(with: impl Into<With>) -> Result<RolledBack, Stop> {
+    let With { setup, move_id, absent, unpause, .. } = with.into();
+    pivot_engine::run::rollback(setup, Rollback { move_id, absent, unpause }).await
 }

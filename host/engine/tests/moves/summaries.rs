@@ -3,10 +3,10 @@
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::names::{FINISHED, ROLLED_BACK};
 use pivot_core::{Key, names};
-use pivot_engine::run;
 use pivot_places::MemoryPlace;
 use serde_json::{Value, json};
 
+use crate::run;
 use crate::stage::Stage;
 use crate::trouble::half_committed;
 

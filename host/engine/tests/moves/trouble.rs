@@ -14,7 +14,7 @@ use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, revive};
-use crate::run;
+use crate::run::{self, With};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture, under_way};
 
 pub(crate) fn code(stop: &pivot_engine::Stop) -> &str {
@@ -337,8 +337,7 @@ async fn a_rollback_works_without_a_lost_target() {
     });
     assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::PartWay);
     stage.target.on_call(|_, _| Some(Fault::Before(PlaceError::Forbidden("gone".into()))));
-    stage.options.without_target = true;
-    run::rollback(stage.setup()).await.unwrap();
+    run::rollback(With::absent(Side::Target, stage.setup())).await.unwrap();
     assert_eq!(picture(&stage.source), before);
 }
 
@@ -452,14 +451,12 @@ async fn w23_a_controller_that_has_not_noticed_the_pause_is_made_to_reconcile() 
 // proves: T126
 #[tokio::test(start_paused = true)]
 async fn a_move_finished_without_its_source_is_not_rolled_back_from_it() {
-    let mut stage = half_committed(Stage::new()).await;
+    let stage = half_committed(Stage::new()).await;
     let before = picture(&stage.source);
-    stage.options.without_source = true;
-    run::resume(stage.setup()).await.unwrap();
+    run::resume(With::absent(Side::Source, stage.setup())).await.unwrap();
     let live = picture(&stage.target);
 
     // The source comes back. Its record knows of no commit.
-    stage.options.without_source = false;
     for stop in
         [run::rollback(stage.setup()).await.unwrap_err(), run::resume(stage.setup()).await.unwrap_err()]
     {

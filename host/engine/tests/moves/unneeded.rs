@@ -132,7 +132,9 @@ async fn changed_copies_of_an_import_use_their_kind() {
 async fn rollback_needs_maybe_imported_after_handover() {
     let stage = Stage::new();
     let _directory = handed_over(&stage).await;
-    let (_, canceled) = observe(not_imported(&stage), run::rollback).await;
+    let canceling = not_imported(&stage);
+    let (_, canceled) =
+        observe(canceling.setup.clone(), |setup| run::rollback(With { setup, ..canceling })).await;
     assert_eq!(canceled, "");
     let stage = Stage::new();
     die_at(&stage, 8, true);

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, KindLabels, names};
-use pivot_engine::{Exit, run};
+use pivot_engine::Exit;
 use pivot_places::memory::Fault;
 use pivot_places::{MemoryPlace, PlaceError};
 use serde_json::{Value, json};
 
+use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
 /// A cluster-scoped identity of a kind that moves.

@@ -18,7 +18,7 @@ use super::network::{End, Line, Luck, Meanwhile};
 use super::paused;
 use super::sabotage::Sabotage;
 use super::world::{Bustle, MOST_REQUESTS, Reader, Shape, World};
-use crate::run;
+use crate::run::{self, With};
 use crate::stage::{Stage, is_summary, picture};
 use pivot_worlds::Dice;
 
@@ -211,7 +211,7 @@ impl Game {
         let died = tokio::select! {
             biased;
             () = luck.died() => true,
-            result = self.run(command, options, luck.clone()) => {
+            result = self.run(command, None, options, luck.clone()) => {
                 let how = result.map_or_else(|stop| format!("stops: {stop}"), |()| "ends".to_owned());
                 self.world.note(&luck.name, &format!("{command:?} {how}"));
                 false
@@ -230,7 +230,13 @@ impl Game {
         })
     }
 
-    async fn run(&self, command: Command, options: Options, luck: Arc<Luck>) -> Result<(), Stop> {
+    async fn run(
+        &self,
+        command: Command,
+        move_id: Option<String>,
+        options: Options,
+        luck: Arc<Luck>,
+    ) -> Result<(), Stop> {
         let line = |side| {
             let (place, luck, world) = (self.world.place(side).clone(), luck.clone(), self.world.clone());
             Arc::new(Line { side, place, luck, world })
@@ -240,8 +246,12 @@ impl Game {
         let setup = Setup { sides, options, watcher, halter: luck.halter.clone(), ..self.stage.setup() };
         let ended = match command {
             Command::Start => run::start(setup).await.map(|report| format!("{report:?}")),
-            Command::Resume => run::resume(setup).await.map(|report| format!("{report:?}")),
-            Command::Rollback => run::rollback(setup).await.map(|report| format!("{report:?}")),
+            Command::Resume => {
+                run::resume(With { move_id, ..setup.into() }).await.map(|report| format!("{report:?}"))
+            }
+            Command::Rollback => {
+                run::rollback(With { move_id, ..setup.into() }).await.map(|report| format!("{report:?}"))
+            }
         };
         match &ended {
             Ok(report) => self.world.told("a report", report),
@@ -251,9 +261,14 @@ impl Game {
     }
 
     /// A run that nothing disturbs.
-    async fn undisturbed(&self, command: Command, options: Options) -> Result<(), Stop> {
+    async fn undisturbed(
+        &self,
+        command: Command,
+        move_id: Option<String>,
+        options: Options,
+    ) -> Result<(), Stop> {
         let luck = Arc::new(Luck::new("at rest".into(), self.dice));
-        let result = self.run(command, options, luck).await;
+        let result = self.run(command, move_id, options, luck).await;
         let how = result.as_ref().map_or_else(|stop| format!("stops: {stop}"), |()| "ends".to_owned());
         self.world.note("at rest", &format!("{command:?} {how}"));
         result
@@ -270,8 +285,8 @@ impl Game {
     async fn roll_back(&self) -> Result<bool, String> {
         let mut attempts = 0;
         while let Some((id, _)) = self.under_way().await.into_iter().find(|(_, committed)| !committed) {
-            let options = Options { which: Some(id), ..options(Scope::new(Namespaces::All)) };
-            if let Err(stop) = self.undisturbed(Command::Rollback, options).await {
+            let options = options(Scope::new(Namespaces::All));
+            if let Err(stop) = self.undisturbed(Command::Rollback, Some(id), options).await {
                 self.ask_a_human(&stop);
             }
             self.intact()?;
@@ -298,11 +313,8 @@ impl Game {
         while let Some(next) = scopes.last().cloned() {
             let under_way = self.under_way().await;
             let result = match under_way.into_iter().next() {
-                Some((id, _)) => {
-                    let options = Options { which: Some(id), ..options(Scope::new(next)) };
-                    self.undisturbed(Command::Resume, options).await
-                }
-                None => match self.undisturbed(Command::Start, options(Scope::new(next))).await {
+                Some((id, _)) => self.undisturbed(Command::Resume, Some(id), options(Scope::new(next))).await,
+                None => match self.undisturbed(Command::Start, None, options(Scope::new(next))).await {
                     Err(stop) if stop.exit != Exit::Empty => Err(stop),
                     _ => {
                         scopes.pop();
