@@ -22,24 +22,28 @@ const NO_CHANGE: PlaceError = PlaceError::unsupported("a place that was not name
 pub(crate) struct MissingSide {
     label: String,
     can: Capabilities,
-    end: EndKind,
+    end_kind: EndKind,
 }
 
 impl MissingSide {
     /// In place of a target: like a directory, it accepts everything.
     pub(crate) fn target() -> Self {
-        Self { label: "an unnamed target".to_owned(), can: Capabilities::FILES, end: EndKind::Files }
+        Self { label: "an unnamed target".to_owned(), can: Capabilities::FILES, end_kind: EndKind::Files }
     }
 
     /// In place of a directory that is not written to yet.
     pub(crate) fn directory(path: &Path, encrypts: bool) -> Self {
         let label = format!("directory {}", future_path(path).display());
-        Self { label, can: Capabilities { encrypts, ..Capabilities::FILES }, end: EndKind::Files }
+        Self { label, can: Capabilities { encrypts, ..Capabilities::FILES }, end_kind: EndKind::Files }
     }
 
     /// In place of a cluster that is gone.
     pub(crate) fn missing_cluster(side: Side) -> Self {
-        Self { label: format!("a {side} that is gone"), can: Capabilities::API_SERVER, end: EndKind::Absent }
+        Self {
+            label: format!("a {side} that is gone"),
+            can: Capabilities::API_SERVER,
+            end_kind: EndKind::Absent,
+        }
     }
 }
 
@@ -60,8 +64,8 @@ impl Place for MissingSide {
         &self.label
     }
 
-    fn end(&self) -> EndKind {
-        self.end
+    fn end_kind(&self) -> EndKind {
+        self.end_kind
     }
 
     fn can(&self) -> Capabilities {

@@ -41,7 +41,7 @@ pub struct Leftover {
 /// Looks at both sides; `None` if one of them is not a management cluster.
 pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
     let Both { source, target } = &opened.sides;
-    if !(source.end.is_cluster() && target.end.is_cluster()) {
+    if !(source.end_kind.is_cluster() && target.end_kind.is_cluster()) {
         return Ok(None);
     }
     let mut left = Leftover { unread: unlabelled(opened), ..Leftover::default() };

@@ -333,7 +333,7 @@ impl Command {
                     record.move_id, record.phase
                 )));
             }
-            if active.job.source.end.is_absent() && !record.is_of_files() {
+            if active.job.source.end_kind.is_absent() && !record.is_of_files() {
                 return Err(Failure::Declined(format!(
                     "move {} is of a cluster, which it paused: it can only be rolled back with it",
                     record.move_id
@@ -359,7 +359,7 @@ impl Command {
 async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
     let (record, job) = (&active.journal.record, &active.job);
     let Some(contents) = record.handed_over() else { return Ok(()) };
-    if job.target.end.is_cluster() {
+    if job.target.end_kind.is_cluster() {
         handover::not_imported(job, &active.journal, contents).await?;
     }
     // A cluster that has nothing of them proves nothing: the files may have been imported into another one.
@@ -385,7 +385,7 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
             active.job.source.place.label()
         )));
     }
-    if active.job.source.end.is_absent()
+    if active.job.source.end_kind.is_absent()
         && !active.journal.record.phase.committed()
         && active.journal.record.is_of_files()
     {

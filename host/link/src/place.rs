@@ -367,7 +367,7 @@ impl Place for LinkPlace {
 
     /// Returns a cluster, because every agent stands in front of an API server. The allowed actions on a side, and the place of its
     /// leases, follow from this. So an agent has no influence on them.
-    fn end(&self) -> EndKind {
+    fn end_kind(&self) -> EndKind {
         EndKind::Cluster
     }
 

@@ -134,7 +134,7 @@ impl Place for KubePlace {
         Some(self.named_in.as_str()).filter(|named_in| !named_in.is_empty())
     }
 
-    fn end(&self) -> EndKind {
+    fn end_kind(&self) -> EndKind {
         EndKind::Cluster
     }
 

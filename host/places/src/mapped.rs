@@ -63,8 +63,8 @@ impl Place for MappedPlace {
         self.place.named_in()
     }
 
-    fn end(&self) -> EndKind {
-        self.place.end()
+    fn end_kind(&self) -> EndKind {
+        self.place.end_kind()
     }
 
     fn can(&self) -> Capabilities {

@@ -316,7 +316,7 @@ pub trait Place: Send + Sync + 'static {
 
     /// Kind of the place, as the user named it, or as the manifest of a directory says. Never the word of a program at the other end
     /// of a connection.
-    fn end(&self) -> EndKind;
+    fn end_kind(&self) -> EndKind;
 
     /// The count of requests that it throttled. It belongs to the place and not to a run: runs that share a place slow down
     /// together. A place that never throttles has none to share.

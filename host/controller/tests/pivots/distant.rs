@@ -62,8 +62,8 @@ impl Place for Distant {
         self.place.label()
     }
 
-    fn end(&self) -> EndKind {
-        self.place.end()
+    fn end_kind(&self) -> EndKind {
+        self.place.end_kind()
     }
 
     fn can(&self) -> Capabilities {

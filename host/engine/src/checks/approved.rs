@@ -116,7 +116,7 @@ pub async fn end_of(place: &dyn Place) -> Result<End, PlaceError> {
 
 fn files_of(place: &dyn Place) -> Option<Files> {
     let files = if place.can().encrypts { Files::Encrypted } else { Files::Plain };
-    place.end().is_files().then_some(files)
+    place.end_kind().is_files().then_some(files)
 }
 
 /// Whether plugins and files are those of the plan, and whether it can be carried out at all.

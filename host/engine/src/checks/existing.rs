@@ -149,7 +149,7 @@ fn outside(job: &Job, key: &Key) -> Refusal {
 /// source, where this one can't look: only its commit leaves a record in the target. To refuse was rejected: the summaries of old
 /// moves are removed, too, and what they copied is to be used.
 async fn report_revocable(job: &Job, makers: BTreeMap<String, Vec<Key>>) -> Result<(), Failure> {
-    if makers.is_empty() || job.target.end.is_files() {
+    if makers.is_empty() || job.target.end_kind.is_files() {
         return Ok(());
     }
     let settled = job.records(Side::Target)?.settled().await?;

@@ -59,11 +59,11 @@ impl Rights {
         let of_plugins = of_plugins(job, snapshot, side).into_iter().map(own);
         let needed: BTreeSet<Access> = needed.into_iter().chain(more).collect();
         let checks = checks.into_iter().chain(of_plugins).filter(|access| !needed.contains(access)).collect();
-        let of_records = match !handle.end.is_files() && !carried.contains_key(&job.options.record_namespace)
-        {
-            true => job.records(side)?.missing_namespace().await?,
-            false => None,
-        };
+        let of_records =
+            match !handle.end_kind.is_files() && !carried.contains_key(&job.options.record_namespace) {
+                true => job.records(side)?.missing_namespace().await?,
+                false => None,
+            };
         let created = carried.iter().filter(|_| side == Side::Target);
         let created = created.map(|(name, marks)| marks.manifest(handle.own_namespace(name)));
         Ok(Self { needed, checks, namespaces: of_records.into_iter().chain(created).collect() })
@@ -102,7 +102,7 @@ async fn missing_on(job: &Job, side: Side, mut asked: BTreeSet<Access>) -> Resul
     let is_needed = !asked.insert(create.clone());
     // A lease that is held was written there.
     let has_written = side == Side::Source && job.locks.is_some();
-    let keeps_record = !job.handle(side).end.is_files() && !has_written;
+    let keeps_record = !job.handle(side).end_kind.is_files() && !has_written;
     let records = if keeps_record { Some(job.records(side)?) } else { None };
     let find = async {
         match &records {
@@ -323,7 +323,7 @@ async fn missing_for_any_plan(setup: &Setup) -> Result<Vec<Refusal>, Failure> {
     let target = handle(Side::Target, sides.target.clone()).mapped(&options.scope.namespace_map);
     let kinds = Kinds::ask(&source, &target, options.confined).await?;
     let wishes = planning::wishes(&setup.loaded().await?);
-    let ends = Ends { source: source.end, target: target.end };
+    let ends = Ends { source: source.end_kind, target: target.end_kind };
     let deletes = Route::of_new_move(ends, options.handover).deletes_from_source();
     let mut needed = for_records(&options.record_namespace, options.finish_alone);
     needed.source.insert(Access {

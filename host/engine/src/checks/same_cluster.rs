@@ -29,7 +29,7 @@ pub(crate) async fn two_places(
     run: RunKind,
     (there, here): (&Identity, &Identity),
 ) -> Result<(), Failure> {
-    if source.end.is_absent() || target.end.is_absent() {
+    if source.end_kind.is_absent() || target.end_kind.is_absent() {
         return Ok(());
     }
     let same = match (there, here) {

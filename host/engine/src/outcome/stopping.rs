@@ -52,7 +52,7 @@ fn without_inputs(active: &ActiveMove) -> bool {
 fn situation<'a>(active: &'a ActiveMove, phase: Phase, failure: &Failure, why: Why<'a>) -> Situation<'a> {
     let options = &active.job.options;
     let files = match failure {
-        _ if active.other_files || (active.job.source.end.is_absent() && !phase.committed()) => {
+        _ if active.other_files || (active.job.source.end_kind.is_absent() && !phase.committed()) => {
             Files::OtherSource
         }
         Failure::Inputs(_) if without_inputs(active) => Files::OtherInputs,

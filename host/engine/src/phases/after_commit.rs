@@ -38,14 +38,14 @@ impl ActiveMove {
                 KnownObjects::Copied(known) => (known, Some(known)),
                 KnownObjects::Again(known) => {
                     // Someone may have unpaused the source since the commit: then the target must not run as well.
-                    if !job.source.end.is_absent() {
+                    if !job.source.end_kind.is_absent() {
                         pausing::still_paused(&job, &list).await?;
                     }
                     (known, None)
                 }
             };
             // Before anything runs in the target: a run that died between the two would leave a target that may not go on.
-            if !job.source.end.is_absent() {
+            if !job.source.end_kind.is_absent() {
                 self.report_unable_agent();
                 self.journal.allow_finishing_alone().await?;
             }
@@ -55,18 +55,18 @@ impl ActiveMove {
             job.safe_point()?;
             self.record_time(Phase::Live);
         }
-        if job.options.stop_before_release && !job.source.end.is_absent() {
+        if job.options.stop_before_release && !job.source.end_kind.is_absent() {
             return Err(self.stop_before_release());
         }
         let mut prepared = None;
         // The list's versions are of another history of this source.
-        let list = match self.journal.record.source_went_back && !job.source.end.is_absent() {
+        let list = match self.journal.record.source_went_back && !job.source.end_kind.is_absent() {
             true => Arc::new(release::at_current_versions(&job, &list).await?),
             false => list,
         };
-        if self.journal.source_record_is_gone() && !job.source.end.is_absent() {
+        if self.journal.source_record_is_gone() && !job.source.end_kind.is_absent() {
             lost_record::nothing_left(&job, &list).await?;
-        } else if !job.source.end.is_absent() && self.has_to_release(&list).await? {
+        } else if !job.source.end_kind.is_absent() && self.has_to_release(&list).await? {
             // Files are not deleted.
             let objects = if job.route.pauses_source() { count } else { 0 };
             job.report(Event::PhaseBegun { phase: Phase::Released, objects });
@@ -107,7 +107,7 @@ impl ActiveMove {
             let commit = settle::Commit { at: self.journal.committed_at().ok(), source: Some(known) };
             settle::all(&job, &list, &commit).await?;
         }
-        if !job.source.end.is_absent() && !self.journal.source_record_is_gone() {
+        if !job.source.end_kind.is_absent() && !self.journal.source_record_is_gone() {
             release::last(&job, &list, seen.copied(), prepared).await?;
         }
         let unverified = evidence::unverified(&job, &list);
@@ -125,7 +125,7 @@ impl ActiveMove {
 
     /// Returns true if the source may have objects left. Once the target's record says Settled, it has them only if it went back since.
     async fn has_to_release(&self, list: &ReleaseList) -> Result<bool, Failure> {
-        if self.journal.record.phase <= Phase::Released || self.job.source.end.is_files() {
+        if self.journal.record.phase <= Phase::Released || self.job.source.end_kind.is_files() {
             return Ok(self.journal.record.phase <= Phase::Released);
         }
         let left = lost_record::find_left(&self.job, list).await?;

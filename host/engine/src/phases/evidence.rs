@@ -150,7 +150,7 @@ pub(crate) async fn wait(
 /// Objects that would be deleted but are missing where a resumed run looked, fetched by name: lists have only what is served and
 /// shown today, and objects missing from them would be deleted without a check of their controllers.
 pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<Inventory, Failure> {
-    if job.source.end.is_absent() {
+    if job.source.end_kind.is_absent() {
         return Ok(Inventory::default());
     }
     let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);

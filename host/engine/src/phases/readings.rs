@@ -105,7 +105,7 @@ pub(crate) async fn find_known(
     journal: &Journal,
     list: &ReleaseList,
 ) -> Result<Inventory, Failure> {
-    if job.source.end.is_absent() || journal.has_begun_to_delete() {
+    if job.source.end_kind.is_absent() || journal.has_begun_to_delete() {
         return Ok(Inventory::default());
     }
     let record = &journal.record;

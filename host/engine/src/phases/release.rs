@@ -184,7 +184,7 @@ pub(crate) fn kind_of(job: &Job, entry: &Entry) -> Arc<Kind> {
 
 async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
     // An object that was paused only in the reading is unchanged.
-    if entry.pausing == Pausing::Untouched || job.source.end.is_files() {
+    if entry.pausing == Pausing::Untouched || job.source.end_kind.is_files() {
         return Ok(());
     }
     let kind = kind_of(job, entry);

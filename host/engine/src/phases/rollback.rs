@@ -37,12 +37,12 @@ pub struct RolledBack {
 /// stays, too, then.
 pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<RolledBack, Failure> {
     let record = &journal.record;
-    let there = record.phase >= Phase::Copied && !job.target.end.is_absent();
+    let there = record.phase >= Phase::Copied && !job.target.end_kind.is_absent();
     let removed = if there { clear_copies(job, record).await? } else { 0 };
     if there {
         clear_namespaces(job, record).await?;
     }
-    if record.phase >= Phase::Copied && job.target.end.is_absent() {
+    if record.phase >= Phase::Copied && job.target.end_kind.is_absent() {
         let text = format!(
             "this move left its copies in the target, paused and annotated with {}={}",
             names::MARK,
@@ -50,12 +50,12 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<Rolle
         );
         job.report(Event::warning("copies-left", text));
     }
-    let paused = job.source.end.is_cluster() && !journal.source_record_is_gone();
+    let paused = job.source.end_kind.is_cluster() && !journal.source_record_is_gone();
     let Undone { unpaused, left_paused, undo_lost } = match paused {
         true => pausing::undo_all(job, record).await?,
         false => Undone::default(),
     };
-    if record.phase < Phase::Copied && !job.target.end.is_absent() {
+    if record.phase < Phase::Copied && !job.target.end_kind.is_absent() {
         // Created while the phase was being recorded; empty namespaces keep nothing in the source paused.
         if let Err(failure) = clear_namespaces(job, record).await {
             let text = format!("namespaces that this move made may be left in the target, empty: {failure}");
@@ -72,7 +72,7 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<Rolle
 /// Refuses if a Cluster of the copy runs: then someone finished the move without this source (`--without-source`), and the source is
 /// out of date. Removing that copy, or updating it from the source, would tear down running clusters.
 pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Failure> {
-    if !job.target.end.is_cluster() {
+    if !job.target.end_kind.is_cluster() {
         return Ok(());
     }
     let sides = Both::new(job.source.clone(), job.target.clone());

@@ -338,7 +338,7 @@ impl ActiveMove {
             self.journal.withdraw().await?;
         }
         // Before Copied nothing was written to the target: its state, whatever it is, keeps nothing in the source paused.
-        if !job.target.end.is_absent() && record.phase >= Phase::Copied {
+        if !job.target.end_kind.is_absent() && record.phase >= Phase::Copied {
             job.target.open(&job.move_id, Begun::UnderWay).await?;
         }
         // Only the commit writes the target's record; a target that can't be reached must not keep the source paused.
@@ -367,7 +367,7 @@ impl ActiveMove {
 
     /// Frees the place reserved for a move that never began.
     pub(crate) async fn abandon(&self) -> Result<(), Failure> {
-        if self.job.target.end.is_absent() {
+        if self.job.target.end_kind.is_absent() {
             return Ok(());
         }
         self.job.target.close(Closing::Abandoned).await

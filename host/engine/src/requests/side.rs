@@ -49,7 +49,7 @@ pub(crate) struct Handle {
     pub(crate) side: Side,
     pub(crate) place: Arc<dyn Place>,
     /// Kind of the side, as the user named it.
-    pub(crate) end: EndKind,
+    pub(crate) end_kind: EndKind,
     /// The place's own: all runs that share the place slow down together.
     pub(crate) throttled: Throttled,
     /// The place's own names of namespaces, where they differ from the source's.
@@ -78,7 +78,7 @@ impl Handle {
         Self {
             side,
             throttled: place.throttled(),
-            end: place.end(),
+            end_kind: place.end_kind(),
             place,
             map: Arc::default(),
             answered: Arc::default(),
@@ -92,8 +92,8 @@ impl Handle {
 
     /// Marks the side as absent if the run goes without it.
     pub(crate) fn absent_if(self, is_absent: bool) -> Self {
-        let end = if is_absent { EndKind::Absent } else { self.end };
-        Self { end, ..self }
+        let end_kind = if is_absent { EndKind::Absent } else { self.end_kind };
+        Self { end_kind, ..self }
     }
 
     /// The same side, whose namespaces have other names than the source's.

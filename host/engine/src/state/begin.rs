@@ -165,7 +165,7 @@ fn run_context(sides: &Both<Handle>, options: &Options, record: &Record, route: 
     } else {
         RunKind::Copy
     };
-    let flags = |side| (!sides.of(side).end.is_files()).then(|| options.kubectl_flags.of(side).clone());
+    let flags = |side| (!sides.of(side).end_kind.is_files()).then(|| options.kubectl_flags.of(side).clone());
     RunContext {
         kind,
         move_id: record.move_id.clone(),

@@ -119,7 +119,7 @@ impl ClusterSides<'_> {
         }
         paused
             .retain(|copy| copy.meta.marked(&record.move_id) && !pause::is_ours(&copy.meta, &record.move_id));
-        if paused.is_empty() || self.sides.source.end.is_files() {
+        if paused.is_empty() || self.sides.source.end_kind.is_files() {
             return Ok(None);
         }
         let asleep = self.find_asleep(record).await?;

@@ -55,7 +55,7 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunKind) -> Result<O
         handle.absent_if(absent == Some(side))
     };
     let (source, target) = (handle(Side::Source), handle(Side::Target));
-    let ends = Ends { source: source.end, target: target.end };
+    let ends = Ends { source: source.end_kind, target: target.end_kind };
     let ask_kinds = async {
         match (ends.source.is_absent(), ends.target.is_absent()) {
             (false, false) => Kinds::ask(&source, &target, options.confined).await,
@@ -86,7 +86,7 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunKind) -> Result<O
     same_cluster::two_places((&source, &target), &kinds, options, run, (&there, &here)).await?;
     let records = |handle: &Handle| {
         let records = Records::new(handle, kinds.of(handle.side), options);
-        records.filter(|_| !handle.end.is_files())
+        records.filter(|_| !handle.end_kind.is_files())
     };
     // In the source, which must be guarded. Files need no guard, but the target of a move from files does, and so does the target
     // of a move that is finished without its source.

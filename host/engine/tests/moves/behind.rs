@@ -74,8 +74,8 @@ impl Place for Behind {
         self.server.label()
     }
 
-    fn end(&self) -> EndKind {
-        self.server.end()
+    fn end_kind(&self) -> EndKind {
+        self.server.end_kind()
     }
 
     fn can(&self) -> Capabilities {

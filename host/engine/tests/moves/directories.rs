@@ -82,8 +82,8 @@ impl Place for Mortal {
         self.directory.label()
     }
 
-    fn end(&self) -> EndKind {
-        self.directory.end()
+    fn end_kind(&self) -> EndKind {
+        self.directory.end_kind()
     }
 
     fn can(&self) -> Capabilities {

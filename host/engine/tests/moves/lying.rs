@@ -39,7 +39,7 @@ struct Liar {
     lie: Lie,
     /// What it says of itself.
     can: Capabilities,
-    end: EndKind,
+    end_kind: EndKind,
     label: String,
     identity: Option<Identity>,
 }
@@ -69,8 +69,8 @@ impl Place for Liar {
         &self.label
     }
 
-    fn end(&self) -> EndKind {
-        self.end
+    fn end_kind(&self) -> EndKind {
+        self.end_kind
     }
 
     fn can(&self) -> Capabilities {
@@ -135,8 +135,8 @@ impl Place for Liar {
 
 /// The child, as its parent has it.
 async fn child(truth: &MemoryPlace, lie: Lie, role: Role) -> Arc<LinkPlace> {
-    let (can, end, label, identity) = (truth.can(), truth.end(), truth.label().to_owned(), None);
-    behind_link(Liar { truth: truth.clone(), lie, can, end, label, identity }, role).await
+    let (can, end_kind, label, identity) = (truth.can(), truth.end_kind(), truth.label().to_owned(), None);
+    behind_link(Liar { truth: truth.clone(), lie, can, end_kind, label, identity }, role).await
 }
 
 async fn behind_link(place: Liar, role: Role) -> Arc<LinkPlace> {
@@ -264,12 +264,12 @@ async fn an_agent_stands_before_an_api_server() {
         truth,
         lie: |_| {},
         can: Capabilities { owns_status: true, ..Capabilities::FILES },
-        end: EndKind::HandoverFiles,
+        end_kind: EndKind::HandoverFiles,
         label: "x".repeat(1 << 17),
         identity: Some(directory),
     };
     let place = behind_link(place, Role::Source).await;
-    assert_eq!((place.can(), place.end()), (Capabilities::API_SERVER, EndKind::Cluster));
+    assert_eq!((place.can(), place.end_kind()), (Capabilities::API_SERVER, EndKind::Cluster));
     assert!(place.label().len() < 1_000);
     assert!(matches!(place.identify().await, Err(PlaceError::Unreadable(_))));
 }

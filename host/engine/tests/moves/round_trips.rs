@@ -44,8 +44,8 @@ impl Place for Distant {
         self.0.label()
     }
 
-    fn end(&self) -> EndKind {
-        self.0.end()
+    fn end_kind(&self) -> EndKind {
+        self.0.end_kind()
     }
 
     fn can(&self) -> Capabilities {

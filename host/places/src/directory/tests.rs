@@ -198,12 +198,12 @@ async fn files_that_were_closed_are_not_written_again_by_a_move_that_wrote_every
 
 #[tokio::test]
 async fn only_files_that_were_handed_over_and_left_alone_say_that_their_source_waits() {
-    let end = |path: &Path| DirectoryPlace::to_read(path).unwrap().end();
+    let end = |path: &Path| DirectoryPlace::to_read(path).unwrap().end_kind();
     for handover in [false, true] {
         let dir = TempDir::new().unwrap();
         let place = written(dir.path(), "move-1").await.unwrap();
         place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
-        assert_eq!(place.end(), EndKind::Files, "it is being written");
+        assert_eq!(place.end_kind(), EndKind::Files, "it is being written");
         complete(&place, handover).await;
         assert_eq!(end(dir.path()), if handover { EndKind::HandoverFiles } else { EndKind::Files });
         let more = dir.path().join("more.yaml");

@@ -32,7 +32,7 @@ impl Place for DirectoryPlace {
         Ok(())
     }
 
-    fn end(&self) -> EndKind {
+    fn end_kind(&self) -> EndKind {
         match self.shared.is_handed_over() {
             true => EndKind::HandoverFiles,
             false => EndKind::Files,

@@ -25,7 +25,7 @@ impl Place for MemoryPlace {
         &self.shared.label
     }
 
-    fn end(&self) -> EndKind {
+    fn end_kind(&self) -> EndKind {
         EndKind::Cluster
     }
 

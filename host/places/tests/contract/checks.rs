@@ -77,7 +77,7 @@ pub(crate) async fn prepare(server: &MemoryPlace) -> String {
 
 pub(crate) async fn it_is_what_the_server_is(server: &MemoryPlace, place: &dyn Place) {
     assert_eq!(place.label(), "memory");
-    assert_eq!((place.can(), place.end()), (server.can(), server.end()));
+    assert_eq!((place.can(), place.end_kind()), (server.can(), server.end_kind()));
     assert_eq!(place.identify().await.unwrap(), server.identify().await.unwrap());
     assert_eq!(place.kinds().await.unwrap(), server.kinds().await.unwrap());
 }
