@@ -35,13 +35,13 @@ use trust::TrustFile;
 
 /// Loads the plugins of a directory as the flags say.
 async fn load_directory(directory: &Path, with: &With) -> Result<Loaded, Text> {
-    let (options, _) = load_options(false, with.strict, with.trust.as_deref())?;
+    let (options, _) = build_load_options(false, with.strict, with.trust.as_deref())?;
     let loaded = start_runtime().map_err(|(_, why)| why)?.load(directory, options).await;
     loaded.map_err(|errors| refused::directory_refusal_text(directory, &errors))
 }
 
 /// Returns the options of loading plugins, and the trust file.
-fn load_options(
+fn build_load_options(
     unlocked: bool,
     strict: bool,
     trust: Option<&Path>,
@@ -143,13 +143,13 @@ async fn inspect_plugin(file: &Path, output: &Output) -> Result<()> {
 }
 
 async fn write_bundle(directory: &Path, out: &Path, trust: Option<&Path>, output: &Output) -> Result<()> {
-    let (options, _) = load_options(false, false, trust).map_err(|why| (Exit::Plugin, why))?;
+    let (options, _) = build_load_options(false, false, trust).map_err(|why| (Exit::Plugin, why))?;
     bundle::run(directory, out, options, &start_runtime()?, output).await
 }
 
 async fn import_bundle(typed: &Import, output: &Output) -> Result<()> {
     let (options, trust) =
-        load_options(false, typed.strict, typed.trust.as_deref()).map_err(|why| (Exit::Plugin, why))?;
+        build_load_options(false, typed.strict, typed.trust.as_deref()).map_err(|why| (Exit::Plugin, why))?;
     let open = trust.as_ref().map_or(Ok(None), TrustFile::open).map_err(|why| (Exit::Plugin, why))?;
     open.into_iter().for_each(|open| output.warn(open));
     import::run(typed, trust.map(TrustFile::for_admitting), options, &start_runtime()?, output).await
@@ -240,7 +240,8 @@ async fn list_plugins(
     trust: Option<&Path>,
     output: &Output,
 ) -> Result<()> {
-    let (options, trust) = load_options(allow_unlocked, strict, trust).map_err(|why| (Exit::Plugin, why))?;
+    let (options, trust) =
+        build_load_options(allow_unlocked, strict, trust).map_err(|why| (Exit::Plugin, why))?;
     let loaded = start_runtime()?.load(directory, options).await;
     let Loaded { plugins, disabled, open_to_others } =
         loaded.map_err(|errors| (Exit::Plugin, refused::directory_refusal_text(directory, &errors)))?;
@@ -285,7 +286,7 @@ async fn list_plugins(
 
 /// Loads plugins as a move does, and lists what was checked; each fault gets a line, and the exit code is 6.
 async fn verify_plugins(directory: &Path, strict: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
-    let (options, trust) = load_options(false, strict, trust).map_err(|why| (Exit::Plugin, why))?;
+    let (options, trust) = build_load_options(false, strict, trust).map_err(|why| (Exit::Plugin, why))?;
     let trusting = trust.as_ref().map(TrustFile::document);
     let Loaded { plugins, disabled, open_to_others } = match start_runtime()?.load(directory, options).await {
         Ok(loaded) => loaded,

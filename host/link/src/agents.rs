@@ -123,7 +123,7 @@ impl Agents {
                         tracing::info!(agent = %name, %from, "the link of an agent has ended");
                     }
                     Ok(Taken::Served) => {}
-                    Err(error) => match quiet.may_log(error.reason()) {
+                    Err(error) => match quiet.admit_line(error.reason()) {
                         Some(left_out) => {
                             tracing::warn!(%error, %from, left_out, "a connection was rejected");
                         }

@@ -17,7 +17,7 @@ pub(crate) struct LogThrottle {
 
 impl LogThrottle {
     /// Returns the number of those that were not logged since the last line; `None` if this one is too early for another.
-    pub(crate) fn may_log(&self, reason: &'static str) -> Option<u64> {
+    pub(crate) fn admit_line(&self, reason: &'static str) -> Option<u64> {
         let now = Instant::now();
         let mut reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);
         match reasons.get_mut(reason) {
@@ -44,11 +44,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_reason_has_one_line_a_minute() {
         let quiet = LogThrottle::default();
-        assert_eq!(quiet.may_log("a"), Some(0));
-        assert_eq!(quiet.may_log("b"), Some(0));
-        assert!((0..1_000).all(|_| quiet.may_log("a").is_none()));
+        assert_eq!(quiet.admit_line("a"), Some(0));
+        assert_eq!(quiet.admit_line("b"), Some(0));
+        assert!((0..1_000).all(|_| quiet.admit_line("a").is_none()));
         tokio::time::advance(EVERY).await;
-        assert_eq!((quiet.may_log("a"), quiet.may_log("b")), (Some(1_000), Some(0)));
-        assert_eq!(quiet.may_log("a"), None);
+        assert_eq!((quiet.admit_line("a"), quiet.admit_line("b")), (Some(1_000), Some(0)));
+        assert_eq!(quiet.admit_line("a"), None);
     }
 }

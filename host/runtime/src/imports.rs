@@ -109,7 +109,7 @@ impl context::Host for Ctx {
 fn to_wit_providers(meter: &mut Meter, found: Vec<Provider>) -> Result<Vec<context::Provider>, ServiceError> {
     let mut all = Vec::new();
     for Provider { name, kind_of: provider_type, version, namespace, .. } in found {
-        if !meter.count_answer(name.len() + provider_type.len() + version.len() + namespace.len()) {
+        if !meter.charge_answer(name.len() + provider_type.len() + version.len() + namespace.len()) {
             return Err(input_limit_error());
         }
         all.push(context::Provider { name, provider_type, version, namespace, extra: Vec::new() });
@@ -249,7 +249,7 @@ fn hand_in_objects(
         card.check_version(object)?;
         let text = text::object_for_plugin(object, &card.name, secret_data)
             .map_err(|why| ServiceError::new("unreadable", why))?;
-        if !meter.count_answer(text.len()) {
+        if !meter.charge_answer(text.len()) {
             return Err(input_limit_error());
         }
         texts.push(text.into_owned());
@@ -263,7 +263,7 @@ fn hand_in_answer(
 ) -> Result<endpoints::Answer, ServiceError> {
     let Answer { status, mut body, took } = answer?;
     body.truncate(body.floor_char_boundary(LONGEST_BODY));
-    if !meter.count_answer(body.len()) {
+    if !meter.charge_answer(body.len()) {
         return Err(input_limit_error());
     }
     let took_ms = u32::try_from(took.as_millis().div_ceil(STEP_MS) * STEP_MS).unwrap_or(u32::MAX);

@@ -170,7 +170,7 @@ impl Meter {
     }
 
     /// Counts bytes of answers; false: over the limit.
-    pub(crate) fn count_answer(&mut self, bytes: usize) -> bool {
+    pub(crate) fn charge_answer(&mut self, bytes: usize) -> bool {
         self.input = self.input.and_then(|left| left.checked_sub(bytes));
         !self.is_exceeded()
     }

@@ -130,7 +130,7 @@ impl Runtime {
             }
         }
         all.sort_by_key(|found| (operator.file.call_position(&found.name), found.name.clone()));
-        errors.extend(find_duplicate_names(&all));
+        errors.extend(refuse_duplicate_names(&all));
         // A plugin that was refused for another reason still counts as present.
         if errors.is_empty() {
             errors.extend(operator.missing_plugins(|name| all.iter().any(|found| found.name == name)));
@@ -308,7 +308,7 @@ pub(crate) fn inspect_candidate(candidate: &Candidate, operator: &OperatorFile) 
 }
 
 /// The plugins whose name is used more than once.
-fn find_duplicate_names(all: &[Found]) -> Vec<LoadError> {
+fn refuse_duplicate_names(all: &[Found]) -> Vec<LoadError> {
     let mut errors = Vec::new();
     for (other, found) in all.iter().zip(all.iter().skip(1)) {
         if other.name == found.name {

@@ -55,7 +55,7 @@ impl<Q: Clone + PartialEq, A: Clone> Questions<Q, A> {
         let Some(answered) = answered else { return Err(input_limit_error()) };
         let paid = std::mem::take(&mut answered.paid);
         match &answered.answer {
-            Ok(answer) if !paid && !meter.count_answer(bytes(answer)) => Err(input_limit_error()),
+            Ok(answer) if !paid && !meter.charge_answer(bytes(answer)) => Err(input_limit_error()),
             answer => answer.clone(),
         }
     }

@@ -95,7 +95,7 @@ pub(crate) async fn commit_import(
 
 /// The list of what was handed over. If this run found the target by one of these objects, that is deleted last.
 pub(crate) async fn list(job: &Job, journal: &Journal) -> Result<ReleaseList, Failure> {
-    let mut list = journal.handed_over().await?;
+    let mut list = journal.read_handover_list().await?;
     for entry in &mut list.entries {
         entry.last = entry.fate == Fate::Delete && job.options.found_by.as_ref() == Some(&entry.key);
     }
@@ -144,7 +144,7 @@ pub(crate) async fn not_imported(job: &Job, journal: &Journal, contents: &Uid) -
         )));
     }
     // The target forgets old moves, and other tools import files, too.
-    let list = journal.handed_over().await?;
+    let list = journal.read_handover_list().await?;
     let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind));
     let looks = clusters.map(|entry| {
         async move {

@@ -141,7 +141,7 @@ impl Journal {
     }
 
     /// What was handed over.
-    pub(crate) async fn handed_over(&self) -> Result<ReleaseList, Failure> {
+    pub(crate) async fn read_handover_list(&self) -> Result<ReleaseList, Failure> {
         let (Some(source), Some(stored)) = (&self.records.source, &self.at.source) else {
             return Err(no_record());
         };
