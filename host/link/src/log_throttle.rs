@@ -16,7 +16,7 @@ pub(crate) struct LogThrottle {
 }
 
 impl LogThrottle {
-    /// Returns the number of those that were not logged since the last line; `None` if this one is too early for another.
+    /// Returns the number of lines that were left out since the last line for this reason. `None` leaves this line out, too.
     pub(crate) fn admit_line(&self, reason: &'static str) -> Option<u64> {
         let now = Instant::now();
         let mut reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);

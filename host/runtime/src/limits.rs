@@ -169,7 +169,7 @@ impl Meter {
         if self.host_calls > limit { Err(Exceeded::HostCalls { limit }) } else { Ok(()) }
     }
 
-    /// Counts bytes of answers; false: over the limit.
+    /// Counts bytes of answers. Returns true if they are within the limit.
     pub(crate) fn charge_answer(&mut self, bytes: usize) -> bool {
         self.input = self.input.and_then(|left| left.checked_sub(bytes));
         !self.is_exceeded()

@@ -307,7 +307,7 @@ pub(crate) fn inspect_candidate(candidate: &Candidate, operator: &OperatorFile) 
     }
 }
 
-/// The plugins whose name is used more than once.
+/// Refuses plugins whose name another plugin has. Plugins of one name are neighbors.
 fn refuse_duplicate_names(all: &[Found]) -> Vec<LoadError> {
     let mut errors = Vec::new();
     for (other, found) in all.iter().zip(all.iter().skip(1)) {

@@ -89,7 +89,8 @@ pub(crate) async fn check_claims(
     let said = trust.judge(dir, artifact, Some(&declaration.name)).await?;
     let of = |refused: Refused| refused.about_plugin(artifact.identity(Some(&declaration.name)));
     let computed = build_card(declaration, hooks, &seen.imports).map_err(of)?;
-    find_misdescribed(&said, &computed).map_or(Ok(said), |refused| Err(of(refused)))
+    check_cards(&said, &computed).map_err(of)?;
+    Ok(said)
 }
 
 /// Returns the claims and their signers, each once: `vetted by alice`.
@@ -98,12 +99,15 @@ pub(crate) fn describe_claims(said: &[AcceptedClaim]) -> Vec<String> {
     names.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Returns a refusal if a signed card differs from the plugin. Its signer saw something else.
-fn find_misdescribed(said: &[AcceptedClaim], computed: &Card) -> Option<Refused> {
-    said.iter().find_map(|AcceptedClaim { signer, card, .. }| {
-        let differs = card.as_ref().map(|card| card.differing_fields(computed)).unwrap_or_default();
-        (!differs.is_empty()).then(|| Refused::Misdescribed { signer: signer.clone(), fields: differs })
-    })
+/// Refuses if a signed card differs from the plugin. Its signer saw something else.
+fn check_cards(said: &[AcceptedClaim], computed: &Card) -> Result<(), Refused> {
+    for AcceptedClaim { signer, card, .. } in said {
+        let fields = card.as_ref().map(|card| card.differing_fields(computed)).unwrap_or_default();
+        if !fields.is_empty() {
+            return Err(Refused::Misdescribed { signer: signer.clone(), fields });
+        }
+    }
+    Ok(())
 }
 
 /// Builds the card of a plugin, which signers of the plugin sign.

@@ -140,7 +140,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What was handed over.
+    /// Reads the list of the objects that were handed over.
     pub(crate) async fn read_handover_list(&self) -> Result<ReleaseList, Failure> {
         let (Some(source), Some(stored)) = (&self.records.source, &self.at.source) else {
             return Err(no_record());
