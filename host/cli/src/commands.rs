@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use pivot_core::addition::Addition;
 use pivot_core::plan::{Note, Plan};
+use pivot_core::route::{EndKind, Route};
 use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::scope::Namespaces;
 use pivot_core::soft::kubeconfig_of;
@@ -217,10 +218,13 @@ impl<'a> Command<'a> {
 
     /// If a cluster was given as target, a move into a directory goes elsewhere; and the other way round.
     fn with_place_of_files(&self, one: MoveStatus) -> MoveStatus {
-        let to_directory = self.choices.connection.to_files.to_directory.is_some();
-        // Any cluster may have imported what was handed over.
-        let other_end = one.record.into_directory != to_directory && one.record.handed_over().is_none();
-        MoveStatus { elsewhere: one.elsewhere || (one.missing.is_none() && other_end), ..one }
+        let target = match &self.choices.connection.to_files.to_directory {
+            _ if one.missing.is_some() => EndKind::Absent,
+            Some(_) => EndKind::Files,
+            None => EndKind::Cluster,
+        };
+        let is_other = Route::check_target(&one.record, target).is_err();
+        MoveStatus { elsewhere: one.elsewhere || is_other, ..one }
     }
 
     pub(crate) async fn move_or_resume(&self, command: MoveOrResume<'_>) -> u8 {

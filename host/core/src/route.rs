@@ -80,14 +80,24 @@ impl Route {
     ///
     /// # Errors
     ///
+    /// See [`Self::check_target`].
+    pub fn of_record(ends: Ends, record: &Record) -> Result<Self, OtherTarget> {
+        Self::check_target(record, ends.target)?;
+        Ok(Self { ends, handover: record.handover.is_some() })
+    }
+
+    /// Checks whether a move that was begun can continue with such a target.
+    ///
+    /// # Errors
+    ///
     /// The target must be of the kind that the move was begun with, unless it is absent. Files that a source was handed over in can be
     /// imported into any cluster.
-    pub fn of_record(ends: Ends, record: &Record) -> Result<Self, OtherTarget> {
-        let is_other = record.into_directory != ends.target.is_files() && record.handed_over().is_none();
-        if is_other && !ends.target.is_absent() {
+    pub fn check_target(record: &Record, target: EndKind) -> Result<(), OtherTarget> {
+        let is_other = record.into_directory != target.is_files() && record.handed_over().is_none();
+        if is_other && !target.is_absent() {
             return Err(OtherTarget { into_directory: record.into_directory });
         }
-        Ok(Self { ends, handover: record.handover.is_some() })
+        Ok(())
     }
 
     /// Returns true if the source is handed over in files. It stays paused until a cluster imports them.
