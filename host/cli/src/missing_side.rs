@@ -122,3 +122,18 @@ impl Place for MissingSide {
         Ok(Vec::new())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_missing_side_is_a_cluster_to_ask() {
+        let gone = MissingSide::missing_cluster(Side::Source);
+        assert!(gone.end_kind().is_absent() && gone.can() == Capabilities::API_SERVER);
+        let directory = MissingSide::directory(Path::new("/backup"), true);
+        for files in [MissingSide::target(), directory] {
+            assert_eq!(files.end_kind(), EndKind::Files, "{}", files.label());
+        }
+    }
+}

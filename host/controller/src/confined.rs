@@ -553,4 +553,12 @@ mod tests {
         let refused = confined.create(&kind(CAPI, "Identity"), &body, Change::Real).await.unwrap_err();
         assert!(matches!(refused, PlaceError::Forbidden(_)), "{refused}");
     }
+
+    /// Leases and records are there, and its controllers are waited for, as in any cluster.
+    #[test]
+    fn confined_clusters_are_clusters() {
+        for side in [Side::Source, Side::Target] {
+            assert_eq!(confined(home(), side).end_kind(), EndKind::Cluster, "{side}");
+        }
+    }
 }

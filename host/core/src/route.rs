@@ -218,12 +218,11 @@ mod tests {
     }
 
     #[test]
-    fn ends_answer_as_capabilities_did() {
+    fn each_end_is_a_cluster_or_files_or_absent() {
         for kind in KINDS {
-            let can = can(kind);
-            let answers = (!kind.is_files(), kind.is_cluster());
-            assert_eq!(answers, (can.has_controllers, can.has_controllers && !kind.is_absent()), "{kind:?}");
-            assert_eq!(can.keeps_state, can.has_controllers);
+            let answers = [kind.is_cluster(), kind.is_files(), kind.is_absent()];
+            assert_eq!(answers.into_iter().filter(|is| *is).count(), 1, "{kind:?}");
+            assert_eq!(kind.is_files(), !can(kind).has_controllers, "{kind:?}");
         }
     }
 

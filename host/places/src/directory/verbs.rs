@@ -33,10 +33,7 @@ impl Place for DirectoryPlace {
     }
 
     fn end_kind(&self) -> EndKind {
-        match self.shared.is_handed_over() {
-            true => EndKind::HandoverFiles,
-            false => EndKind::Files,
-        }
+        if self.shared.is_handed_over() { EndKind::HandoverFiles } else { EndKind::Files }
     }
 
     fn can(&self) -> Capabilities {
