@@ -54,6 +54,11 @@ impl ClusterName {
         Self { namespace: namespace.into(), name: name.into() }
     }
 
+    /// The name of the Cluster that has a key.
+    pub fn from_key(cluster: &Key) -> Self {
+        Self::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name)
+    }
+
     /// Its key as an object.
     pub(crate) fn key(&self) -> Key {
         Key::new(GroupKind::new(GROUP_CLUSTER, "Cluster"), Some(&self.namespace), &self.name)

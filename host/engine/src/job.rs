@@ -71,8 +71,7 @@ impl Job {
     /// Returns true if the user named a Cluster that may be unpaused, although the move was recovered, or although the annotation that
     /// undoes its pause is gone. Takes its key in the source.
     pub(crate) fn is_named_to_unpause(&self, cluster: &Key) -> bool {
-        let namespace = cluster.namespace.as_deref().unwrap_or_default();
-        self.command.clusters_to_unpause().contains(&ClusterName::new(namespace, &cluster.name))
+        self.command.clusters_to_unpause().contains(&ClusterName::from_key(cluster))
     }
 
     /// A kind as a side serves it. That both sides serve it was checked before the pause, but definitions come and go.

@@ -143,16 +143,13 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
              source's providers to 0, too",
             to_accept(Risk::WorldChanged)
         ),
-        Remedy::NameClusterToPause { cluster } => {
-            let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
-            format!(
-                "compare each of these Clusters with the one in the target, and name those that are the same and run there: resume with {} and \
-                 --pause {}. That pauses the named Clusters in the source, and does nothing else. Hosts and pools still run then: scale the \
-                 source's providers to 0, too",
-                to_accept(Risk::WorldChanged),
-                quoted(&name.to_string())
-            )
-        }
+        Remedy::NameClusterToPause { cluster } => format!(
+            "compare each of these Clusters with the one in the target, and name those that are the same and run there: resume with {} and \
+             --pause {}. That pauses the named Clusters in the source, and does nothing else. Hosts and pools still run then: scale the \
+             source's providers to 0, too",
+            to_accept(Risk::WorldChanged),
+            quoted_name(cluster)
+        ),
         Remedy::ExplainMissingCopies => "find out what became of them in the target: they may have been deleted there, or paused, or replaced. \
              Restore neither side from a backup: each has what the other lacks"
             .to_owned(),
@@ -165,16 +162,12 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
              {}; each Cluster stays paused until it is named",
             to_accept(Risk::WorldChanged)
         ),
-        Remedy::NameComparedCluster { cluster } => {
-            let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
-            format!(
-                "compare the machines of each Cluster with the cloud or the rack, then name the Clusters whose machines match: --unpause {}",
-                quoted(&name.to_string())
-            )
-        }
+        Remedy::NameComparedCluster { cluster } => format!(
+            "compare the machines of each Cluster with the cloud or the rack, then name the Clusters whose machines match: --unpause {}",
+            quoted_name(cluster)
+        ),
         Remedy::NameClusterToUnpause { cluster } => {
-            let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
-            format!("to unpause them, name each: rollback with --unpause {}", quoted(&name.to_string()))
+            format!("to unpause them, name each: rollback with --unpause {}", quoted_name(cluster))
         }
         Remedy::NotImported => format!(
             "if no cluster loaded the directory, or the loaded objects were deleted, cancel the handover with {}",
@@ -198,10 +191,7 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         Remedy::MoveWithoutPlugin { kind } => {
             format!("accept the risk: {}", risk_flags(Risk::NoPlugin, [kind]).concat())
         }
-        Remedy::NameCluster { cluster } => {
-            let name = ClusterName::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name);
-            format!("move both: add --cluster {}", quoted(&name.to_string()))
-        }
+        Remedy::NameCluster { cluster } => format!("move both: add --cluster {}", quoted_name(cluster)),
         Remedy::AcceptOldNamespace { kind } => {
             format!("keep the old name there: {}", risk_flags(Risk::OldNamespace, [kind]).concat())
         }
@@ -271,6 +261,11 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
             )
         }
     }
+}
+
+/// The name of a Cluster, as a flag takes it.
+fn quoted_name(cluster: &Key) -> String {
+    quoted(&ClusterName::from_key(cluster).to_string())
 }
 
 /// Kinds that are dangerous to move, and the plugin of a release that handles each.

@@ -43,13 +43,11 @@ pub(crate) async fn pause_clusters(active: &ActiveMove, one_sided: &OneSidedMove
     let sides = Both::new(job.source.clone(), job.target.clone());
     let mut clusters = ClusterSides { sides: &sides, kinds: &job.kinds }.find_managed_twice(record).await?;
     if in_source.is_none() {
-        let is_named = |name: &ClusterName, key: &Key| {
-            key.namespace.as_ref() == Some(&name.namespace) && key.name == name.name
-        };
-        if let Some(unknown) = named.iter().find(|name| !clusters.iter().any(|key| is_named(name, key))) {
+        let there: BTreeSet<ClusterName> = clusters.iter().map(ClusterName::from_key).collect();
+        if let Some(unknown) = named.difference(&there).next() {
             return Err(Failure::NoCluster { named: unknown.to_string(), there: clusters });
         }
-        clusters.retain(|key| named.iter().any(|name| is_named(name, key)));
+        clusters.retain(|key| named.contains(&ClusterName::from_key(key)));
     }
     if clusters.is_empty() {
         return Ok(());

@@ -303,10 +303,8 @@ async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
 /// Refuses names of Clusters that don't move.
 fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Result<(), Failure> {
     let there: Vec<Key> = moving.into_iter().filter(|key| is_cluster(&key.group_kind)).cloned().collect();
-    let is_there = |name: &&ClusterName| {
-        there.iter().any(|key| key.namespace.as_ref() == Some(&name.namespace) && key.name == name.name)
-    };
-    match job.command.clusters_to_unpause().iter().find(|name| !is_there(name)) {
+    let names: BTreeSet<ClusterName> = there.iter().map(ClusterName::from_key).collect();
+    match job.command.clusters_to_unpause().difference(&names).next() {
         Some(unknown) => Err(Failure::NoCluster { named: unknown.to_string(), there }),
         None => Ok(()),
     }
