@@ -185,7 +185,8 @@ async fn connect_to_cluster(
     Ok(Arc::new(place))
 }
 
-fn refusal(why: String) -> (Exit, Text) {
+/// A refusal for this reason.
+pub(crate) fn refusal(why: String) -> (Exit, Text) {
     (Exit::Refused, why.into())
 }
 

@@ -1,5 +1,6 @@
 //! Runs a controller of Pivots, or prints what to install for one.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pivot_controller::{
@@ -11,7 +12,7 @@ use pivot_link::{Agents, Enrolment, TlsFiles, WallClock};
 use pivot_places::{Budget, ConnectOptions, KubePlace, Place};
 use serde_json::json;
 
-use crate::agent::RECORDS_APART;
+use crate::agent::{RECORDS_APART, refusal};
 use crate::args::{Controlled, ControllerManifests};
 use crate::operator;
 use crate::output::{self, Output, Text};
@@ -61,13 +62,7 @@ pub(crate) async fn run(typed: &Controlled, output: &Arc<Output>) -> u8 {
 }
 
 async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), (Exit, Text)> {
-    let refused = |why: String| (Exit::Refused, Text::from(why));
-    // A Pivot carries no plan that somebody could have approved.
-    let approved = approval::trust_file_requiring_approval(typed.with.trust.as_deref())
-        .map_err(|why| (Exit::Refused, why))?;
-    if approved.is_some() {
-        return Err(refused(NO_PLANS.to_owned()));
-    }
+    check_needs_no_plan(typed)?;
     let plugins = Arc::new(Loading::begin(&typed.with));
     // A controller without the plugins that it was given would move what they would have stopped.
     if let Some(errors) = plugins.wait_for_refusal().await {
@@ -82,41 +77,19 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
     };
     // Two sides of each move at work, and of as many that wait for others.
     let answers = ANSWERS / (4 * usize::from(typed.at_once.max(1)));
-    let home = KubePlace::connect(options).await.map_err(|error| refused(error.to_string()))?;
+    let home = KubePlace::connect(options).await.map_err(|error| refusal(error.to_string()))?;
     let own = home.limit_answers(ANSWERS / 2);
     let home: Arc<dyn Place> = Arc::new(home.limit_answers(CONTROLLERS_PART));
-    let agents = match &typed.agents_tls {
-        Some(directory) => {
-            Some(Agents::new(TlsFiles::in_directory(directory)).map_err(|error| refused(error.to_string()))?)
-        }
-        None if typed.agents_host.is_empty() => None,
-        None => {
-            let (names, clock) = (typed.agents_host.clone(), Arc::new(WallClock));
-            let enrolment = Enrolment::new(home.clone(), &typed.namespace, names, clock);
-            Some(Agents::with_enrolment(Arc::new(enrolment.map_err(|error| refused(error.to_string()))?)))
-        }
-    };
+    let agents = build_agents(typed, &home)?;
     let agents = agents.map(|agents| Arc::new(agents.with_answer_budget(answers)));
     let metrics = Arc::new(Metrics::of(agents.clone()));
     let halter = Halter::default();
     let interrupted = signals::listen_for_signals(halter.clone(), output.clone(), true)
         .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}").into()))?;
-    let server = async {
-        let Some(address) = typed.listen else { return std::future::pending().await };
-        let server = Server::bind(address, metrics.clone()).await;
-        let server = server.map_err(|error| refused(format!("can't listen at {address}: {error}")))?;
-        if let Ok(address) = server.address() {
-            output.say(format!("metrics and health: http://{address}"));
-        }
-        match server.run().await {}
-    };
+    let announce = |address| output.say(format!("metrics and health: http://{address}"));
+    let server = serve_metrics(typed.listen, metrics.clone(), announce);
     // Apart from the others, so that nobody who reads metrics keeps a probe waiting.
-    let health = async {
-        let Some(address) = typed.health else { return std::future::pending().await };
-        let server = Server::bind(address, metrics.clone()).await;
-        let server = server.map_err(|error| refused(format!("can't listen at {address}: {error}")))?;
-        match server.run().await {}
-    };
+    let health = serve_metrics(typed.health, metrics.clone(), |_| {});
     let controller = Controller {
         home,
         opener: Arc::new(KubeOpener {
@@ -126,21 +99,7 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
             special_networks: typed.allow_special_network.clone(),
         }),
         plugins: Arc::new(move || plugins.participating(|_| {})),
-        settings: Settings {
-            namespace: typed.namespace.clone(),
-            record_namespace: typed.record_namespace.clone(),
-            carry: typed.also_copy.iter().cloned().collect(),
-            identity: typed
-                .lease_identity
-                .clone()
-                .unwrap_or_else(|| format!("{}_{}", operator::user_name(), uuid::Uuid::new_v4())),
-            at_once: typed.at_once.into(),
-            longest_wait: typed.longest_wait,
-            // A line of the list counts less than most objects do. A move with a longer list doesn't commit.
-            release_list_limit: answers / 2,
-            kubectl_flags: output::placeholder_flags(),
-            explain: explain_stop_in_pivot,
-        },
+        settings: build_settings(typed, answers),
         metrics: metrics.clone(),
         agents: typed.agents.zip(agents),
     };
@@ -152,6 +111,62 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
         failed = health => failed,
         _ = interrupted => Err((Exit::Unexpected, "exited at once, as requested".into())),
     }
+}
+
+/// Refuses a trust file that requires approved plans. A Pivot carries no plan that a user could have approved.
+fn check_needs_no_plan(typed: &Controlled) -> Result<(), (Exit, Text)> {
+    match approval::trust_file_requiring_approval(typed.with.trust.as_deref()) {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => Err(refusal(NO_PLANS.to_owned())),
+        Err(why) => Err((Exit::Refused, why)),
+    }
+}
+
+/// The agents that the controller accepts: with certificates of another authority, or invited by the controller itself.
+fn build_agents(typed: &Controlled, home: &Arc<dyn Place>) -> Result<Option<Agents>, (Exit, Text)> {
+    if let Some(directory) = &typed.agents_tls {
+        let agents = Agents::new(TlsFiles::in_directory(directory));
+        return agents.map(Some).map_err(|error| refusal(error.to_string()));
+    }
+    if typed.agents_host.is_empty() {
+        return Ok(None);
+    }
+    let (names, clock) = (typed.agents_host.clone(), Arc::new(WallClock));
+    let enrolment = Enrolment::new(home.clone(), &typed.namespace, names, clock);
+    let enrolment = enrolment.map_err(|error| refusal(error.to_string()))?;
+    Ok(Some(Agents::with_enrolment(Arc::new(enrolment))))
+}
+
+/// The settings of all attempts. `answers` are the bytes of answers that each side of a move may hold.
+fn build_settings(typed: &Controlled, answers: usize) -> Settings {
+    let unique = || format!("{}_{}", operator::user_name(), uuid::Uuid::new_v4());
+    Settings {
+        namespace: typed.namespace.clone(),
+        record_namespace: typed.record_namespace.clone(),
+        carry: typed.also_copy.iter().cloned().collect(),
+        identity: typed.lease_identity.clone().unwrap_or_else(unique),
+        at_once: typed.at_once.into(),
+        longest_wait: typed.longest_wait,
+        // A line of the list counts less than most objects do. A move with a longer list doesn't commit.
+        release_list_limit: answers / 2,
+        kubectl_flags: output::placeholder_flags(),
+        explain: explain_stop_in_pivot,
+    }
+}
+
+/// Serves metrics and probes until that fails, and announces the address. Without an address it never ends.
+async fn serve_metrics(
+    address: Option<SocketAddr>,
+    metrics: Arc<Metrics>,
+    announce: impl Fn(SocketAddr),
+) -> Result<(), (Exit, Text)> {
+    let Some(address) = address else { return std::future::pending().await };
+    let server = Server::bind(address, metrics).await;
+    let server = server.map_err(|error| refusal(format!("can't listen at {address}: {error}")))?;
+    if let Ok(address) = server.address() {
+        announce(address);
+    }
+    match server.run().await {}
 }
 
 /// Describes why a move stopped, for readers of its Pivot.
