@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use pivot_core::copy_mark::CopyMark;
+use pivot_core::hooks::Hook;
 use pivot_core::plugin_set::PluginSet;
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
+use pivot_core::release::Pausing;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::route::Route;
 use pivot_core::scope::ClusterName;
 use pivot_core::shell::Kubectl;
-use pivot_core::{GroupKind, Key, Kind, Object, Side};
+use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
 
 use crate::command::Command;
 use crate::discovery::kinds::Kinds;
@@ -72,6 +74,19 @@ impl Job {
     /// undoes its pause is gone. Takes its key in the source.
     pub(crate) fn is_named_to_unpause(&self, cluster: &Key) -> bool {
         self.command.clusters_to_unpause().contains(&ClusterName::from_key(cluster))
+    }
+
+    /// Returns true if a plugin holds objects of a kind.
+    pub(crate) fn is_held_kind(&self, kind: &GroupKind) -> bool {
+        self.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, kind))
+    }
+
+    /// What the move did to an object, according to the object's annotations.
+    pub(crate) fn pausing_of(&self, object: &Object) -> Pausing {
+        if !pause::is_ours(&object.meta, &self.move_id) {
+            return Pausing::Untouched;
+        }
+        if self.is_held_kind(&object.kind.group_kind) { Pausing::Held } else { Pausing::Paused }
     }
 
     /// A kind as a side serves it. That both sides serve it was checked before the pause, but definitions come and go.

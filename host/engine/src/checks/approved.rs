@@ -13,7 +13,6 @@ use pivot_places::{Identity, Place, PlaceError};
 use crate::checks::before_pause::TargetState;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::pausing;
 use crate::snapshot::Snapshot;
 
 /// What to do about a plan that doesn't hold any more.
@@ -150,7 +149,7 @@ fn of_objects(
     for step in &snapshot.plan.steps {
         let kind = &step.key.group_kind;
         // A Secret that a plugin holds has another version from then on, whether or not somebody else changed it.
-        let held = (begun || target.is_none()) && kind.is_secret() && pausing::holds(job, kind);
+        let held = (begun || target.is_none()) && kind.is_secret() && job.is_held_kind(kind);
         let content = content_of(snapshot.object(step)?, &job.move_id);
         let content = (!held).then_some(content.map_err(|error| Failure::Object(Side::Source, error))?);
         let in_target = target.map(|state| state.in_target.get(&step.key).cloned());

@@ -35,7 +35,7 @@ use crate::outcome::failure::Failure;
 use crate::outcome::used_risks::warn_of_unneeded;
 use crate::phases::evidence;
 use crate::phases::namespaces::{self, Carried, Namespaces};
-use crate::phases::{pausing, read_only_source};
+use crate::phases::read_only_source;
 use crate::plugins::calls;
 use crate::requests::listing::{self, Listed};
 use crate::requests::side_by_side::EMPTY_LISTS;
@@ -160,7 +160,7 @@ fn report_unneeded_risks(job: &Job, snapshot: &Snapshot, mut needed: AcceptedRis
 /// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays, nor be kept for another
 /// reason than the plugin's own.
 fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
-    let held = snapshot.plan.steps.iter().filter(|step| pausing::holds(job, &step.key.group_kind));
+    let held = snapshot.plan.steps.iter().filter(|step| job.is_held_kind(&step.key.group_kind));
     let refused = held.filter_map(|step| {
         let refusal = |why, remedy| {
             let message = format!("would be active on both sides: {why}");

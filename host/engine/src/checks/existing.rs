@@ -22,7 +22,6 @@ use crate::events::Event;
 use crate::job::Job;
 use crate::options::Options;
 use crate::outcome::failure::Failure;
-use crate::phases::pausing;
 use crate::requests::listing::{self, Collection, Listed};
 use crate::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::snapshot::Snapshot;
@@ -252,7 +251,7 @@ fn shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bool 
 
 /// Whether two sides would act on one machine if each had a copy, as of hosts.
 fn is_for_one_side(job: &Job, kind: &GroupKind) -> bool {
-    pausing::holds(job, kind) || job.options.scope.accept.contains_kind(Risk::NoPlugin, kind)
+    job.is_held_kind(kind) || job.options.scope.accept.contains_kind(Risk::NoPlugin, kind)
 }
 
 /// Whether the import of files can have found this object in the target and used it ([`shareable`], as far as the object itself

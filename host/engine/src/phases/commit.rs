@@ -24,7 +24,6 @@ use crate::events::{Event, Verb};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::copy::{self, Copied, Copies};
-use crate::phases::pausing;
 use crate::requests::ROUNDS;
 use crate::requests::side_by_side::{self, LISTS};
 use crate::snapshot::Snapshot;
@@ -343,7 +342,7 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
             fate: if is_deleted { Fate::Delete } else { Fate::Keep },
             digest: release::digest(&step.key.group_kind, &value, with_status),
             with_status,
-            pausing: pausing::state(job, object),
+            pausing: job.pausing_of(object),
             used: copied.used,
             no_finalizers: object.meta.finalizers.is_empty(),
             brought: step.is_brought(),

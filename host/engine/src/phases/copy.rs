@@ -17,7 +17,6 @@ use crate::checks::existing::{self, Used, Verdict};
 use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::pausing;
 use crate::plugins::calls::{self, Authors};
 use crate::plugins::hooks::Hooks;
 use crate::requests::{ROUNDS, dataflow};
@@ -136,7 +135,7 @@ fn hooks<'a>(job: &'a Job, step: &Step) -> &'a [Arc<dyn Hooks>] {
 /// there, and plugins' holds stay too.
 fn undo_in_files(job: &Job, object: &Object) -> Option<Value> {
     let kind = &object.kind.group_kind;
-    let stays = is_cluster(kind) || is_cluster_class(kind) || pausing::state(job, object) != Pausing::Paused;
+    let stays = is_cluster(kind) || is_cluster_class(kind) || job.pausing_of(object) != Pausing::Paused;
     (!stays && !job.route.target_runs()).then(|| pause::undo(&object.meta, &job.move_id))?
 }
 

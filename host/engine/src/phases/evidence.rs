@@ -20,7 +20,7 @@ use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
 use crate::events::{Awaited, Event};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::{pausing, release};
+use crate::phases::release;
 use crate::requests::side_by_side::{self, OBJECTS};
 use crate::requests::wait::{self, Enough, Wanted};
 use crate::snapshot::Snapshot;
@@ -40,7 +40,7 @@ pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, F
     for step in deleted {
         let object = snapshot.object(step)?;
         let asleep = asleep(job, object)?;
-        moved.push(Moved { key: &step.key, object, asleep, held: pausing::holds(job, &step.key.group_kind) });
+        moved.push(Moved { key: &step.key, object, asleep, held: job.is_held_kind(&step.key.group_kind) });
     }
     let asked = asked(job, &moved)?;
     let refusals = asked.unverifiable.into_iter().filter_map(|(kind, keys)| {

@@ -131,7 +131,7 @@ pub(crate) async fn copies_missing(
 ) -> Result<Vec<Refusal>, Failure> {
     let held = list.entries.iter().filter(|entry| entry.pausing == Pausing::Held);
     let held: BTreeSet<&GroupKind> = held.map(|entry| &entry.key.group_kind).collect();
-    let is_host = |kind: &GroupKind| is_dangerous(kind) || held.contains(kind) || pausing::holds(job, kind);
+    let is_host = |kind: &GroupKind| is_dangerous(kind) || held.contains(kind) || job.is_held_kind(kind);
     // A Cluster that isn't there was not imported, or not yet: nothing of it may be deleted.
     // Machines that still run may need a credential or a host.
     let is_handover = job.route.is_handover();

@@ -50,27 +50,14 @@ fn starts_paused(step: &Step) -> bool {
     step.treatment().can_be_paused() && (is_cluster(gk) || is_cluster_class(gk) || root())
 }
 
-/// Whether a plugin holds objects of a kind.
-pub(crate) fn holds(job: &Job, kind: &GroupKind) -> bool {
-    job.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, kind))
-}
-
 /// Whether an object gets a pause of its own or is held; no other object is written to before its copy is made.
 pub(crate) fn works_on(job: &Job, step: &Step) -> bool {
-    pauses(job, step) || holds(job, &step.key.group_kind)
+    pauses(job, step) || job.is_held_kind(&step.key.group_kind)
 }
 
 /// Whether an object that the move may not change in the source is paused in the reading, so that its copy starts paused.
 pub(crate) fn pauses_copy_alone(job: &Job, step: &Step) -> bool {
     starts_paused(step) && !pauses(job, step)
-}
-
-/// What the move did to an object, according to the object's annotations.
-pub(crate) fn state(job: &Job, object: &Object) -> Pausing {
-    if !pause::is_ours(&object.meta, &job.move_id) {
-        return Pausing::Untouched;
-    }
-    if holds(job, &object.kind.group_kind) { Pausing::Held } else { Pausing::Paused }
 }
 
 /// Pauses and holds what the plan says; returns how many objects that changed.
@@ -81,7 +68,7 @@ pub(crate) async fn pause_all(job: &Job, snapshot: &Snapshot) -> Result<usize, F
             .plan
             .steps
             .iter()
-            .filter(|step| holds(job, &step.key.group_kind) == held && (held || pauses(job, step)));
+            .filter(|step| job.is_held_kind(&step.key.group_kind) == held && (held || pauses(job, step)));
         let work = steps.map(|step| pause_one(job, snapshot, step, pauses(job, step)).boxed());
         let done = side_by_side::written(OBJECTS, work.collect()).await?;
         changed += done.into_iter().filter(|changed| *changed).count();
