@@ -7,7 +7,7 @@ use pivot_core::hooks::Hook;
 use pivot_core::plugin_set::PluginSet;
 use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
-use pivot_core::release::Pausing;
+use pivot_core::release::{Entry, Pausing};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::route::Route;
@@ -103,6 +103,24 @@ impl Job {
             true => kind.clone(),
             false => Arc::new(Kind { version: version.clone(), ..Kind::clone(kind) }),
         })
+    }
+
+    /// The source's kind as the release list names it: only the list, not what is served today, knows the version in which a state was
+    /// copied.
+    pub(crate) fn kind_of_entry(&self, entry: &Entry) -> Arc<Kind> {
+        match self.kinds.source.get(&entry.kind.group_kind) {
+            Some(kind) if kind.version == entry.kind.version => kind.clone(),
+            Some(kind) => Arc::new(Kind { version: entry.kind.version.clone(), ..Kind::clone(kind) }),
+            None => Arc::new(Kind {
+                group_kind: entry.kind.group_kind.clone(),
+                version: entry.kind.version.clone(),
+                plural: entry.kind.plural.clone(),
+                namespaced: entry.key.namespace.is_some(),
+                status_subresource: false,
+                served: Vec::new(),
+                labels: Default::default(),
+            }),
+        }
     }
 
     pub(crate) fn core_kind(&self, side: Side, group: &str, kind: &str) -> Result<&Arc<Kind>, Failure> {

@@ -20,7 +20,6 @@ use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
 use crate::events::{Awaited, Event};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::phases::release;
 use crate::requests::side_by_side::{self, OBJECTS};
 use crate::requests::wait::{self, Enough, Wanted};
 use crate::snapshot::Snapshot;
@@ -156,7 +155,7 @@ pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Inventory) -
     let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);
     let looks = deleted.filter(|entry| known.by_key(&entry.key).is_none()).map(|entry| {
         async move {
-            let there = job.source.get(&release::kind_of(job, entry), &entry.key).await?;
+            let there = job.source.get(&job.kind_of_entry(entry), &entry.key).await?;
             Ok(there.filter(|object| object.meta.uid == entry.uid))
         }
         .boxed()

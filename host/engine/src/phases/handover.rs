@@ -173,7 +173,7 @@ async fn as_copied(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<(
     };
     let looks = list.entries.iter().filter(moved).map(|entry| {
         async move {
-            let kind = release::kind_of(job, entry);
+            let kind = job.kind_of_entry(entry);
             release::still_as_copied(job, &kind, entry, None).await.map(drop)
         }
         .boxed()

@@ -122,7 +122,7 @@ async fn check_selection(job: &Job, snapshot: &Snapshot, list: &ReleaseList) -> 
     let others = entries_to_delete(list).filter(|entry| !selected.contains(&entry.uid));
     let looks = others.map(|entry| -> Work<'_, Option<Key>> {
         async move {
-            let there = job.source.get(&release::kind_of(job, entry), &entry.key).await?;
+            let there = job.source.get(&job.kind_of_entry(entry), &entry.key).await?;
             Ok(there.filter(|object| object.meta.uid == entry.uid).map(|_| entry.key.clone()))
         }
         .boxed()
@@ -172,7 +172,7 @@ async fn check_clusters(active: &ActiveMove) -> Result<(), Failure> {
 async fn check_contents(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let looks = entries_to_delete(list).map(|entry| -> Work<'_, Option<(Key, Vec<String>)>> {
         async move {
-            match release::still_as_copied(job, &release::kind_of(job, entry), entry, None).await {
+            match release::still_as_copied(job, &job.kind_of_entry(entry), entry, None).await {
                 Ok(_) => Ok(None),
                 Err(Failure::Changed { object, fields }) => Ok(Some((object, fields))),
                 Err(other) => Err(other),

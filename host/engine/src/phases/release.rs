@@ -101,7 +101,7 @@ pub(crate) async fn at_current_versions(job: &Job, list: &ReleaseList) -> Result
         async move {
             let mut current = entry.clone();
             if entry.fate == Fate::Delete
-                && let Some(now) = still_as_copied(job, &kind_of(job, entry), entry, None).await?
+                && let Some(now) = still_as_copied(job, &job.kind_of_entry(entry), entry, None).await?
             {
                 current.resource_version = now.meta.resource_version;
             }
@@ -123,7 +123,7 @@ pub(crate) async fn last(
 ) -> Result<(), Failure> {
     let then = without_digest(list, copied);
     for (index, entry) in list.entries.iter().enumerate().filter(|(_, entry)| entry.last) {
-        let (kind, then) = (kind_of(job, entry), then.get(&entry.uid));
+        let (kind, then) = (job.kind_of_entry(entry), then.get(&entry.uid));
         let again;
         let ready = match prepared.as_ref().and_then(|prepared| prepared.get(index)?.get()) {
             Some(ready) => ready,
@@ -165,29 +165,12 @@ pub(crate) enum Ready {
     At { resource_version: String, finalizers_back: bool },
 }
 
-/// The kind as the list names it: only the list, not what is served today, knows the version in which a state was copied.
-pub(crate) fn kind_of(job: &Job, entry: &Entry) -> Arc<Kind> {
-    match job.kinds.source.get(&entry.kind.group_kind) {
-        Some(kind) if kind.version == entry.kind.version => kind.clone(),
-        Some(kind) => Arc::new(Kind { version: entry.kind.version.clone(), ..Kind::clone(kind) }),
-        None => Arc::new(Kind {
-            group_kind: entry.kind.group_kind.clone(),
-            version: entry.kind.version.clone(),
-            plural: entry.kind.plural.clone(),
-            namespaced: entry.key.namespace.is_some(),
-            status_subresource: false,
-            served: Vec::new(),
-            labels: Default::default(),
-        }),
-    }
-}
-
 async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
     // An object that was paused only in the reading is unchanged.
     if entry.pausing == Pausing::Untouched || job.source.end_kind.is_files() {
         return Ok(());
     }
-    let kind = kind_of(job, entry);
+    let kind = job.kind_of_entry(entry);
     if pausing::resume(job, &job.source, &kind, entry, None).await? {
         job.report_object(Phase::Released, Verb::Kept, &entry.key, Side::Source);
     }
@@ -196,7 +179,7 @@ async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
 
 /// Removes the finalizers and says why, bound to the state that was copied, if that is needed.
 async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<Ready, Failure> {
-    let kind = kind_of(job, entry);
+    let kind = job.kind_of_entry(entry);
     let mut resource_version = entry.resource_version.clone();
     if entry.deletes_as_it_is() {
         return Ok(Ready::At { resource_version, finalizers_back: false });
@@ -238,7 +221,7 @@ async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<R
 async fn delete_ready(job: &Job, entry: &Entry, then: Option<&Object>, ready: &Ready) -> Result<(), Failure> {
     let Ready::At { resource_version, finalizers_back } = ready else { return Ok(()) };
     let (mut resource_version, mut finalizers_back) = (resource_version.clone(), *finalizers_back);
-    let kind = kind_of(job, entry);
+    let kind = job.kind_of_entry(entry);
     for _ in 0..ROUNDS {
         let preconditions =
             Preconditions { uid: Some(entry.uid.clone()), resource_version: Some(resource_version.clone()) };
