@@ -3,6 +3,7 @@
 pub(crate) mod carried;
 pub(crate) mod first_reading;
 pub(crate) mod kinds;
+pub(crate) mod namespaces;
 pub(crate) mod nothing;
 pub(crate) mod objects;
 pub(crate) mod planning;

@@ -13,11 +13,11 @@ use pivot_places::{Access, PlaceError};
 use serde_json::Value;
 
 use crate::discovery::kinds::Kinds;
+use crate::discovery::namespaces::Carried;
 use crate::discovery::planning;
 use crate::job::Job;
 use crate::outcome::failure::{Exit, Failure};
 use crate::outcome::stop::Stop;
-use crate::phases::namespaces::Carried;
 use crate::requests::side::Handle;
 use crate::setup::Setup;
 use crate::snapshot::Snapshot;

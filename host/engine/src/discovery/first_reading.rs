@@ -7,10 +7,10 @@ use pivot_core::{Both, Side};
 
 use crate::checks::before_pause;
 use crate::discovery::kinds::Kinds;
+use crate::discovery::namespaces::Namespaces;
 use crate::discovery::objects::{SourceObjects, discover};
 use crate::options::Options;
 use crate::outcome::failure::Failure;
-use crate::phases::namespaces::Namespaces;
 use crate::requests::side::Handle;
 
 /// The result of the first reading.

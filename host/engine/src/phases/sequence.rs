@@ -20,6 +20,7 @@ use crate::checks::approved;
 use crate::checks::before_pause::{self, TargetState};
 use crate::clock::now;
 use crate::discovery::first_reading::FirstReading;
+use crate::discovery::namespaces;
 use crate::events::{self, Awaited, Event};
 use crate::job::Job;
 use crate::outcome::failure::Failure;
@@ -28,7 +29,7 @@ use crate::phases::commit::{self, Comparison};
 use crate::phases::copy::{self, Copies};
 use crate::phases::handover;
 use crate::phases::live::KnownObjects;
-use crate::phases::namespaces;
+use crate::phases::new_namespaces;
 use crate::phases::pausing;
 use crate::phases::read_only_source;
 use crate::phases::readings;
@@ -223,12 +224,12 @@ impl ActiveMove {
         self.journal.note(snapshot);
         self.journal.note_namespaces(&missing);
         let (entered, made) =
-            tokio::join!(self.journal.enter(Phase::Copied), namespaces::create(&job, carried));
+            tokio::join!(self.journal.enter(Phase::Copied), new_namespaces::create(&job, carried));
         entered?;
         job.report(Event::PhaseBegun { phase: Phase::Copied, objects: snapshot.plan.steps.len() });
         made?;
         let late = missing.difference(&named).cloned().collect();
-        namespaces::create(&job, namespaces::carried(&job, &late).await).await?;
+        new_namespaces::create(&job, namespaces::carried(&job, &late).await).await?;
         let copies = Arc::new(Copies::new(snapshot, BTreeMap::new()));
         copy::all(&job, &copies, &Arc::new(used)).await?;
         self.record_time(Phase::Copied);
@@ -290,7 +291,7 @@ impl ActiveMove {
             }
             let now = Arc::new(self.pause_until_stable(readings::again(&job).await?).await?);
             approved::still(&job, &now)?;
-            namespaces::create_late(&job, &mut self.journal, &now).await?;
+            new_namespaces::create_late(&job, &mut self.journal, &now).await?;
             let (brought, changed) = commit::bring_up_to_date(&job, &copies, &now).await?;
             copies = brought;
             if !changed {

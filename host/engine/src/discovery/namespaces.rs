@@ -1,4 +1,4 @@
-//! The target's namespaces: which exist, and creating those that don't.
+//! The target's namespaces: the existing ones, and labels and annotations that the missing ones have in the source.
 //!
 //! Each is looked up once: likely ones beside the first reading of the source, the others when the plan is made, or when the
 //! first object in them appears.
@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::record::Phase;
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
 use pivot_core::scope::{Namespaces as Scoped, Scope};
 use pivot_core::shell::Kubectl;
 use pivot_core::{GroupKind, Key, Kind, Meta, Side, names};
-use pivot_places::{Change, PlaceError};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::discovery::kinds::Kinds;
@@ -23,7 +22,6 @@ use crate::outcome::failure::Failure;
 use crate::requests::side::Handle;
 use crate::requests::side_by_side::{self, NAMESPACES, Work};
 use crate::snapshot::Snapshot;
-use crate::state::journal::Journal;
 
 /// The namespaces that were looked up, and whether they exist.
 #[derive(Clone, Debug, Default)]
@@ -154,21 +152,6 @@ async fn look_at(target: &Handle, kind: &Arc<Kind>, name: &str) -> Result<Found,
     }
 }
 
-/// Creates the namespaces that only a later reading of the source needs, once the record names them.
-pub(crate) async fn create_late(
-    job: &Job,
-    journal: &mut Journal,
-    snapshot: &Snapshot,
-) -> Result<(), Failure> {
-    let missing = Namespaces::of(job, snapshot).await?.missing();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    journal.note_namespaces(&missing);
-    journal.enter(Phase::Copied).await?;
-    create(job, carried(job, &missing).await).await
-}
-
 /// What namespaces have in the source and get in the target, by name.
 pub(crate) type Carried = BTreeMap<String, Marks>;
 
@@ -176,7 +159,7 @@ pub(crate) type Carried = BTreeMap<String, Marks>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
     labels: BTreeMap<String, String>,
-    annotations: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
 }
 
 impl Marks {
@@ -215,23 +198,4 @@ async fn marks_of(job: &Job, name: &str) -> Marks {
             Marks::default()
         }
     }
-}
-
-/// Creates them, side by side.
-pub(crate) async fn create(job: &Job, carried: Carried) -> Result<(), Failure> {
-    let work = carried.into_iter().map(|(name, mut marks)| -> Work<'_, ()> {
-        async move {
-            marks.annotations.insert(names::MARK.to_owned(), job.move_id.clone());
-            let kind = job.core_kind(Side::Target, "", "Namespace")?;
-            match job.target.create(kind, &marks.manifest(&name), Change::Real).await {
-                Ok(_) | Err(PlaceError::AlreadyExists(_)) => Ok(()),
-                Err(error) => {
-                    let key = Key::new(kind.group_kind.clone(), None, &name);
-                    Err(job.target.failed("creating", Some(&key), error))
-                }
-            }
-        }
-        .boxed()
-    });
-    side_by_side::written(NAMESPACES, work.collect()).await.map(drop)
 }
