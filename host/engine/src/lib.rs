@@ -26,6 +26,7 @@ pub mod run;
 mod checks;
 mod clock;
 mod command;
+mod copy_body;
 mod discovery;
 mod job;
 mod leftover;

@@ -13,10 +13,10 @@ use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::{Key, Side, body};
 use pivot_places::{Change, PlaceError, STAND_IN_NAMESPACE};
 
+use crate::copy_body;
 use crate::job::Job;
 use crate::options::DryRun;
 use crate::outcome::failure::Failure;
-use crate::phases::copy;
 use crate::plugins::calls;
 use crate::requests::side_by_side::{self, DRY_RUNS};
 use crate::snapshot::Snapshot;
@@ -96,7 +96,7 @@ async fn ask_one(
     let kind = &job.kind_of_copy(object)?;
     // Owners don't exist yet; only the references' shape matters here.
     let owners: Vec<_> = object.meta.owner_references.clone();
-    let (mut sent, adapted) = copy::body_of(job, step, object, &owners).await?;
+    let (mut sent, adapted) = copy_body::body_of(job, step, object, &owners).await?;
     if step.key.namespace.as_ref().is_some_and(|namespace| missing.contains(namespace))
         && let Some(namespace) = sent.pointer_mut("/metadata/namespace")
     {

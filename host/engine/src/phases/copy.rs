@@ -7,18 +7,17 @@ use pivot_core::copy_content::CopyContent;
 use pivot_core::hooks::Hook;
 use pivot_core::plan::Step;
 use pivot_core::record::Phase;
-use pivot_core::release::{Pausing, content};
-use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{Key, Object, OwnerReference, Side, Uid, body, merge, names, pause};
+use pivot_core::release::content;
+use pivot_core::{Key, Object, OwnerReference, Side, Uid, body, merge, names};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
 
 use crate::checks::existing::{self, Used, Verdict};
+use crate::copy_body;
 use crate::events::Verb;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
-use crate::plugins::calls::{self, Authors};
-use crate::plugins::hooks::Hooks;
+use crate::plugins::calls;
 use crate::requests::{ROUNDS, dataflow};
 use crate::snapshot::Snapshot;
 
@@ -94,51 +93,6 @@ impl Copies {
     }
 }
 
-/// The body that creates an object's copy, with plugins' changes, and the plugins that made them.
-pub(crate) async fn body_of(
-    job: &Job,
-    step: &Step,
-    object: &Object,
-    owners: &[OwnerReference],
-) -> Result<(Value, Option<Authors>), Failure> {
-    let kind = job.kind_of_copy(object)?;
-    let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
-    // Files hold the complete object: a later restore needs the status.
-    let drops_status = kind.status_subresource && job.target.can().owns_status;
-    // It also needs the field managers, which a server accepts only after the create.
-    let ownership = (object.meta.has_applier() && !job.target.can().judges).then(|| field_ownership(&source));
-    let mut body =
-        body::creation(source, owners, drops_status, job.copy_mark.annotations(&step.key, &step.uid));
-    if !step.treatment().is_in_source() {
-        merge::apply(&mut body, &json!({"metadata": {"annotations": {names::ADDED: "true"}}}));
-    }
-    if let Some(ownership) = ownership {
-        merge::apply(&mut body, &ownership);
-    }
-    if let Some(undo) = undo_in_files(job, object) {
-        merge::apply(&mut body, &undo);
-    }
-    let wanted = calls::patch(hooks(job, step), Hook::Adapt, object, None).await?;
-    if let Some(wanted) = &wanted {
-        merge::apply(&mut body, &wanted.patch);
-    }
-    Ok((body, wanted.map(|wanted| wanted.by)))
-}
-
-/// The plugins that may change a copy. What the user carries along is copied as it is: it may come from where no plugin may look.
-fn hooks<'a>(job: &'a Job, step: &Step) -> &'a [Arc<dyn Hooks>] {
-    if step.treatment().is_offered_to_plugins() { &job.plugins } else { &[] }
-}
-
-/// Objects that this move paused go into files as they were before: users who restore the files by other means unpause Clusters
-/// and classes, and would leave anything else paused for good. Clusters stay paused, so that none runs before everything is
-/// there, and plugins' holds stay too.
-fn undo_in_files(job: &Job, object: &Object) -> Option<Value> {
-    let kind = &object.kind.group_kind;
-    let stays = is_cluster(kind) || is_cluster_class(kind) || job.pausing_of(object) != Pausing::Paused;
-    (!stays && !job.route.target_runs()).then(|| pause::undo(&object.meta, &job.move_id))?
-}
-
 /// Copies every step of the plan that is not copied yet.
 pub(crate) async fn all(job: &Arc<Job>, copies: &Arc<Copies>, used: &Arc<Used>) -> Result<(), Failure> {
     let after: Vec<Vec<usize>> = copies.snapshot.plan.steps.iter().map(|step| step.after.clone()).collect();
@@ -194,7 +148,7 @@ async fn one(
     }
     let object = copies.snapshot.object(step)?;
     let kind = &job.kind_of_copy(object)?;
-    let (body, adapted) = body_of(job, step, object, owners).await?;
+    let (body, adapted) = copy_body::body_of(job, step, object, owners).await?;
     let creating =
         || adapted.as_ref().map_or("creating".to_owned(), |by| format!("creating, as {by} adapts it,"));
     let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
@@ -322,16 +276,10 @@ fn finalizers_to_restore(there: &Object, body: &Value) -> Option<Vec<String>> {
 async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<String, Failure> {
     let kind = &job.kind_of_copy(object)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
-    let result = job.target.patch(kind, &step.key, &field_ownership(&source)).await;
+    let result = job.target.patch(kind, &step.key, &copy_body::field_ownership(&source)).await;
     result
         .map(|object| object.meta.resource_version)
         .map_err(|error| job.target.failed("giving back field ownership of", Some(&step.key), error))
-}
-
-/// The patch that makes the source's field managers those of a copy.
-fn field_ownership(source: &Value) -> Value {
-    let fields = source.pointer("/metadata/managedFields").cloned().unwrap_or_else(|| json!([]));
-    json!({"metadata": {"managedFields": fields}})
 }
 
 /// Lets a plugin restore the status. Returns the version if it did.
@@ -341,7 +289,9 @@ async fn restore(
     created: &Object,
     step: &Step,
 ) -> Result<Option<String>, Failure> {
-    let Some(wanted) = calls::patch(hooks(job, step), Hook::Restore, object, Some(created)).await? else {
+    let Some(wanted) =
+        calls::patch(copy_body::hooks(job, step), Hook::Restore, object, Some(created)).await?
+    else {
         return Ok(None);
     };
     let kind = &job.kind_of_copy(object)?;
