@@ -11,14 +11,14 @@ use pivot_core::plan::{Fate, InTarget, KeepReason};
 use pivot_core::preflight::preflight;
 use pivot_core::providers::{Provider, check_providers};
 use pivot_core::reach::is_read;
-use pivot_core::refusal::{Refusal, risks_to_accept};
+use pivot_core::refusal::{Refusal, risks_to_accept, some_of};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::{AcceptedRisks, Risk};
 use pivot_core::scope::Scope;
 use pivot_core::served::served_versions;
 use pivot_core::soft::is_cluster;
 use pivot_core::usable::{same_file, unusable};
-use pivot_core::{GroupKind, Key, Kind, Meta, Side, names};
+use pivot_core::{GroupKind, Key, Kind, Meta, Side, names, pause};
 use pivot_places::PlaceError;
 use serde::Deserialize;
 
@@ -35,7 +35,6 @@ use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::outcome::used_risks::warn_of_unneeded;
 use crate::phases::evidence;
-use crate::phases::read_only_source;
 use crate::plugins::calls;
 use crate::requests::listing::{self, Listed};
 use crate::requests::side_by_side::EMPTY_LISTS;
@@ -85,7 +84,7 @@ pub(crate) async fn all(
     }
     refusals.extend(source_may_be_running(job));
     refusals.extend(handover_mapped(job));
-    refusals.extend(read_only_source::blocked(job, snapshot)?);
+    refusals.extend(blocked_files(job, snapshot)?);
     // If objects can't be created at all, the other checks are meaningless.
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
@@ -215,6 +214,30 @@ fn source_may_be_running(job: &Job) -> Option<Refusal> {
         ),
         remedies: vec![Remedy::SourceIsOff],
     })
+}
+
+/// Refuses objects that their provider had not finished when the files were copied: no controller is left to finish them.
+fn blocked_files(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal>, Failure> {
+    if !job.route.loads_files() {
+        return Ok(None);
+    }
+    let mut blocked = Vec::new();
+    for step in snapshot.plan.steps.iter().filter(|step| step.treatment().can_be_paused()) {
+        let pending = pause::pending(snapshot.object(step)?, true)
+            .map_err(|error| Failure::Object(Side::Source, error))?;
+        if pending.is_some() {
+            blocked.push(step.key.clone());
+        }
+    }
+    let Some(first) = blocked.first() else { return Ok(None) };
+    let message = format!(
+        "{} were copied while their providers blocked a move ({})",
+        some_of(&blocked.iter().collect::<Vec<_>>(), 3),
+        names::BLOCK_MOVE
+    );
+    let way = "copy them again once the providers are done; if the cluster is lost and they were, remove the annotation from the files";
+    let others = blocked.iter().skip(1).cloned().collect();
+    Ok(Some(Refusal { others, ..Refusal::source("block-move", first.clone(), message, way) }))
 }
 
 /// Refuses other names for namespaces of a source that was handed over: it is released when the target has copies of the names that

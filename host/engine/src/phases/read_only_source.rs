@@ -6,37 +6,12 @@
 
 use pivot_core::inventory::Inventory;
 use pivot_core::plan::Step;
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::{Object, Side, merge, names, pause as pauses};
+use pivot_core::{Object, Side, merge};
 
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 use crate::phases::pausing;
 use crate::snapshot::Snapshot;
-
-/// Refuses objects that their provider had not finished when the files were copied: no controller is left to finish them.
-pub(crate) fn blocked(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal>, Failure> {
-    if !job.route.loads_files() {
-        return Ok(None);
-    }
-    let mut blocked = Vec::new();
-    for step in snapshot.plan.steps.iter().filter(|step| step.treatment().can_be_paused()) {
-        let pending = pauses::pending(snapshot.object(step)?, true)
-            .map_err(|error| Failure::Object(Side::Source, error))?;
-        if pending.is_some() {
-            blocked.push(step.key.clone());
-        }
-    }
-    let Some(first) = blocked.first() else { return Ok(None) };
-    let message = format!(
-        "{} were copied while their providers blocked a move ({})",
-        some_of(&blocked.iter().collect::<Vec<_>>(), 3),
-        names::BLOCK_MOVE
-    );
-    let way = "copy them again once the providers are done; if the cluster is lost and they were, remove the annotation from the files";
-    let others = blocked.iter().skip(1).cloned().collect();
-    Ok(Some(Refusal { others, ..Refusal::source("block-move", first.clone(), message, way) }))
-}
 
 /// The same reading, with everything paused and held that would be in a writable source.
 pub(crate) async fn pause(job: &Job, snapshot: Snapshot) -> Result<Snapshot, Failure> {
