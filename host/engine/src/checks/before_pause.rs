@@ -27,7 +27,7 @@ use crate::checks::agent::refuse_unable_agent;
 use crate::checks::dry_run::{self, Changes};
 use crate::checks::existing::{self, Existing, Used};
 use crate::checks::rights;
-use crate::discovery::kinds::Kinds;
+use crate::discovery::first_reading::FirstReads;
 use crate::discovery::namespaces::{self, Carried, Namespaces};
 use crate::discovery::planning;
 use crate::events::Event;
@@ -51,16 +51,6 @@ pub(crate) struct TargetState {
     pub(crate) namespaces: Namespaces,
     /// What the namespaces to create take over from the source.
     pub(crate) carried: Carried,
-}
-
-/// What the first reading of the source returned beside the plan.
-pub(crate) struct FirstReads {
-    /// The source's providers.
-    pub(crate) providers: Vec<Provider>,
-    /// Namespaces of the target, looked up at the same time.
-    pub(crate) namespaces: Namespaces,
-    /// The risks that the plan needs accepted.
-    pub(crate) needed: AcceptedRisks,
 }
 
 /// Runs all checks.
@@ -436,37 +426,4 @@ async fn schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
         let text = "the target has no ready and schedulable node: its controllers may be unable to run";
         Event::warning("no-ready-node", text)
     }))
-}
-
-/// Refuses a source whose definitions the user can't read: their labels say what moves.
-pub(crate) fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
-    let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
-    if !cluster.is_some_and(|kind| kind.labels.unread) {
-        return Ok(());
-    }
-    Err(Failure::refused(Refusal {
-        code: rights::DEFINITIONS_UNREADABLE,
-        side: Side::Source,
-        object: None,
-        others: Vec::new(),
-        message: "no permission to list CustomResourceDefinitions, whose labels select the kinds that move".into(),
-        remedies: vec![
-            "grant `list` on customresourcedefinitions.apiextensions.k8s.io in the source, or use another user".into(),
-        ],
-    }))
-}
-
-/// Refuses a source in which no kind is labelled for a move: clusterctl didn't install its definitions.
-pub(crate) fn nothing_labelled(kinds: &Kinds) -> Option<String> {
-    let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
-    match cluster {
-        None => Some(
-            "Cluster API is not installed in the source: there is no kind Cluster.cluster.x-k8s.io".into(),
-        ),
-        Some(kind) if !kind.labels.discover => Some(format!(
-            "the CRD of Cluster is not labelled for move: {} is missing, as on CRDs that were not installed by clusterctl",
-            names::LABEL_DISCOVER
-        )),
-        Some(_) => None,
-    }
 }

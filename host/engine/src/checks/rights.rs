@@ -12,6 +12,7 @@ use pivot_core::{Both, Kind, Side, names};
 use pivot_places::{Access, PlaceError};
 use serde_json::Value;
 
+use crate::discovery::first_reading::DEFINITIONS_UNREADABLE;
 use crate::discovery::kinds::Kinds;
 use crate::discovery::namespaces::Carried;
 use crate::discovery::planning;
@@ -24,8 +25,6 @@ use crate::snapshot::Snapshot;
 
 /// The code of the refusal.
 const CODE: &str = "rights-missing";
-/// The code of the refusal of a source whose definitions the user can't read.
-pub(crate) const DEFINITIONS_UNREADABLE: &str = "definitions-unreadable";
 /// Largest number of verbs or resources that are named together.
 const MOST_NAMED: usize = 30;
 /// Patch and delete are for a rollback, and for unpausing.

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::names::GROUP_CLUSTER;
 use pivot_core::refusal::some_of;
 use pivot_core::scope::{ClusterName, Namespaces};
 use pivot_core::words::did_you_mean;
-use pivot_core::{GroupKind, Key};
+use pivot_core::{GroupKind, Key, names};
 
+use crate::discovery::kinds::Kinds;
 use crate::job::Job;
 use crate::outcome::failure::Failure;
 
@@ -69,7 +69,22 @@ async fn with_clusters(job: &Job) -> Option<Vec<String>> {
 
 /// The Clusters that there are, wherever; none without permission to list them.
 async fn clusters(job: &Job) -> Option<BTreeSet<ClusterName>> {
-    let kind = job.kinds.source.get(&GroupKind::new(GROUP_CLUSTER, "Cluster"))?;
+    let kind = job.kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"))?;
     let metas = job.source.list_meta(kind, None).await.ok()?;
     Some(metas.into_iter().filter_map(|meta| Some(ClusterName::new(meta.namespace?, meta.name))).collect())
+}
+
+/// Refuses a source in which no kind is labelled for a move: clusterctl didn't install its definitions.
+pub(crate) fn nothing_labelled(kinds: &Kinds) -> Option<String> {
+    let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
+    match cluster {
+        None => Some(
+            "Cluster API is not installed in the source: there is no kind Cluster.cluster.x-k8s.io".into(),
+        ),
+        Some(kind) if !kind.labels.discover => Some(format!(
+            "the CRD of Cluster is not labelled for move: {} is missing, as on CRDs that were not installed by clusterctl",
+            names::LABEL_DISCOVER
+        )),
+        Some(_) => None,
+    }
 }

@@ -13,10 +13,9 @@ use pivot_core::saved_plan::content_of;
 use pivot_core::scope::Namespaces;
 use pivot_core::{Both, Side};
 
-use crate::checks::before_pause::{self, FirstReads};
-use crate::discovery::first_reading::FirstReading;
+use crate::discovery::first_reading::{FirstReading, FirstReads};
 use crate::discovery::objects::discover;
-use crate::discovery::planning;
+use crate::discovery::{nothing, planning};
 use crate::events::{Event, Summary};
 use crate::job::Job;
 use crate::options::DryRun;
@@ -55,7 +54,7 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
         Namespaces::One(one) => step.key.namespace.as_ref() == Some(one) && !step.is_carried(),
     };
     if !plan.steps.iter().any(asked_for) && plan.refusals.is_empty() {
-        let why = before_pause::nothing_labelled(&job.kinds).unwrap_or_else(|| {
+        let why = nothing::nothing_labelled(&job.kinds).unwrap_or_else(|| {
             match (job.options.scope.named(), &job.options.scope.namespaces) {
                 (Some(named), _) => format!("no {named}"),
                 (None, Namespaces::All) => "no Cluster in any namespace".into(),
