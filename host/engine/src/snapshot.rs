@@ -35,6 +35,11 @@ impl Snapshot {
             .ok_or_else(|| Failure::Bug(format!("{} is not in the inventory", step.key)))
     }
 
+    /// The kinds of the objects that are copied.
+    pub(crate) fn kinds(&self) -> BTreeSet<GroupKind> {
+        self.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect()
+    }
+
     /// The namespaces in which objects are copied, and those that are copied themselves.
     pub(crate) fn namespaces(&self) -> BTreeSet<String> {
         self.plan.steps.iter().filter_map(Self::namespace).cloned().collect()

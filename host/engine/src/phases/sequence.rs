@@ -187,7 +187,7 @@ impl ActiveMove {
             // The record names objects before they are paused, so that a rollback finds them. Objects that are not locked are not
             // touched.
             self.lock(locks_of(&job, &snapshot)).await?;
-            self.journal.note(&snapshot);
+            self.journal.note(snapshot.kinds(), snapshot.namespaces());
             self.journal.enter(Phase::Paused).await?;
             let changed = pausing::pause_all(&job, &snapshot).await?;
             // From here only its names are needed. Two readings at once would be the most that a move ever holds.
@@ -221,7 +221,7 @@ impl ActiveMove {
         // Namespaces that the record already names can be created while the phase is recorded.
         let named = self.journal.named(&missing);
         carried.retain(|name, _| named.contains(name));
-        self.journal.note(snapshot);
+        self.journal.note(snapshot.kinds(), snapshot.namespaces());
         self.journal.note_namespaces(&missing);
         let (entered, made) =
             tokio::join!(self.journal.enter(Phase::Copied), new_namespaces::create(&job, carried));

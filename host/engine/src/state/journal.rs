@@ -12,7 +12,6 @@ use pivot_core::{Both, GroupKind, Key, Side, Uid};
 use pivot_places::PlaceError;
 
 use crate::outcome::failure::Failure;
-use crate::snapshot::Snapshot;
 use crate::state::cluster_copies::KindsOfSide;
 use crate::state::moves::{is_of_earlier_attempt, of_committed};
 use crate::state::records::{CHUNK, Records, Stored};
@@ -50,9 +49,9 @@ impl Journal {
     }
 
     /// Notes what is about to be touched, so that a rollback finds it.
-    pub(crate) fn note(&mut self, snapshot: &Snapshot) {
-        self.record.kinds.extend(snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone()));
-        self.record.copied_namespaces.extend(snapshot.namespaces());
+    pub(crate) fn note(&mut self, kinds: BTreeSet<GroupKind>, namespaces: BTreeSet<String>) {
+        self.record.kinds.extend(kinds);
+        self.record.copied_namespaces.extend(namespaces);
     }
 
     /// Notes namespaces that are about to be created, beside those that earlier runs created.
