@@ -588,7 +588,7 @@ async fn take_locks(
             future::ready(None).boxed()
         }
     };
-    let (locks, moves, first) = Locks::take(request, &wanted, opened, read).await?;
+    let (locks, moves, first) = Locks::take(request, &wanted, || opened.moves().boxed(), read).await?;
     Ok(Some((Some(locks), moves, first)))
 }
 

@@ -27,7 +27,6 @@ use crate::requests::parking::Parking;
 use crate::state::expiry;
 use crate::state::lease::{Leases, Seen, Taker};
 use crate::state::moves::{Moves, in_the_way};
-use crate::state::open::Opened;
 use crate::state::records::Records;
 
 const RENEW: Duration = Duration::from_secs(4);
@@ -174,7 +173,7 @@ impl Locks {
     pub(crate) async fn take<'a, T>(
         request: LockRequest,
         wanted: &BTreeSet<Lock>,
-        opened: &Opened,
+        read_moves: impl Fn() -> BoxFuture<'a, Result<Moves, Failure>>,
         also_read: impl Fn() -> BoxFuture<'a, Option<T>>,
     ) -> Result<(Self, Moves, Option<T>), Failure> {
         let held = Arc::new(HeldLocks {
@@ -194,7 +193,7 @@ impl Locks {
                     let renewal = Renewal::start(&held);
                     let others =
                         async { held.check_other_kind(wanted, &dead).await.transpose().map_or(Ok(()), Err) };
-                    let read = async { Ok(tokio::join!(opened.moves(), also_read())) };
+                    let read = async { Ok(tokio::join!(read_moves(), also_read())) };
                     match tokio::try_join!(others, read) {
                         Ok(((), (moves, more))) => break (renewal, moves, more),
                         Err(blocked) => blocked,
@@ -219,7 +218,7 @@ impl Locks {
         if taken_early {
             locks.wait_for_previous_holder(halter, &**watcher).await?;
         }
-        let (moves, more) = if taken_early { (opened.moves().await, None) } else { (moves, more) };
+        let (moves, more) = if taken_early { (read_moves().await, None) } else { (moves, more) };
         match moves {
             Ok(moves) => Ok((locks, moves, more)),
             Err(failure) => {
