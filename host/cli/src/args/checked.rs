@@ -205,33 +205,7 @@ fn task(verb: Verb) -> Result<Task> {
                 }
             }
         }
-        Verb::Move(typed) => {
-            let MoveOrAsk {
-                connection,
-                selection,
-                waits,
-                taking: Taking { break_lease },
-                dry_run_args,
-                plan,
-                wait_for_provisioning,
-                kept,
-            } = *typed;
-            let (report, dry_run) = (reported(kept)?, dry_run_args.dry_run());
-            // As clusterctl does: a command of its name without a target is about the current context.
-            let is_implied = connection.from_directory.is_some() && !names_target(&connection);
-            let choices = match is_implied {
-                true => moving_to_current_context(connection, selection, dry_run)?,
-                false => moving(connection, selection, false, dry_run, AcceptedBy::Move)?,
-            };
-            let options = waiting(Options { break_lease, ..choices.options }, &waits)?;
-            let choices = Choices { report, options, ..choices };
-            if dry_run != DryRun::Off {
-                return Ok(Task::Plan(choices));
-            }
-            let wait =
-                wait_for_provisioning.map(|typed| duration("--wait-for-provisioning", &typed)).transpose()?;
-            Task::Move(Choices { plan, wait, ..choices })
-        }
+        Verb::Move(typed) => move_task(*typed)?,
         Verb::Status(typed) => {
             let StatusArgs { connection, which: Which { which } } = *typed;
             Task::Status(about_a_move("status", connection, false, None)?, which)
@@ -239,27 +213,8 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Handover(HandoverVerb::Start(typed)) => start_handover(*typed)?,
         Verb::Handover(HandoverVerb::Finish(typed)) => finish_handover(*typed)?,
         Verb::Handover(HandoverVerb::Cancel(typed)) => cancel_handover(*typed)?,
-        Verb::Resume(typed) => resuming(*typed)?,
-        Verb::Rollback(typed) => {
-            let RollbackArgs {
-                connection,
-                which,
-                taking,
-                without_target,
-                accept,
-                without_source,
-                unpause,
-                with,
-                kept,
-            } = *typed;
-            let accept = accepted_risks(&accept, AcceptedBy::Rollback)?;
-            let (Which { which }, Taking { break_lease }) = (which, taking);
-            let absent = without_target.then_some(Side::Target).or(without_source.then_some(Side::Source));
-            let choices = about_a_move("rollback", connection, true, absent)?;
-            let rollback = Rollback { move_id: which, absent, unpause: full_names("--unpause", &unpause)? };
-            let options = Options { break_lease, accept, ..choices.options };
-            Task::Rollback(Choices { options, report: reported(kept)?, with, ..choices }, rollback)
-        }
+        Verb::Resume(typed) => resume_task(*typed)?,
+        Verb::Rollback(typed) => rollback_task(*typed)?,
         Verb::Describe(Describe::Cluster(typed)) => Task::Describe(description(*typed)?),
         Verb::Generate(Generate::Rbac(typed)) => rbac(*typed)?,
         Verb::Generate(Generate::Protection(typed)) => Task::Protection(typed),
@@ -277,6 +232,34 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Completion { shell } => Task::Completion(shell),
         Verb::Man { directory } => Task::Manual(directory),
     })
+}
+
+/// A move, or a plan if it is a dry run.
+fn move_task(typed: MoveOrAsk) -> Result<Task> {
+    let MoveOrAsk {
+        connection,
+        selection,
+        waits,
+        taking: Taking { break_lease },
+        dry_run_args,
+        plan,
+        wait_for_provisioning,
+        kept,
+    } = typed;
+    let (report, dry_run) = (reported(kept)?, dry_run_args.dry_run());
+    // As clusterctl does: a command of its name without a target is about the current context.
+    let is_implied = connection.from_directory.is_some() && !names_target(&connection);
+    let choices = match is_implied {
+        true => moving_to_current_context(connection, selection, dry_run)?,
+        false => moving(connection, selection, false, dry_run, AcceptedBy::Move)?,
+    };
+    let options = waiting(Options { break_lease, ..choices.options }, &waits)?;
+    let choices = Choices { report, options, ..choices };
+    if dry_run != DryRun::Off {
+        return Ok(Task::Plan(choices));
+    }
+    let wait = wait_for_provisioning.map(|typed| duration("--wait-for-provisioning", &typed)).transpose()?;
+    Ok(Task::Move(Choices { plan, wait, ..choices }))
 }
 
 /// The permissions of one side of a move; only a server has any.
@@ -502,7 +485,7 @@ fn moving(
     })
 }
 
-fn resuming(typed: ResumeArgs) -> Result<Task> {
+fn resume_task(typed: ResumeArgs) -> Result<Task> {
     let ResumeArgs {
         connection,
         which,
@@ -536,6 +519,28 @@ fn resuming(typed: ResumeArgs) -> Result<Task> {
     let options = waiting(options, &waits)?;
     let choices = Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices };
     Ok(Task::Resume(choices, resume))
+}
+
+/// A rollback, with a side that may be lost.
+fn rollback_task(typed: RollbackArgs) -> Result<Task> {
+    let RollbackArgs {
+        connection,
+        which,
+        taking,
+        without_target,
+        accept,
+        without_source,
+        unpause,
+        with,
+        kept,
+    } = typed;
+    let accept = accepted_risks(&accept, AcceptedBy::Rollback)?;
+    let (Which { which }, Taking { break_lease }) = (which, taking);
+    let absent = without_target.then_some(Side::Target).or(without_source.then_some(Side::Source));
+    let choices = about_a_move("rollback", connection, true, absent)?;
+    let rollback = Rollback { move_id: which, absent, unpause: full_names("--unpause", &unpause)? };
+    let options = Options { break_lease, accept, ..choices.options };
+    Ok(Task::Rollback(Choices { options, report: reported(kept)?, with, ..choices }, rollback))
 }
 
 /// The choices for commands about a move under way: its record has the rest.
