@@ -144,17 +144,18 @@ impl<'a> Situation<'a> {
             Why::Declined | Why::WrongCommand | Why::MayBeImported => {
                 format!("this command changed nothing; move {} is in phase {phase}: {state}", record.move_id)
             }
-            Why::Undecided if record.is_of_files() => {
-                "it is not known whether the move is committed; the files are as they were; the target is complete, and paused"
-                    .to_owned()
+            Why::Undecided => match SourceKind::of(record) {
+                SourceKind::Files => {
+                    "it is not known whether the move is committed; the files are as they were; the target is complete, and paused"
+                }
+                SourceKind::HandedOver => {
+                    "it is not known whether the move is committed; the target runs what it imported; the source is complete, and stays paused"
+                }
+                SourceKind::Cluster => {
+                    "it is not known whether the move is committed; both sides are complete, and paused by this move"
+                }
             }
-            Why::Undecided if record.handed_over().is_some() => {
-                "it is not known whether the move is committed; the target runs what it imported; the source is complete, and stays paused"
-                    .to_owned()
-            }
-            Why::Undecided => {
-                "it is not known whether the move is committed; both sides are complete, and paused by this move".to_owned()
-            }
+            .to_owned(),
             Why::LeaseLost if *phase == Phase::Copied => {
                 format!("the commit was not sent; unless another run has continued, {state}")
             }
@@ -174,7 +175,7 @@ impl<'a> Situation<'a> {
 
     /// Returns true if the move has a commit, and a cluster from which nothing was deleted yet.
     fn is_before_deletion(&self) -> bool {
-        let is_of_cluster = !self.record.is_of_files() && self.record.handed_over().is_none();
+        let is_of_cluster = SourceKind::of(self.record) == SourceKind::Cluster;
         let is_silent = matches!(
             self.sides,
             KnownSides::Silent(Side::Target) | KnownSides::NotGiven(Side::Target) | KnownSides::OtherTarget
@@ -210,7 +211,7 @@ impl<'a> Situation<'a> {
             Why::LeftPaused(Side::Source) => &[Next::Rollback],
             Why::LeftPaused(Side::Target) => &[Next::Resume],
             Why::NotUndone(_) => &[Next::Rollback, Next::Resume],
-            _ if self.record.handed_over().is_some() => self.after_handover(),
+            _ if SourceKind::of(self.record) == SourceKind::HandedOver => self.after_handover(),
             // A run that has the lease now may have gone on.
             Why::LeaseLost if !self.phase.committed() => &[Next::Status, Next::Resume, Next::Rollback],
             _ => self.continued(),
@@ -349,9 +350,31 @@ fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
     }
 }
 
+/// The source of a move, by its record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SourceKind {
+    /// Files.
+    Files,
+    /// A cluster that was handed over in files, and stays paused.
+    HandedOver,
+    /// Any other cluster.
+    Cluster,
+}
+
+impl SourceKind {
+    fn of(record: &Record) -> Self {
+        match record.handed_over() {
+            _ if record.is_of_files() => Self::Files,
+            Some(_) => Self::HandedOver,
+            None => Self::Cluster,
+        }
+    }
+}
+
 /// The state of both sides, by the kind of the move and its phase.
 fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
-    if record.is_of_files() {
+    let source = SourceKind::of(record);
+    if source == SourceKind::Files {
         return match phase {
             Phase::Checked | Phase::Paused => UNTOUCHED,
             Phase::Copied => "the files are as they were; the target holds a partial copy, paused",
@@ -366,7 +389,7 @@ fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
     if record.is_being_rolled_back() && !phase.committed() {
         return "the source is complete, and part of it may still be paused: it is no longer handed over";
     }
-    if record.handed_over().is_some() {
+    if source == SourceKind::HandedOver {
         return "the source is complete, and stays paused: it was handed over in files";
     }
     match phase {
