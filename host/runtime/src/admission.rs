@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use crate::candidate::Candidate;
-use crate::describe::Declaration;
 use crate::directory::PluginDir;
 use crate::engine::Runtime;
 use crate::error::{LoadError, PluginIdentity, Refused};
@@ -11,7 +10,7 @@ use crate::load::{Inspection, inspect_candidate, split_path};
 use crate::operator::admit_command;
 use crate::signed_claims::{self, Trust};
 use crate::trial;
-use crate::trust::{self, Entry, GRANTS_FILE, Grants, LOCK_FILE, Lock, OperatorFile};
+use crate::trust::{self, Declaration, Entry, GRANTS_FILE, Grants, LOCK_FILE, Lock, OperatorFile};
 
 /// The permissions that a plugin gets with its admission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use wasmtime_wasi::I32Exit;
 use crate::context::{Called, Card, Ctx, MoveContext};
 use crate::contract::pivot::provider::types;
 use crate::error::CallError;
-use crate::limits::Exceeded;
+use crate::meter::Exceeded;
 use crate::services::Services;
 use crate::text;
 

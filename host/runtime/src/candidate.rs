@@ -9,15 +9,15 @@ use wasmtime::component::{Component, InstancePre, Linker};
 use crate::call::Call;
 use crate::context::{Called, Card, Ctx};
 use crate::contract::exports::pivot::provider as exports;
-use crate::describe::Declaration;
+use crate::describe::parse_description;
 use crate::directory::Artifact;
 use crate::engine::Runtime;
 use crate::error::{LoadError, Refused};
 use crate::imports;
-use crate::limits::Limits;
 use crate::parse::{self, Seen, Work};
 use crate::plugin::HookSet;
 use crate::trial::{Budget, LimitEnforcement};
+use crate::trust::{Declaration, Limits};
 
 /// A component that is compiled and has described itself.
 pub(crate) struct Candidate {
@@ -72,7 +72,7 @@ impl Runtime {
             .await
             .map_err(|error| Refused::Describe(Box::new(error)).about_plugin(who.clone()))?;
         let declaration =
-            Declaration::parse(said, &hooks).map_err(|why| Refused::Description(why).about_plugin(who))?;
+            parse_description(said, &hooks).map_err(|why| Refused::Description(why).about_plugin(who))?;
         Ok(Candidate { artifact, seen, declaration, hooks, linked, passed })
     }
 

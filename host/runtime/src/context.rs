@@ -8,15 +8,14 @@ use pivot_core::{Both, Key, Object};
 use tracing::Level;
 
 use crate::contract::pivot::provider::endpoints;
-use crate::describe::Declaration;
 use crate::error::PluginIdentity;
 use crate::inert::Inert;
-use crate::limits::{Limits, Meter};
+use crate::meter::Meter;
 use crate::questions::Questions;
 use crate::services::{Probe, Query, ServiceError, Services};
 use crate::tally::{MOST_LINES, Tally};
 use crate::text;
-use crate::trust::Grants;
+use crate::trust::{Declaration, Grants, Limits};
 
 /// The kind of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,14 +16,14 @@ use wasmtime::component::{HasSelf, Linker};
 
 use crate::context::{Card, Ctx};
 use crate::contract::pivot::provider::{config, context, endpoints, log, objects, types};
-use crate::describe::{self, Read, side_from};
-use crate::limits::Meter;
+use crate::describe::{self, side_from};
+use crate::meter::Meter;
 use crate::parse::Seen;
 use crate::probe::Endpoint;
 use crate::questions::input_limit_error;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
 use crate::text;
-use crate::trust::{self, Extent, Network};
+use crate::trust::{self, Extent, Network, Read};
 
 /// Most questions in flight at once.
 const SIDE_BY_SIDE: usize = 64;
@@ -352,9 +352,8 @@ fn permitted_probe(card: &Card, said: endpoints::Endpoint) -> Result<Probe, Serv
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::describe::Declaration;
     use crate::error::PluginIdentity;
-    use crate::trust::OperatorFile;
+    use crate::trust::{Declaration, OperatorFile};
 
     /// A plugin that declares to read all ConfigMaps of the target.
     fn card(secret_data: bool, grants: &str) -> Card {

@@ -17,10 +17,10 @@
 //! | `risk_summary` | what it could do at worst, for the person who decides about it |
 //! | `admission` | admits a file, and compares it with what was admitted |
 //! | `load` | loads a directory, or returns everything that is wrong with it |
-//! | `describe` | a plugin's description of itself |
+//! | `describe` | parses a plugin's description of itself |
 //! | `plugin`, `call`, `answers` | a single call of a hook: fresh store, limits, time, errors, answers |
 //! | `context` | the run and the permissions of a call |
-//! | `limits`, `tally` | the limits of one call, and of all calls together |
+//! | `meter`, `tally` | the limits of one call, and of all calls together |
 //! | `interface`, `inert` | the names of interfaces; the empty environment that WASI is served from |
 //! | `imports`, `questions` | what a component may ask the host, including WASI; the questions of one call |
 //! | `text` | objects passed to plugins, text returned by them |
@@ -41,8 +41,8 @@ mod error;
 mod imports;
 mod inert;
 mod interface;
-mod limits;
 mod load;
+mod meter;
 #[cfg(test)]
 #[path = "../../../tests/worlds/src/mutants.rs"]
 #[expect(unreachable_pub, reason = "it is public where it is at home")]
@@ -65,11 +65,9 @@ pub mod trust;
 
 pub use admission::{Admission, AdmitOptions, Admitted, Grant, Locked};
 pub use context::{MoveContext, RunContext, RunKind};
-pub use describe::{Change, Declaration, Read, Versions};
 pub use directory::{Files, list_files};
 pub use engine::Runtime;
 pub use error::{CallError, LoadError, PluginIdentity, Refused};
-pub use limits::Limits;
 pub use load::{Disabled, Inspection, Loaded};
 pub use operator::LoadOptions;
 pub use plugin::Plugin;
@@ -79,3 +77,4 @@ pub use signed_claims::Trust;
 pub use tally::Used;
 pub use trial::TrialProgram;
 pub use trial_process::{TrialLimits, try_compile};
+pub use trust::{Change, Declaration, Limits, Read, Versions};

@@ -13,17 +13,15 @@ use pivot_signatures::card;
 
 use crate::candidate::{Candidate, run_off_thread};
 use crate::context::{Card, RunContext};
-use crate::describe::Declaration;
 use crate::directory::{PluginDir, check_file_name, sha256_of_parts};
 use crate::engine::Runtime;
 use crate::error::{LoadError, PluginIdentity, Refused};
-use crate::limits::Limits;
 use crate::operator::{LoadOptions, Operator};
 use crate::plugin::Plugin;
 use crate::risk_summary::summarize_risks;
 use crate::signed_claims;
 use crate::tally::Tally;
-use crate::trust::{self, Entry, GRANTS_FILE, Grants, OperatorFile};
+use crate::trust::{self, Declaration, Entry, GRANTS_FILE, Grants, Limits, OperatorFile};
 
 /// The facts about a component that need no trust in it.
 #[derive(Clone, Debug)]

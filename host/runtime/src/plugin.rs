@@ -14,12 +14,11 @@ use crate::answers::Reader;
 use crate::call::Call;
 use crate::context::{Called, Card, Ctx, MoveContext, RunContext};
 use crate::contract::exports::pivot::provider::{adapt, check, configure, hold, relate, restore, settle};
-use crate::describe::Declaration;
 use crate::error::CallError;
 use crate::services::{ServiceError, Services};
 use crate::tally::Used;
 use crate::text;
-use crate::trust::{Grants, OnFailure};
+use crate::trust::{Declaration, Grants, OnFailure};
 
 /// The hooks of a component, resolved for quick lookup in an instance.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 //! A repeated question is answered from here: a thousand equal ones are one request to a server. Each copy of an answer counts
 //! towards the input limit.
 
-use crate::limits::Meter;
+use crate::meter::Meter;
 use crate::services::ServiceError;
 
 /// Questions of one type and their answers.

@@ -12,8 +12,9 @@ use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_core::refusal::some_of;
 use pivot_core::{GroupKind, Side};
 
-use crate::describe::{Change, Declaration, Read};
-use crate::trust::{Grants, Pattern, intersect_reads, permitted_kinds, permitted_reach};
+use crate::trust::{
+    Change, Declaration, Grants, Pattern, Read, intersect_reads, permitted_kinds, permitted_reach,
+};
 
 /// Most kinds or endpoints that a sentence names.
 const NAMED: usize = 8;
@@ -300,7 +301,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::trust::OperatorFile;
+    use crate::trust::{OperatorFile, side_of};
 
     const NOTHING: &[String] = &[];
 
@@ -326,7 +327,7 @@ mod tests {
     }
 
     fn change(hook: Hook, of: &str) -> Change {
-        Change { hook, kind: kind(of), side: crate::describe::side_of(hook).unwrap() }
+        Change { hook, kind: kind(of), side: side_of(hook).unwrap() }
     }
 
     fn read(side: Side, of: &str, namespace: Option<&str>) -> Read {

@@ -17,11 +17,10 @@ use serde_json::{Map, Value, json};
 
 use crate::candidate::run_off_thread;
 use crate::contract::{LINE, PACKAGE};
-use crate::describe::{Change, Declaration, Read, Versions};
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused};
 use crate::parse::Seen;
-use crate::trust::Lock;
+use crate::trust::{Change, Declaration, Lock, Read, Versions};
 
 /// The most characters of a text on a card that the description doesn't bound.
 const TEXT: usize = 1_000;

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 pub(crate) use pivot_core::words::line;
-use pivot_core::{GroupKind, Key, Object, names};
+use pivot_core::{Key, Object, names};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -113,26 +113,6 @@ pub(crate) fn is_object_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':'))
 }
 
-/// Returns true if a word is a DNS label, and so can name a namespace or a Service.
-pub(crate) fn is_label(word: &str) -> bool {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    !word.is_empty()
-        && word.len() <= 63
-        && word.chars().all(inner)
-        && !word.starts_with('-')
-        && !word.ends_with('-')
-}
-
-/// Returns true if a kind is well-formed; `*` is every kind of the group.
-pub(crate) fn is_kind(kind: &GroupKind) -> bool {
-    let GroupKind { group, kind } = kind;
-    let group_fine = group.is_empty() || (group.len() <= 253 && group.split('.').all(is_label));
-    let word = kind.starts_with(|c: char| c.is_ascii_uppercase())
-        && kind.len() <= 63
-        && kind.chars().all(|c| c.is_ascii_alphanumeric());
-    group_fine && (kind == "*" || word)
-}
-
 /// Returns true if a key is well-formed.
 pub(crate) fn is_key(key: &Key) -> bool {
     is_object_name(&key.name)
@@ -145,7 +125,7 @@ pub(crate) fn is_key(key: &Key) -> bool {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use pivot_core::{Kind, KindLabels};
+    use pivot_core::{GroupKind, Kind, KindLabels};
     use std::sync::Arc;
 
     fn parsed(kind: &str, raw: &str) -> Object {
@@ -222,19 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn names_and_labels_are_checked() {
+    fn object_names_are_checked() {
         for name in ["a", "A.b-c_d:e", "..."] {
             assert!(is_object_name(name), "{name}");
         }
         for name in ["", ".", "..", "a/b", "a\n", "\u{3164}"] {
             assert!(!is_object_name(name), "{name}");
-        }
-        let long = "a".repeat(64);
-        for label in ["a", "0", "metal3", "a-b", &long[1..]] {
-            assert!(is_label(label), "{label}");
-        }
-        for label in ["", ".", "..", "a.b", "-a", "a-", "A", "a_b", "a b", "\u{e4}", &long] {
-            assert!(!is_label(label), "{label}");
         }
     }
 

@@ -1,14 +1,20 @@
 //! The operator's admissions and grants, and the checks of a plugin's requests against them.
 
+pub(crate) mod declaration;
 mod gates;
 mod grants;
 #[cfg(test)]
 mod hostile;
+mod limits;
 mod lock;
 mod pattern;
 mod strict;
+pub(crate) mod valid_names;
 
+pub(crate) use declaration::side_of;
+pub use declaration::{Change, Declaration, Read, Versions};
 pub use grants::{Grants, OnFailure, OperatorFile};
+pub use limits::Limits;
 pub(crate) use lock::{Entry, Lock};
 pub use pattern::Pattern;
 pub use pivot_core::network::Network;

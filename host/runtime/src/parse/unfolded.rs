@@ -10,7 +10,7 @@ use wasmparser::{
 };
 
 use crate::error::Refused;
-use crate::limits::INSTANCES;
+use crate::meter::INSTANCES;
 
 /// The most bytes of definitions, not counting code and nested components.
 const DEFINITIONS: usize = 1 << 20;

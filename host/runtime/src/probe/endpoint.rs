@@ -3,7 +3,7 @@
 use http::Uri;
 
 use crate::services::Vantage;
-use crate::text::is_label;
+use crate::trust::valid_names::is_label;
 
 /// The target of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use pivot_core::hooks::Hook;
 use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_core::{GroupKind, Side};
 
-use crate::describe::{Change, Declaration, Read};
+use crate::trust::declaration::{Change, Declaration, Read};
 use crate::trust::{Grants, Pattern};
 
 /// Returns the requests that are not granted.

@@ -11,11 +11,11 @@ use pivot_core::{GroupKind, Side, words};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use crate::describe::{self, Change, Declaration, Read};
 use crate::error::{LoadError, PluginIdentity, Refused};
-use crate::limits::{Limits, LimitsText};
-use crate::text::{is_kind, is_label};
+use crate::trust::declaration::{Change, Declaration, Read};
+use crate::trust::limits::{Limits, LimitsText};
 use crate::trust::strict::{self, Table, Word};
+use crate::trust::valid_names::{is_kind, is_label};
 use crate::trust::{GRANTS_FILE, Pattern, check_count};
 
 /// The consequence of a failing hook.
@@ -171,7 +171,15 @@ struct ReadText {
 }
 
 fn deserialize_side<'de, D: Deserializer<'de>>(word: D) -> Result<Side, D::Error> {
-    describe::parse_side(&String::deserialize(word)?).map_err(D::Error::custom)
+    parse_side(&String::deserialize(word)?).map_err(D::Error::custom)
+}
+
+fn parse_side(word: &str) -> Result<Side, String> {
+    match word {
+        "source" => Ok(Side::Source),
+        "target" => Ok(Side::Target),
+        other => Err(format!("there is no side `{}`, only `source` and `target`", words::line(other, 64))),
+    }
 }
 
 /// Longest text of a refusal, in characters: words of the file have any length.

@@ -5,14 +5,14 @@
 use std::fmt::Write as _;
 
 use pivot_signatures::digest::is_sha256;
+use pivot_core::words::line;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use crate::describe::{check_name, check_version};
 use crate::error::{LoadError, PluginIdentity, Refused};
-use crate::text::line;
 use crate::trial::trial_terms;
 use crate::trust::strict::{self, Table};
+use crate::trust::valid_names::{check_name, check_version};
 use crate::trust::{LOCK_FILE, check_count};
 
 const HEAD: &str =

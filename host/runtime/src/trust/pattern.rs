@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use pivot_core::network::{Network, find_embedded};
 
-use crate::text::is_label;
+use crate::trust::valid_names::is_label;
 
 /// `host:port`, where host is a name, `*.example.com`, `*`, an address, a network in CIDR notation, or `namespace/service`, and
 /// port a number or `*`.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use pivot_core::words::line;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -15,7 +16,6 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
 use crate::error::Refused;
-use crate::text::line;
 
 /// Deepest nesting of a configuration.
 const DEPTH: usize = 100;
