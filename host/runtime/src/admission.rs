@@ -7,10 +7,10 @@ use crate::directory::PluginDir;
 use crate::engine::Runtime;
 use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::load::{Inspection, inspect_candidate, split_path};
-use crate::operator::admit_command;
+use crate::operator::{admit_command, read_grants, read_lock};
 use crate::signed_claims::{self, Trust};
 use crate::trial;
-use crate::trust::{self, Declaration, Entry, GRANTS_FILE, Grants, LOCK_FILE, Lock, OperatorFile};
+use crate::trust::{self, Declaration, Entry, GRANTS_FILE, Grants, LOCK_FILE, OperatorFile};
 
 /// The permissions that a plugin gets with its admission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -184,7 +184,7 @@ impl Runtime {
         let Candidate { artifact, seen, declaration, hooks, .. } = &candidate;
         signed_claims::check_claims(&dir, artifact, (declaration, hooks, seen), trust).await?;
         let dir = there;
-        let operator = OperatorFile::parse(&dir.read_text(GRANTS_FILE)?.unwrap_or_default())?;
+        let operator = read_grants(&dir)?;
         let entry = lock.find_by_name(&candidate.declaration.name);
         let file = match entry {
             Some(entry) => find_file_by_digest(&dir, &entry.sha256)?,
@@ -196,10 +196,6 @@ impl Runtime {
         let admitted = Admitted { locked, file, has_section: grants.is_some(), missing, surplus };
         Ok((inspect_candidate(&candidate, &operator), admitted))
     }
-}
-
-fn read_lock(dir: &PluginDir) -> Result<Lock, LoadError> {
-    dir.read_text(LOCK_FILE)?.map_or_else(|| Ok(Lock::default()), |text| Lock::parse(&text))
 }
 
 /// Returns the file of a directory that has a digest. Unreadable files are skipped.

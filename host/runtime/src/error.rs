@@ -8,6 +8,8 @@ use pivot_core::Key;
 use pivot_signatures::signature_file::LineError;
 use pivot_signatures::untrusted::Untrusted;
 
+use crate::trust::InvalidFile;
+
 /// Identifies a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginIdentity {
@@ -58,6 +60,14 @@ pub struct LoadError {
     pub who: Box<PluginIdentity>,
     /// The reason.
     pub reason: Box<Refused>,
+}
+
+impl From<InvalidFile> for LoadError {
+    fn from(invalid: InvalidFile) -> Self {
+        let InvalidFile { file, why } = invalid;
+        let who = PluginIdentity { file: file.to_owned(), ..PluginIdentity::default() };
+        Refused::Operator(why).about_plugin(who)
+    }
 }
 
 impl LoadError {

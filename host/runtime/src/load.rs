@@ -16,12 +16,12 @@ use crate::context::{Card, RunContext};
 use crate::directory::{PluginDir, check_file_name, sha256_of_parts};
 use crate::engine::Runtime;
 use crate::error::{LoadError, PluginIdentity, Refused};
-use crate::operator::{LoadOptions, Operator};
+use crate::operator::{LoadOptions, Operator, read_grants};
 use crate::plugin::Plugin;
 use crate::risk_summary::summarize_risks;
 use crate::signed_claims;
 use crate::tally::Tally;
-use crate::trust::{self, Declaration, Entry, GRANTS_FILE, Grants, Limits, OperatorFile};
+use crate::trust::{self, Declaration, Entry, Grants, Limits, OperatorFile};
 
 /// The facts about a component that need no trust in it.
 #[derive(Clone, Debug)]
@@ -166,7 +166,7 @@ impl Runtime {
         let (dir, file) = split_path(path)?;
         let dir = PluginDir::open(&dir)?;
         let artifact = dir.read_artifact(&file)?;
-        let operator = OperatorFile::parse(&dir.read_text(GRANTS_FILE)?.unwrap_or_default())?;
+        let operator = read_grants(&dir)?;
         Ok(inspect_candidate(&self.prepare_candidate(artifact, false).await?, &operator))
     }
 

@@ -37,11 +37,7 @@ impl Operator {
         let dir = PluginDir::open(path)
             .map_err(|error| vec![error])?
             .with_displayed_name(options.called.as_deref());
-        let file = dir.read_text(GRANTS_FILE).and_then(|text| OperatorFile::parse(&text.unwrap_or_default()));
-        let lock = dir
-            .read_text(LOCK_FILE)
-            .and_then(|text| Lock::parse(&text.unwrap_or_else(|| Lock::default().to_text())));
-        match (file, lock) {
+        match (read_grants(&dir), read_lock(&dir)) {
             (Ok(file), Ok(lock)) => {
                 let LoadOptions { unlocked, strict: _, trust, called: _ } = options;
                 Ok(Self { dir, file, lock: (!unlocked).then_some(lock), trust })
@@ -96,6 +92,17 @@ impl Operator {
     pub(crate) fn admit_command(&self, file: &str) -> String {
         admit_command(&self.dir, file, "")
     }
+}
+
+/// Reads the operator's grants; without a file there are none.
+pub(crate) fn read_grants(dir: &PluginDir) -> Result<OperatorFile, LoadError> {
+    Ok(OperatorFile::parse(&dir.read_text(GRANTS_FILE)?.unwrap_or_default())?)
+}
+
+/// Reads the admissions; without a file there are none.
+pub(crate) fn read_lock(dir: &PluginDir) -> Result<Lock, LoadError> {
+    let text = dir.read_text(LOCK_FILE)?;
+    Ok(text.map(|text| Lock::parse(&text)).transpose()?.unwrap_or_default())
 }
 
 /// The command that admits a file, with a flag.

@@ -25,6 +25,16 @@ pub(crate) use gates::{
 };
 pub(crate) use grants::grants_section;
 
+/// A file of the operator that can't be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: can't be understood: {why}")]
+pub struct InvalidFile {
+    /// Name of the file in the plugin directory.
+    pub file: &'static str,
+    /// The fault, and its position if it has one.
+    pub why: String,
+}
+
 /// More plugins than any directory has. Messages about more would be unreadable.
 const MOST_PLUGINS: usize = 1_000;
 

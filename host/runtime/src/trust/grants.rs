@@ -11,12 +11,11 @@ use pivot_core::{GroupKind, Side, words};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::trust::declaration::{Change, Declaration, Read};
 use crate::trust::limits::{Limits, LimitsText};
 use crate::trust::strict::{self, Table, Word};
 use crate::trust::valid_names::{is_kind, is_label};
-use crate::trust::{GRANTS_FILE, Pattern, check_count};
+use crate::trust::{GRANTS_FILE, InvalidFile, Pattern, check_count};
 
 /// The consequence of a failing hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -195,11 +194,10 @@ struct OnFailureText {
 
 impl OperatorFile {
     /// Parses the file.
-    pub fn parse(text: &str) -> Result<Self, LoadError> {
-        let who = || PluginIdentity { file: GRANTS_FILE.into(), ..PluginIdentity::default() };
-        let file = strict::parse_strictly(text).map_err(|why| why.about_plugin(who()))?;
+    pub fn parse(text: &str) -> Result<Self, InvalidFile> {
+        let file = strict::parse_strictly(text).map_err(|why| InvalidFile { file: GRANTS_FILE, why })?;
         let FileText { order, limits: Table(limits), plugins } = file;
-        let refused = |why: String| Refused::Operator(words::shown(&why, MAX_REFUSAL)).about_plugin(who());
+        let refused = |why: String| InvalidFile { file: GRANTS_FILE, why: words::shown(&why, MAX_REFUSAL) };
         check_count(plugins.len()).map_err(refused)?;
         if let Some(unknown) = order.iter().find(|name| !plugins.contains_key(*name)) {
             let names: Vec<_> = plugins.keys().map(String::as_str).collect();

@@ -9,11 +9,10 @@ use pivot_core::words::line;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::trial::trial_terms;
 use crate::trust::strict::{self, Table};
 use crate::trust::valid_names::{check_name, check_version};
-use crate::trust::{LOCK_FILE, check_count};
+use crate::trust::{InvalidFile, LOCK_FILE, check_count};
 
 const HEAD: &str =
     "# The plugins that were admitted here. Written by `pivot-host plugin add`, checked at every start.\n";
@@ -112,18 +111,17 @@ fn deserialize_checked<'de, D: Deserializer<'de>>(
 
 impl Lock {
     /// Parses the file.
-    pub(crate) fn parse(text: &str) -> Result<Self, LoadError> {
-        let who = PluginIdentity { file: LOCK_FILE.into(), ..PluginIdentity::default() };
-        let text: Text = strict::parse_strictly(text).map_err(|why| why.about_plugin(who.clone()))?;
+    pub(crate) fn parse(text: &str) -> Result<Self, InvalidFile> {
+        let refused = |why: String| InvalidFile { file: LOCK_FILE, why };
+        let text: Text = strict::parse_strictly(text).map_err(refused)?;
         if text.format != FORMAT {
-            let why = format!("it has format {}, this program reads {FORMAT}", text.format);
-            return Err(Refused::Operator(why).about_plugin(who));
+            return Err(refused(format!("it has format {}, this program reads {FORMAT}", text.format)));
         }
-        check_count(text.plugins.len()).map_err(|why| Refused::Operator(why).about_plugin(who.clone()))?;
+        check_count(text.plugins.len()).map_err(refused)?;
         let mut lock = Self::default();
         for Table(entry) in text.plugins {
             if lock.find_by_name(&entry.name).is_some() {
-                return Err(Refused::Operator(format!("it has {} twice", entry.name)).about_plugin(who));
+                return Err(refused(format!("it has {} twice", entry.name)));
             }
             lock.entries.push(entry);
         }

@@ -15,32 +15,30 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
-use crate::error::Refused;
-
 /// Deepest nesting of a configuration.
 const DEPTH: usize = 100;
 /// Most characters of a key, and of a fault, that are printed.
 const KEY: usize = 200;
 const WHY: usize = 1_000;
 
-/// Parses a file.
-pub(super) fn parse_strictly<T: DeserializeOwned>(text: &str) -> Result<T, Refused> {
+/// Parses a file. The error has the position and the fault.
+pub(super) fn parse_strictly<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let parse =
-        || DeTable::parse(text).map_err(|error| refusal_at(text, error.span(), None, error.message()));
+        || DeTable::parse(text).map_err(|error| describe_fault(text, error.span(), None, error.message()));
     let table = parse()?;
     let odd = |steps: &[Step<'_>], _: Range<usize>, value: &Value<'_>| {
         reason_to_refuse(steps.len(), value.get_ref()).map(|why| (value.span(), format_path(steps), why))
     };
     if let Some((span, key, why)) = search_table(table.get_ref(), &mut Vec::new(), &mut { odd }) {
-        return Err(refusal_at(text, Some(span), Some(key), why));
+        return Err(describe_fault(text, Some(span), Some(key), why));
     }
     T::deserialize(toml::Deserializer::from(table)).map_err(|error| {
         let key = parse().ok().and_then(|table| key_of(table.get_ref(), &error));
-        refusal_at(text, error.span(), key, error.message())
+        describe_fault(text, error.span(), key, error.message())
     })
 }
 
-fn refusal_at(text: &str, span: Option<Range<usize>>, key: Option<String>, why: &str) -> Refused {
+fn describe_fault(text: &str, span: Option<Range<usize>>, key: Option<String>, why: &str) -> String {
     let place = span.and_then(|span| text.get(..span.start)).map(|before| {
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
@@ -49,7 +47,7 @@ fn refusal_at(text: &str, span: Option<Range<usize>>, key: Option<String>, why: 
     let key = key.map(|key| format!("{}: ", line(&key, KEY)));
     // It repeats what it doesn't know.
     let why = line(why, WHY);
-    Refused::Operator(format!("{}{}{why}", place.unwrap_or_default(), key.unwrap_or_default()))
+    format!("{}{}{why}", place.unwrap_or_default(), key.unwrap_or_default())
 }
 
 type Value<'i> = Spanned<DeValue<'i>>;
@@ -199,7 +197,7 @@ mod tests {
     }
 
     fn why(text: &str) -> String {
-        parse_strictly::<Fields>(text).map(|_| ()).unwrap_err().to_string()
+        parse_strictly::<Fields>(text).map(|_| ()).unwrap_err()
     }
 
     #[test]
