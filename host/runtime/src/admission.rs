@@ -9,7 +9,7 @@ use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::load::{Inspection, inspect_candidate, split_path};
 use crate::operator::{admit_command, read_grants, read_lock};
 use crate::signed_claims::{self, Trust};
-use crate::trial;
+use crate::trial::trial_terms;
 use crate::trust::{self, Declaration, Entry, GRANTS_FILE, Grants, LOCK_FILE, OperatorFile};
 
 /// The permissions that a plugin gets with its admission.
@@ -138,7 +138,8 @@ impl Runtime {
         if let Some(text) = &text {
             operator = OperatorFile::parse(text)?;
         }
-        let passed = passed.then(trial::trial_terms);
+        let terms = trial_terms();
+        let passed = passed.then(|| terms.clone());
         lock.admit(match held.filter(|_| keeps) {
             Some(held) => Entry { passed, ..held },
             None => Entry {
@@ -152,7 +153,7 @@ impl Runtime {
                 bundle: bundle.map(str::to_owned),
             },
         });
-        dir.write_text(LOCK_FILE, &lock.to_text())?;
+        dir.write_text(LOCK_FILE, &lock.to_text(&terms))?;
         if let Some(text) = &text {
             dir.write_text(GRANTS_FILE, text)?;
         }

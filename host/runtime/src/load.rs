@@ -21,6 +21,7 @@ use crate::plugin::Plugin;
 use crate::risk_summary::summarize_risks;
 use crate::signed_claims;
 use crate::tally::Tally;
+use crate::trial::trial_terms;
 use crate::trust::{self, Declaration, Entry, Grants, Limits, OperatorFile};
 
 /// The facts about a component that need no trust in it.
@@ -206,7 +207,7 @@ impl Runtime {
         if let Some(trust) = &operator.trust {
             trust.judge(&operator.dir, &artifact, named).await?;
         }
-        let passed = entry.is_some_and(Entry::has_passed_trial);
+        let passed = entry.is_some_and(|entry| entry.has_passed_trial(&trial_terms()));
         let candidate = self.prepare_candidate(artifact.clone(), passed).await.map_err(|mut error| {
             // It could not give its name, but the lock has one.
             error.who.name = error.who.name.take().or_else(|| entry.map(|entry| entry.name.clone()));

@@ -9,7 +9,6 @@ use pivot_core::words::line;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use crate::trial::trial_terms;
 use crate::trust::strict::{self, Table};
 use crate::trust::valid_names::{check_name, check_version};
 use crate::trust::{InvalidFile, LOCK_FILE, check_count};
@@ -51,8 +50,8 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// Returns true if the plugin passed a trial with this program and these limits.
-    pub(crate) fn has_passed_trial(&self) -> bool {
-        self.passed.as_deref() == Some(&*trial_terms())
+    pub(crate) fn has_passed_trial(&self, trial_terms: &str) -> bool {
+        self.passed.as_deref() == Some(trial_terms)
     }
 }
 
@@ -151,8 +150,9 @@ impl Lock {
         self.entries.sort();
     }
 
-    /// The file's text. Written by hand rather than by a serialiser, so that it can't fail.
-    pub(crate) fn to_text(&self) -> String {
+    /// Returns the file's text, given the program and the limits of trials. Written by hand rather than by a serialiser, so that
+    /// it can't fail.
+    pub(crate) fn to_text(&self, trial_terms: &str) -> String {
         let mut text = format!("{HEAD}format = {FORMAT}\n");
         for entry in &self.entries {
             let Entry { name, version, sha256, size, passed: _, by, at, bundle } = entry;
@@ -162,8 +162,8 @@ impl Lock {
                 "\n[[plugin]]\nname = \"{name}\"\nversion = \"{version}\"\nsha256 = \"{sha256}\"\nsize = {size}\n"
             );
             // Any other value that was in the file has no effect, and is not written again.
-            if entry.has_passed_trial() {
-                let _ = writeln!(text, "passed = \"{}\"", trial_terms());
+            if entry.has_passed_trial(trial_terms) {
+                let _ = writeln!(text, "passed = \"{trial_terms}\"");
             }
             for (key, remark) in [("admitted-by", by), ("admitted-at", at), ("from-bundle", bundle)] {
                 if let Some(remark) = remark {
@@ -179,6 +179,8 @@ impl Lock {
 mod tests {
     use super::*;
     use crate::mutants;
+
+    const TERMS: &str = "pivot-host 0.0.2, 5 s";
 
     fn entry(name: &str, sha256: &str) -> Entry {
         Entry {
@@ -198,14 +200,14 @@ mod tests {
         let mut lock = Lock::default();
         lock.admit(entry("a", "1"));
         lock.admit(entry("b", "2"));
-        let text = lock.to_text();
+        let text = lock.to_text(TERMS);
         let (mut good, mut refused) = (0, 0);
         mutants::each(&[text.as_bytes()], 1_500, |bytes| {
             match Lock::parse(&String::from_utf8_lossy(bytes)) {
                 Ok(lock) => {
                     good += 1;
-                    let again = Lock::parse(&lock.to_text()).unwrap();
-                    assert_eq!(again.to_text(), lock.to_text());
+                    let again = Lock::parse(&lock.to_text(TERMS)).unwrap();
+                    assert_eq!(again.to_text(TERMS), lock.to_text(TERMS));
                 }
                 Err(error) => {
                     refused += 1;
@@ -222,7 +224,7 @@ mod tests {
         lock.admit(entry("b", "1"));
         lock.admit(entry("a", "2"));
         lock.admit(entry("b", "3"));
-        let again = Lock::parse(&lock.to_text()).unwrap();
+        let again = Lock::parse(&lock.to_text(TERMS)).unwrap();
         assert_eq!(again, lock);
         assert_eq!(again.entries(), [entry("a", "2"), entry("b", "3")]);
         assert_eq!(again.find_by_digest(&"1".repeat(64)), None);
@@ -238,24 +240,24 @@ mod tests {
             ..entry("a", "1")
         };
         lock.admit(remarks("o'brien \"\\@host"));
-        assert!(lock.to_text().contains("from-bundle = \"sha256:12\"\n"), "{}", lock.to_text());
-        assert_eq!(Lock::parse(&lock.to_text()).unwrap(), lock);
+        assert!(lock.to_text(TERMS).contains("from-bundle = \"sha256:12\"\n"), "{}", lock.to_text(TERMS));
+        assert_eq!(Lock::parse(&lock.to_text(TERMS)).unwrap(), lock);
         lock.admit(remarks("two\nlines"));
-        assert_eq!(Lock::parse(&lock.to_text()).unwrap().entries()[0].by.as_deref(), Some("two lines"));
-        let forged = lock.to_text().replace("\"two lines\"", "\"two\\nlines\"");
+        assert_eq!(Lock::parse(&lock.to_text(TERMS)).unwrap().entries()[0].by.as_deref(), Some("two lines"));
+        let forged = lock.to_text(TERMS).replace("\"two lines\"", "\"two\\nlines\"");
         assert!(Lock::parse(&forged).unwrap_err().to_string().contains("is not one line"));
     }
 
     #[test]
     fn lock_records_the_trials_limits() {
         let mut lock = Lock::default();
-        lock.admit(Entry { passed: Some(trial_terms()), ..entry("a", "1") });
+        lock.admit(Entry { passed: Some(TERMS.into()), ..entry("a", "1") });
         lock.admit(Entry { passed: Some("pivot-host 0.0.1, \n".into()), ..entry("b", "2") });
-        let again = Lock::parse(&lock.to_text()).unwrap();
-        let passed: Vec<_> = again.entries().iter().map(Entry::has_passed_trial).collect();
+        let again = Lock::parse(&lock.to_text(TERMS)).unwrap();
+        let passed: Vec<_> = again.entries().iter().map(|entry| entry.has_passed_trial(TERMS)).collect();
         assert_eq!((passed, again.entries()[1].passed.as_deref()), (vec![true, false], None));
-        let older = lock.to_text().replace(&trial_terms(), "pivot-host 0.0.1, 60 s");
-        assert!(!Lock::parse(&older).unwrap().entries()[0].has_passed_trial());
+        let older = lock.to_text(TERMS).replace(TERMS, "pivot-host 0.0.1, 60 s");
+        assert!(!Lock::parse(&older).unwrap().entries()[0].has_passed_trial(TERMS));
     }
 
     #[test]
@@ -294,7 +296,7 @@ mod tests {
         ] {
             let value = toml::Value::from(to);
             let (from, to) = (format!("{key} = \"{from}\""), format!("{key} = {value}"));
-            let text = lock.to_text();
+            let text = lock.to_text(TERMS);
             assert!(text.contains(&from), "{text}");
             let error = Lock::parse(&text.replacen(&from, &to, 1)).unwrap_err().to_string();
             assert!(error.starts_with("plugins.lock: can't be understood: line 1"), "{error}");
