@@ -52,7 +52,7 @@ pub struct Inspection {
 impl Inspection {
     /// Returns the card that signers of the plugin sign.
     pub fn card(&self) -> Result<card::Card, Refused> {
-        signed_claims::build_card(&self.declaration, &self.hooks, &self.imports)
+        signed_claims::card_of_declaration(&self.declaration, &self.hooks, &self.imports)
     }
 
     /// Returns the risks if everything the plugin asks for were granted. Two versions are compared by these.

@@ -7,23 +7,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::hooks::Hook;
-use pivot_core::reach::Reach;
-use pivot_core::words::shown;
 use pivot_signatures::card::Card;
 use pivot_signatures::judge::{AcceptedClaim, Purpose, Subject};
 use pivot_signatures::policy::Policy;
 use pivot_signatures::signature_file::{ENDING, SignatureFile};
-use serde_json::{Map, Value, json};
 
 use crate::candidate::run_off_thread;
-use crate::contract::{LINE, PACKAGE};
+use crate::contract;
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused};
 use crate::parse::Seen;
-use crate::trust::{Change, Declaration, Lock, Read, Versions};
-
-/// The most characters of a text on a card that the description doesn't bound.
-const TEXT: usize = 1_000;
+use crate::trust::{Declaration, Lock, build_card};
 
 /// A trust file and the purpose of its judgements.
 #[derive(Clone, Debug)]
@@ -87,7 +81,7 @@ pub(crate) async fn check_claims(
     let Some(trust) = trust else { return Ok(Vec::new()) };
     let said = trust.judge(dir, artifact, Some(&declaration.name)).await?;
     let of = |refused: Refused| refused.about_plugin(artifact.identity(Some(&declaration.name)));
-    let computed = build_card(declaration, hooks, &seen.imports).map_err(of)?;
+    let computed = card_of_declaration(declaration, hooks, &seen.imports).map_err(of)?;
     check_cards(&said, &computed).map_err(of)?;
     Ok(said)
 }
@@ -109,80 +103,14 @@ fn check_cards(said: &[AcceptedClaim], computed: &Card) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Builds the card of a plugin, which signers of the plugin sign.
-pub(crate) fn build_card(
+/// Returns the card that signers of a plugin sign.
+pub(crate) fn card_of_declaration(
     declaration: &Declaration,
     hooks: &[Hook],
     imports: &[String],
 ) -> Result<Card, Refused> {
-    let Declaration {
-        name,
-        version,
-        summary,
-        kinds,
-        versions,
-        reach,
-        changes,
-        reads,
-        probes,
-        secret_data,
-        codes,
-        extra,
-    } = declaration;
-    let understood =
-        |Versions { kind, versions }: &Versions| json!({"kind": kind.to_string(), "versions": versions});
-    let reached = |Reach { kind, namespace, delete }: &Reach| json!({"side": "source", "kind": kind.to_string(), "namespace": namespace, "delete": delete});
-    let change = |Change { hook, kind, side }: &Change| json!({"hook": hook.to_string(), "kind": kind.to_string(), "side": side.to_string()});
-    let read = |Read { kind, side, namespace }: &Read| json!({"side": side.to_string(), "kind": kind.to_string(), "namespace": namespace});
-    let added =
-        |(key, value): &(String, String)| json!({"key": shown(key, TEXT), "value": shown(value, TEXT)});
-    let text = |items: Vec<String>| Value::from(items);
-    let fields = [
-        ("name", json!(name)),
-        ("version", json!(version)),
-        ("summary", json!(summary)),
-        ("contract", format!("{PACKAGE}@{}.{}", LINE.0, LINE.1).into()),
-        ("hooks", text(hooks.iter().map(ToString::to_string).collect())),
-        ("imports", text(imports.to_vec())),
-        ("kinds", text(kinds.iter().map(ToString::to_string).collect())),
-        ("versions", versions.iter().map(understood).collect()),
-        ("reach", reach.iter().map(reached).collect()),
-        ("changes", changes.iter().map(change).collect()),
-        ("reads", reads.iter().map(read).collect()),
-        ("probes", text(probes.iter().map(ToString::to_string).collect())),
-        ("secretData", json!(secret_data)),
-        ("codes", text(codes.iter().map(|code| shown(code, TEXT).to_string()).collect())),
-        ("extra", extra.iter().map(added).collect()),
-    ];
-    let fields: Map<String, Value> =
-        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Card::new(fields).map_err(|why| Refused::Description(format!("it has no card: {why}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn card_lists_declared_codes() {
-        let declaration = |value: &str| Declaration {
-            name: "hosts".to_owned(),
-            version: "0.1.0".to_owned(),
-            summary: String::new(),
-            kinds: vec![],
-            versions: vec![],
-            reach: vec![],
-            changes: vec![],
-            reads: vec![],
-            probes: vec![],
-            secret_data: true,
-            codes: vec![value.to_owned()],
-            extra: vec![],
-        };
-        let of = |value| build_card(&declaration(value), &[], &[]).unwrap();
-        assert_eq!(of("stale").fields()["codes"], json!(["stale"]));
-        assert_eq!(of("stale").differing_fields(&of("other")), ["codes"]);
-        // What nobody can see is shown, and no reason to have no card.
-        assert_eq!(of("a\n").fields()["codes"][0], "a\\n");
-    }
+    let (major, minor) = contract::LINE;
+    let contract = format!("{}@{major}.{minor}", contract::PACKAGE);
+    let card = build_card(declaration, hooks, imports, &contract);
+    card.map_err(|why| Refused::Description(format!("it has no card: {why}")))
 }

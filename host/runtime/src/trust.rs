@@ -1,6 +1,7 @@
 //! The operator's admissions and grants, and the checks of a plugin's requests against them.
 
 pub(crate) mod declaration;
+mod declared_card;
 mod gates;
 mod grants;
 #[cfg(test)]
@@ -13,6 +14,7 @@ pub(crate) mod valid_names;
 
 pub(crate) use declaration::side_of;
 pub use declaration::{Change, Declaration, Read, Versions};
+pub(crate) use declared_card::build_card;
 pub use grants::{Grants, OnFailure, OperatorFile};
 pub use limits::Limits;
 pub(crate) use lock::{Entry, Lock};
