@@ -1,5 +1,5 @@
 //! What other people's tools make of what is made here, and the other way round: cosign signs and verifies, wkg takes components. A
-//! command of its own, because both take minutes to build. A line that cosign signed lies in `host/signatures/samples`, and is read by
+//! command of its own, because both take minutes to build. A line that cosign signed lies in `host/vetting/samples`, and is read by
 //! each run of the tests.
 
 use anyhow::Result;

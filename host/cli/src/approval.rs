@@ -6,9 +6,9 @@ use pivot_core::plan::Note;
 use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::shell::quoted;
 use pivot_engine::Exit;
-use pivot_signatures::digest::sha256;
-use pivot_signatures::judge::Subject;
-use pivot_signatures::statement::{Claim, Topic};
+use pivot_vetting::digest::sha256;
+use pivot_vetting::signatures::judge::Subject;
+use pivot_vetting::signatures::statement::{Claim, Topic};
 
 use crate::args::Signing;
 use crate::exit::Result;

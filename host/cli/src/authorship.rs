@@ -7,8 +7,8 @@ use pivot_core::plan::Note;
 use pivot_core::shell::quoted;
 use pivot_engine::Exit;
 use pivot_places::Examined;
-use pivot_signatures::judge::Subject;
-use pivot_signatures::statement::{Claim, Topic};
+use pivot_vetting::signatures::judge::Subject;
+use pivot_vetting::signatures::statement::{Claim, Topic};
 
 use crate::args::Signing;
 use crate::exit::{self, Result};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use http::{Method, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use pivot_bundles::{Bundle, BundleError, Contents, Layer};
-use pivot_signatures::digest::sha256;
+use pivot_vetting::bundles::{Bundle, BundleError, Contents, Layer};
+use pivot_vetting::digest::sha256;
 
 use crate::connection::Timeouts;
 use crate::error::RegistryError;

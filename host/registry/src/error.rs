@@ -1,7 +1,7 @@
 //! Errors of a registry.
 
-use pivot_bundles::BundleError;
 use pivot_core::words::shown;
+use pivot_vetting::bundles::BundleError;
 
 /// Most characters of a registry's own words that are printed.
 const SAID: usize = 200;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use pivot_vetting::permissions::{self, Declaration, Entry, GRANTS_FILE, Grants, LOCK_FILE, OperatorFile};
+
 use crate::candidate::Candidate;
 use crate::directory::PluginDir;
 use crate::engine::Runtime;
@@ -10,7 +12,6 @@ use crate::load::{Inspection, inspect_candidate, split_path};
 use crate::operator::{admit_command, read_grants, read_lock};
 use crate::signed_claims::{self, Trust};
 use crate::trial::trial_terms;
-use crate::trust::{self, Declaration, Entry, GRANTS_FILE, Grants, LOCK_FILE, OperatorFile};
 
 /// The permissions that a plugin gets with its admission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,7 +133,7 @@ impl Runtime {
             }));
         }
         let added = (!operator.plugins.contains_key(name))
-            .then(|| trust::grants_section(declaration, hooks, grant == Grant::All));
+            .then(|| permissions::grants_section(declaration, hooks, grant == Grant::All));
         let gap = if text.is_empty() { "" } else { "\n" };
         let text = added.as_ref().map(|section| format!("{text}{gap}{section}"));
         if let Some(text) = &text {
@@ -208,5 +209,8 @@ fn find_file_by_digest(dir: &PluginDir, sha256: &str) -> Result<Option<String>, 
 /// Returns the requests that the grants lack, and the grants that the plugin doesn't ask for.
 fn compare_grants(candidate: &Candidate, grants: &Grants) -> (Vec<String>, Vec<String>) {
     let Candidate { declaration, hooks, .. } = candidate;
-    (trust::missing_grants(declaration, hooks, grants), trust::surplus_grants(declaration, hooks, grants))
+    (
+        permissions::missing_grants(declaration, hooks, grants),
+        permissions::surplus_grants(declaration, hooks, grants),
+    )
 }

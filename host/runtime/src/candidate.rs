@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::hooks::Hook;
+use pivot_vetting::permissions::{Declaration, Limits};
 use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::call::Call;
@@ -17,7 +18,6 @@ use crate::imports;
 use crate::parse::{self, Seen, Work};
 use crate::plugin::HookSet;
 use crate::trial::{Budget, LimitEnforcement};
-use crate::trust::{Declaration, Limits};
 
 /// A component that is compiled and has described itself.
 pub(crate) struct Candidate {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pivot_core::hooks::Hook;
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::{Both, Key, Object};
+use pivot_vetting::permissions::{Declaration, Grants, Limits};
 use tracing::Level;
 
 use crate::contract::pivot::provider::endpoints;
@@ -15,7 +16,6 @@ use crate::questions::Questions;
 use crate::services::{Probe, Query, ServiceError, Services};
 use crate::tally::{MOST_LINES, Tally};
 use crate::text;
-use crate::trust::{Declaration, Grants, Limits};
 
 /// The kind of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

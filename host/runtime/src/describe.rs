@@ -3,12 +3,12 @@
 use pivot_core::hooks::Hook;
 use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_core::{GroupKind, Side};
+use pivot_vetting::permissions::valid_names::{check_name, check_version, is_kind, is_label};
+use pivot_vetting::permissions::{Change, Declaration, Read, Versions, side_of};
 
 use crate::contract::exports::pivot::provider::describe as wit;
 use crate::contract::pivot::provider::types;
 use crate::text;
-use crate::trust::valid_names::{check_name, check_version, is_kind, is_label};
-use crate::trust::{Change, Declaration, Read, Versions, side_of};
 
 /// Parses a description, given the hooks in the binary. The error describes the fault.
 pub(crate) fn parse_description(said: wit::Description, hooks: &[Hook]) -> Result<Declaration, String> {

@@ -5,10 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use pivot_core::Key;
-use pivot_signatures::signature_file::LineError;
-use pivot_signatures::untrusted::Untrusted;
-
-use crate::trust::InvalidFile;
+use pivot_vetting::permissions::InvalidFile;
+use pivot_vetting::signatures::signature_file::LineError;
+use pivot_vetting::signatures::untrusted::Untrusted;
 
 /// Identifies a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
+use pivot_core::network::Network;
 use pivot_core::providers::Provider;
 use pivot_core::{GroupKind, Key, Object};
+use pivot_vetting::permissions::{self, Extent, Pattern, Read};
 use tokio::sync::Semaphore;
 use tracing::Level;
 use wasmtime::component::{HasSelf, Linker};
@@ -23,7 +25,6 @@ use crate::probe::Endpoint;
 use crate::questions::input_limit_error;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
 use crate::text;
-use crate::trust::{self, Extent, Network, Read};
 
 /// Most questions in flight at once.
 const SIDE_BY_SIDE: usize = 64;
@@ -297,7 +298,7 @@ fn permitted_query(card: &Card, said: objects::Query) -> Result<Query, ServiceEr
         return Err(ServiceError::new("invalid", format!("`{}` is no name", text::line(bad, 64))));
     }
     let Some((declared, grants)) = &card.admitted else { return Err(pure_hook_error()) };
-    let extent = |reads: &[Read]| trust::permitted_extent(reads, side, &kind, namespace.as_deref());
+    let extent = |reads: &[Read]| permissions::permitted_extent(reads, side, &kind, namespace.as_deref());
     // A wide declaration may be granted narrower, so both must allow it.
     let (Some(declared), Some(granted)) = (extent(&declared.reads), extent(&grants.reads)) else {
         let place = namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default();
@@ -337,9 +338,7 @@ fn permitted_probe(card: &Card, said: endpoints::Endpoint) -> Result<Probe, Serv
     };
     let endpoint = Endpoint::parse(http, vantage, &address).map_err(invalid)?;
     let Some((declared, grants)) = &card.admitted else { return Err(pure_hook_error()) };
-    let among = |patterns: &[crate::trust::Pattern]| {
-        patterns.iter().any(|p| p.matches(&endpoint.host, endpoint.port))
-    };
+    let among = |patterns: &[Pattern]| patterns.iter().any(|p| p.matches(&endpoint.host, endpoint.port));
     if !among(&declared.probes) || !among(&grants.probes) {
         let what = format!("probing {}:{} was not declared and granted", endpoint.host, endpoint.port);
         return Err(Denied(what).into());
@@ -351,9 +350,10 @@ fn permitted_probe(card: &Card, said: endpoints::Endpoint) -> Result<Probe, Serv
 
 #[cfg(test)]
 mod tests {
+    use pivot_vetting::permissions::{Declaration, OperatorFile};
+
     use super::*;
     use crate::error::PluginIdentity;
-    use crate::trust::{Declaration, OperatorFile};
 
     /// A plugin that declares to read all ConfigMaps of the target.
     fn card(secret_data: bool, grants: &str) -> Card {

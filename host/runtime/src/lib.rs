@@ -12,9 +12,8 @@
 //! | `parse` | inspects a file before anything in it is compiled |
 //! | `trial`, `trial_process` | compiles it on trial in a separate process; that process |
 //! | `candidate` | compiles and describes it, in the sandbox |
-//! | `operator`, `trust` | what the operator admits and grants, and whether that covers what the plugin asks for |
+//! | `operator` | the files in which the operator admits and grants |
 //! | `signed_claims` | who vouches for a plugin, by the trust file |
-//! | `risk_summary` | what it could do at worst, for the person who decides about it |
 //! | `admission` | admits a file, and compares it with what was admitted |
 //! | `load` | loads a directory, or returns everything that is wrong with it |
 //! | `describe` | parses a plugin's description of itself |
@@ -43,10 +42,6 @@ mod inert;
 mod interface;
 mod load;
 mod meter;
-#[cfg(test)]
-#[path = "../../../tests/worlds/src/mutants.rs"]
-#[expect(unreachable_pub, reason = "it is public where it is at home")]
-mod mutants;
 mod operator;
 mod parse;
 mod plugin;
@@ -59,9 +54,7 @@ mod text;
 mod trial;
 mod trial_process;
 
-mod risk_summary;
 mod signed_claims;
-pub mod trust;
 
 pub use admission::{Admission, AdmitOptions, Admitted, Grant, Locked};
 pub use context::{MoveContext, RunContext, RunKind};
@@ -77,4 +70,3 @@ pub use signed_claims::Trust;
 pub use tally::Used;
 pub use trial::TrialProgram;
 pub use trial_process::{TrialLimits, try_compile};
-pub use trust::{Change, Declaration, Limits, Read, Versions};

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use futures::future;
 use pivot_core::hooks::{Description, Hook};
-use pivot_signatures::card;
+use pivot_vetting::permissions::{self, Declaration, Entry, Grants, Limits, OperatorFile, summarize_risks};
+use pivot_vetting::signatures::card;
 
 use crate::candidate::{Candidate, run_off_thread};
 use crate::context::{Card, RunContext};
@@ -18,11 +19,9 @@ use crate::engine::Runtime;
 use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::operator::{LoadOptions, Operator, read_grants};
 use crate::plugin::Plugin;
-use crate::risk_summary::summarize_risks;
 use crate::signed_claims;
 use crate::tally::Tally;
 use crate::trial::trial_terms;
-use crate::trust::{self, Declaration, Entry, Grants, Limits, OperatorFile};
 
 /// The facts about a component that need no trust in it.
 #[derive(Clone, Debug)]
@@ -177,7 +176,7 @@ impl Runtime {
         let (dir, file) = split_path(path)?;
         let dir = PluginDir::open(&dir)?;
         let candidate = self.prepare_candidate(dir.read_artifact(&file)?, false).await?;
-        let all = trust::grants_section(&candidate.declaration, &candidate.hooks, true);
+        let all = permissions::grants_section(&candidate.declaration, &candidate.hooks, true);
         let file = OperatorFile::parse(grants.unwrap_or(&all))?;
         self.check_gates(&Operator { dir, file, lock: None, trust: None }, candidate).await
     }
@@ -246,7 +245,7 @@ impl Runtime {
         let Some(grants) = operator.file.plugins.get(&name).cloned() else {
             return Err(Refused::NoGrants { name: name.clone(), command }.about_plugin(who()));
         };
-        let missing = trust::missing_grants(&declaration, &hooks, &grants);
+        let missing = permissions::missing_grants(&declaration, &hooks, &grants);
         if !missing.is_empty() && grants.enabled {
             return Err(Refused::NotGranted { name: name.clone(), missing }.about_plugin(who()));
         }
@@ -259,8 +258,8 @@ impl Runtime {
             digest: sha256_of_parts(&[artifact.digest.as_bytes(), b"\n", grants.config.as_bytes()]),
             vouched_by: signed_claims::describe_claims(&said),
             granted: grants.describe_lines(),
-            kinds: trust::permitted_kinds(&declaration, &grants),
-            reach: trust::permitted_reach(&declaration, &grants),
+            kinds: permissions::permitted_kinds(&declaration, &grants),
+            reach: permissions::permitted_reach(&declaration, &grants),
             hooks,
             secret_data: declaration.secret_data && grants.secret_data,
         };
@@ -289,8 +288,9 @@ impl Runtime {
 pub(crate) fn inspect_candidate(candidate: &Candidate, operator: &OperatorFile) -> Inspection {
     let Candidate { artifact, seen, declaration, hooks, .. } = candidate;
     // A plugin that is disabled or lacks a grant isn't called with its current grants; tomorrow it may have all it asks for.
-    let called =
-        |grants: &&Grants| grants.enabled && trust::missing_grants(declaration, hooks, grants).is_empty();
+    let called = |grants: &&Grants| {
+        grants.enabled && permissions::missing_grants(declaration, hooks, grants).is_empty()
+    };
     let grants = operator.plugins.get(&declaration.name).filter(called);
     Inspection {
         worst: summarize_risks(declaration, hooks, &seen.imports, grants),
@@ -300,9 +300,9 @@ pub(crate) fn inspect_candidate(candidate: &Candidate, operator: &OperatorFile) 
         declaration: declaration.clone(),
         hooks: hooks.clone(),
         imports: seen.imports.clone(),
-        denied_imports: trust::denied_imports(declaration, &seen.imports),
+        denied_imports: permissions::denied_imports(declaration, &seen.imports),
         inert: seen.inert.clone(),
-        section: trust::grants_section(declaration, hooks, true),
+        section: permissions::grants_section(declaration, hooks, true),
     }
 }
 

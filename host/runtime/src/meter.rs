@@ -2,7 +2,7 @@
 
 use wasmtime::ResourceLimiter;
 
-use crate::trust::Limits;
+use pivot_vetting::permissions::Limits;
 
 /// Most module instances of a component. Components of interpreted languages are linked from dozens of modules (Python: 38).
 pub(crate) const INSTANCES: usize = 200;

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use pivot_core::shell::quoted;
+use pivot_vetting::permissions::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
 
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, PluginIdentity, Refused, short_digest};
 use crate::signed_claims::Trust;
-use crate::trust::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
 
 /// Options of loading plugins.
 #[derive(Clone, Debug, Default)]

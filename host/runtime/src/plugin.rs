@@ -6,7 +6,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_core::{GroupKind, Object};
-use pivot_signatures::judge::AcceptedClaim;
+use pivot_vetting::permissions::{Declaration, Grants, OnFailure};
+use pivot_vetting::signatures::judge::AcceptedClaim;
 use serde_json::Value;
 use wasmtime::component::InstancePre;
 
@@ -18,7 +19,6 @@ use crate::error::CallError;
 use crate::services::{ServiceError, Services};
 use crate::tally::Used;
 use crate::text;
-use crate::trust::{Declaration, Grants, OnFailure};
 
 /// The hooks of a component, resolved for quick lookup in an instance.
 #[derive(Default)]

@@ -47,7 +47,7 @@ pub struct Probe {
     /// Longest wait.
     pub timeout: Duration,
     /// Addresses that are reachable because the operator named them, although no name pattern covers them.
-    pub named: Vec<crate::trust::Network>,
+    pub named: Vec<pivot_core::network::Network>,
 }
 
 /// The answer of an endpoint.

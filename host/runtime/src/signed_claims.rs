@@ -7,17 +7,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::hooks::Hook;
-use pivot_signatures::card::Card;
-use pivot_signatures::judge::{AcceptedClaim, Purpose, Subject};
-use pivot_signatures::policy::Policy;
-use pivot_signatures::signature_file::{ENDING, SignatureFile};
+use pivot_vetting::permissions::{Declaration, Lock, build_card};
+use pivot_vetting::signatures::card::Card;
+use pivot_vetting::signatures::judge::{AcceptedClaim, Purpose, Subject};
+use pivot_vetting::signatures::policy::Policy;
+use pivot_vetting::signatures::signature_file::{ENDING, SignatureFile};
 
 use crate::candidate::run_off_thread;
 use crate::contract;
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused};
 use crate::parse::Seen;
-use crate::trust::{Declaration, Lock, build_card};
 
 /// A trust file and the purpose of its judgements.
 #[derive(Clone, Debug)]

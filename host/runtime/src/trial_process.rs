@@ -2,12 +2,13 @@
 
 use std::io::{self, Read};
 
+use pivot_vetting::permissions::Limits;
+
 use crate::candidate;
 use crate::directory::MAX_PLUGIN;
 use crate::engine::Runtime;
 use crate::error::Refused;
 use crate::trial::{ENDED, ENDED_UNLIMITED, LimitEnforcement, NOT_BEGUN, OUT_OF_MEMORY};
-use crate::trust::Limits;
 
 /// The limits of the process that compiles: the three arguments that it is started with, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use pivot_bundles::Bundle;
-use pivot_bundles::kind::Kind;
 use pivot_engine::Exit;
 use pivot_runtime::{Files, LoadOptions, Loaded, Runtime, list_files};
-use pivot_signatures::key::PublicKey;
+use pivot_vetting::bundles::Bundle;
+use pivot_vetting::bundles::kind::Kind;
+use pivot_vetting::signatures::key::PublicKey;
 use serde_json::json;
 
 use super::import::KEY;

@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use std::io::Error;
 use std::path::Path;
 
-use pivot_bundles::Bundle;
 use pivot_core::shell::quoted;
 use pivot_core::words::shown;
 use pivot_engine::Exit;
 use pivot_places::open_regular_file;
-use pivot_runtime::{Admission, AdmitOptions, Declaration, Grant, LoadOptions, Loaded, Runtime, Trust};
-use pivot_signatures::signature_file::{ENDING, SignatureFile};
+use pivot_runtime::{Admission, AdmitOptions, Grant, LoadOptions, Loaded, Runtime, Trust};
+use pivot_vetting::bundles::Bundle;
+use pivot_vetting::permissions::Declaration;
+use pivot_vetting::signatures::signature_file::{ENDING, SignatureFile};
 use serde_json::{Value, json};
 
 use super::comparison::Comparison;
@@ -191,7 +192,8 @@ fn own_statements<'b>(staged: &Staged, bundle: &'b Bundle) -> std::io::Result<BT
 
 /// The statements of both, which are about the same file: a site's own must not get lost.
 fn merge_statements(there: &[u8], new: &[u8]) -> std::io::Result<Vec<u8>> {
-    let no = |why: pivot_signatures::signature_file::LineError| std::io::Error::other(why.to_string());
+    let no =
+        |why: pivot_vetting::signatures::signature_file::LineError| std::io::Error::other(why.to_string());
     let mut all = SignatureFile::parse(there).map_err(no)?;
     for (_, envelope) in SignatureFile::parse(new).map_err(no)?.envelopes() {
         all.add(envelope.clone()).map_err(no)?;

@@ -3,7 +3,8 @@
 
 use pivot_core::GroupKind;
 use pivot_core::reach::{EVERYWHERE, Reach};
-use pivot_runtime::{Change, Inspection, Read};
+use pivot_runtime::Inspection;
+use pivot_vetting::permissions::{Change, Read};
 use serde_json::{Value, json};
 
 use crate::output::Text;
@@ -112,7 +113,7 @@ mod tests {
     use expect_test::expect;
     use pivot_core::Side;
     use pivot_core::hooks::Hook;
-    use pivot_runtime::{Declaration, Versions};
+    use pivot_vetting::permissions::{Declaration, Versions};
 
     use super::*;
 

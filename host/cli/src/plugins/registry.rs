@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use pivot_bundles::Bundle;
 use pivot_core::shell::quoted;
 use pivot_engine::Exit;
 use pivot_places::open_regular_file;
 use pivot_registry::{Pushed, Reference, Registry, RegistryError};
+use pivot_vetting::bundles::Bundle;
 use serde_json::json;
 
 use crate::exit::{self, Result};

@@ -10,12 +10,12 @@ use pivot_core::words::shown;
 use pivot_engine::Exit;
 use pivot_places::read_regular_file;
 use pivot_runtime::Runtime;
-use pivot_signatures::card::Card;
-use pivot_signatures::digest::sha256;
-use pivot_signatures::envelope::{Envelope, IN_TOTO};
-use pivot_signatures::key::PrivateKey;
-use pivot_signatures::signature_file::{ENDING, SignatureFile};
-use pivot_signatures::statement::{Claim, Predicate, Statement, SubjectFile};
+use pivot_vetting::digest::sha256;
+use pivot_vetting::signatures::card::Card;
+use pivot_vetting::signatures::envelope::{Envelope, IN_TOTO};
+use pivot_vetting::signatures::key::PrivateKey;
+use pivot_vetting::signatures::signature_file::{ENDING, SignatureFile};
+use pivot_vetting::signatures::statement::{Claim, Predicate, Statement, SubjectFile};
 use serde_json::json;
 
 use crate::args::{PluginClaim, Signing};

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use jiff::Zoned;
 use pivot_places::read_regular_file;
 use pivot_runtime::Trust;
-use pivot_signatures::judge::{Purpose, Subject};
-use pivot_signatures::policy::Policy;
-use pivot_signatures::signature_file::{ENDING, SignatureFile};
-use pivot_signatures::statement::Topic;
-use pivot_signatures::trust_file::{self, SIZE};
+use pivot_vetting::signatures::judge::{Purpose, Subject};
+use pivot_vetting::signatures::policy::Policy;
+use pivot_vetting::signatures::signature_file::{ENDING, SignatureFile};
+use pivot_vetting::signatures::statement::Topic;
+use pivot_vetting::signatures::trust_file::{self, SIZE};
 use serde_json::{Value, json};
 
 use super::notes::by_others;

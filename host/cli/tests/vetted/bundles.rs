@@ -172,7 +172,7 @@ mod carried {
         site.write("there/older.wasm", "no component");
         let text = site.read("plugins/plugins.lock");
         let sha = |text: &str| text.lines().find(|line| line.starts_with("sha256")).unwrap().to_owned();
-        let broken = pivot_signatures::digest::sha256(b"no component");
+        let broken = pivot_vetting::digest::sha256(b"no component");
         let (_, rest) = text.split_once("[[plugin]]").unwrap();
         let (entry, _) = rest.split_once("[[plugin]]").unwrap();
         assert!(entry.contains("name = \"older\""), "{entry}");

@@ -1,9 +1,9 @@
 //! Parses a probe's address.
 
 use http::Uri;
+use pivot_vetting::permissions::valid_names::is_label;
 
 use crate::services::Vantage;
-use crate::trust::valid_names::is_label;
 
 /// The target of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,91 @@
+//! The card of a declaration, which is compared with the cards that people signed.
+
+use pivot_core::hooks::Hook;
+use pivot_core::reach::Reach;
+use pivot_core::words::shown;
+use serde_json::{Map, Value, json};
+
+use crate::permissions::{Change, Declaration, Read, Versions};
+use crate::signatures::card::Card;
+
+/// The most characters of a text on a card that the description doesn't bound.
+const TEXT: usize = 1_000;
+
+/// Builds the card of a plugin that was built for a contract. The error names the wrong field and the reason.
+pub fn build_card(
+    declaration: &Declaration,
+    hooks: &[Hook],
+    imports: &[String],
+    contract: &str,
+) -> Result<Card, String> {
+    let Declaration {
+        name,
+        version,
+        summary,
+        kinds,
+        versions,
+        reach,
+        changes,
+        reads,
+        probes,
+        secret_data,
+        codes,
+        extra,
+    } = declaration;
+    let understood =
+        |Versions { kind, versions }: &Versions| json!({"kind": kind.to_string(), "versions": versions});
+    let reached = |Reach { kind, namespace, delete }: &Reach| json!({"side": "source", "kind": kind.to_string(), "namespace": namespace, "delete": delete});
+    let change = |Change { hook, kind, side }: &Change| json!({"hook": hook.to_string(), "kind": kind.to_string(), "side": side.to_string()});
+    let read = |Read { kind, side, namespace }: &Read| json!({"side": side.to_string(), "kind": kind.to_string(), "namespace": namespace});
+    let added =
+        |(key, value): &(String, String)| json!({"key": shown(key, TEXT), "value": shown(value, TEXT)});
+    let text = |items: Vec<String>| Value::from(items);
+    let fields = [
+        ("name", json!(name)),
+        ("version", json!(version)),
+        ("summary", json!(summary)),
+        ("contract", json!(contract)),
+        ("hooks", text(hooks.iter().map(ToString::to_string).collect())),
+        ("imports", text(imports.to_vec())),
+        ("kinds", text(kinds.iter().map(ToString::to_string).collect())),
+        ("versions", versions.iter().map(understood).collect()),
+        ("reach", reach.iter().map(reached).collect()),
+        ("changes", changes.iter().map(change).collect()),
+        ("reads", reads.iter().map(read).collect()),
+        ("probes", text(probes.iter().map(ToString::to_string).collect())),
+        ("secretData", json!(secret_data)),
+        ("codes", text(codes.iter().map(|code| shown(code, TEXT).to_string()).collect())),
+        ("extra", extra.iter().map(added).collect()),
+    ];
+    let fields: Map<String, Value> =
+        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    Card::new(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn card_lists_declared_codes() {
+        let declaration = |value: &str| Declaration {
+            name: "hosts".to_owned(),
+            version: "0.1.0".to_owned(),
+            summary: String::new(),
+            kinds: vec![],
+            versions: vec![],
+            reach: vec![],
+            changes: vec![],
+            reads: vec![],
+            probes: vec![],
+            secret_data: true,
+            codes: vec![value.to_owned()],
+            extra: vec![],
+        };
+        let of = |value| build_card(&declaration(value), &[], &[], "pivot:provider@0.1").unwrap();
+        assert_eq!(of("stale").fields()["codes"], json!(["stale"]));
+        assert_eq!(of("stale").differing_fields(&of("other")), ["codes"]);
+        // What nobody can see is shown, and no reason to have no card.
+        assert_eq!(of("a\n").fields()["codes"][0], "a\\n");
+    }
+}
