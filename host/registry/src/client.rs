@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use pivot_vetting::bundles::{Bundle, BundleError, Contents, Layer};
-use pivot_vetting::digest::sha256;
+use pivot_vetting::digest::prefixed_sha256;
 
 use crate::connection::Timeouts;
 use crate::error::RegistryError;
@@ -108,7 +108,7 @@ async fn pull_blob(session: &mut Session, layer: &Layer) -> Result<Vec<u8>, Regi
 }
 
 fn check_digest(session: &Session, digest: &str, bytes: &[u8]) -> Result<(), RegistryError> {
-    if format!("sha256:{}", sha256(bytes)) == digest {
+    if prefixed_sha256(bytes) == digest {
         Ok(())
     } else {
         Err(session.bad_answer(format!("other bytes than {digest}")))

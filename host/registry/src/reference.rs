@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pivot_signatures::digest::is_sha256;
+use pivot_vetting::digest::strip_sha256_prefix;
 
 use crate::error::RegistryError;
 
@@ -117,7 +117,7 @@ fn is_component(word: &str) -> bool {
 
 /// Returns true if a text is a digest in the spelling of this program.
 pub(crate) fn is_digest(text: &str) -> bool {
-    text.strip_prefix("sha256:").is_some_and(is_sha256)
+    strip_sha256_prefix(text).is_some()
 }
 
 #[cfg(test)]

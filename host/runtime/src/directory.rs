@@ -11,7 +11,7 @@ use cap_std::fs::{Dir, DirEntry, OpenOptions};
 #[cfg(unix)]
 use cap_std::fs::{MetadataExt as _, OpenOptionsExt as _};
 use pivot_core::words::shown;
-use sha2::{Digest, Sha256};
+use pivot_vetting::digest::sha256;
 
 use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::text;
@@ -32,7 +32,7 @@ pub(crate) struct Artifact {
 
 impl Artifact {
     pub(crate) fn new(file: impl Into<String>, bytes: Vec<u8>) -> Self {
-        let digest = sha256_of_parts(&[&bytes]);
+        let digest = sha256(&bytes);
         Self { file: file.into(), bytes: Arc::new(bytes), digest }
     }
 
@@ -53,15 +53,6 @@ pub(crate) fn check_file_name(name: &OsStr) -> Result<String, Refused> {
         Some(name) => Err(Refused::FileName(shown(name, 300))),
         None => Err(Refused::FileName(format!("{name:?}"))),
     }
-}
-
-/// The digest of parts, in hex.
-pub(crate) fn sha256_of_parts(parts: &[&[u8]]) -> String {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update(part);
-    }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn not_a_file() -> Refused {

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use futures::future;
 use pivot_core::hooks::{Description, Hook};
+use pivot_vetting::digest::sha256;
 use pivot_vetting::permissions::{self, Declaration, Entry, Grants, Limits, OperatorFile, summarize_risks};
 use pivot_vetting::signatures::card;
 
 use crate::candidate::{Candidate, run_off_thread};
 use crate::context::{Card, RunContext};
-use crate::directory::{PluginDir, check_file_name, sha256_of_parts};
+use crate::directory::{PluginDir, check_file_name};
 use crate::engine::Runtime;
 use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::operator::{LoadOptions, Operator, read_grants};
@@ -255,7 +256,7 @@ impl Runtime {
         let description = Description {
             name: name.clone(),
             version: declaration.version.clone(),
-            digest: sha256_of_parts(&[artifact.digest.as_bytes(), b"\n", grants.config.as_bytes()]),
+            digest: sha256(format!("{}\n{}", artifact.digest, grants.config).as_bytes()),
             vouched_by: signed_claims::describe_claims(&said),
             granted: grants.describe_lines(),
             kinds: permissions::permitted_kinds(&declaration, &grants),

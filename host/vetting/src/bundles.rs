@@ -25,7 +25,6 @@ pub mod archive;
 pub mod bundle;
 mod component;
 pub mod contents;
-mod digest;
 pub mod document;
 pub mod error;
 mod file_set;

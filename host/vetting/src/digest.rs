@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
+const PREFIX: &str = "sha256:";
+
 /// The SHA-256 of bytes.
 pub fn sha256_bytes(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
@@ -17,6 +19,16 @@ pub fn sha256(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+/// The SHA-256 of bytes, as `sha256:` and 64 hexadecimal digits.
+pub fn prefixed_sha256(bytes: &[u8]) -> String {
+    format!("{PREFIX}{}", sha256(bytes))
+}
+
+/// Returns the digits of a SHA-256 after `sha256:`; `None` for any other text.
+pub fn strip_sha256_prefix(text: &str) -> Option<&str> {
+    text.strip_prefix(PREFIX).filter(|digits| is_sha256(digits))
 }
 
 /// Returns true if a text is a SHA-256 in the spelling of this program.
@@ -36,6 +48,9 @@ mod tests {
         for other in [&empty.to_uppercase(), "", &empty[1..], &format!("{empty}0"), &empty.replace('e', "g")]
         {
             assert!(!is_sha256(other), "{other}");
+            assert_eq!(strip_sha256_prefix(&format!("sha256:{other}")), None, "{other}");
         }
+        assert_eq!(strip_sha256_prefix(&prefixed_sha256(b"")), Some(empty));
+        assert_eq!(strip_sha256_prefix(empty), None);
     }
 }

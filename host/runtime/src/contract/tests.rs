@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use pivot_vetting::digest::sha256;
 use semver::Version;
 use serde::Deserialize;
-
-use crate::directory::sha256_of_parts;
 
 const WIT: &str = include_str!("../../../../wit/provider.wit");
 const RELEASED: &str = include_str!("../../../../wit/released.toml");
@@ -63,7 +62,7 @@ fn parts(text: &str) -> (Version, BTreeMap<String, String>) {
             depth == 0
         });
         let (body, after) = body.split_at(end.unwrap());
-        parts.insert(name.trim().to_owned(), sha256_of_parts(&[body.as_bytes()]));
+        parts.insert(name.trim().to_owned(), sha256(body.as_bytes()));
         rest = &after[1..];
     }
     assert_eq!(rest.trim(), "", "the contract is a package line, interfaces and worlds");

@@ -17,10 +17,9 @@ pub use self::error::ArchiveError;
 
 use self::blocks::{TarReader, check_only_times};
 use self::error::NAME;
-use crate::bundles::digest::digest_of;
 use crate::bundles::document;
 use crate::bundles::kind::{COMPONENT, FILES, TOTAL};
-use crate::digest::is_sha256;
+use crate::digest::{is_sha256, prefixed_sha256};
 
 /// The most bytes of an extension header with times.
 const TIMES: u64 = 4096;
@@ -137,7 +136,7 @@ pub(crate) fn read_layout(from: impl Read, limits: &Limits) -> Result<Files, Arc
             EntryPath::Top | EntryPath::Blobs | EntryPath::Sha256 | EntryPath::Docker => {}
             EntryPath::Layout => layout = Some(data),
             EntryPath::Index => index = Some(data),
-            EntryPath::Blob(digest) if digest_of(&data) == digest => {
+            EntryPath::Blob(digest) if prefixed_sha256(&data) == digest => {
                 blobs.insert(digest, data);
             }
             EntryPath::Blob(_) => return Err(ArchiveError::Digest(path)),

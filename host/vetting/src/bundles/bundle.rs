@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::bundles::component::Interface;
-use crate::bundles::digest::digest_of;
 use crate::bundles::document;
 use crate::bundles::error::BundleError;
 use crate::bundles::file_set;
 use crate::bundles::kind::{FileError, Kind, TOTAL, WHOLE, component_name};
 use crate::bundles::oci::{self, Annotation, Descriptor};
 use crate::bundles::tar_writer::TarWriter;
+use crate::digest::prefixed_sha256;
 
 /// The files of a plugin directory, checked, with everything that a layout says about them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Bundle {
     pub fn from_files(files: BTreeMap<String, Vec<u8>>) -> Result<Self, BundleError> {
         // The sizes come first: hashing takes long.
         check_names_and_sizes(&files)?;
-        let digests = files.iter().map(|(name, bytes)| (name.clone(), digest_of(bytes))).collect();
+        let digests = files.iter().map(|(name, bytes)| (name.clone(), prefixed_sha256(bytes))).collect();
         Self::from_hashed_files(files, digests)
     }
 
@@ -93,7 +93,7 @@ impl Bundle {
             }
         }
         let manifest = oci::bundle_manifest(layers);
-        let digest = digest_of(&manifest);
+        let digest = prefixed_sha256(&manifest);
         let bundle = Self { files, digests, manifest, digest, components };
         // What a tar would have in all. Reading it is limited to as much.
         let layout = bundle.layout();
@@ -187,12 +187,12 @@ impl Component {
         if config.len() > document::SIZE {
             return Err(FileError::Names);
         }
-        let config_digest = digest_of(&config);
+        let config_digest = prefixed_sha256(&config);
         let manifest = oci::component_manifest(
             oci::descriptor(oci::WASM_CONFIG, &config_digest, config.len()),
             oci::descriptor(Kind::Component.media_type(), digest, bytes.len()),
         );
-        let digest = digest_of(&manifest);
+        let digest = prefixed_sha256(&manifest);
         Ok(Self { name: component_name(name).to_owned(), config, config_digest, manifest, digest })
     }
 

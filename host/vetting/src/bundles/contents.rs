@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use pivot_core::words::shown;
 
 use crate::bundles::bundle::Bundle;
-use crate::bundles::digest::digest_of;
 use crate::bundles::document::{self, Descriptor, DocumentError};
 use crate::bundles::error::BundleError;
 use crate::bundles::file_set;
 use crate::bundles::kind::Kind;
 use crate::bundles::oci;
+use crate::digest::prefixed_sha256;
 use crate::fields::Fields;
 use crate::json::NAME;
 
@@ -69,7 +69,7 @@ impl Contents {
             if !listed(digest) {
                 return Err(manifest_error(DocumentError::Stray(shown(digest, NAME))));
             }
-            if digest_of(bytes) != *digest {
+            if prefixed_sha256(bytes) != *digest {
                 return Err(manifest_error(DocumentError::WrongBlob(digest.clone())));
             }
         }

@@ -4,11 +4,11 @@
 
 use std::fmt::Write as _;
 
-use pivot_signatures::digest::is_sha256;
 use pivot_core::words::line;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
+use crate::digest::is_sha256;
 use crate::permissions::strict::{self, Table};
 use crate::permissions::valid_names::{check_name, check_version};
 use crate::permissions::{InvalidFile, LOCK_FILE, check_count};

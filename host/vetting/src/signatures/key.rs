@@ -13,7 +13,7 @@ use ring::signature::{
     UnparsedPublicKey,
 };
 
-use crate::digest::sha256;
+use crate::digest::prefixed_sha256;
 pub use crate::signatures::key_file::KeyError;
 use crate::signatures::key_file::{parse_single_block, wrong_algorithm_error, wrong_kind_error};
 
@@ -132,7 +132,7 @@ impl PublicKey {
 
     /// `sha256:` and the digest of [`PublicKey::to_der`].
     pub fn fingerprint(&self) -> String {
-        format!("sha256:{}", sha256(&self.to_der()))
+        prefixed_sha256(&self.to_der())
     }
 
     /// Returns true if this key made the signature of the message.

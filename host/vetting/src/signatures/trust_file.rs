@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use pivot_core::words::shown;
 use serde_json::Value;
 
-use crate::digest::is_sha256;
+use crate::digest::strip_sha256_prefix;
 use crate::fields::Fields;
 use crate::json::JsonError;
 use crate::signatures::key::{KeyError, PublicKey};
@@ -281,8 +281,7 @@ fn add_revocation(mut fields: Fields, policy: &mut Policy) -> Result<(), JsonErr
         _ => return Err(fields.invalid_value("key", "exactly one of `key` and `component` is needed")),
     };
     let text = fields.take_text(name)?;
-    let digest = text.strip_prefix("sha256:").filter(|digest| is_sha256(digest));
-    let digest = digest
+    let digest = strip_sha256_prefix(&text)
         .ok_or_else(|| fields.invalid_value(name, "it is not `sha256:` and 64 digits, 0 to 9 and a to f"))?;
     let before = match name {
         "key" => policy.revoked_keys.insert(text.clone(), why),

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::bundles::bundle::Bundle;
 use crate::bundles::contents::Contents;
-use crate::bundles::digest::digest_of;
 use crate::bundles::oci;
 use crate::bundles::tests::sample::{EMPTY, Entry, bundle, entries, files, pack, small, with_manifest};
+use crate::digest::prefixed_sha256;
 
 /// The text with one thing replaced, which has to be there.
 fn with(text: &str, from: &str, to: &str) -> String {
@@ -22,7 +22,7 @@ fn manifest(bundle: &Bundle) -> String {
 fn manifests_are_refused_each_for_its_reason() {
     let bundle = Bundle::from_files(files(&[("a.wasm", EMPTY), ("b.md", b"text")])).unwrap();
     let good = manifest(&bundle);
-    let sha = digest_of(EMPTY);
+    let sha = prefixed_sha256(EMPTY);
     let layer = format!(
         r#"{{"mediaType":"application/wasm","digest":"{sha}","size":8,"annotations":{{"org.opencontainers.image.title":"a.wasm"}}}}"#
     );
@@ -141,7 +141,8 @@ fn too_large_total_is_refused_before_fetching() {
     let layers = |count: usize, size: u64| {
         let one = |n: usize| {
             let digest = format!("sha256:{n:064x}");
-            let layer = layer.replace(&digest_of(EMPTY), &digest).replace("a.wasm", &format!("a{n}.wasm"));
+            let layer =
+                layer.replace(&prefixed_sha256(EMPTY), &digest).replace("a.wasm", &format!("a{n}.wasm"));
             layer.replace("\"size\":8", &format!("\"size\":{size}"))
         };
         let all: Vec<_> = (0..count).map(one).collect();
@@ -216,7 +217,7 @@ fn wrong_indexes_are_refused_with_reasons() {
     assert_eq!(read("index.json", index(std::slice::from_ref(&own)), &[]), "no-bundle");
     assert_eq!(read("index.json", index(std::slice::from_ref(&whole)), &[]), "stray-blob");
     let second = with(&manifest(&bundle), "a.wasm", "b.wasm");
-    let also = entry(&digest_of(second.as_bytes()), second.len());
+    let also = entry(&prefixed_sha256(second.as_bytes()), second.len());
     let blob = [Entry::blob(second.as_bytes())];
     assert_eq!(read("index.json", index(&[whole.clone(), own.clone(), also]), &blob), "two-bundles");
     assert_eq!(read("index.json", text("index.json"), &blob), "stray-blob");
@@ -228,12 +229,12 @@ fn wrong_indexes_are_refused_with_reasons() {
         (b"\xff", "not-text"),
         (b"{\"a\":1,\"a\":1}", "duplicate-key"),
     ] {
-        let also = entry(&digest_of(bytes), bytes.len());
+        let also = entry(&prefixed_sha256(bytes), bytes.len());
         let blob = if bytes == b"{}" { vec![] } else { vec![Entry::blob(bytes)] };
         assert_eq!(read("index.json", index(&[whole.clone(), own.clone(), also]), &blob), wanted);
     }
     let large = vec![b' '; (1 << 20) + 1];
-    let also = entry(&digest_of(&large), large.len());
+    let also = entry(&prefixed_sha256(&large), large.len());
     assert_eq!(read("index.json", index(&[whole, own, also]), &[Entry::blob(&large)]), "document-too-large");
     for (wanted, changed) in [
         ("wrong-version", r#"{"imageLayoutVersion":"1.1.0"}"#),
@@ -253,7 +254,7 @@ fn wrong_registry_blobs_are_refused_with_reasons() {
     let bundle = bundle();
     let contents = || Contents::parse(bundle.layout().bundle.bytes).unwrap();
     let good: BTreeMap<String, Vec<u8>> =
-        bundle.files().values().map(|bytes| (digest_of(bytes), bytes.clone())).collect();
+        bundle.files().values().map(|bytes| (prefixed_sha256(bytes), bytes.clone())).collect();
     assert_eq!(contents().into_bundle(good.clone()).unwrap(), bundle);
     for digest in good.keys() {
         let mut fewer = good.clone();
@@ -264,14 +265,15 @@ fn wrong_registry_blobs_are_refused_with_reasons() {
         assert_eq!(contents().into_bundle(wrong).unwrap_err().code(), "wrong-blob");
     }
     let mut more = good.clone();
-    more.insert(digest_of(b"x"), b"x".to_vec());
+    more.insert(prefixed_sha256(b"x"), b"x".to_vec());
     assert_eq!(contents().into_bundle(more).unwrap_err().code(), "stray-blob");
     let mut empty = good;
     empty.insert(oci::EMPTY_DIGEST.into(), b"{} ".to_vec());
     assert_eq!(contents().into_bundle(empty).unwrap_err().code(), "wrong-blob");
     // A layer that is listed as a component and isn't one.
-    let text = with(&manifest(&small()), &digest_of(EMPTY), &digest_of(b"\x7fELF\x02\x01\x01\0"));
-    let blobs = BTreeMap::from([(digest_of(b"\x7fELF\x02\x01\x01\0"), b"\x7fELF\x02\x01\x01\0".to_vec())]);
+    let text = with(&manifest(&small()), &prefixed_sha256(EMPTY), &prefixed_sha256(b"\x7fELF\x02\x01\x01\0"));
+    let blobs =
+        BTreeMap::from([(prefixed_sha256(b"\x7fELF\x02\x01\x01\0"), b"\x7fELF\x02\x01\x01\0".to_vec())]);
     let error = Contents::parse(text.as_bytes()).unwrap().into_bundle(blobs).unwrap_err();
     assert_eq!(error.code(), "not-a-component");
 }

@@ -6,16 +6,16 @@ use std::io::Read;
 use crate::bundles::archive::{self, Limits};
 use crate::bundles::bundle::Bundle;
 use crate::bundles::contents::Contents;
-use crate::bundles::digest::digest_of;
 use crate::bundles::kind::{COMPONENT, FILES, OTHER, SBOM};
 use crate::bundles::oci;
 use crate::bundles::tests::sample::{
     EMPTY, Entry, bundle, entries, files, importing, pack, small, tar, wasm, with_manifest,
 };
+use crate::digest::prefixed_sha256;
 use crate::mutants;
 
 fn blobs(bundle: &Bundle) -> BTreeMap<String, Vec<u8>> {
-    let digests = bundle.files().values().map(|bytes| (digest_of(bytes), bytes.clone()));
+    let digests = bundle.files().values().map(|bytes| (prefixed_sha256(bytes), bytes.clone()));
     digests.collect()
 }
 
@@ -53,7 +53,7 @@ fn bundle_survives_push_and_pull() {
     assert_eq!(names, bundle.files().keys().collect::<Vec<_>>());
     for layer in contents.layers() {
         let bytes = &bundle.files()[&layer.name];
-        assert_eq!((layer.size, &layer.digest), (bytes.len() as u64, &digest_of(bytes)));
+        assert_eq!((layer.size, &layer.digest), (bytes.len() as u64, &prefixed_sha256(bytes)));
         assert!(layout.blobs.iter().any(|blob| blob.digest == layer.digest && blob.bytes == bytes));
     }
     assert_eq!(contents.clone().into_bundle(blobs(&bundle)).unwrap(), bundle);
@@ -61,7 +61,7 @@ fn bundle_survives_push_and_pull() {
     let mut more = blobs(&bundle);
     more.insert(oci::EMPTY_DIGEST.into(), oci::EMPTY_BYTES.into());
     assert_eq!(contents.into_bundle(more).unwrap(), bundle);
-    assert_eq!(digest_of(layout.bundle.bytes), bundle.digest());
+    assert_eq!(prefixed_sha256(layout.bundle.bytes), bundle.digest());
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn bytes_are_equal_in_every_version() {
     let bundle = small();
     let layout = bundle.layout();
     let text = |bytes| String::from_utf8(Vec::from(bytes)).unwrap();
-    let sha = digest_of(EMPTY);
+    let sha = prefixed_sha256(EMPTY);
     assert_eq!(
         text(layout.bundle.bytes),
         format!(
@@ -86,7 +86,7 @@ fn bytes_are_equal_in_every_version() {
         text(component.bytes),
         format!(
             r#"{{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{{"mediaType":"application/vnd.wasm.config.v0+json","digest":"{}","size":{}}},"layers":[{{"mediaType":"application/wasm","digest":"{sha}","size":8}}]}}"#,
-            digest_of(config.as_bytes()),
+            prefixed_sha256(config.as_bytes()),
             config.len()
         )
     );
@@ -106,8 +106,8 @@ fn bytes_are_equal_in_every_version() {
         )
     );
     assert_eq!(text(&files[8].data), r#"{"imageLayoutVersion":"1.0.0"}"#);
-    assert_eq!(digest_of(oci::EMPTY_BYTES), oci::EMPTY_DIGEST);
-    assert_eq!(digest_of(&tar(&bundle)), GOLDEN);
+    assert_eq!(prefixed_sha256(oci::EMPTY_BYTES), oci::EMPTY_DIGEST);
+    assert_eq!(prefixed_sha256(&tar(&bundle)), GOLDEN);
 }
 
 /// The digest of the smallest bundle's tar.

@@ -10,7 +10,7 @@ use wasm_encoder::{
 };
 
 use crate::bundles::bundle::Bundle;
-use crate::bundles::digest::digest_of;
+use crate::digest::prefixed_sha256;
 
 /// The smallest component.
 pub(crate) const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
@@ -108,7 +108,7 @@ impl Entry {
     }
 
     pub(crate) fn blob(data: &[u8]) -> Self {
-        Self::file(&digest_of(data).replace("sha256:", "blobs/sha256/"), data)
+        Self::file(&prefixed_sha256(data).replace("sha256:", "blobs/sha256/"), data)
     }
 
     fn write(&self, to: &mut Vec<u8>) {
@@ -152,8 +152,9 @@ pub(crate) fn with_manifest(bundle: &Bundle, manifest: &[u8]) -> Vec<Entry> {
     let text = String::from_utf8(index.data.clone()).unwrap();
     let before = format!("{}\",\"size\":{}", bundle.digest(), bundle.layout().bundle.bytes.len());
     assert!(text.contains(&before));
-    index.data =
-        text.replacen(&before, &format!("{}\",\"size\":{}", digest_of(manifest), manifest.len()), 1).into();
+    index.data = text
+        .replacen(&before, &format!("{}\",\"size\":{}", prefixed_sha256(manifest), manifest.len()), 1)
+        .into();
     if !entries.iter().any(|entry| entry.path == Entry::blob(manifest).path) {
         entries.push(Entry::blob(manifest));
     }
