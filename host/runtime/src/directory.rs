@@ -11,6 +11,7 @@ use cap_std::fs::{Dir, DirEntry, OpenOptions};
 #[cfg(unix)]
 use cap_std::fs::{MetadataExt as _, OpenOptionsExt as _};
 use pivot_core::words::shown;
+use pivot_vetting::bundles::kind::WASM;
 use pivot_vetting::digest::sha256;
 
 use crate::error::{LoadError, PluginIdentity, Refused};
@@ -105,7 +106,7 @@ impl PluginDir {
         for entry in entries {
             let entry = entry.map_err(|error| Refused::Unreadable(error).about_plugin(who()))?;
             let name = entry.file_name();
-            if !name.as_encoded_bytes().ends_with(b".wasm") {
+            if !name.as_encoded_bytes().ends_with(WASM.as_bytes()) {
                 continue;
             }
             // Silently skipped, it would look as if it were loaded.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pivot_core::shell::quoted;
+use pivot_vetting::bundles::kind::WASM;
 use pivot_vetting::permissions::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
 
 use crate::directory::{Artifact, PluginDir};
@@ -55,7 +56,7 @@ impl Operator {
         }
         let command = self.admit_command(&artifact.file);
         // A plugin's name is known only after it is described, and this one isn't: use the file's name.
-        let stem = artifact.file.strip_suffix(".wasm").unwrap_or(&artifact.file);
+        let stem = artifact.file.strip_suffix(WASM).unwrap_or(&artifact.file);
         let refused = match lock.find_by_name(stem) {
             Some(entry) => Refused::Changed { locked: short_digest(&entry.sha256).to_owned(), command },
             None => Refused::NotLocked { command },

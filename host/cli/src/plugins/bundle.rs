@@ -5,11 +5,10 @@ use std::path::Path;
 use pivot_engine::Exit;
 use pivot_runtime::{Files, LoadOptions, Loaded, Runtime, list_files};
 use pivot_vetting::bundles::Bundle;
-use pivot_vetting::bundles::kind::Kind;
+use pivot_vetting::bundles::kind::{KEY, Kind};
 use pivot_vetting::signatures::key::PublicKey;
 use serde_json::json;
 
-use super::import::KEY;
 use super::refused;
 use crate::exit::Result;
 use crate::output::{Document, Output, Text};

@@ -13,7 +13,8 @@ use pivot_engine::Exit;
 use pivot_places::open_regular_file;
 use pivot_runtime::{Admission, AdmitOptions, Grant, LoadOptions, Loaded, Runtime, Trust};
 use pivot_vetting::bundles::Bundle;
-use pivot_vetting::permissions::Declaration;
+use pivot_vetting::bundles::kind::{KEY, WASM};
+use pivot_vetting::permissions::{Declaration, GRANTS_FILE, LOCK_FILE};
 use pivot_vetting::signatures::signature_file::{ENDING, SignatureFile};
 use serde_json::{Value, json};
 
@@ -25,14 +26,6 @@ use crate::args::Import;
 use crate::exit::Result;
 use crate::operator;
 use crate::output::{Document, Output, Text, current_time};
-
-/// The operator's files, which are a site's own.
-const GRANTS: &str = "plugins.toml";
-const LOCK: &str = "plugins.lock";
-/// Suffix of components' file names.
-const WASM: &str = ".wasm";
-/// Suffix of public keys' file names.
-pub(super) const KEY: &str = ".pub";
 
 /// The most characters of a line of grants that are shown.
 const LINE: usize = 300;
@@ -130,7 +123,7 @@ fn takes_grants(staged: &Staged, bundle: &Bundle, import: &Import) -> Result<boo
     if !import.grants {
         return Ok(false);
     }
-    match (staged.path().join(GRANTS).exists(), bundle.files().contains_key(GRANTS)) {
+    match (staged.path().join(GRANTS_FILE).exists(), bundle.files().contains_key(GRANTS_FILE)) {
         (true, _) => refuse("the directory has its own plugins.toml, which was not changed"),
         (_, false) => refuse("the bundle has no plugins.toml"),
         (false, true) if !import.dry_run && import.digest.is_none() => refuse(
@@ -154,7 +147,7 @@ fn place_files(staged: &Staged, bundle: &Bundle, grants: bool) -> std::io::Resul
         }
     }
     for (name, content) in bundle.files() {
-        if name == LOCK || (name == GRANTS && !grants) || name.ends_with(ENDING) {
+        if name == LOCK_FILE || (name == GRANTS_FILE && !grants) || name.ends_with(ENDING) {
             continue;
         }
         staged.write_file(name, content)?;
@@ -249,7 +242,7 @@ async fn admit_component(
 
 fn grants_note(bundle: &Bundle, taken: bool, import: &Import) -> Text {
     let Import { directory, dry_run, .. } = import;
-    let Some(grants) = bundle.files().get(GRANTS) else { return Text::default() };
+    let Some(grants) = bundle.files().get(GRANTS_FILE) else { return Text::default() };
     if taken {
         let mut text =
             Text::from("plugins.toml, which says what each may do here, is the bundle's (--grants)");
@@ -264,7 +257,7 @@ fn grants_note(bundle: &Bundle, taken: bool, import: &Import) -> Text {
         Text::from(format!(
             "the bundle's plugins.toml is left out: {} says what each may do here; a plugin that it doesn't name is admitted and \
              not enabled",
-            directory.join(GRANTS).display()
+            directory.join(GRANTS_FILE).display()
         ))
     }
 }

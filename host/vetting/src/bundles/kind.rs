@@ -1,6 +1,9 @@
 //! The kinds of files that a bundle may have. File names become paths on the machine that imports the bundle, and tags in a
 //! registry. So they are plain enough for both, and for file systems that don't distinguish upper from lower case.
 
+use crate::permissions::{GRANTS_FILE, LOCK_FILE};
+use crate::signatures::signature_file::ENDING;
+
 /// The most files of a bundle.
 pub const FILES: usize = 256;
 /// The most bytes of a file's name.
@@ -14,9 +17,10 @@ pub const OTHER: u64 = 1 << 20;
 /// The most bytes of all files, and of all blobs of a tar.
 pub const TOTAL: u64 = 512 << 20;
 
-/// Suffix of a component's file, and the suffix after it for its signed statements.
-const WASM: &str = ".wasm";
-const STATEMENTS: &str = ".intoto.jsonl";
+/// Suffix of a component's file.
+pub const WASM: &str = ".wasm";
+/// Suffix of a public key's file.
+pub const KEY: &str = ".pub";
 /// Name of the whole bundle in the index, which no component can have.
 pub(crate) const WHOLE: &str = "bundle";
 
@@ -103,13 +107,13 @@ impl Kind {
         }
         let ends = |ending: &str| name.ends_with(ending);
         match name {
-            "plugins.toml" => Ok(Self::Grants),
-            "plugins.lock" => Ok(Self::Lock),
+            GRANTS_FILE => Ok(Self::Grants),
+            LOCK_FILE => Ok(Self::Lock),
             "LICENSE" => Ok(Self::License),
             _ if component_of(name).is_some() => Ok(Self::Statements),
             _ if ends(WASM) && component_name(name).eq_ignore_ascii_case(WHOLE) => Err(FileError::Reserved),
             _ if ends(WASM) => Ok(Self::Component),
-            _ if ends(".pub") => Ok(Self::Key),
+            _ if ends(KEY) => Ok(Self::Key),
             _ if ends(".md") => Ok(Self::Text),
             _ if ends(".cdx.json") => Ok(Self::Sbom),
             _ => Err(FileError::Unknown),
@@ -146,5 +150,5 @@ pub(crate) fn component_name(name: &str) -> &str {
 
 /// The file that statements are about.
 pub(crate) fn component_of(name: &str) -> Option<&str> {
-    name.strip_suffix(STATEMENTS).filter(|component| component.ends_with(WASM))
+    name.strip_suffix(ENDING).filter(|component| component.ends_with(WASM))
 }
