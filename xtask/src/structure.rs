@@ -37,7 +37,7 @@ const FOLDERS: [&str; 5] = ["host", "sdk", "plugins", "tests", "xtask"];
 /// The crate whose public items must all be used by other crates.
 const CORE: &str = "host/core";
 /// The crates whose top modules are layers: no module at the top imports, even through others, from one that imports from it.
-const LAYERED_CRATES: [&str; 3] = [CORE, "host/places", "host/controller"];
+const LAYERED_CRATES: [&str; 4] = [CORE, "host/places", "host/controller", "host/vetting"];
 /// The crates whose texts name no flag: only the command line knows what can be typed.
 const FLAGLESS: [&str; 3] = [CORE, "host/engine", "host/places"];
 /// The pages on which every name of a file, function or test must exist.

@@ -1,7 +1,5 @@
 //! A plugin directory as one deterministic file: an OCI image layout in a tar. The same layout can be pushed to a registry.
 //!
-//! Bytes in, values out: nothing here opens a file, asks for the time or talks to anyone.
-//!
 //! | module | is |
 //! |---|---|
 //! | [`kind`], `file_set` | which files a bundle may have, and how large they may be |

@@ -1,4 +1,14 @@
 //! The operator's admissions and grants, and the checks of a plugin's requests against them.
+//!
+//! | module | is |
+//! |---|---|
+//! | `declaration`, `declared_card` | what a plugin asks for, and the card that signers of the plugin sign |
+//! | `grants`, `limits`, `pattern` | the file `plugins.toml` |
+//! | `lock` | the file `plugins.lock` |
+//! | `strict` | how both are read |
+//! | `gates` | whether grants cover requests |
+//! | `risk_summary` | what a plugin could do at worst, for the person who decides about it |
+//! | [`valid_names`] | the names that a plugin and its requests may have |
 
 mod declaration;
 mod declared_card;

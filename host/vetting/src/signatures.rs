@@ -1,7 +1,6 @@
 //! Signatures and trust for plugins and plans: keys, signed statements, and the operator's rules about them.
 //!
-//! Bytes in, values out: nothing here opens a file, asks for the time or talks to anyone. (Making a signature draws random
-//! bytes from the system, and so does checking that a P-256 key is a point of the curve.)
+//! Making a signature draws random bytes from the system, and so does checking that a P-256 key is a point of the curve.
 //!
 //! | module | is |
 //! |---|---|
