@@ -33,11 +33,6 @@ pub(crate) fn set(body: &mut Value, field: &str, value: Value) {
     merge::apply(body, &json!({"metadata": {field: value}}));
 }
 
-/// Whether a list in the metadata is empty.
-pub(crate) fn none(body: &Value, field: &str) -> bool {
-    meta(body, field).and_then(Value::as_array).is_none_or(Vec::is_empty)
-}
-
 /// Fails unless the object is in the state that a delete requires.
 pub(crate) fn require(key: &Key, body: &Value, must: &Preconditions) -> Result<()> {
     let Preconditions { uid, resource_version } = must;

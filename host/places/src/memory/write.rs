@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::state::{State, object};
-use crate::body::{drop_empty, key_of, meta, none, patched, require, set, text};
+use crate::body::{drop_empty, key_of, meta, patched, require, set, text};
 use crate::place::{Change, PlaceError, Preconditions, Result, Subresource};
 
 /// Fields that only the server writes.
@@ -109,7 +109,7 @@ impl State {
         }
         let new = match change {
             Change::DryRun => new,
-            Change::Real if dying && none(&new, "finalizers") => self.drop_object(key, new),
+            Change::Real if dying && is_empty_list(&new, "finalizers") => self.drop_object(key, new),
             Change::Real => self.store(key.clone(), new),
         };
         object(kind, &new)
@@ -119,7 +119,7 @@ impl State {
         self.served(kind)?;
         let old = self.objects.get(key).cloned().ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
         require(key, &old, must)?;
-        if none(&old, "finalizers") {
+        if is_empty_list(&old, "finalizers") {
             self.drop_object(key, old);
         } else if meta(&old, "deletionTimestamp").is_none() {
             let mut new = old;
@@ -187,7 +187,7 @@ impl State {
                 let owners = meta(body, "ownerReferences").and_then(Value::as_array);
                 let uids = owners.into_iter().flatten().filter_map(|owner| owner.get("uid")?.as_str());
                 meta(body, "deletionTimestamp").is_none()
-                    && !none(body, "ownerReferences")
+                    && !is_empty_list(body, "ownerReferences")
                     && !uids.into_iter().any(|uid| there.contains(uid))
             });
             let Some((key, kind)) =
@@ -253,4 +253,9 @@ fn same_intent(kind: &Kind, old: &Value, new: &Value) -> bool {
 fn finalizers(body: &Value) -> BTreeSet<&str> {
     let items = meta(body, "finalizers").and_then(Value::as_array);
     items.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Returns true if a list in the metadata is empty.
+fn is_empty_list(body: &Value, field: &str) -> bool {
+    meta(body, field).and_then(Value::as_array).is_none_or(Vec::is_empty)
 }
