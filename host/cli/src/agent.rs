@@ -290,8 +290,7 @@ fn finish_alone_flags(after: Duration, with: &With) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use pivot_places::MemoryPlace;
-    use pivot_places::memory::Fault;
+    use pivot_memory::{Fault, MemoryPlace};
 
     use super::*;
 

@@ -324,7 +324,8 @@ impl Place for Confined {
 #[cfg(test)]
 mod tests {
     use pivot_core::{GroupKind, KindLabels};
-    use pivot_places::{MemoryPlace, Subresource, builtin_kinds};
+    use pivot_memory::MemoryPlace;
+    use pivot_places::{Subresource, builtin_kinds};
     use serde_json::json;
 
     use super::*;

@@ -292,8 +292,7 @@ async fn send_answer(stream: &mut TlsStream<TcpStream>, answer: &Answer) -> std:
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use pivot_places::MemoryPlace;
-    use pivot_places::memory::Fault;
+    use pivot_memory::{Fault, MemoryPlace};
     use tokio::time::timeout;
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event as LogLine, Level, Metadata, Subscriber};

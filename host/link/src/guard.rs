@@ -259,7 +259,7 @@ mod tests {
 
     #[tokio::test]
     async fn leases_and_records_need_no_mark() {
-        let place = pivot_places::MemoryPlace::new("far");
+        let place = pivot_memory::MemoryPlace::new("far");
         for role in [Role::Target, Role::Source] {
             let guard = Guard { role, ..guard() };
             let (here, elsewhere) = match role {

@@ -196,7 +196,8 @@ fn is_allowed_after_end(ask: &LinkRequest, namespace: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use pivot_core::Key;
-    use pivot_places::{Change, MemoryPlace, Patch, Preconditions, Subresource};
+    use pivot_memory::MemoryPlace;
+    use pivot_places::{Change, Patch, Preconditions, Subresource};
     use serde_json::{Value, json};
 
     use super::*;
@@ -342,7 +343,7 @@ mod tests {
         let away = PlaceError::Unavailable("away".to_owned());
         place.on_call({
             let away = away.clone();
-            move |_, _| Some(pivot_places::memory::Fault::Before(away.clone()))
+            move |_, _| Some(pivot_memory::Fault::Before(away.clone()))
         });
         assert_eq!(ended.refusal(&get("Secret", "shop", "s")).await, Some(away));
         assert_eq!(ended.refusal(&LinkRequest::Identify).await, None);

@@ -197,7 +197,8 @@ mod tests {
     use std::sync::Arc;
 
     use pivot_core::{KindLabels, pause};
-    use pivot_places::{Change, MemoryPlace, builtin_kinds};
+    use pivot_memory::MemoryPlace;
+    use pivot_places::{Change, builtin_kinds};
 
     use super::*;
 

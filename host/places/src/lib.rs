@@ -11,7 +11,6 @@ mod directory;
 mod expansion;
 mod kube;
 mod mapped;
-pub mod memory;
 #[cfg(test)]
 #[path = "../../../tests/worlds/src/mutants.rs"]
 #[expect(unreachable_pub, reason = "it is public where it is at home")]
@@ -32,7 +31,6 @@ pub use crate::kube::{
     ConnectError, ConnectOptions, KubePlace, catches_panics, choose_proxy, current_context,
 };
 pub use crate::mapped::MappedPlace;
-pub use crate::memory::MemoryPlace;
 pub use crate::regular::{open as open_regular_file, read as read_regular_file};
 pub use pace::Pace;
 pub use place::{

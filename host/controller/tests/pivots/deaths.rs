@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pivot_core::Key;
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, Place, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::{Place, PlaceError};
 use tokio::sync::Notify;
 
 use crate::stage::{Running, Stage};

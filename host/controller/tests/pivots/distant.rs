@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Meta, Object};
+use pivot_memory::MemoryPlace;
 use pivot_places::{
-    Access, Budget, Capabilities, Change, Event, Identity, Listing, MemoryPlace, MetaListing, Patch, Place,
-    Preconditions, Result, Throttled,
+    Access, Budget, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, Preconditions,
+    Result, Throttled,
 };
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pivot_core::record::{FORMAT, SUMMARY_FORMAT};
 use pivot_core::{GroupKind, Key, names};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::stage::{OWN, Stage, add_cluster, object};

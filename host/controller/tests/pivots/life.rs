@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use pivot_controller::GROUP;
 use pivot_core::{GroupKind, Key, names, typed};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, object};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use serde_json::Value;
 
 use crate::stage::Stage;

@@ -11,7 +11,8 @@ use pivot_core::part::Part;
 use pivot_core::{Both, GroupKind, Key, Kind, KindLabels, Object};
 use pivot_engine::{Halt, Halter, Plugins};
 use pivot_link::AgentName;
-use pivot_places::{Budget, MemoryPlace, Place, PlaceError, Preconditions};
+use pivot_memory::MemoryPlace;
+use pivot_places::{Budget, Place, PlaceError, Preconditions};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

@@ -9,8 +9,8 @@ use pivot_core::copy_mark::CopyMark;
 use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
 use pivot_core::{GroupKind, Key, KindLabels, Uid, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_places::memory::Fault;
-use pivot_places::{Access, MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::{Access, PlaceError};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -266,7 +266,7 @@ async fn missing_record_namespaces_stall_pivots_unpaused() {
         stage.until("stalled", |stage| stage.is("desk", "Stalled")).await;
         let shown = stage.pivot("desk").unwrap()["status"].to_string();
         assert!(shown.contains("doesn't exist, and can't be created"), "{shown}");
-        let written = |call: &pivot_places::memory::Call| {
+        let written = |call: &pivot_memory::Call| {
             call.done && call.verb == "patch" && call.key.group_kind.kind != "Lease"
         };
         assert_eq!(stage.target.journal().iter().filter(|call| written(call)).count(), 0, "{shown}");

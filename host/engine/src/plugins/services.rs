@@ -257,7 +257,7 @@ mod tests {
 
     use pivot_core::scope::Namespaces;
     use pivot_core::{GroupKind, KindLabels, names};
-    use pivot_places::MemoryPlace;
+    use pivot_memory::MemoryPlace;
     use serde_json::json;
 
     use super::*;

@@ -397,7 +397,7 @@ impl Handle {
 
 #[cfg(test)]
 mod tests {
-    use pivot_places::MemoryPlace;
+    use pivot_memory::MemoryPlace;
 
     use super::*;
     use crate::events::NoWatcher;

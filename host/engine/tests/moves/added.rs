@@ -11,8 +11,8 @@ use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::hooks::Hooks;
 use pivot_engine::{Exit, Failure, Next, Setup, Sides, Stop};
-use pivot_places::memory::Fault;
-use pivot_places::{DirectoryPlace, MemoryPlace, Place, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::{DirectoryPlace, Place, PlaceError};
 use serde_json::{Value, json};
 
 use crate::carried;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key};
+use pivot_memory::Fault;
 use pivot_places::PlaceError;
-use pivot_places::memory::Fault;
 use serde_json::json;
 
 use crate::added::{addition, bom, configuration, pull, stage, without_files};

@@ -12,7 +12,7 @@ use pivot_core::saved_plan::{Made, SavedFate, SavedPlan};
 use pivot_core::{GroupKind, Key, Object, Uid};
 use pivot_engine::hooks::{HookError, Hooks};
 use pivot_engine::{DryRun, Exit, Failure, Next, Setup, Stop, end_of};
-use pivot_places::memory::Fault;
+use pivot_memory::Fault;
 use pivot_places::{DirectoryPlace, PlaceError};
 use serde_json::{Value, json};
 

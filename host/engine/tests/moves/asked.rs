@@ -6,8 +6,8 @@ use pivot_core::Side;
 use pivot_core::record::Phase;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_engine::{Event, Exit, MoveStatus, Setup, Watcher};
+use pivot_memory::Fault;
 use pivot_places::PlaceError;
-use pivot_places::memory::Fault;
 use serde_json::json;
 
 use crate::run;

@@ -8,9 +8,10 @@ use futures::stream::BoxStream;
 use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Object};
 use pivot_link::{Guard, LinkPlace, Role, serve};
+use pivot_memory::MemoryPlace;
 use pivot_places::{
-    Access, Capabilities, Change, Closing, Event, Identity, Listing, MemoryPlace, MetaListing, Opening,
-    Patch, Place, PlaceError, Preconditions, Result, ServicePath, Throttled,
+    Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
+    PlaceError, Preconditions, Result, ServicePath, Throttled,
 };
 use serde_json::Value;
 use tokio::io::duplex;

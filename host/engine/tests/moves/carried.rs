@@ -13,8 +13,8 @@ use pivot_core::typed;
 use pivot_core::{GroupKind, Key, KindLabels, Object, Side};
 use pivot_engine::hooks::{HookError, Hooks};
 use pivot_engine::{Exit, Failure, Stop};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};

@@ -9,7 +9,8 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_engine::events::{Event, Watcher};
 use pivot_engine::{Exit, Failure, Setup, Stop};
-use pivot_places::{DirectoryPlace, MemoryPlace};
+use pivot_memory::MemoryPlace;
+use pivot_places::DirectoryPlace;
 use serde_json::{Value, json};
 
 use crate::run;
@@ -352,7 +353,7 @@ async fn a_rollback_says_nothing_of_clusters_that_were_not_named() {
         stage.target.on_call(|verb, key| {
             let dead = pivot_places::PlaceError::Forbidden("dead".into());
             let last = verb == "create" && key.group_kind.kind == "Machine";
-            last.then_some(pivot_places::memory::Fault::Before(dead))
+            last.then_some(pivot_memory::Fault::Before(dead))
         });
         if name == "d" {
             let unpaused = |body: &mut Value| body["spec"]["paused"] = json!(false);
@@ -386,7 +387,7 @@ async fn a_move_of_named_clusters_is_resumed_and_rolled_back_like_any_other() {
         let mut count = count.lock().unwrap();
         *count += usize::from(verb == "create");
         let dead = pivot_places::PlaceError::Forbidden("dead".into());
-        (*count > 8).then_some(pivot_places::memory::Fault::Before(dead))
+        (*count > 8).then_some(pivot_memory::Fault::Before(dead))
     });
     run::start(named(&stage, &["c"])).await.unwrap_err();
     stage.target.on_call(|_, _| None);

@@ -10,8 +10,8 @@ use pivot_core::scope::ClusterName;
 use pivot_core::{KindLabels, Side, names};
 use pivot_engine::Setup;
 use pivot_engine::{Event, Exit, Failure, Next, Stop, Watcher};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use serde_json::json;
 
 use crate::run::{self, With};

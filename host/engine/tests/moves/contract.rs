@@ -8,7 +8,7 @@ use pivot_core::{Both, GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks, RunContext, RunKind, Services};
 use pivot_engine::options::DryRun;
 use pivot_engine::{Exit, run};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};

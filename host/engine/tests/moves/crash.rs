@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pivot_core::Key;
 use pivot_core::record::Phase;
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, Place, PlaceError, Preconditions};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::{Place, PlaceError, Preconditions};
 use serde_json::json;
 
 use crate::run;

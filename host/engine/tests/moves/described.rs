@@ -8,8 +8,8 @@ use pivot_core::{GroupKind, KindLabels};
 use pivot_engine::describe::{WantedCluster, describe};
 use pivot_engine::events::NoWatcher;
 use pivot_engine::{Exit, Stop};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, INFRA, body, kind};

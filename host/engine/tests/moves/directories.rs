@@ -11,10 +11,10 @@ use futures::stream::BoxStream;
 use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Object, names};
 use pivot_engine::{Exit, Setup};
-use pivot_places::memory::Fault;
+use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::{
-    Access, Capabilities, Change, Closing, DirectoryPlace, Event, Identities, Identity, Listing, MemoryPlace,
-    MetaListing, Opening, Patch, Place, PlaceError, Preconditions, Recipients, Result,
+    Access, Capabilities, Change, Closing, DirectoryPlace, Event, Identities, Identity, Listing, MetaListing,
+    Opening, Patch, Place, PlaceError, Preconditions, Recipients, Result,
 };
 use serde_json::{Value, json};
 

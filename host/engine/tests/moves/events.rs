@@ -8,8 +8,8 @@ use std::time::Duration;
 use pivot_core::record::Phase;
 use pivot_core::{Key, Side};
 use pivot_engine::{Counts, Event, Exit, LeaseState, Setup, Verb, Watcher};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use tokio::time::Instant;
 
 use crate::run;

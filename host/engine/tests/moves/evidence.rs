@@ -9,8 +9,8 @@ use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_engine::{Event, Exit, Failure, Setup, Watcher};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::run;

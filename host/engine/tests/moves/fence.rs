@@ -14,7 +14,8 @@ use pivot_core::{GroupKind, Key};
 use pivot_engine::{
     Clock, Event, Exit, Failure, Halt, Halter, LeaseState, Moment, Next, Setup, Stop, Watcher, run,
 };
-use pivot_places::{DirectoryPlace, MemoryPlace};
+use pivot_memory::MemoryPlace;
+use pivot_places::DirectoryPlace;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};

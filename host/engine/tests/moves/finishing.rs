@@ -7,7 +7,8 @@ use pivot_core::plugin_set::PluginSet;
 use pivot_core::remedy::Remedy;
 use pivot_engine::hooks::Hooks;
 use pivot_engine::{Exit, Failure, Setup, Sides};
-use pivot_places::{AgentDescription, MemoryPlace};
+use pivot_memory::MemoryPlace;
+use pivot_places::AgentDescription;
 
 use crate::committed::{Warnings, commit};
 use crate::run;

@@ -3,8 +3,8 @@
 use pivot_core::names::{COPY_OF, MARK};
 use pivot_core::record::Phase;
 use pivot_engine::Exit;
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::run;

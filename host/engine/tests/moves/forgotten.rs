@@ -8,8 +8,8 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::{Key, Uid, names};
 use pivot_engine::{Exit, Failure, OneSidedMove, Setup, Sides};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::behind;

@@ -11,7 +11,7 @@ use pivot_core::record::{FORMAT, OLDEST_FORMAT};
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks, Services};
 use pivot_engine::{Exit, Options};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, revive};

@@ -12,7 +12,8 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::{GroupKind, Key, KindLabels};
 use pivot_engine::{Exit, Setup, Sides, Stop, run};
-use pivot_places::{DirectoryPlace, MemoryPlace};
+use pivot_memory::MemoryPlace;
+use pivot_places::DirectoryPlace;
 use pivot_worlds::{KINDS, NAMESPACES, Trouble, World};
 use serde_json::Value;
 

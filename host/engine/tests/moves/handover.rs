@@ -8,7 +8,8 @@ use pivot_core::Key;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_engine::{Exit, Failure, Next, Setup, Stop};
-use pivot_places::{DirectoryPlace, Identity, MemoryPlace, Place};
+use pivot_memory::MemoryPlace;
+use pivot_places::{DirectoryPlace, Identity, Place};
 use serde_json::json;
 use tempfile::TempDir;
 

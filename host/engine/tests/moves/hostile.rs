@@ -10,7 +10,7 @@ use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_core::{Key, Side, names};
 use pivot_engine::{Exit, Failure, Next, Stop};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::committed::commit;

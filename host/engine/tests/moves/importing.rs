@@ -11,7 +11,8 @@ use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, KindLabels, Object, Side, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Event, Exit, Failure, Next, Setup, Watcher};
-use pivot_places::{DirectoryPlace, MemoryPlace};
+use pivot_memory::MemoryPlace;
+use pivot_places::DirectoryPlace;
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 

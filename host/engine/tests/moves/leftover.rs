@@ -3,8 +3,8 @@
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::{KindLabels, Side};
 use pivot_engine::{Leftover, run};
+use pivot_memory::Fault;
 use pivot_places::PlaceError;
-use pivot_places::memory::Fault;
 use serde_json::json;
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, kind};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use pivot_engine::{Exit, Failure, Halt, Plugins, Setup, run};
+use pivot_memory::Fault;
 use pivot_places::PlaceError;
-use pivot_places::memory::Fault;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 

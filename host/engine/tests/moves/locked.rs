@@ -10,14 +10,14 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key};
 use pivot_engine::{Options, Setup};
+use pivot_memory::{Fault, MemoryPlace};
 use pivot_model::pair::OneOfTwo;
 use pivot_model::trace::{Picture, Seen};
 use pivot_model::{
     Command, Config, Faults, Handover, Holder, Item, Lock, Move, Pair, PerLock, Phase, Run, Scope as Covers,
     Step,
 };
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 

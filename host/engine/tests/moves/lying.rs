@@ -10,9 +10,10 @@ use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, KindLabels, Object, Side, Uid};
 use pivot_engine::run;
 use pivot_link::{Guard, LinkPlace, Role, serve};
+use pivot_memory::MemoryPlace;
 use pivot_places::{
-    Access, Capabilities, Change, Event, Identity, Listing, MemoryPlace, MetaListing, Patch, Place,
-    PlaceError, Preconditions, Result, Subresource,
+    Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError,
+    Preconditions, Result, Subresource,
 };
 use serde_json::{Value, json};
 use tokio::io::duplex;

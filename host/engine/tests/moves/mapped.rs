@@ -14,8 +14,8 @@ use pivot_core::{GroupKind, Key, Side, names};
 use pivot_engine::events::{Event, Watcher};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Exit, Failure, Setup, Sides, Stop};
-use pivot_places::memory::Fault;
-use pivot_places::{Access, DirectoryPlace, MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::{Access, DirectoryPlace, PlaceError};
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 

@@ -8,11 +8,11 @@ use pivot_core::Key;
 use pivot_core::names::{FINISHED, ROLLED_BACK};
 use pivot_engine::{Exit, Setup, Sides};
 use pivot_link::Role;
+use pivot_memory::{Fault, MemoryPlace};
 use pivot_model::linked::trace::{Picture, Seen};
 use pivot_model::linked::{Linked, Step, Way};
 use pivot_model::{Item, Pair, Phase};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::linked::link;

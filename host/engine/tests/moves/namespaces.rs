@@ -2,8 +2,8 @@
 
 use pivot_core::{GroupKind, Key};
 use pivot_engine::Exit;
+use pivot_memory::Fault;
 use pivot_places::PlaceError;
-use pivot_places::memory::Fault;
 
 use crate::run;
 use crate::stage::{INFRA, Stage, body, is_record, key, picture};

@@ -6,8 +6,8 @@ use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_engine::{Exit, Failure, Next, OneSidedMove, Stop};
+use pivot_memory::Fault;
 use pivot_places::PlaceError;
-use pivot_places::memory::Fault;
 use serde_json::{Value, json};
 
 use crate::committed::commit;

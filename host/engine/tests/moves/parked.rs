@@ -10,7 +10,7 @@ use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Failure, Halt, Parking, Scheduler, Setup, run};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 

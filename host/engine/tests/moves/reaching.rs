@@ -10,7 +10,7 @@ use pivot_core::scope::Namespaces;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Object, Side, names};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Exit, Failure, Stop};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 

@@ -6,8 +6,8 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::Namespaces;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{Exit, Failure, Stop};
-use pivot_places::memory::Fault;
-use pivot_places::{Access, MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::{Access, PlaceError};
 use serde_json::{Value, json};
 
 use crate::run;
@@ -28,7 +28,7 @@ fn without_namespace() -> Stage {
 
 /// The writes that created the namespace.
 fn creations(place: &MemoryPlace) -> usize {
-    let is_creation = |call: &pivot_places::memory::Call| call.verb == "create" && call.key == namespace();
+    let is_creation = |call: &pivot_memory::Call| call.verb == "create" && call.key == namespace();
     place.journal().iter().filter(|call| is_creation(call)).count()
 }
 

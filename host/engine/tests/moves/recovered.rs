@@ -9,7 +9,7 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::{Key, Side};
 use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop, Watcher};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::committed::commit;

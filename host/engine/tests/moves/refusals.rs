@@ -6,8 +6,8 @@ use std::time::Duration;
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, KindLabels, names};
 use pivot_engine::{Exit, Failure};
-use pivot_places::memory::{Fault, Schema};
-use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace, Schema};
+use pivot_places::{DirectoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::run;

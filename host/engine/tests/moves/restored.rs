@@ -7,7 +7,7 @@ use pivot_core::record::{Phase, move_of_piece, piece_name};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_engine::{Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use pivot_worlds::SECRET_DATA;
 use serde_json::{Value, json};
 

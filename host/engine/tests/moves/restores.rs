@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use pivot_core::{Key, Side};
 use pivot_engine::{Exit, Failure, MoveStatus, OneSidedMove};
+use pivot_memory::MemoryPlace;
 use pivot_model::restored::{Copies, Origin, Restorable, RestoreRules, Restored, Verdict};
 use pivot_model::{Pair, Phase};
-use pivot_places::MemoryPlace;
 
 use crate::modelled::recorded_phase;
 use crate::restored::{Backup, advises_nothing_by_hand, cluster, reconcile, stage};

@@ -3,8 +3,8 @@
 use pivot_core::names::ROLLED_BACK;
 use pivot_core::record::RolledBackMove;
 use pivot_engine::{Exit, Setup, Status};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 
 use crate::importing::{exported, importing};
 use crate::run;

@@ -13,9 +13,9 @@ use pivot_core::route::EndKind;
 use pivot_core::{GroupKind, Key, Kind, Object, names};
 use pivot_engine::hooks::{HookError, Hooks, Services};
 use pivot_engine::{Report, Setup, Sides, run};
+use pivot_memory::MemoryPlace;
 use pivot_places::{
-    Access, Capabilities, Change, Event, Identity, Listing, MemoryPlace, MetaListing, Patch, Place,
-    Preconditions, Result,
+    Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, Preconditions, Result,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};

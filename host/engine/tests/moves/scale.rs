@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pivot_engine::run;
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use pivot_worlds::World;
 
 use crate::generated::stage;

@@ -24,7 +24,7 @@ use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{Key, Side};
 use pivot_engine::{Setup, Sides, run};
 use pivot_link::{Guard, LinkPlace, Role, serve};
-use pivot_places::memory::Fault;
+use pivot_memory::Fault;
 use pivot_places::{Change, Place, PlaceError, builtin_kinds};
 use pivot_worlds::Dice;
 use serde_json::json;

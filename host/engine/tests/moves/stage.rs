@@ -11,8 +11,8 @@ use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::Setup;
 use pivot_engine::{Clock, Halter, Hooks, Moment, MoveStatus, Options, Sides, Stop, run};
-use pivot_places::memory::Fault;
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -3,7 +3,7 @@
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::names::{FINISHED, ROLLED_BACK};
 use pivot_core::{Key, names};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::run;

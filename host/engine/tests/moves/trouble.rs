@@ -9,8 +9,8 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{KindLabels, Side, Uid};
 use pivot_engine::{Exit, Failure, Next, Options};
-use pivot_places::memory::Fault;
-use pivot_places::{DirectoryPlace, MemoryPlace, PlaceError};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::{DirectoryPlace, PlaceError};
 use serde_json::{Value, json};
 
 use crate::crash::{die_at, revive};

@@ -2,7 +2,7 @@
 
 use pivot_core::{Key, names};
 use pivot_engine::OneSidedMove;
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::recovered::{Lost, lose, other, recovering, two_clusters, wake};

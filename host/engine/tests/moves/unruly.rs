@@ -8,7 +8,7 @@ use pivot_core::{GroupKind, Object};
 use pivot_engine::Setup;
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{DryRun, Event, Exit, Stop, Watcher, run};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 
 use crate::settling::left;

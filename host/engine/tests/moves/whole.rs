@@ -49,10 +49,10 @@ async fn a_move_there_and_back_restores_the_initial_state() {
 async fn three_writes_an_object_two_a_secret_and_a_fixed_handful_for_the_move() {
     let stage = Stage::new();
     run::start(stage.setup()).await.unwrap();
-    let real = |place: &pivot_places::MemoryPlace| {
+    let real = |place: &pivot_memory::MemoryPlace| {
         let calls: Vec<_> =
             place.journal().into_iter().filter(|call| !call.verb.starts_with("dry-run")).collect();
-        let own = |call: &&pivot_places::memory::Call| {
+        let own = |call: &&pivot_memory::Call| {
             call.key.namespace.as_deref() == Some("pivot-host-records")
                 || call.key.group_kind.kind == "Namespace"
         };
@@ -70,7 +70,7 @@ async fn a_plan_changes_nothing() {
     let stage = Stage::new();
     let plan = run::plan(stage.setup()).await.unwrap();
     assert_eq!(plan.steps.len(), 12);
-    let real = |place: &pivot_places::MemoryPlace| {
+    let real = |place: &pivot_memory::MemoryPlace| {
         place.journal().into_iter().filter(|call| !call.verb.starts_with("dry-run")).count()
     };
     assert_eq!((real(&stage.source), real(&stage.target)), (0, 0));

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pivot_link::{Guard, LinkPlace, Role, serve};
-use pivot_places::{MemoryPlace, Place};
+use pivot_memory::MemoryPlace;
+use pivot_places::Place;
 use tokio::io::duplex;
 
 async fn linked(server: &MemoryPlace) -> Arc<dyn Place> {

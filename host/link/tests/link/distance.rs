@@ -8,7 +8,8 @@ use pivot_core::names::MARK;
 use pivot_core::{GroupKind, Key, Kind};
 use pivot_lab::Relay;
 use pivot_link::{Guard, LinkPlace, Role, serve};
-use pivot_places::{Change, MemoryPlace, Place, builtin_kinds};
+use pivot_memory::MemoryPlace;
+use pivot_places::{Change, Place, builtin_kinds};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 

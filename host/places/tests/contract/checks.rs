@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use futures::TryStreamExt;
 use pivot_core::Kind;
-use pivot_places::memory::Fault;
+use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::{
-    Access, Begun, Change, Closing, Event, MemoryPlace, Opening, Place, PlaceError, Preconditions,
-    ServicePath, Subresource,
+    Access, Begun, Change, Closing, Event, Opening, Place, PlaceError, Preconditions, ServicePath,
+    Subresource,
 };
 use serde_json::json;
 

@@ -10,7 +10,8 @@ mod checks;
 mod memory {
     use std::sync::Arc;
 
-    use pivot_places::{MemoryPlace, Place};
+    use pivot_memory::MemoryPlace;
+    use pivot_places::Place;
 
     async fn itself(server: &MemoryPlace) -> Arc<dyn Place> {
         Arc::new(server.clone())

@@ -14,9 +14,10 @@ use futures::stream::BoxStream;
 use pivot_core::route::EndKind;
 use pivot_core::{Key, Kind, Object, Side};
 use pivot_engine::{Clock, Halt, Halter, Moment};
+use pivot_memory::MemoryPlace;
 use pivot_places::{
-    Access, Capabilities, Change, Event, Identity, Listing, MemoryPlace, MetaListing, Patch, Place,
-    PlaceError, Preconditions, Result, Subresource,
+    Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError,
+    Preconditions, Result, Subresource,
 };
 use serde_json::Value;
 use tokio::sync::Notify;

@@ -9,7 +9,7 @@ use pivot_core::risk::Risk;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{Key, Side};
 use pivot_engine::{Exit, Failure, Options, Setup, Sides, Stop};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pivot_core::{Key, Kind, Object};
-use pivot_places::{Change, MemoryPlace, Patch, Place, PlaceError, Preconditions, Result, Subresource};
+use pivot_memory::MemoryPlace;
+use pivot_places::{Change, Patch, Place, PlaceError, Preconditions, Result, Subresource};
 use serde_json::{Value, json};
 
 /// Which rule is broken.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::{Key, Side, names};
-use pivot_places::MemoryPlace;
+use pivot_memory::MemoryPlace;
 use pivot_worlds::has_secret;
 use serde_json::{Value, json};
 

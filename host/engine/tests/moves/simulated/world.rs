@@ -8,7 +8,8 @@ use std::time::Duration;
 use pivot_core::names::LABEL_CLUSTER;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{Event, Watcher};
-use pivot_places::{MemoryPlace, PlaceError};
+use pivot_memory::MemoryPlace;
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 

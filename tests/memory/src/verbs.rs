@@ -6,14 +6,14 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
 use pivot_core::route::EndKind;
 use pivot_core::{GroupKind, Key, Kind, Object, Uid, merge};
+use pivot_places::{
+    Access, AgentDescription, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place,
+    Preconditions, Result, Subresource, Throttled,
+};
 use serde_json::Value;
 
 use super::{MemoryPlace, lock};
 use crate::body::{key_of, text};
-use crate::place::{
-    Access, AgentDescription, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place,
-    Preconditions, Result, Subresource, Throttled,
-};
 
 fn collection(kind: &Kind, namespace: Option<&str>) -> Key {
     Key::new(kind.group_kind.clone(), namespace.filter(|_| kind.namespaced), "")

@@ -4,10 +4,12 @@
 //! preconditions, the status subresource, finalizers, namespaces, dry runs, unknown fields, watches. It has no controllers, and
 //! no garbage collector except [`MemoryPlace::collect_garbage`].
 //!
-//! Beyond [`Place`](crate::Place), tests can insert objects as a controller would ([`MemoryPlace::insert`],
+//! Beyond [`Place`](pivot_places::Place), tests can insert objects as a controller would ([`MemoryPlace::insert`],
 //! [`MemoryPlace::edit`]), make calls fail before or after they take effect ([`MemoryPlace::on_call`]), and read which calls were
 //! made ([`MemoryPlace::journal`]).
 
+#[path = "../../../host/places/src/body.rs"]
+mod body;
 mod schema;
 mod state;
 mod verbs;
@@ -17,14 +19,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pivot_core::names::RECORD_NAMESPACE;
 use pivot_core::{GroupKind, Key, Kind, Object};
+// The name by which `body` imports from its crate.
+use pivot_places as place;
+use pivot_places::{Access, AgentDescription, Change, PlaceError, Result, Throttled, builtin_kinds};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 pub use schema::Schema;
 pub use state::Call;
 
-use crate::builtin::builtin_kinds;
-use crate::place::{Access, AgentDescription, Change, PlaceError, Result, Throttled};
 use state::State;
 
 /// A failure that a test injects.

@@ -1,8 +1,7 @@
 //! Which fields a kind has: enough for tests to see a field refused, or silently dropped.
 
+use pivot_places::{PlaceError, Result};
 use serde_json::Value;
-
-use crate::place::{PlaceError, Result};
 
 /// What happens to a field that is not in the schema.
 #[derive(Clone, Debug)]

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pivot_core::{GroupKind, Key, Kind, Object};
+use pivot_places::{Access, Event, Listing, PlaceError, Result};
 use serde_json::Value;
 
 use super::Schema;
 use crate::body::set;
-use crate::place::{Access, Event, Listing, PlaceError, Result};
 
 /// The time of the clock that no test has set: tests compare objects.
 const EPOCH: &str = "2026-01-01T00:00:00Z";

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::{GroupKind, Key, Kind, Object};
+use pivot_places::{Change, PlaceError, Preconditions, Result, Subresource};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::state::{State, object};
 use crate::body::{drop_empty, key_of, meta, patched, require, set, text};
-use crate::place::{Change, PlaceError, Preconditions, Result, Subresource};
 
 /// Fields that only the server writes.
 const SERVERS_OWN: [&str; 6] =

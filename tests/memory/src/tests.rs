@@ -2,12 +2,21 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pivot_core::KindLabels;
+use pivot_places::Place;
+
 use super::*;
-use crate::place::Place;
-use crate::testing::kind;
 
 fn machines() -> Arc<Kind> {
-    kind("cluster.x-k8s.io", "v1beta2", "Machine", "machines", true)
+    Arc::new(Kind {
+        group_kind: GroupKind::new("cluster.x-k8s.io", "Machine"),
+        version: "v1beta2".to_owned(),
+        plural: "machines".to_owned(),
+        namespaced: true,
+        status_subresource: true,
+        served: vec!["v1beta2".to_owned()],
+        labels: KindLabels::default(),
+    })
 }
 
 fn place() -> MemoryPlace {
