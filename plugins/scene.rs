@@ -22,12 +22,12 @@ pub(crate) fn answers_as_recorded<P: Exported>(file: &str) {
 
 fn answer<P: Exported>(scene: &Value, call: &Value) -> Value {
     let mut host = Harness::<P>::new();
-    host.config(scene["config"].clone());
+    host.set_config(scene["config"].clone());
     for object in scene["source"].as_array().unwrap() {
-        host.source(object);
+        host.add_to_source(object);
     }
     for object in scene["target"].as_array().unwrap() {
-        host.target(object);
+        host.add_to_target(object);
     }
     let object = |side: &str, index: &str| {
         Object::from(&scene[side][usize::try_from(call[index].as_u64().unwrap()).unwrap()])

@@ -111,7 +111,7 @@ impl About {
     /// The hooks want to see objects of this kind.
     pub fn sees(mut self, kind: impl Into<Kind>) -> Self {
         let kind = kind.into();
-        if !self.kinds.iter().any(|seen| seen.covers(&kind)) {
+        if !self.kinds.iter().any(|seen| seen.matches(&kind)) {
             self.kinds.push(kind);
         }
         self
@@ -133,40 +133,40 @@ impl About {
     /// `relate` reaches objects of this kind in another namespace, `*` for all and for cluster-scoped objects: it is shown those
     /// of the kinds it sees, and may link, need or share them. They are copied, and kept in the source.
     pub fn reaches(self, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
-        self.reach(kind.into(), namespace.into(), false)
+        self.add_reach(kind.into(), namespace.into(), false)
     }
 
     /// The same, and they are deleted from the source. Cluster-scoped objects are kept anyway.
-    pub fn takes(self, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
-        self.reach(kind.into(), namespace.into(), true)
+    pub fn reaches_and_deletes(self, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
+        self.add_reach(kind.into(), namespace.into(), true)
     }
 
-    fn reach(mut self, kind: Kind, namespace: String, delete: bool) -> Self {
+    fn add_reach(mut self, kind: Kind, namespace: String, delete: bool) -> Self {
         self.reach.push(Reach { kind, namespace, delete });
         self
     }
 
     /// `hold` changes source objects of this kind (and sees them).
     pub fn holds(self, kind: impl Into<Kind>) -> Self {
-        self.changes(Hook::Hold, kind.into())
+        self.add_change(Hook::Hold, kind.into())
     }
 
     /// `adapt` changes objects of this kind before they are created (and sees them).
     pub fn adapts(self, kind: impl Into<Kind>) -> Self {
-        self.changes(Hook::Adapt, kind.into())
+        self.add_change(Hook::Adapt, kind.into())
     }
 
     /// `restore` changes the status of created objects of this kind (and sees them).
     pub fn restores(self, kind: impl Into<Kind>) -> Self {
-        self.changes(Hook::Restore, kind.into())
+        self.add_change(Hook::Restore, kind.into())
     }
 
     /// `settle` changes target objects of this kind at the end (and sees them).
     pub fn settles(self, kind: impl Into<Kind>) -> Self {
-        self.changes(Hook::Settle, kind.into())
+        self.add_change(Hook::Settle, kind.into())
     }
 
-    fn changes(self, hook: Hook, kind: Kind) -> Self {
+    fn add_change(self, hook: Hook, kind: Kind) -> Self {
         let mut this = self.sees(kind.clone());
         let change = Change { hook, kind };
         if !this.changes.contains(&change) {
@@ -177,15 +177,15 @@ impl About {
 
     /// It reads objects of this kind in the namespaces that move.
     pub fn reads(self, side: Side, kind: impl Into<Kind>) -> Self {
-        self.read(side, kind.into(), None)
+        self.add_read(side, kind.into(), None)
     }
 
     /// It reads objects of this kind in another namespace; `*` for all, and for cluster-scoped kinds.
     pub fn reads_in(self, side: Side, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
-        self.read(side, kind.into(), Some(namespace.into()))
+        self.add_read(side, kind.into(), Some(namespace.into()))
     }
 
-    fn read(mut self, side: Side, kind: Kind, namespace: Option<String>) -> Self {
+    fn add_read(mut self, side: Side, kind: Kind, namespace: Option<String>) -> Self {
         self.reads.push(Read { kind, side, namespace });
         self
     }
@@ -198,20 +198,20 @@ impl About {
     }
 
     /// It needs the data of Secrets. Such a plugin may not probe endpoints, and its output is limited to codes: each code of its
-    /// problems is reported once, with the number of objects, if it was declared with [`codes`](Self::codes).
-    pub fn secret_data(mut self) -> Self {
+    /// problems is reported once, with the number of objects, if it was declared with [`problem_codes`](Self::problem_codes).
+    pub fn reads_secret_data(mut self) -> Self {
         self.secret_data = true;
         self
     }
 
     /// The codes of its problems, 32 at most.
-    pub fn codes<C: Into<String>>(mut self, codes: impl IntoIterator<Item = C>) -> Self {
+    pub fn problem_codes<C: Into<String>>(mut self, codes: impl IntoIterator<Item = C>) -> Self {
         self.codes.extend(codes.into_iter().map(Into::into));
         self
     }
 
     /// An addition for newer hosts.
-    pub fn extra(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn with_extra(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.extra.push((key.into(), value.into()));
         self
     }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::patch::{apply, set_at};
+use crate::patch::{apply_merge_patch, set_at};
 use crate::{Key, Object, Patch, Side};
 
 /// A statement about how one object relates to another.
@@ -82,8 +82,8 @@ impl Severity {
 ///
 /// const HOST: Kind = Kind::new("metal3.io", "BareMetalHost");
 /// let finding = Finding::wait("inspecting", "the host is being inspected")
-///     .on(HOST.named("metal3", "node-0"))
-///     .remedy("wait until its state is available, or take it out of the move");
+///     .on_object(HOST.key_in("metal3", "node-0"))
+///     .with_remedy("wait until its state is available, or take it out of the move");
 /// assert!(finding.to_string().starts_with("wait: inspecting: BareMetalHost.metal3.io metal3/node-0: the host"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,19 +134,23 @@ impl Problem {
     }
 
     /// Adds an object it is about.
-    pub fn on(mut self, object: impl Into<Key>) -> Self {
+    pub fn on_object(mut self, object: impl Into<Key>) -> Self {
         self.objects.push(object.into());
         self
     }
 
     /// Sets the advice for a person: something to check, to wait for, to change.
-    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+    pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = remedy.into();
         self
     }
 
     /// A kubectl command for the remedy, without `kubectl` and without flags for a kubeconfig.
-    pub fn kubectl<W: Into<String>>(mut self, side: Side, arguments: impl IntoIterator<Item = W>) -> Self {
+    pub fn with_kubectl<W: Into<String>>(
+        mut self,
+        side: Side,
+        arguments: impl IntoIterator<Item = W>,
+    ) -> Self {
         self.command = Some(Kubectl { side, arguments: arguments.into_iter().map(Into::into).collect() });
         self
     }
@@ -193,20 +197,24 @@ impl Finding {
     }
 
     /// Adds an object it is about.
-    pub fn on(mut self, object: impl Into<Key>) -> Self {
-        self.problem = self.problem.on(object);
+    pub fn on_object(mut self, object: impl Into<Key>) -> Self {
+        self.problem = self.problem.on_object(object);
         self
     }
 
     /// Sets the advice for a person: something to check, to wait for, to change.
-    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
-        self.problem = self.problem.remedy(remedy);
+    pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.problem = self.problem.with_remedy(remedy);
         self
     }
 
     /// A kubectl command for the remedy, without `kubectl` and without flags for a kubeconfig.
-    pub fn kubectl<W: Into<String>>(mut self, side: Side, arguments: impl IntoIterator<Item = W>) -> Self {
-        self.problem = self.problem.kubectl(side, arguments);
+    pub fn with_kubectl<W: Into<String>>(
+        mut self,
+        side: Side,
+        arguments: impl IntoIterator<Item = W>,
+    ) -> Self {
+        self.problem = self.problem.with_kubectl(side, arguments);
         self
     }
 }
@@ -272,7 +280,7 @@ impl fmt::Display for Kubectl {
 /// ```
 /// use pivot_sdk::Restoration;
 ///
-/// let restoration = Restoration::copy("/status").set("/status/restored", true);
+/// let restoration = Restoration::copy_field("/status").set("/status/restored", true);
 /// assert_eq!(restoration.copy, ["/status"]);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -286,12 +294,12 @@ pub struct Restoration {
 
 impl Restoration {
     /// The host copies a field of the source's status; `/status` is all of it. No data passes through the plugin.
-    pub fn copy(pointer: impl Into<String>) -> Self {
-        Self::default().and_copy(pointer)
+    pub fn copy_field(pointer: impl Into<String>) -> Self {
+        Self::default().and_copy_field(pointer)
     }
 
     /// The host copies another field as well.
-    pub fn and_copy(mut self, pointer: impl Into<String>) -> Self {
+    pub fn and_copy_field(mut self, pointer: impl Into<String>) -> Self {
         self.copy.push(pointer.into());
         self
     }
@@ -322,9 +330,9 @@ impl Restoration {
             copied.map_err(|_| format!("it copies `{pointer}`, which is no field of the status"))?;
         }
         if let Some(patch) = &self.patch {
-            apply(&mut wanted, patch);
+            apply_merge_patch(&mut wanted, patch);
         }
-        Ok(created.patch().edit(|object| *object = wanted))
+        Ok(created.patch().edit_value(|object| *object = wanted))
     }
 }
 

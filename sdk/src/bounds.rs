@@ -13,11 +13,11 @@ use crate::Hook;
 /// # use pivot_sdk::{Hook, bounds};
 /// # use serde_json::json;
 /// let patch = json!({"metadata": {"annotations": {"cluster.x-k8s.io/paused": null}}});
-/// let violation = bounds::violation("my-hosts", Hook::Hold, &patch).unwrap();
+/// let violation = bounds::find_violation("my-hosts", Hook::Hold, &patch).unwrap();
 /// assert_eq!(violation.why, "it may pause, but never unpause");
 /// ```
-pub fn violation(plugin: &str, hook: Hook, patch: &Value) -> Option<Violation> {
-    pivot_bounds::violation(plugin, hook.into(), patch)
+pub fn find_violation(plugin: &str, hook: Hook, patch: &Value) -> Option<Violation> {
+    pivot_bounds::find_violation(plugin, hook.into(), patch)
 }
 
 impl From<Hook> for pivot_bounds::Hook {

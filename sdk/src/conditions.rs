@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::Object;
 
 /// Where conditions may be, the newest contract first.
-const PLACES: [&str; 3] =
+const CONDITION_POINTERS: [&str; 3] =
     ["/status/v1beta2/conditions", "/status/conditions", "/status/deprecated/v1beta1/conditions"];
 
 /// One condition.
@@ -19,18 +19,18 @@ pub struct Condition<'a> {
 }
 
 impl<'a> Condition<'a> {
-    fn text(&self, field: &str) -> &'a str {
+    fn text_field(&self, field: &str) -> &'a str {
         self.value.get(field).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// `Ready`, `Paused`, …
     pub fn kind(&self) -> &'a str {
-        self.text("type")
+        self.text_field("type")
     }
 
     /// `True`, `False` or `Unknown`.
     pub fn status(&self) -> &'a str {
-        self.text("status")
+        self.text_field("status")
     }
 
     /// Whether it is true.
@@ -40,12 +40,12 @@ impl<'a> Condition<'a> {
 
     /// A code for programs.
     pub fn reason(&self) -> &'a str {
-        self.text("reason")
+        self.text_field("reason")
     }
 
     /// A sentence for people.
     pub fn message(&self) -> &'a str {
-        self.text("message")
+        self.text_field("message")
     }
 
     /// The generation of the object that it refers to, if given.
@@ -57,7 +57,7 @@ impl<'a> Condition<'a> {
 impl Object {
     /// Its conditions, those of the newest contract first.
     pub fn conditions(&self) -> impl Iterator<Item = Condition<'_>> {
-        PLACES.into_iter().flat_map(|place| self.items(place)).map(|value| Condition { value })
+        CONDITION_POINTERS.into_iter().flat_map(|place| self.items(place)).map(|value| Condition { value })
     }
 
     /// The condition of a type, from the newest contract that has it.

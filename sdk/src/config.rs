@@ -19,7 +19,7 @@ use crate::{Error, Result, host, object};
 /// # Errors
 /// If the configuration doesn't match the type. The message names the field.
 pub fn get<T: DeserializeOwned>() -> Result<T> {
-    object::read(&raw()?).map_err(|(field, error)| {
+    object::deserialize_value(&get_json()?).map_err(|(field, error)| {
         let place = if field.is_empty() { String::new() } else { format!("{field}: ") };
         Error::invalid(format!("configuration: {place}{error}"))
     })
@@ -29,13 +29,13 @@ pub fn get<T: DeserializeOwned>() -> Result<T> {
 ///
 /// # Errors
 /// If the host did not return JSON.
-pub fn raw() -> Result<Value> {
-    Ok(serde_json::from_str(&host::config())?)
+pub fn get_json() -> Result<Value> {
+    Ok(serde_json::from_str(&host::read_config())?)
 }
 
 /// Fails if an operator configures a plugin that has nothing to configure.
-pub(crate) fn nothing() -> Result<()> {
-    match raw()? {
+pub(crate) fn ensure_empty() -> Result<()> {
+    match get_json()? {
         Value::Object(fields) if fields.is_empty() => Ok(()),
         _ => Err(Error::invalid("configuration: this plugin has nothing to configure")),
     }

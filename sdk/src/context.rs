@@ -1,6 +1,6 @@
 //! The run that a hook is called in.
 //!
-//! A patch must not depend on [`run`]: a plan predicts what a move does.
+//! A patch must not depend on [`run_kind`]: a plan predicts what a move does.
 
 use crate::{Result, Side, host};
 
@@ -8,7 +8,7 @@ pub use crate::provider::Provider;
 
 /// The kind of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run {
+pub enum RunKind {
     /// The target takes over.
     Move,
     /// Into or from files: the source goes on as it was.
@@ -23,7 +23,7 @@ pub enum Run {
     Other,
 }
 
-impl Run {
+impl RunKind {
     /// Parses the contract's word.
     pub fn from_word(word: &str) -> Self {
         match word {
@@ -38,8 +38,8 @@ impl Run {
 }
 
 /// The kind of this run.
-pub fn run() -> Run {
-    Run::from_word(&host::run())
+pub fn run_kind() -> RunKind {
+    RunKind::from_word(&host::run_word())
 }
 
 /// The move's id; of a plan, the id that a move would get.
@@ -49,7 +49,7 @@ pub fn move_id() -> String {
 
 /// Whether a side is a cluster, and not a directory.
 pub fn is_cluster(side: Side) -> bool {
-    host::place(side) == "cluster"
+    host::place_type(side) == "cluster"
 }
 
 /// The name in the target of a namespace of the source.
@@ -70,7 +70,7 @@ pub fn namespace_on(side: Side, source: &str) -> String {
 /// # Errors
 /// If they can't be read.
 pub fn providers(side: Side) -> Result<Vec<Provider>> {
-    host::providers(side)
+    host::list_providers(side)
 }
 
 /// Whether anything but pivot-host has written to the object since the commit. Known in `settle`: a status that was only restored

@@ -12,7 +12,7 @@ pub use crate::probe::{Answer, Probe, Service, Target};
 /// An HTTP error is an answer: that is an `Ok` with its status. `Err` is no answer at all (`unreachable`, `timeout`, `denied`,
 /// …).
 pub fn probe_all(probes: &[Probe]) -> Vec<Result<Answer>> {
-    let mut answers = host::probe(probes).into_iter();
+    let mut answers = host::probe_endpoints(probes).into_iter();
     let missing = || Err(Error::new("no-answer", "the host gave no answer"));
     probes.iter().map(|_| answers.next().unwrap_or_else(missing)).collect()
 }

@@ -38,7 +38,7 @@ impl Error {
 
     /// Prepends what was being done: `reading the lease: not found`.
     #[must_use]
-    pub fn context(mut self, doing: impl fmt::Display) -> Self {
+    pub fn with_context(mut self, doing: impl fmt::Display) -> Self {
         self.message = format!("{doing}: {}", self.message);
         self
     }

@@ -2,9 +2,11 @@
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use crate::guest::imports::{
-    config, log, move_id, place, probe, providers, read, run, target_namespace, written_since_commit,
+    list_providers, move_id, place_type, probe_endpoints, read_config, read_objects, run_word,
+    target_namespace, write_log, written_since_commit,
 };
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use crate::test::fake::{
-    config, log, move_id, place, probe, providers, read, run, target_namespace, written_since_commit,
+    list_providers, move_id, place_type, probe_endpoints, read_config, read_objects, run_word,
+    target_namespace, write_log, written_since_commit,
 };

@@ -33,22 +33,22 @@ impl Kind {
     }
 
     /// The kind of an `apiVersion` and a `kind`.
-    pub fn of(api_version: &str, kind: impl Into<String>) -> Self {
+    pub fn from_api_version(api_version: &str, kind: impl Into<String>) -> Self {
         Self::from_parts(api_version.rsplit_once('/').map_or("", |(group, _)| group), kind)
     }
 
     /// Whether this kind covers the other.
-    pub fn covers(&self, other: &Self) -> bool {
+    pub fn matches(&self, other: &Self) -> bool {
         self.group == other.group && (self.kind == "*" || self.kind == other.kind)
     }
 
     /// The object of this kind with a name in a namespace.
-    pub fn named(&self, namespace: impl Into<String>, name: impl Into<String>) -> Key {
+    pub fn key_in(&self, namespace: impl Into<String>, name: impl Into<String>) -> Key {
         Key { kind: self.clone(), namespace: Some(namespace.into()), name: name.into() }
     }
 
     /// The cluster-scoped object of this kind with a name.
-    pub fn global(&self, name: impl Into<String>) -> Key {
+    pub fn cluster_scoped_key(&self, name: impl Into<String>) -> Key {
         Key { kind: self.clone(), namespace: None, name: name.into() }
     }
 }
@@ -110,15 +110,18 @@ mod tests {
 
     #[test]
     fn a_kind_comes_from_a_reference() {
-        assert_eq!(Kind::of("v1", "Secret"), Kind::core("Secret"));
-        assert_eq!(Kind::of("metal3.io/v1alpha1", "BareMetalHost"), Kind::new("metal3.io", "BareMetalHost"));
+        assert_eq!(Kind::from_api_version("v1", "Secret"), Kind::core("Secret"));
+        assert_eq!(
+            Kind::from_api_version("metal3.io/v1alpha1", "BareMetalHost"),
+            Kind::new("metal3.io", "BareMetalHost")
+        );
     }
 
     #[test]
     fn names_read_as_people_write_them() {
         let kind = Kind::new("metal3.io", "BareMetalHost");
-        assert_eq!(kind.named("metal3", "n0").to_string(), "BareMetalHost.metal3.io metal3/n0");
-        assert_eq!(Kind::core("Namespace").global("a").to_string(), "Namespace a");
+        assert_eq!(kind.key_in("metal3", "n0").to_string(), "BareMetalHost.metal3.io metal3/n0");
+        assert_eq!(Kind::core("Namespace").cluster_scoped_key("a").to_string(), "Namespace a");
     }
 
     #[test]
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_star_covers_its_group_only() {
-        assert!(Kind::new("metal3.io", "*").covers(&Kind::new("metal3.io", "DataImage")));
-        assert!(!Kind::new("", "*").covers(&Kind::new("metal3.io", "DataImage")));
+        assert!(Kind::new("metal3.io", "*").matches(&Kind::new("metal3.io", "DataImage")));
+        assert!(!Kind::new("", "*").matches(&Kind::new("metal3.io", "DataImage")));
     }
 }

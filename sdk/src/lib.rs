@@ -42,14 +42,14 @@
 //!         };
 //!         let finding = |host| {
 //!             Finding::wait("not-at-rest", "the host is being worked on")
-//!                 .on(&host)
-//!                 .remedy("wait until its state is ready")
+//!                 .on_object(&host)
+//!                 .with_remedy("wait until its state is ready")
 //!         };
 //!         Ok(hosts.into_iter().flatten().filter(restless).map(finding).collect())
 //!     }
 //!
 //!     fn hold(&self, host: &Object) -> Result<Patch> {
-//!         Ok(host.patch().annotation("example.io/paused", "true"))
+//!         Ok(host.patch().set_annotation("example.io/paused", "true"))
 //!     }
 //! }
 //!

@@ -68,7 +68,7 @@ pub struct Namespace {
 
 impl Namespace {
     /// Its name on a side.
-    pub fn on(&self, side: Side) -> &str {
+    pub fn name_on(&self, side: Side) -> &str {
         match side {
             Side::Source => &self.source,
             Side::Target => &self.target,
@@ -90,11 +90,11 @@ pub struct Move {
 impl Move {
     /// The objects of a kind that move.
     pub fn of_kind<'a>(&'a self, kind: &'a Kind) -> impl Iterator<Item = &'a Key> {
-        self.objects.iter().filter(move |key| kind.covers(&key.kind))
+        self.objects.iter().filter(move |key| kind.matches(&key.kind))
     }
 
     /// Whether an object moves.
-    pub fn has(&self, key: &Key) -> bool {
+    pub fn contains_object(&self, key: &Key) -> bool {
         self.objects.contains(key)
     }
 }
@@ -130,7 +130,7 @@ impl Hook {
     }
 
     /// The side it changes; none for hooks that change nothing.
-    pub fn side(self) -> Option<Side> {
+    pub fn changed_side(self) -> Option<Side> {
         match self {
             Self::Relate | Self::Check => None,
             Self::Hold => Some(Side::Source),

@@ -1,7 +1,7 @@
 //! A Kubernetes object as a plugin sees it: JSON, with accessors for what every object has.
 //!
 //! Not typed per kind: a plugin reads a handful of fields of objects whose schemas change from release to release. For typed
-//! access, [`Object::view`] parses into a struct that names only those fields.
+//! access, [`Object::deserialize`] parses into a struct that names only those fields.
 
 use std::fmt;
 use std::rc::Rc;
@@ -86,17 +86,17 @@ impl Object {
     ///
     /// # Errors
     /// If a field is missing or of another type. The message names the object and the field.
-    pub fn view<T: DeserializeOwned>(&self) -> Result<T> {
-        self.view_at("")
+    pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T> {
+        self.deserialize_at("")
     }
 
     /// The part of the object at a JSON pointer as a type of your own.
     ///
     /// # Errors
-    /// Like [`Object::view`].
-    pub fn view_at<T: DeserializeOwned>(&self, pointer: &str) -> Result<T> {
+    /// Like [`Object::deserialize`].
+    pub fn deserialize_at<T: DeserializeOwned>(&self, pointer: &str) -> Result<T> {
         let value = self.value.pointer(pointer).unwrap_or(&Value::Null);
-        read(value).map_err(|(field, error)| {
+        deserialize_value(value).map_err(|(field, error)| {
             let pointer = pointer.trim_start_matches('/').replace('/', ".");
             let place: Vec<&str> = [&*pointer, &*field].into_iter().filter(|part| !part.is_empty()).collect();
             Error::invalid(format!("{}: {}: {error}", self.key(), place.join(".")))
@@ -105,7 +105,10 @@ impl Object {
 
     /// Its group and kind.
     pub fn kind(&self) -> Kind {
-        Kind::of(self.text("/apiVersion").unwrap_or_default(), self.text("/kind").unwrap_or_default())
+        Kind::from_api_version(
+            self.text("/apiVersion").unwrap_or_default(),
+            self.text("/kind").unwrap_or_default(),
+        )
     }
 
     /// Its key.
@@ -144,15 +147,15 @@ impl Object {
 
     /// All its labels.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.map("/metadata/labels")
+        self.string_entries("/metadata/labels")
     }
 
     /// All its annotations.
     pub fn annotations(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.map("/metadata/annotations")
+        self.string_entries("/metadata/annotations")
     }
 
-    fn map(&self, pointer: &str) -> impl Iterator<Item = (&str, &str)> {
+    fn string_entries(&self, pointer: &str) -> impl Iterator<Item = (&str, &str)> {
         let map = self.get(pointer).and_then(Value::as_object);
         map.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
     }
@@ -167,16 +170,16 @@ impl Object {
     /// An owner reference does not say whether the owner has a namespace; a cluster-scoped owner gets the dependent's namespace
     /// here, too.
     pub fn owners(&self) -> impl Iterator<Item = Key> {
-        self.items("/metadata/ownerReferences").filter_map(|owner| self.reference(owner))
+        self.items("/metadata/ownerReferences").filter_map(|owner| self.parse_reference(owner))
     }
 
     /// The object that a reference names: `{apiVersion, kind, name}`, with `namespace` or `apiGroup` if present. A reference
     /// without a namespace means the object's own.
-    pub fn reference(&self, reference: &Value) -> Option<Key> {
+    pub fn parse_reference(&self, reference: &Value) -> Option<Key> {
         let text = |field: &str| reference.get(field).and_then(Value::as_str);
         let kind = match text("apiGroup") {
             Some(group) => Kind::from_parts(group, text("kind")?),
-            None => Kind::of(text("apiVersion").unwrap_or_default(), text("kind")?),
+            None => Kind::from_api_version(text("apiVersion").unwrap_or_default(), text("kind")?),
         };
         let namespace = text("namespace").or(self.namespace()).map(str::to_owned);
         Some(Key { kind, namespace, name: text("name")?.to_owned() })
@@ -184,12 +187,12 @@ impl Object {
 
     /// The reference at a JSON pointer (`/spec/consumerRef`).
     pub fn reference_at(&self, pointer: &str) -> Option<Key> {
-        self.reference(self.get(pointer)?)
+        self.parse_reference(self.get(pointer)?)
     }
 
     /// The object of a kind, in the same namespace, whose name is at a JSON pointer (`/spec/bmc/credentialsName`). None if the
     /// name is empty.
-    pub fn named_at(&self, kind: &Kind, pointer: &str) -> Option<Key> {
+    pub fn local_reference_at(&self, kind: &Kind, pointer: &str) -> Option<Key> {
         let name = self.text(pointer).filter(|name| !name.is_empty())?;
         Some(Key {
             kind: kind.clone(),
@@ -200,7 +203,7 @@ impl Object {
 }
 
 /// Parses a value; the error has the field, and what was wrong.
-pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> Result<T, (String, String)> {
+pub(crate) fn deserialize_value<T: DeserializeOwned>(value: &Value) -> Result<T, (String, String)> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         (if path == "." { String::new() } else { path }, error.inner().to_string())

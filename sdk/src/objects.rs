@@ -8,8 +8,8 @@ use crate::{Error, Key, Kind, Object, Result, Side, host};
 pub use crate::query::Query;
 
 /// Answers in the order of the questions, which are asked concurrently.
-pub fn read(queries: &[Query]) -> Vec<Result<Vec<Object>>> {
-    let mut answers = host::read(queries).into_iter();
+pub fn read_all(queries: &[Query]) -> Vec<Result<Vec<Object>>> {
+    let mut answers = host::read_objects(queries).into_iter();
     let parsed = |texts: Vec<String>| texts.iter().map(|text| Object::parse(text)).collect();
     // If a host returns too few answers, that must not look like "there are none".
     let missing = || Err(Error::new("no-answer", "the host gave no answer"));
@@ -21,7 +21,7 @@ pub fn read(queries: &[Query]) -> Vec<Result<Vec<Object>>> {
 /// # Errors
 /// If it may not be read, or can't.
 pub fn list(side: Side, kind: &Kind) -> Result<Vec<Object>> {
-    only(read(&[Query::all(side, kind)]))
+    first_answer(read_all(&[Query::for_kind(side, kind)]))
 }
 
 /// All objects of a kind in one namespace; `*` for all, and for cluster-scoped kinds.
@@ -29,7 +29,7 @@ pub fn list(side: Side, kind: &Kind) -> Result<Vec<Object>> {
 /// # Errors
 /// If it may not be read, or can't.
 pub fn list_in(side: Side, kind: &Kind, namespace: &str) -> Result<Vec<Object>> {
-    only(read(&[Query::all(side, kind).in_namespace(namespace)]))
+    first_answer(read_all(&[Query::for_kind(side, kind).in_namespace(namespace)]))
 }
 
 /// One object; none if it doesn't exist.
@@ -37,7 +37,7 @@ pub fn list_in(side: Side, kind: &Kind, namespace: &str) -> Result<Vec<Object>> 
 /// # Errors
 /// If it may not be read, or can't.
 pub fn get(side: Side, key: &Key) -> Result<Option<Object>> {
-    one(only(read(&[Query::one(side, key)])))
+    first_object(first_answer(read_all(&[Query::for_object(side, key)])))
 }
 
 /// Many objects, in the order of their keys; none for those that don't exist.
@@ -45,15 +45,15 @@ pub fn get(side: Side, key: &Key) -> Result<Option<Object>> {
 /// # Errors
 /// The first error, if one may not be read, or can't.
 pub fn get_all<'a>(side: Side, keys: impl IntoIterator<Item = &'a Key>) -> Result<Vec<Option<Object>>> {
-    let queries: Vec<Query> = keys.into_iter().map(|key| Query::one(side, key)).collect();
-    read(&queries).into_iter().map(one).collect()
+    let queries: Vec<Query> = keys.into_iter().map(|key| Query::for_object(side, key)).collect();
+    read_all(&queries).into_iter().map(first_object).collect()
 }
 
-fn only(answers: Vec<Result<Vec<Object>>>) -> Result<Vec<Object>> {
+fn first_answer(answers: Vec<Result<Vec<Object>>>) -> Result<Vec<Object>> {
     answers.into_iter().next().unwrap_or_else(|| Ok(Vec::new()))
 }
 
-fn one(answer: Result<Vec<Object>>) -> Result<Option<Object>> {
+fn first_object(answer: Result<Vec<Object>>) -> Result<Option<Object>> {
     match answer {
         Ok(objects) => Ok(objects.into_iter().next()),
         Err(error) if error.is_not_found() => Ok(None),

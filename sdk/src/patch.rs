@@ -16,9 +16,9 @@ use crate::Object;
 /// # use pivot_sdk::Object;
 /// # use serde_json::json;
 /// let object = Object::from(json!({"metadata": {"annotations": {"a": "1", "b": "2"}}, "spec": {"online": true}}));
-/// let patch = object.patch().annotation("a", "1").remove_annotation("b").set("/spec/online", false);
+/// let patch = object.patch().set_annotation("a", "1").remove_annotation("b").set("/spec/online", false);
 /// assert_eq!(patch.to_value(), Some(json!({"metadata": {"annotations": {"b": null}}, "spec": {"online": false}})));
-/// assert!(object.patch().annotation("a", "1").is_empty());
+/// assert!(object.patch().set_annotation("a", "1").is_empty());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[must_use]
@@ -30,44 +30,44 @@ pub struct Patch {
 
 impl Patch {
     /// No change.
-    pub fn none() -> Self {
+    pub fn empty() -> Self {
         Self::default()
     }
 
     /// Sets an annotation.
-    pub fn annotation(self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.entry("annotations", name.into(), Value::String(value.into()))
+    pub fn set_annotation(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.set_entry("annotations", name.into(), Value::String(value.into()))
     }
 
     /// Removes an annotation.
     pub fn remove_annotation(self, name: impl Into<String>) -> Self {
-        self.entry("annotations", name.into(), Value::Null)
+        self.set_entry("annotations", name.into(), Value::Null)
     }
 
     /// Sets a label.
-    pub fn label(self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.entry("labels", name.into(), Value::String(value.into()))
+    pub fn set_label(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.set_entry("labels", name.into(), Value::String(value.into()))
     }
 
     /// Removes a label.
     pub fn remove_label(self, name: impl Into<String>) -> Self {
-        self.entry("labels", name.into(), Value::Null)
+        self.set_entry("labels", name.into(), Value::Null)
     }
 
     /// Sets the value at a JSON pointer (`/spec/online`, `/status`), replacing everything below it. Missing maps on the way are
     /// created; a pointer through a missing list item changes nothing.
     pub fn set(mut self, pointer: &str, value: impl Into<Value>) -> Self {
         let value = without_nulls(value.into());
-        if let Some(place) = place(self.wanted(), pointer) {
+        if let Some(place) = value_at(self.desired_value(), pointer) {
             *place = value;
         }
         self
     }
 
     /// Merges a value (RFC 7386: nulls remove) into the value at a JSON pointer; `""` is the whole object.
-    pub fn merge(mut self, pointer: &str, value: &Value) -> Self {
-        if let Some(place) = place(self.wanted(), pointer) {
-            apply(place, value);
+    pub fn merge_at(mut self, pointer: &str, value: &Value) -> Self {
+        if let Some(place) = value_at(self.desired_value(), pointer) {
+            apply_merge_patch(place, value);
         }
         self
     }
@@ -75,8 +75,8 @@ impl Patch {
     /// Removes the value at a JSON pointer.
     pub fn remove(mut self, pointer: &str) -> Self {
         let Some((parent, last)) = pointer.rsplit_once('/') else { return self };
-        match self.wanted().pointer_mut(parent) {
-            Some(Value::Object(map)) => drop(map.remove(&unescaped(last))),
+        match self.desired_value().pointer_mut(parent) {
+            Some(Value::Object(map)) => drop(map.remove(&unescape_segment(last))),
             Some(Value::Array(list)) => {
                 if let Some(index) = last.parse().ok().filter(|index: &usize| *index < list.len()) {
                     list.remove(index);
@@ -88,8 +88,8 @@ impl Patch {
     }
 
     /// Changes the object in place, if the other methods don't fit.
-    pub fn edit(mut self, change: impl FnOnce(&mut Value)) -> Self {
-        change(self.wanted());
+    pub fn edit_value(mut self, change: impl FnOnce(&mut Value)) -> Self {
+        change(self.desired_value());
         self
     }
 
@@ -100,21 +100,21 @@ impl Patch {
 
     /// The merge patch; none if nothing would change.
     pub fn to_value(&self) -> Option<Value> {
-        between(&self.from, self.to.as_ref()?)
+        merge_patch_between(&self.from, self.to.as_ref()?)
     }
 
     /// The resulting object.
-    pub fn applied(&self) -> Object {
+    pub fn patched_object(&self) -> Object {
         Object::from(self.to.clone().unwrap_or_else(|| Value::clone(&self.from)))
     }
 
-    fn wanted(&mut self) -> &mut Value {
+    fn desired_value(&mut self) -> &mut Value {
         self.to.get_or_insert_with(|| Value::clone(&self.from))
     }
 
-    fn entry(mut self, map: &str, name: String, value: Value) -> Self {
+    fn set_entry(mut self, map: &str, name: String, value: Value) -> Self {
         let remove = value.is_null();
-        let wanted = self.wanted();
+        let wanted = self.desired_value();
         if remove {
             if let Some(Value::Object(entries)) =
                 wanted.get_mut("metadata").and_then(|meta| meta.get_mut(map))
@@ -122,7 +122,7 @@ impl Patch {
                 entries.remove(&name);
             }
         } else {
-            child(child(child(wanted, "metadata"), map), &name).clone_from(&value);
+            map_entry(map_entry(map_entry(wanted, "metadata"), map), &name).clone_from(&value);
         }
         self
     }
@@ -136,13 +136,13 @@ impl Object {
 }
 
 /// The value at a pointer; missing maps on the way are created.
-fn place<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
+fn value_at<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
     let mut at = value;
     for part in pointer.split('/').skip(1) {
-        let part = unescaped(part);
+        let part = unescape_segment(part);
         at = match at {
             Value::Array(list) => list.get_mut(part.parse::<usize>().ok()?)?,
-            _ => child(at, &part),
+            _ => map_entry(at, &part),
         };
     }
     Some(at)
@@ -150,13 +150,13 @@ fn place<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
 
 /// Sets the value at a pointer; missing maps on the way are created.
 pub(crate) fn set_at(object: &mut Value, pointer: &str, value: Value) {
-    if let Some(place) = place(object, pointer) {
+    if let Some(place) = value_at(object, pointer) {
         *place = value;
     }
 }
 
 /// The entry of a map; any other value is replaced by a map.
-fn child<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
+fn map_entry<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }
@@ -166,25 +166,25 @@ fn child<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     }
 }
 
-fn unescaped(part: &str) -> String {
+fn unescape_segment(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
 /// A merge patch can't set "null": there it means "remove", so nulls are left out.
 fn without_nulls(mut value: Value) -> Value {
-    strip(&mut value);
+    remove_nulls(&mut value);
     value
 }
 
-fn strip(value: &mut Value) {
+fn remove_nulls(value: &mut Value) {
     if let Value::Object(map) = value {
         map.retain(|_, value| !value.is_null());
-        map.values_mut().for_each(strip);
+        map.values_mut().for_each(remove_nulls);
     }
 }
 
 /// Applies a merge patch.
-pub(crate) fn apply(target: &mut Value, patch: &Value) {
+pub(crate) fn apply_merge_patch(target: &mut Value, patch: &Value) {
     let Value::Object(changes) = patch else {
         *target = patch.clone();
         return;
@@ -197,13 +197,13 @@ pub(crate) fn apply(target: &mut Value, patch: &Value) {
         if change.is_null() {
             map.remove(key);
         } else {
-            apply(map.entry(key.clone()).or_insert(Value::Null), change);
+            apply_merge_patch(map.entry(key.clone()).or_insert(Value::Null), change);
         }
     }
 }
 
 /// The merge patch from one state to another; none if they are equal. Null and absent are equal.
-pub(crate) fn between(from: &Value, to: &Value) -> Option<Value> {
+pub(crate) fn merge_patch_between(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (from, to) else {
         return (from != to).then(|| without_nulls(to.clone()));
     };
@@ -213,7 +213,7 @@ pub(crate) fn between(from: &Value, to: &Value) -> Option<Value> {
         patch.insert(key.clone(), Value::Null);
     }
     for (key, value) in new.iter().filter(|(_, value)| !value.is_null()) {
-        if let Some(change) = between(old.get(key).unwrap_or(&Value::Null), value) {
+        if let Some(change) = merge_patch_between(old.get(key).unwrap_or(&Value::Null), value) {
             patch.insert(key.clone(), change);
         }
     }

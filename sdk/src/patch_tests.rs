@@ -12,10 +12,13 @@ fn host() -> Object {
 
 #[test]
 fn maps_are_merged_and_never_replaced() {
-    let patch = host().patch().annotation("metal3.io/paused", "x");
+    let patch = host().patch().set_annotation("metal3.io/paused", "x");
     assert_eq!(patch.to_value(), Some(json!({"metadata": {"annotations": {"metal3.io/paused": "x"}}})));
     let bare = Object::from(json!({}));
-    assert_eq!(bare.patch().label("a", "b").to_value(), Some(json!({"metadata": {"labels": {"a": "b"}}})));
+    assert_eq!(
+        bare.patch().set_label("a", "b").to_value(),
+        Some(json!({"metadata": {"labels": {"a": "b"}}}))
+    );
 }
 
 #[test]
@@ -28,7 +31,7 @@ fn the_last_annotation_goes_by_name() {
 fn set_makes_it_so_and_takes_away_the_rest() {
     let patch = host().patch().set("/status", json!({"state": "provisioned", "none": null}));
     assert_eq!(patch.to_value(), Some(json!({"status": {"state": "provisioned", "old": null}})));
-    let patch = host().patch().merge("/status", &json!({"new": 2}));
+    let patch = host().patch().merge_at("/status", &json!({"new": 2}));
     assert_eq!(patch.to_value(), Some(json!({"status": {"new": 2}})));
 }
 
@@ -52,14 +55,14 @@ fn a_patch_applied_once_leaves_nothing_to_patch() {
     let wanted = |object: &Object| {
         object
             .patch()
-            .annotation("a", "b")
+            .set_annotation("a", "b")
             .remove("/spec/image/format")
             .set("/status", json!({"history": {"end": null}, "empty": {}, "n": 0.1}))
-            .edit(|object| object["spec"]["x"] = json!(null))
+            .edit_value(|object| object["spec"]["x"] = json!(null))
     };
     let patch = wanted(&host());
     let mut value = host().value().clone();
-    apply(&mut value, &patch.to_value().unwrap());
+    apply_merge_patch(&mut value, &patch.to_value().unwrap());
     let after = Object::from(value);
     assert_eq!(wanted(&after).to_value(), None);
     assert_eq!(after.value()["status"], json!({"history": {}, "empty": {}, "n": 0.1}));

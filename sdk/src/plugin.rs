@@ -8,7 +8,7 @@ use crate::{
 ///
 /// Implement those you need and name them in [`export!`](crate::export!); the host calls no others. A hook may be called any
 /// number of times, for any objects, each time in a fresh instance: no state is kept between calls except what a hook stores on
-/// an object with [`Patch::remember`]. The same input must give the same output.
+/// an object with [`Patch::store_value`]. The same input must give the same output.
 ///
 /// An `Err` stops the move (`check` may be set to warn instead), and names the plugin, the hook and the object.
 pub trait Plugin: Default {
@@ -23,7 +23,7 @@ pub trait Plugin: Default {
     /// # Errors
     /// If the configuration is invalid.
     fn configure() -> Result<Self> {
-        config::nothing()?;
+        config::ensure_empty()?;
         Ok(Self::default())
     }
 
@@ -52,7 +52,7 @@ pub trait Plugin: Default {
     /// Stop the move; everything is undone.
     fn hold(&self, object: &Object) -> Result<Patch> {
         let _ = object;
-        Ok(Patch::none())
+        Ok(Patch::empty())
     }
 
     /// A change to an object about to be created in the target: not its identity, owners, status or a Cluster's
@@ -62,7 +62,7 @@ pub trait Plugin: Default {
     /// Stop the move. Also called before anything is changed.
     fn adapt(&self, object: &Object) -> Result<Patch> {
         let _ = object;
-        Ok(Patch::none())
+        Ok(Patch::empty())
     }
 
     /// The status of an object just created: fields that the host copies from the source's status, or a patch of `created` below
@@ -86,8 +86,8 @@ pub trait Plugin: Default {
         Ok(Settlement::Done)
     }
 
-    /// The annotation under which the plugin stores something on an object: see [`Patch::remember`].
-    fn memory(key: &str) -> String {
+    /// The annotation under which the plugin stores something on an object: see [`Patch::store_value`].
+    fn storage_annotation(key: &str) -> String {
         format!("{}/{key}", pivot_bounds::names::memory_prefix(&Self::about().name))
     }
 }

@@ -115,7 +115,7 @@ impl Answer {
     ///
     /// # Errors
     /// If it doesn't match the type.
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+    pub fn parse_body<T: DeserializeOwned>(&self) -> Result<T> {
         Ok(serde_json::from_str(&self.body)?)
     }
 }

@@ -19,12 +19,12 @@ pub struct Query {
 
 impl Query {
     /// All objects of a kind in the namespaces that move.
-    pub fn all(side: Side, kind: &Kind) -> Self {
+    pub fn for_kind(side: Side, kind: &Kind) -> Self {
         Self { side, kind: kind.clone(), namespace: None, name: None }
     }
 
     /// One object.
-    pub fn one(side: Side, key: &Key) -> Self {
+    pub fn for_object(side: Side, key: &Key) -> Self {
         let Key { kind, namespace, name } = key.clone();
         Self { side, kind, namespace, name: Some(name) }
     }
@@ -35,7 +35,7 @@ impl Query {
     }
 
     /// In all namespaces, or all objects of a cluster-scoped kind.
-    pub fn everywhere(self) -> Self {
+    pub fn in_all_namespaces(self) -> Self {
         self.in_namespace("*")
     }
 }

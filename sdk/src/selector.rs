@@ -74,7 +74,7 @@ pub struct Selector {
 impl Selector {
     /// Whether an object matches.
     pub fn matches(&self, object: &Object) -> bool {
-        self.means(object.namespace(), object.name())
+        self.matches_name(object.namespace(), object.name())
             && self
                 .labels
                 .iter()
@@ -82,7 +82,7 @@ impl Selector {
     }
 
     /// Whether an object with this name can match: ignores labels.
-    pub fn means(&self, namespace: Option<&str>, name: &str) -> bool {
+    pub fn matches_name(&self, namespace: Option<&str>, name: &str) -> bool {
         self.name.as_ref().is_none_or(|wanted| wanted.matches(name))
             && self
                 .namespace

@@ -20,10 +20,10 @@
 //!     fn check(&self, _: Point, moving: &Move) -> Result<Vec<Finding>> {
 //!         let hosts = objects::get_all(Side::Source, moving.of_kind(&HOST))?;
 //!         let waits = hosts.iter().flatten().filter(|host| host.text("/status/state") != Some("ready"));
-//!         Ok(waits.map(|h| Finding::wait("not-ready", "not ready").on(h).remedy("wait")).collect())
+//!         Ok(waits.map(|h| Finding::wait("not-ready", "not ready").on_object(h).with_remedy("wait")).collect())
 //!     }
 //!     fn hold(&self, host: &Object) -> Result<Patch> {
-//!         Ok(host.patch().annotation("example.io/paused", ""))
+//!         Ok(host.patch().set_annotation("example.io/paused", ""))
 //!     }
 //! }
 //! pivot_sdk::export!(Hosts, hooks = [check, hold]);
@@ -33,7 +33,7 @@
 //!     "metadata": {"name": "a", "namespace": "n"}, "status": {"state": "busy"},
 //! });
 //! let mut harness = Harness::<Hosts>::new();
-//! harness.source(host.clone());
+//! harness.add_to_source(host.clone());
 //! assert_eq!(codes(&harness.check(Point::BeforePause)?), ["not-ready"]);
 //! let journey = harness.journey(host)?;
 //! assert_eq!(journey.held.annotation("example.io/paused"), Some(""));
@@ -48,11 +48,11 @@
 )]
 
 mod calls;
-mod declared;
+mod declaration;
 pub(crate) mod fake;
 mod journey;
+mod messages;
 mod pattern;
-mod said;
 #[cfg(test)]
 mod tests;
 
@@ -88,31 +88,31 @@ impl<P: Exported> Harness<P> {
     /// If the host would refuse the plugin's description.
     pub fn new() -> Self {
         let about = P::about();
-        declared::check(&about, P::HOOKS);
+        declaration::assert_valid(&about, P::HOOKS);
         Self { fake: Fake::new(about), plugin: PhantomData }
     }
 
     /// The plugin's section of `plugins.toml`, as JSON.
-    pub fn config(&mut self, config: Value) -> &mut Self {
+    pub fn set_config(&mut self, config: Value) -> &mut Self {
         self.fake.config = config;
         self
     }
 
     /// Adds an object to the source, or replaces it.
-    pub fn source(&mut self, object: impl Into<Object>) -> &mut Self {
-        self.put(Side::Source, object)
+    pub fn add_to_source(&mut self, object: impl Into<Object>) -> &mut Self {
+        self.add_object(Side::Source, object)
     }
 
     /// Adds an object to the target, or replaces it.
-    pub fn target(&mut self, object: impl Into<Object>) -> &mut Self {
-        self.put(Side::Target, object)
+    pub fn add_to_target(&mut self, object: impl Into<Object>) -> &mut Self {
+        self.add_object(Side::Target, object)
     }
 
     /// Adds an object to a side, or replaces it.
     ///
     /// # Panics
     /// If it has no `apiVersion`, `kind` or name.
-    pub fn put(&mut self, side: Side, object: impl Into<Object>) -> &mut Self {
+    pub fn add_object(&mut self, side: Side, object: impl Into<Object>) -> &mut Self {
         let object = object.into();
         fake::assert_named(&object);
         self.fake.objects.insert((side, object.key()), object);
@@ -120,19 +120,19 @@ impl<P: Exported> Harness<P> {
     }
 
     /// Removes an object.
-    pub fn remove(&mut self, side: Side, key: &Key) -> &mut Self {
+    pub fn remove_object(&mut self, side: Side, key: &Key) -> &mut Self {
         self.fake.objects.remove(&(side, key.clone()));
         self
     }
 
     /// Sets the namespaces that move. Default: all in which the source has objects.
-    pub fn namespaces<'a>(&mut self, namespaces: impl IntoIterator<Item = &'a str>) -> &mut Self {
+    pub fn set_namespaces<'a>(&mut self, namespaces: impl IntoIterator<Item = &'a str>) -> &mut Self {
         self.fake.namespaces = Some(namespaces.into_iter().map(str::to_owned).collect());
         self
     }
 
     /// Sets the objects that move. Default: all of the plugin's kinds that the source has in the namespaces that move.
-    pub fn moving<'a>(&mut self, keys: impl IntoIterator<Item = &'a Key>) -> &mut Self {
+    pub fn set_moving_objects<'a>(&mut self, keys: impl IntoIterator<Item = &'a Key>) -> &mut Self {
         self.fake.moving = Some(keys.into_iter().cloned().collect());
         self
     }
@@ -144,42 +144,42 @@ impl<P: Exported> Harness<P> {
     }
 
     /// Makes a side a directory.
-    pub fn directory(&mut self, side: Side) -> &mut Self {
+    pub fn make_directory(&mut self, side: Side) -> &mut Self {
         self.fake.directories.insert(side);
         self
     }
 
     /// Adds a provider to a side.
-    pub fn provider(&mut self, side: Side, provider: Provider) -> &mut Self {
+    pub fn add_provider(&mut self, side: Side, provider: Provider) -> &mut Self {
         self.fake.providers.push((side, provider));
         self
     }
 
     /// Whether anything but pivot-host has written to the objects since the commit; default: it has.
-    pub fn written_since_commit(&mut self, written: bool) -> &mut Self {
+    pub fn set_written_since_commit(&mut self, written: bool) -> &mut Self {
         self.fake.written_since_commit = written;
         self
     }
 
     /// Sets the answer of an endpoint, for probes equal to this one. An endpoint without an answer is unreachable.
-    pub fn endpoint(&mut self, probe: &Probe, answer: Result<Answer>) -> &mut Self {
+    pub fn set_answer(&mut self, probe: &Probe, answer: Result<Answer>) -> &mut Self {
         self.fake.endpoints.insert(fake::endpoint_key(probe), answer);
         self
     }
 
     /// Sets the status and body of an HTTP endpoint.
-    pub fn answers(&mut self, url: &str, status: u16, body: impl Into<String>) -> &mut Self {
-        self.endpoint(&Probe::get(url), Ok(Answer { status, body: body.into(), took_ms: 0 }))
+    pub fn set_http_answer(&mut self, url: &str, status: u16, body: impl Into<String>) -> &mut Self {
+        self.set_answer(&Probe::get(url), Ok(Answer { status, body: body.into(), took_ms: 0 }))
     }
 
     /// Makes reads of a kind fail with this error: an operator who granted less, an unreachable server.
-    pub fn fails(&mut self, side: Side, kind: &Kind, error: crate::Error) -> &mut Self {
+    pub fn fail_reads(&mut self, side: Side, kind: &Kind, error: crate::Error) -> &mut Self {
         self.fake.failing.push((side, kind.clone(), error));
         self
     }
 
     /// What the plugin logged in the last call.
-    pub fn log(&self) -> &[(Level, String)] {
+    pub fn logged_lines(&self) -> &[(Level, String)] {
         &self.fake.log
     }
 

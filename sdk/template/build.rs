@@ -11,7 +11,7 @@ fn main() -> io::Result<()> {
     let bounds = ["sdk/bounds/Cargo.toml", "sdk/bounds/cases.json", "sdk/bounds/src"];
     for part in ["sdk/Cargo.toml", "sdk/src", "wit"].into_iter().chain(bounds) {
         println!("cargo::rerun-if-changed={}", root.join(part).display());
-        collect(&root, Path::new(part), &mut files)?;
+        collect_files(&root, Path::new(part), &mut files)?;
     }
     files.sort();
     let mut list = String::from("[\n");
@@ -25,13 +25,13 @@ fn main() -> io::Result<()> {
     fs::write(PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("sdk.rs"), list)
 }
 
-fn collect(root: &Path, path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+fn collect_files(root: &Path, path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if root.join(path).is_file() {
         files.push(path.to_owned());
         return Ok(());
     }
     for entry in fs::read_dir(root.join(path))? {
-        collect(root, &path.join(entry?.file_name()), files)?;
+        collect_files(root, &path.join(entry?.file_name()), files)?;
     }
     Ok(())
 }

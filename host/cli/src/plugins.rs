@@ -100,7 +100,8 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
 }
 
 fn new(name: &str, program: &str, output: &Output) -> Result<()> {
-    let files = pivot_sdk_template::files(name).map_err(|error| (Exit::Usage, error.to_string().into()))?;
+    let files =
+        pivot_sdk_template::project_files(name).map_err(|error| (Exit::Usage, error.to_string().into()))?;
     let folder = PathBuf::from(name);
     if folder.exists() {
         return Err((Exit::Refused, format!("{name} already exists; nothing was written").into()));

@@ -411,7 +411,7 @@ metadata: {name: x, namespace: default}
         // Of the prelude.
         debug!("checking for {}", self.label);
         Ok(match point {
-            Point::BeforePause => vec![Finding::stop("full", "no room").remedy("make some")],
+            Point::BeforePause => vec![Finding::stop("full", "no room").with_remedy("make some")],
             Point::AfterPause => vec![Finding::wait("soon", "not yet")],
             _ => vec![],
         })

@@ -133,7 +133,7 @@ fn written(meta: &Meta) -> Option<Undo> {
         }
     };
     let nothing = undo.patch == json!({});
-    (nothing || pivot_bounds::leaves(&undo.patch).into_iter().all(undoes)).then_some(undo)
+    (nothing || pivot_bounds::patch_leaves(&undo.patch).into_iter().all(undoes)).then_some(undo)
 }
 
 /// Whether a field or annotation of the object itself makes Cluster API's controllers leave it alone.

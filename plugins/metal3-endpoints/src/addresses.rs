@@ -19,7 +19,7 @@ pub(crate) fn findings(config: &Metal3Endpoints, source: &Setup, target: &Setup)
     if config.same_address && !same {
         found.push(
             Finding::stop("address-differs", format!("the source serves Ironic at {}, the target at {}", words(&there), words(&here)))
-                .remedy("give the target the source's PROVISIONING_IP (or KEEPALIVED_VIRTUAL_IPS): machines use that address; if it must change: same-address = false"),
+                .with_remedy("give the target the source's PROVISIONING_IP (or KEEPALIVED_VIRTUAL_IPS): machines use that address; if it must change: same-address = false"),
         );
     }
     let interfaces =
@@ -43,7 +43,7 @@ fn one(side: Side, setup: &Setup) -> Vec<Finding> {
     let mut found: Vec<Finding> = malformed
         .map(|why| {
             Finding::stop("not-understood", format!("{side}: {why}"))
-                .remedy("correct it in the ConfigMap that has it")
+                .with_remedy("correct it in the ConfigMap that has it")
         })
         .collect();
     found.extend(setup.conflicts.iter().map(|(key, one, other)| {
@@ -51,8 +51,8 @@ fn one(side: Side, setup: &Setup) -> Vec<Finding> {
             "conflict",
             format!("{side}: {one} and {other} disagree about {key}; the first counts here"),
         )
-        .on(other)
-        .remedy("make them say the same, or name the right ones: config-maps = [\"…\"]")
+        .on_object(other)
+        .with_remedy("make them say the same, or name the right ones: config-maps = [\"…\"]")
     }));
     found
 }
@@ -62,7 +62,7 @@ fn routers(config: &Metal3Endpoints, same: bool, source: &Setup, target: &Setup)
         let one = source.keepalived != target.keepalived;
         return (one && same).then(|| {
             Finding::warn("keepalived-on-one-side", "keepalived holds Ironic's address on one side only")
-                .remedy("make sure that the address is free before the other side takes it: the two sides don't negotiate")
+                .with_remedy("make sure that the address is free before the other side takes it: the two sides don't negotiate")
         });
     };
     match (same, there == here) {
@@ -71,7 +71,9 @@ fn routers(config: &Metal3Endpoints, same: bool, source: &Setup, target: &Setup)
                 "router-differs",
                 format!("keepalived's router id is {there} in the source and {here} in the target"),
             )
-            .remedy("give both the same KEEPALIVED_VRID: routers of different ids both take the address"),
+            .with_remedy(
+                "give both the same KEEPALIVED_VRID: routers of different ids both take the address",
+            ),
         ),
         // If the addresses are meant to be the same, a difference is the only finding needed.
         (false, true) if !config.same_address => Some(
@@ -79,7 +81,7 @@ fn routers(config: &Metal3Endpoints, same: bool, source: &Setup, target: &Setup)
                 "router-shared",
                 format!("both sides' keepalived has router id {there}, for different addresses"),
             )
-            .remedy("where they share a network, give the target another KEEPALIVED_VRID"),
+            .with_remedy("where they share a network, give the target another KEEPALIVED_VRID"),
         ),
         _ => None,
     }

@@ -35,7 +35,7 @@ fn unknown(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Find
     if source.is_empty() {
         let what =
             format!("no configuration of Ironic in {places} of the source: the two sides can't be compared");
-        found.push(Finding::warn("source-unknown", what).remedy(remedy));
+        found.push(Finding::warn("source-unknown", what).with_remedy(remedy));
     }
     if url(config, target).is_none() {
         let what = format!("no endpoint of Ironic in {places} of the target: its operator can't reach one");
@@ -48,7 +48,8 @@ fn unknown(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Find
             ),
         };
         found.push(
-            finding.remedy(format!("{remedy}, or the endpoint itself: endpoint = \"http://…:6385/v1/\"")),
+            finding
+                .with_remedy(format!("{remedy}, or the endpoint itself: endpoint = \"http://…:6385/v1/\"")),
         );
     }
     found
@@ -67,7 +68,7 @@ fn elsewhere(config: &Metal3Endpoints, target: &Setup) -> Option<Finding> {
                 "the target's operator asks at {url}{from}, which is not an address that Ironic has there"
             ),
         )
-        .remedy("is IRONIC_ENDPOINT still another cluster's?")
+        .with_remedy("is IRONIC_ENDPOINT still another cluster's?")
     })
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn version(config: &Metal3Endpoints, url: &str, answer: &Result<Answe
         _ => match microversion(&answer.body) {
             None => Some(
                 Finding::wait("not-ironic", format!("{url} answers, but not as Ironic does"))
-                    .remedy("is IRONIC_ENDPOINT right? it ends in /v1/"),
+                    .with_remedy("is IRONIC_ENDPOINT right? it ends in /v1/"),
             ),
             Some((major, minor)) if major != 1 || minor < config.min_microversion => Some(
                 Finding::stop(
@@ -63,7 +63,7 @@ pub(crate) fn version(config: &Metal3Endpoints, url: &str, answer: &Result<Answe
                         config.min_microversion
                     ),
                 )
-                .remedy("upgrade Ironic in the target"),
+                .with_remedy("upgrade Ironic in the target"),
             ),
             Some(_) => None,
         },
@@ -87,7 +87,7 @@ pub(crate) fn drivers(url: &str, answer: &Result<Answer>) -> Option<Finding> {
         _ if !answer.is_success() => Some(unwell("drivers-unwell", url, answer)),
         _ if listed() == 0 => Some(
             Finding::wait("no-drivers", format!("{url} lists no drivers: no conductor is running yet"))
-                .remedy("the logs of the target's Ironic say why; it takes a minute after a start"),
+                .with_remedy("the logs of the target's Ironic say why; it takes a minute after a start"),
         ),
         _ => None,
     }
@@ -106,14 +106,14 @@ fn microversion(body: &str) -> Option<(u32, u32)> {
 pub(crate) fn no_answer(code: &'static str, what: &str, url: &str, error: &Error) -> Finding {
     if error.is_denied() {
         return Finding::stop("probe-not-granted", format!("{url} must not be probed"))
-            .remedy("grant its host and port to metal3-endpoints (probes in plugins.toml), or do without: vantage = \"nowhere\"");
+            .with_remedy("grant its host and port to metal3-endpoints (probes in plugins.toml), or do without: vantage = \"nowhere\"");
     }
-    Finding::wait(code, format!("{what} does not answer at {url}: {}", error.message)).remedy(
+    Finding::wait(code, format!("{what} does not answer at {url}: {}", error.message)).with_remedy(
         "start it in the target; if it runs and can't be reached from here: vantage = \"target\" with a service, or \"nowhere\"",
     )
 }
 
 fn unwell(code: &'static str, url: &str, answer: &Answer) -> Finding {
     Finding::wait(code, format!("{url} answers with status {}", answer.status))
-        .remedy("the logs of the target's Ironic say why")
+        .with_remedy("the logs of the target's Ironic say why")
 }

@@ -27,19 +27,19 @@ pub(crate) fn both(config: &Metal3Endpoints) -> Result<(Setup, Setup)> {
 fn side(config: &Metal3Endpoints, side: Side) -> Result<Setup> {
     // The Ironic object comes first: if there is one, the operator reads nothing else.
     let kinds = [IRONIC, CONFIG_MAP, DEPLOYMENT];
-    let place = |kind: &Kind, namespace: &String| Query::all(side, kind).in_namespace(namespace);
+    let place = |kind: &Kind, namespace: &String| Query::for_kind(side, kind).in_namespace(namespace);
     let queries: Vec<Query> = kinds
         .iter()
         .flat_map(|kind| config.namespaces.iter().map(move |namespace| place(kind, namespace)))
         .collect();
     let mut setup = Setup::default();
-    for (query, answer) in queries.iter().zip(objects::read(&queries)) {
+    for (query, answer) in queries.iter().zip(objects::read_all(&queries)) {
         let found = match answer {
             Ok(found) => found,
             // The namespace or the kind doesn't exist.
             Err(error) if error.is_not_found() => continue,
             Err(error) => {
-                return Err(error.context(format!("reading {} of the {}", query.kind, side.as_str())));
+                return Err(error.with_context(format!("reading {} of the {}", query.kind, side.as_str())));
             }
         };
         for object in found {

@@ -21,7 +21,7 @@ pub(crate) fn finding(url: &str, answer: &Result<Answer>) -> Option<Finding> {
         Ok(answer) if answer.is_success() => None,
         Ok(answer) => Some(
             Finding::wait("image-missing", format!("{url} is not served (status {})", answer.status))
-                .remedy("the target's Ironic downloads its images when it starts: see its ironic-httpd and downloader containers"),
+                .with_remedy("the target's Ironic downloads its images when it starts: see its ironic-httpd and downloader containers"),
         ),
     }
 }

@@ -51,9 +51,9 @@ fn still_up(ironic: &Ironic, point: Point, source: &Setup, target: &Setup) -> Fi
         let what =
             format!("both sides serve the same address: the source's Ironic ({}) is still up", ironic.key);
         return Finding::wait("both-serve", what)
-            .on(&ironic.key)
-            .remedy(remedy)
-            .kubectl(Side::Source, command);
+            .on_object(&ironic.key)
+            .with_remedy(remedy)
+            .with_kubectl(Side::Source, command);
     }
     let what = if same {
         format!(
@@ -63,7 +63,10 @@ fn still_up(ironic: &Ironic, point: Point, source: &Setup, target: &Setup) -> Fi
     } else {
         format!("the source's Ironic ({}) is still up and still drives the hosts", ironic.key)
     };
-    Finding::warn("source-still-up", what).on(&ironic.key).remedy(remedy).kubectl(Side::Source, command)
+    Finding::warn("source-still-up", what)
+        .on_object(&ironic.key)
+        .with_remedy(remedy)
+        .with_kubectl(Side::Source, command)
 }
 
 fn not_up(ironic: &Ironic) -> Finding {
@@ -75,9 +78,9 @@ fn not_up(ironic: &Ironic) -> Finding {
         }
     };
     Finding::wait("target-not-up", format!("the target's Ironic ({}) {what}", ironic.key))
-        .on(&ironic.key)
-        .remedy(remedy)
-        .kubectl(Side::Target, command)
+        .on_object(&ironic.key)
+        .with_remedy(remedy)
+        .with_kubectl(Side::Target, command)
 }
 
 /// The arguments of the kubectl command that scales it, or that shows it: what an operator manages is not deleted by a command.

@@ -23,13 +23,17 @@ impl Host {
     /// A move of a host between two sides with the same configuration, Ironic up in the target only.
     pub(super) fn new() -> Self {
         let mut harness = Harness::new();
-        harness.source(json!({
+        harness.add_to_source(json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
             "metadata": {"name": "a", "namespace": "metal3"},
         }));
-        harness.namespaces(["metal3"]);
-        harness.answers(URL, 200, VERSION).answers(DRIVERS, 200, r#"{"drivers": [{"name": "redfish"}]}"#);
-        harness.answers(KERNEL, 200, "");
+        harness.set_namespaces(["metal3"]);
+        harness.set_http_answer(URL, 200, VERSION).set_http_answer(
+            DRIVERS,
+            200,
+            r#"{"drivers": [{"name": "redfish"}]}"#,
+        );
+        harness.set_http_answer(KERNEL, 200, "");
         let mut this = Self(harness);
         for side in Side::BOTH {
             this.map(side, json!({}));
@@ -48,7 +52,7 @@ impl Host {
             data.extend(change);
             data.retain(|_, value| !value.is_null());
         }
-        self.0.put(
+        self.0.add_object(
             side,
             json!({
                 "apiVersion": "v1", "kind": "ConfigMap",
@@ -60,7 +64,7 @@ impl Host {
     }
 
     pub(super) fn deployment(&mut self, side: Side, replicas: u8, available: u8) -> &mut Self {
-        self.0.put(
+        self.0.add_object(
             side,
             json!({
                 "apiVersion": "apps/v1", "kind": "Deployment",
@@ -74,8 +78,8 @@ impl Host {
         self
     }
 
-    pub(super) fn config(&mut self, config: Value) -> &mut Self {
-        self.0.config(config);
+    pub(super) fn set_config(&mut self, config: Value) -> &mut Self {
+        self.0.set_config(config);
         self
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn findings(config: &Metal3Hosts, host: Host<'_>) -> Vec<Finding> {
             }
             _ => host
                 .stop("not-held", "it is not paused: its pause was removed since")
-                .remedy("find out who removes baremetalhost.metal3.io/paused, and move again"),
+                .with_remedy("find out who removes baremetalhost.metal3.io/paused, and move again"),
         });
     }
     found
@@ -35,7 +35,7 @@ pub(crate) fn findings(config: &Metal3Hosts, host: Host<'_>) -> Vec<Finding> {
 
 impl Host<'_> {
     fn unfinished_by_provider(self, code: &'static str, what: &str) -> Finding {
-        Finding::wait(code, format!("{}: {what}", self.name())).on(self.0).remedy(
+        Finding::wait(code, format!("{}: {what}", self.name())).on_object(self.0).with_remedy(
             "it does so once it sees the Cluster paused: does capm3-controller-manager run, and is the Cluster's \
              InfrastructureReady true (the provider looks at no other)? Where it is switched off: hold-consumed = true \
              in this plugin's configuration",

@@ -78,8 +78,8 @@ fn hosts<'a>(moving: &Move, source: &'a Seen, found: &mut Vec<Finding>) -> Vec<&
             Some(host) => hosts.push(host),
             None => found.push(
                 Finding::wait("host-gone", format!("{key} was to move and is not there any more"))
-                    .on(key)
-                    .remedy("if it was deleted on purpose, start the move again"),
+                    .on_object(key)
+                    .with_remedy("if it was deleted on purpose, start the move again"),
             ),
         }
     }
@@ -88,13 +88,16 @@ fn hosts<'a>(moving: &Move, source: &'a Seen, found: &mut Vec<Finding>) -> Vec<&
 
 /// Hosts left behind in the namespaces that move: mostly free ones, if the definition is not labelled.
 fn staying(moving: &Move, source: &Seen) -> Option<Finding> {
-    let names: Vec<String> =
-        source.all(&HOST).filter(|host| !moving.has(&host.key())).map(|host| Host(host).name()).collect();
+    let names: Vec<String> = source
+        .all(&HOST)
+        .filter(|host| !moving.contains_object(&host.key()))
+        .map(|host| Host(host).name())
+        .collect();
     let (first, more) =
         (names.iter().take(5).cloned().collect::<Vec<_>>().join(", "), names.len().saturating_sub(5));
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| {
-        Finding::note("hosts-stay", format!("not part of this move: {first}{rest}")).remedy(
+        Finding::note("hosts-stay", format!("not part of this move: {first}{rest}")).with_remedy(
             "free hosts move with their namespace where the definition is labelled: kubectl label crd \
              baremetalhosts.metal3.io clusterctl.cluster.x-k8s.io= clusterctl.cluster.x-k8s.io/move-hierarchy=",
         )

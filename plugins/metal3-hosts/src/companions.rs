@@ -20,7 +20,7 @@ fn secret(host: Host<'_>, named: crate::host::Named, source: &Seen) -> Option<Fi
         let what =
             format!("{field} names Secret {namespace}/{}, which does not come along with the host", key.name);
         return Some(
-            host.warn("secret-elsewhere", &what).remedy("make sure that the target has this Secret"),
+            host.warn("secret-elsewhere", &what).with_remedy("make sure that the target has this Secret"),
         );
     }
     if source.has(&key) {
@@ -29,10 +29,10 @@ fn secret(host: Host<'_>, named: crate::host::Named, source: &Seen) -> Option<Fi
     let what = format!("{field} names Secret {namespace}/{}, which does not exist", key.name);
     // Without credentials the target can't even register the host. The other Secrets were only needed to provision it.
     Some(if Some(&key) == host.credentials().as_ref() {
-        host.stop("secret-missing", &what).remedy("create the Secret, or correct the host's spec")
+        host.stop("secret-missing", &what).with_remedy("create the Secret, or correct the host's spec")
     } else {
         host.warn("secret-missing", &what)
-            .remedy("create the Secret, or take the name out of the host's spec")
+            .with_remedy("create the Secret, or take the name out of the host's spec")
     })
 }
 
@@ -40,7 +40,7 @@ fn secret(host: Host<'_>, named: crate::host::Named, source: &Seen) -> Option<Fi
 fn hardware(host: Host<'_>, source: &Seen) -> Option<Finding> {
     let lacks = host.machine().is_some()
         && host.state() == "provisioned"
-        && !source.has(&HARDWARE.named(host.0.namespace()?, host.0.name()));
+        && !source.has(&HARDWARE.key_in(host.0.namespace()?, host.0.name()));
     let kept = host.0.get("/status/hardware").is_some();
     lacks.then(|| {
         let what = if kept {
@@ -48,7 +48,7 @@ fn hardware(host: Host<'_>, source: &Seen) -> Option<Finding> {
         } else {
             "neither HardwareData nor its status say what its inspection found: its machine has no addresses in the target"
         };
-        host.warn("no-hardware-data", what).remedy(
+        host.warn("no-hardware-data", what).with_remedy(
             "is the baremetal operator older than 0.2, or was the HardwareData deleted? inspect the host again when it is free",
         )
     })

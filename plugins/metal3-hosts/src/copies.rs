@@ -26,11 +26,11 @@ fn named(host: &Object, target: &Seen) -> Option<Finding> {
         (None, Some(_)) => "the target has a host of this name with another management controller",
         (None, None) => {
             let what = "the target has a host of this name, and whether it is the same machine can't be told";
-            return Some(Host(host).warn("machine-unknown", what).remedy(TELL));
+            return Some(Host(host).warn("machine-unknown", what).with_remedy(TELL));
         }
     };
     let remedy = "rename one of the two, or exclude it from the move";
-    Some(Host(host).stop("other-machine", what).remedy(remedy))
+    Some(Host(host).stop("other-machine", what).with_remedy(remedy))
 }
 
 /// How to find out whether two hosts are one machine.
@@ -82,14 +82,14 @@ impl<'a> Known<'a> {
              management controllers to compare",
             Host(there).name()
         );
-        Some(Host(host).warn("machine-unknown", &what).remedy(TELL))
+        Some(Host(host).warn("machine-unknown", &what).with_remedy(TELL))
     }
 }
 
 fn same(host: &Object, there: &Object, why: &str) -> Finding {
     let what = format!("the target knows its machine as {}, which {why}", Host(there).name());
     let remedy = "delete the target's host (detach it first), or take this one out of the move";
-    Host(host).stop("same-machine", &what).remedy(remedy)
+    Host(host).stop("same-machine", &what).with_remedy(remedy)
 }
 
 /// Before the point of no return: every copy must be paused, with the source's status, its credentials and its hardware.
@@ -99,7 +99,7 @@ pub(crate) fn whole(hosts: &[&Object], source: &Seen, target: &Seen) -> Vec<Find
 
 fn copy(host: Host<'_>, source: &Seen, target: &Seen) -> Vec<Finding> {
     let roll_back = "roll back: the source is still as it was (pivot-host rollback)";
-    let stop = |code, what: &str| host.stop(code, what).remedy(roll_back);
+    let stop = |code, what: &str| host.stop(code, what).with_remedy(roll_back);
     let Some(there) = target.get(&host.0.key()) else {
         return vec![stop("no-copy", "its copy is not in the target")];
     };
@@ -115,7 +115,7 @@ fn copy(host: Host<'_>, source: &Seen, target: &Seen) -> Vec<Finding> {
     if host.credentials().is_some_and(|key| lacks(&key)) {
         found.push(stop("copy-lacks-secret", "its credentials are not in the target"));
     }
-    let hardware = host.0.namespace().map(|namespace| HARDWARE.named(namespace, host.0.name()));
+    let hardware = host.0.namespace().map(|namespace| HARDWARE.key_in(namespace, host.0.name()));
     if hardware.is_some_and(|key| lacks(&key)) {
         found.push(stop("copy-lacks-hardware", "its HardwareData is not in the target"));
     }

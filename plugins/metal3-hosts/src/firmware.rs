@@ -47,7 +47,7 @@ fn pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Option<Fi
         "have it made (reboot under a HostUpdatePolicy, or provision again), or take it back in the spec of {kind} {}; to carry it over as it is: pending-firmware = \"warn\" in this plugin's configuration",
         firmware.name()
     );
-    Some(host.finding(config.pending_firmware.into(), "firmware-pending", &what).remedy(remedy))
+    Some(host.finding(config.pending_firmware.into(), "firmware-pending", &what).with_remedy(remedy))
 }
 
 fn media(host: Host<'_>, image: &Object) -> Option<Finding> {
@@ -63,6 +63,6 @@ fn media(host: Host<'_>, image: &Object) -> Option<Finding> {
     }
     (!attached.is_empty()).then(|| {
         host.warn("media-attached", "its DataImage is attached, which the target's Ironic will not know")
-            .remedy("delete the DataImage and reboot the host before the move; or expect the target to attach it again at the next reboot")
+            .with_remedy("delete the DataImage and reboot the host before the move; or expect the target to attach it again at the next reboot")
     })
 }

@@ -16,9 +16,9 @@ pub(crate) fn hold(config: &Metal3Hosts, object: &Object) -> Patch {
     let host = Host(object);
     let providers = host.machine().is_some() && !config.hold_consumed;
     if object.kind() != HOST || host.pause() != Pause::None || providers {
-        return Patch::none();
+        return Patch::empty();
     }
-    object.patch().annotation(PAUSED, OURS)
+    object.patch().set_annotation(PAUSED, OURS)
 }
 
 /// Makes the copy wait for this plugin.
@@ -31,12 +31,12 @@ pub(crate) fn hold(config: &Metal3Hosts, object: &Object) -> Patch {
 pub(crate) fn adapt(object: &Object) -> Result<Patch> {
     let host = Host(object);
     if object.kind() != HOST {
-        return Ok(Patch::none());
+        return Ok(Patch::empty());
     }
     let patch = Memory::of(host).note(object.patch().remove_annotation(STATUS))?;
     let patch = match host.driver() {
         Some(driver) => patch.settle_group::<Metal3Hosts>(driver),
         None => patch,
     };
-    Ok(if host.pause() == Pause::Provider { patch.annotation(PAUSED, OURS) } else { patch })
+    Ok(if host.pause() == Pause::Provider { patch.set_annotation(PAUSED, OURS) } else { patch })
 }

@@ -73,7 +73,7 @@ impl<'a> Host<'a> {
     /// Its Cluster, by label.
     pub(crate) fn cluster(self) -> Option<Key> {
         let name = self.0.label(CLUSTER_NAME).filter(|name| !name.is_empty())?;
-        Some(CLUSTER.named(self.0.namespace()?, name))
+        Some(CLUSTER.key_in(self.0.namespace()?, name))
     }
 
     /// Who keeps the operator from it.
@@ -99,18 +99,18 @@ impl<'a> Host<'a> {
 
     /// The Secret with the credentials of its management controller.
     pub(crate) fn credentials(self) -> Option<Key> {
-        self.0.named_at(&SECRET, "/spec/bmc/credentialsName")
+        self.0.local_reference_at(&SECRET, "/spec/bmc/credentialsName")
     }
 
     /// All Secrets that it names.
     pub(crate) fn secrets(self) -> impl Iterator<Item = Named> {
         let by_name = BY_NAME.into_iter().filter_map(move |(field, pointer)| {
-            Some(Named { field, key: self.0.named_at(&SECRET, pointer)? })
+            Some(Named { field, key: self.0.local_reference_at(&SECRET, pointer)? })
         });
         let by_reference = BY_REFERENCE.into_iter().filter_map(move |(field, pointer)| {
             let text = |part: &str| self.0.text(&format!("{pointer}/{part}")).filter(|text| !text.is_empty());
             let namespace = text("namespace").or(self.0.namespace())?;
-            Some(Named { field, key: SECRET.named(namespace, text("name")?) })
+            Some(Named { field, key: SECRET.key_in(namespace, text("name")?) })
         });
         by_name.chain(by_reference)
     }
@@ -118,16 +118,16 @@ impl<'a> Host<'a> {
     /// Something that will finish on its own: worth a wait, unless the operator is kept from finishing it.
     pub(crate) fn unfinished(self, code: &'static str, what: &str, remedy: &str) -> Finding {
         let finding = match self.pause() {
-            Pause::None => Finding::wait(code, format!("{}: {what}", self.name())).remedy(remedy),
+            Pause::None => Finding::wait(code, format!("{}: {what}", self.name())).with_remedy(remedy),
             _ => Finding::stop(code, format!("{}: {what}, and the host is paused", self.name()))
-                .remedy("take the pause away, let the operator finish, and move again"),
+                .with_remedy("take the pause away, let the operator finish, and move again"),
         };
-        finding.on(self.0)
+        finding.on_object(self.0)
     }
 
     /// A finding about it.
     pub(crate) fn finding(self, severity: Severity, code: &'static str, what: &str) -> Finding {
-        Finding::new(severity, code, format!("{}: {what}", self.name())).on(self.0)
+        Finding::new(severity, code, format!("{}: {what}", self.name())).on_object(self.0)
     }
 
     /// Something that must be fixed first.
@@ -146,7 +146,7 @@ impl<'a> Host<'a> {
     }
 
     /// The arguments of a kubectl command about it, for a side.
-    pub(crate) fn kubectl(self, side: Side, verb: &str, change: Option<&str>) -> Vec<String> {
+    pub(crate) fn kubectl_arguments(self, side: Side, verb: &str, change: Option<&str>) -> Vec<String> {
         let namespace = context::namespace_on(side, self.0.namespace().unwrap_or_default());
         let words = [verb, "-n", &namespace, "baremetalhost", self.0.name()];
         words.into_iter().chain(change).map(str::to_owned).collect()

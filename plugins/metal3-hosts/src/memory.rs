@@ -61,14 +61,14 @@ impl Memory {
 
     /// The note on a copy; none if this plugin didn't copy it.
     pub(crate) fn on(copy: &Object) -> Result<Option<Self>> {
-        let Some(text) = copy.recall::<Metal3Hosts>(BEFORE) else { return Ok(None) };
+        let Some(text) = copy.stored_value::<Metal3Hosts>(BEFORE) else { return Ok(None) };
         let read = serde_json::from_str(text);
         read.map(Some).map_err(|error| Error::invalid(format!("{}: its note of before: {error}", copy.key())))
     }
 
     /// Writes the note.
     pub(crate) fn note(&self, patch: Patch) -> Result<Patch> {
-        Ok(patch.remember::<Metal3Hosts>(BEFORE, serde_json::to_string(self)?))
+        Ok(patch.store_value::<Metal3Hosts>(BEFORE, serde_json::to_string(self)?))
     }
 
     /// Whether the host was inspected or provisioned since without anyone intending it. A free host is provisioned only for an

@@ -36,6 +36,6 @@ fn of_a_host(object: &Object) -> Vec<Relation> {
     if object.owners().any(|owner| owner.kind == HOST) {
         return Vec::new();
     }
-    let host = object.namespace().map(|namespace| HOST.named(namespace, object.name()));
+    let host = object.namespace().map(|namespace| HOST.key_in(namespace, object.name()));
     host.map(Relation::Link).into_iter().collect()
 }

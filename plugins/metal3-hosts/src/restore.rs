@@ -15,5 +15,5 @@ use pivot_sdk::prelude::*;
 
 /// Gives a copy the source's status.
 pub(crate) fn restore() -> Restoration {
-    Restoration::copy("/status")
+    Restoration::copy_field("/status")
 }

@@ -38,7 +38,7 @@ impl Seen {
 
     /// The object of a kind that shares a host's name: firmware settings and the like.
     pub(crate) fn beside(&self, host: &Object, kind: &Kind) -> Option<&Object> {
-        self.get(&kind.named(host.namespace()?, host.name()))
+        self.get(&kind.key_in(host.namespace()?, host.name()))
     }
 
     /// All objects of a kind.
@@ -49,14 +49,14 @@ impl Seen {
 }
 
 fn read(side: Side, kinds: &[&Kind]) -> Result<Vec<Object>> {
-    let queries: Vec<Query> = kinds.iter().map(|kind| Query::all(side, kind)).collect();
+    let queries: Vec<Query> = kinds.iter().map(|kind| Query::for_kind(side, kind)).collect();
     let mut all = Vec::new();
-    for (query, answer) in queries.iter().zip(objects::read(&queries)) {
+    for (query, answer) in queries.iter().zip(objects::read_all(&queries)) {
         match answer {
             Ok(found) => all.extend(found),
             Err(error) if error.is_not_found() => {}
             Err(error) => {
-                return Err(error.context(format!("reading {} of the {}", query.kind, side.as_str())));
+                return Err(error.with_context(format!("reading {} of the {}", query.kind, side.as_str())));
             }
         }
     }

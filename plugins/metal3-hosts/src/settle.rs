@@ -55,14 +55,14 @@ fn let_go(host: Host<'_>, before: &Memory) -> Result<Settlement> {
     }
     // A Cluster that its user had paused stays paused, and so do its hosts: the provider holds them, and unpauses them with it.
     if before.by_provider && cluster_is_paused(host)? {
-        return Ok(host.0.patch().annotation(PAUSED, PROVIDER).into());
+        return Ok(host.0.patch().set_annotation(PAUSED, PROVIDER).into());
     }
     Ok(host.0.patch().remove_annotation(PAUSED).into())
 }
 
 /// Objects that an operator needs and that the target lacks.
 fn missing(host: Host<'_>) -> Result<Vec<String>> {
-    let hardware = host.0.namespace().map(|namespace| HARDWARE.named(namespace, host.0.name()));
+    let hardware = host.0.namespace().map(|namespace| HARDWARE.key_in(namespace, host.0.name()));
     let keys: Vec<Key> = host.credentials().into_iter().collect();
     let there = objects::get_all(Side::Target, &keys)?;
     let absent = keys.iter().zip(there).filter(|(_, object)| object.is_none());
@@ -92,8 +92,8 @@ fn changed(host: Host<'_>, before: &Memory) -> Option<Finding> {
     let pause = format!("{PAUSED}=stop");
     let stop = |code, what: &str| {
         host.stop(code, what)
-            .remedy("pause it at once, and find out what the target's operator took it for")
-            .kubectl(Side::Target, host.kubectl(Side::Target, "annotate", Some(&pause)))
+            .with_remedy("pause it at once, and find out what the target's operator took it for")
+            .with_kubectl(Side::Target, host.kubectl_arguments(Side::Target, "annotate", Some(&pause)))
     };
     if now.state != before.state {
         let what =
@@ -111,8 +111,10 @@ fn word(state: &str) -> &str {
 /// What is still missing to show that an operator has taken over the host; none if it has.
 fn taken_over(host: Host<'_>, before: &Memory) -> Result<Option<Finding>> {
     let wait = |code, what: &str| {
-        let look = host.kubectl(Side::Target, "describe", None);
-        Some(finding(host, code, what, "see what the target's operator says").kubectl(Side::Target, look))
+        let look = host.kubectl_arguments(Side::Target, "describe", None);
+        Some(
+            finding(host, code, what, "see what the target's operator says").with_kubectl(Side::Target, look),
+        )
     };
     if !host.error().is_empty() {
         return Ok(wait("host-error", &format!("it has a {}", host.error())));
@@ -136,7 +138,7 @@ fn taken_over(host: Host<'_>, before: &Memory) -> Result<Option<Finding>> {
 /// Whether the Secret happens to have the same version on both sides: then the operator records nothing new.
 fn same_version(host: Host<'_>, before: &Memory) -> Result<bool> {
     let Some(key) = host.credentials() else { return Ok(false) };
-    let answers = objects::read(&[Query::one(Side::Target, &key)]);
+    let answers = objects::read_all(&[Query::for_object(Side::Target, &key)]);
     let secret = answers.into_iter().next().transpose()?.and_then(|found| found.into_iter().next());
     Ok(secret
         .and_then(|secret| secret.text("/metadata/resourceVersion").map(|v| before.good(v)))
@@ -148,5 +150,5 @@ fn wait(host: Host<'_>, code: &'static str, what: &str, remedy: &str) -> Settlem
 }
 
 fn finding(host: Host<'_>, code: &'static str, what: &str, remedy: &str) -> Finding {
-    host.finding(Severity::Wait, code, what).remedy(remedy)
+    host.finding(Severity::Wait, code, what).with_remedy(remedy)
 }

@@ -19,15 +19,15 @@ pub(crate) fn findings(host: Host<'_>) -> impl Iterator<Item = Finding> {
 }
 
 fn deleted(host: Host<'_>) -> Option<Finding> {
-    host.0
-        .is_being_deleted()
-        .then(|| host.stop("being-deleted", "it is being deleted").remedy("wait until it is gone, then move"))
+    host.0.is_being_deleted().then(|| {
+        host.stop("being-deleted", "it is being deleted").with_remedy("wait until it is gone, then move")
+    })
 }
 
 fn state(host: Host<'_>) -> Option<Finding> {
     let worked_on = |what: &str| {
         host.unfinished("being-worked-on", what, "the move goes on when it is provisioned or available")
-            .kubectl(Side::Source, host.kubectl(Side::Source, "get", None))
+            .with_kubectl(Side::Source, host.kubectl_arguments(Side::Source, "get", None))
     };
     match host.state() {
         "provisioned" | "externally provisioned" | "available" | "unmanaged" => None,
@@ -36,11 +36,11 @@ fn state(host: Host<'_>) -> Option<Finding> {
         | "deprovisioning") => Some(worked_on(&format!("it is {state}"))),
         state @ ("powering off before delete" | "deleting") => Some(
             host.stop("being-deleted", &format!("its state is {state}"))
-                .remedy("wait until it is gone, then move"),
+                .with_remedy("wait until it is gone, then move"),
         ),
         state => Some(
             host.stop("unknown-state", &format!("this plugin does not know its state `{state}`"))
-                .remedy("use a plugin that knows this version of the baremetal operator"),
+                .with_remedy("use a plugin that knows this version of the baremetal operator"),
         ),
     }
 }
@@ -49,7 +49,9 @@ const FIX: &str = "find out what is wrong, and move when its status is OK";
 
 fn operational(host: Host<'_>) -> Option<Finding> {
     let look = |finding: Finding| {
-        finding.remedy(FIX).kubectl(Side::Source, host.kubectl(Side::Source, "describe", None))
+        finding
+            .with_remedy(FIX)
+            .with_kubectl(Side::Source, host.kubectl_arguments(Side::Source, "describe", None))
     };
     match (host.operational(), host.error()) {
         ("error", "") => Some(look(host.stop("host-error", "its operational status is error"))),
@@ -62,7 +64,7 @@ fn operational(host: Host<'_>) -> Option<Finding> {
             };
             Some(
                 host.unfinished("not-settled", &what, FIX)
-                    .kubectl(Side::Source, host.kubectl(Side::Source, "describe", None)),
+                    .with_kubectl(Side::Source, host.kubectl_arguments(Side::Source, "describe", None)),
             )
         }
         (status, _) => Some(look(host.stop(
@@ -76,7 +78,7 @@ fn progressing(host: Host<'_>) -> Option<Finding> {
     let steady = matches!(host.state(), "provisioned" | "externally provisioned" | "available" | "unmanaged");
     (steady && host.0.has_condition("Progressing")).then(|| {
         host.unfinished("progressing", "its condition Progressing is true", "see what it is waiting for")
-            .kubectl(Side::Source, host.kubectl(Side::Source, "describe", None))
+            .with_kubectl(Side::Source, host.kubectl_arguments(Side::Source, "describe", None))
     })
 }
 
@@ -99,8 +101,8 @@ fn image(host: Host<'_>) -> Option<Finding> {
     let remedy = "make spec.image (or spec.customDeploy) what status.provisioning says, and keep GitOps from changing it";
     differs.then(|| match host.pause() {
         // It stays paused in the target, as it is in the source.
-        Pause::Somebody => host.warn("image-differs", what).remedy(remedy),
-        _ => host.stop("image-differs", what).remedy(remedy),
+        Pause::Somebody => host.warn("image-differs", what).with_remedy(remedy),
+        _ => host.stop("image-differs", what).with_remedy(remedy),
     })
 }
 
@@ -137,9 +139,10 @@ fn reboot(host: Host<'_>) -> Option<Finding> {
             let remedy = "the operator takes the annotation away once the host was rebooted";
             host.unfinished("reboot-pending", &what, remedy)
         }
-        _ => host
-            .unfinished("reboot-pending", &what, "its author must remove it")
-            .kubectl(Side::Source, host.kubectl(Side::Source, "annotate", Some(&format!("{asked}-")))),
+        _ => host.unfinished("reboot-pending", &what, "its author must remove it").with_kubectl(
+            Side::Source,
+            host.kubectl_arguments(Side::Source, "annotate", Some(&format!("{asked}-"))),
+        ),
     })
 }
 
@@ -147,7 +150,9 @@ fn inspection(host: Host<'_>) -> Option<Finding> {
     let asked = host.0.annotation(INSPECT).is_some_and(|value| value != "disabled");
     asked.then(|| {
         let what = "an inspection is requested (inspect.metal3.io)";
-        host.unfinished("inspection-pending", what, "wait until it is done, or take it back")
-            .kubectl(Side::Source, host.kubectl(Side::Source, "annotate", Some(&format!("{INSPECT}-"))))
+        host.unfinished("inspection-pending", what, "wait until it is done, or take it back").with_kubectl(
+            Side::Source,
+            host.kubectl_arguments(Side::Source, "annotate", Some(&format!("{INSPECT}-"))),
+        )
     })
 }

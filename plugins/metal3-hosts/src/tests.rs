@@ -91,9 +91,9 @@ pub(super) fn companions(host: &Value) -> Vec<Value> {
 /// A source with this host and what it needs.
 pub(super) fn source(host: &Value) -> Host {
     let mut harness = Host::new();
-    harness.source(host);
+    harness.add_to_source(host);
     for companion in companions(host) {
-        harness.source(companion);
+        harness.add_to_source(companion);
     }
     harness
 }

@@ -21,7 +21,7 @@ pub const KINDS: [Kind; 9] = [
 
 /// Why a patch can't be made; `None` if it can.
 pub(crate) fn refusal(kind: &Kind, patch: &Value) -> Option<String> {
-    if let Some(found) = bounds::violation(env!("CARGO_PKG_NAME"), Hook::Adapt, patch) {
+    if let Some(found) = bounds::find_violation(env!("CARGO_PKG_NAME"), Hook::Adapt, patch) {
         return Some(format!("{} can't be patched: {}", found.touched, found.why));
     }
     // The host's rule accepts an empty name; a server does not. It usually comes from a pointer with one slash too many.

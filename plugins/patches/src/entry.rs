@@ -38,7 +38,7 @@ impl Entry {
 
     /// The problem with it, if there is one.
     pub(crate) fn make_sense(&self) -> Result<(), String> {
-        if !KINDS.iter().any(|known| known.covers(&self.kind)) {
+        if !KINDS.iter().any(|known| known.matches(&self.kind)) {
             let known: Vec<String> = KINDS.iter().map(Kind::to_string).collect();
             return Err(format!(
                 "{} is none of the kinds that can be patched: {}",
@@ -64,14 +64,17 @@ impl Entry {
 
     /// Whether it applies to an object.
     pub(crate) fn means(&self, object: &Object) -> bool {
-        self.kind.covers(&object.kind()) && self.chosen.matches(object)
+        self.kind.matches(&object.kind()) && self.chosen.matches(object)
     }
 
     /// The patch with the entry's changes added.
     pub(crate) fn apply(&self, patch: Patch) -> Patch {
         // Merging nothing would still turn a list, or a missing value, into a map.
-        let patch =
-            if self.merge.is_empty() { patch } else { patch.merge("", &Value::Object(self.merge.clone())) };
+        let patch = if self.merge.is_empty() {
+            patch
+        } else {
+            patch.merge_at("", &Value::Object(self.merge.clone()))
+        };
         self.remove.iter().fold(patch, |patch, pointer| patch.remove(pointer))
     }
 }

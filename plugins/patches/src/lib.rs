@@ -47,7 +47,7 @@ impl Plugin for Patches {
             return Ok(patch);
         }
         // The host calls the hook again with the patched object, and then expects no further changes.
-        let after = patch.applied();
+        let after = patch.patched_object();
         if self.applied(&after).is_empty() {
             return Ok(patch);
         }
@@ -69,13 +69,13 @@ impl Plugin for Patches {
             return Ok(Vec::new());
         }
         let idle = self.patch.iter().enumerate().filter(|(_, entry)| {
-            let fits = |key: &&Key| entry.chosen.means(key.namespace.as_deref(), &key.name);
+            let fits = |key: &&Key| entry.chosen.matches_name(key.namespace.as_deref(), &key.name);
             !moving.of_kind(&entry.kind).any(|key| fits(&key))
         });
         let finding = |(index, entry): (usize, &Entry)| {
             let kind = &entry.kind;
             Finding::warn("no-object", format!("{}: no {kind} with such a name moves", entry.called(index)))
-                .remedy("look for a typing error in its kind, name and namespace, or take the entry out")
+                .with_remedy("look for a typing error in its kind, name and namespace, or take the entry out")
         };
         Ok(idle.map(finding).collect())
     }

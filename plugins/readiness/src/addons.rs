@@ -29,7 +29,7 @@ pub(crate) fn check(object: &Object, report: &mut Report<'_>) {
 
 fn report_on(object: &Object, finding: Option<Finding>, report: &mut Report<'_>) {
     if let Some(finding) = finding {
-        report.add(Area::Addons, status::look_at(finding.on(object), report.side, object));
+        report.add(Area::Addons, status::look_at(finding.on_object(object), report.side, object));
     }
 }
 
@@ -38,10 +38,10 @@ fn set(object: &Object) -> Option<Finding> {
     let what = open.first()?;
     Some(if LASTING.contains(&status::reason(object, "ResourcesApplied")) {
         Finding::stop("resources-refused", format!("what it applies is not as it should be: {what}"))
-            .remedy("fix the resource that it names")
+            .with_remedy("fix the resource that it names")
     } else {
         Finding::wait("resources-not-applied", format!("not all it applies is applied: {what}"))
-            .remedy(status::LOOK)
+            .with_remedy(status::LOOK)
     })
 }
 
@@ -56,6 +56,6 @@ fn binding(object: &Object) -> Option<Finding> {
         .collect();
     (!open.is_empty()).then(|| {
         Finding::wait("resources-not-applied", format!("not applied to its Cluster: {}", open.join(", ")))
-            .remedy(status::LOOK)
+            .with_remedy(status::LOOK)
     })
 }

@@ -33,12 +33,13 @@ pub(crate) fn check(moving: &Move, report: &mut Report<'_>) -> Result<()> {
         let mut queries = Vec::new();
         for kind in some {
             for side in Side::BOTH {
-                queries
-                    .extend(names(kind).map(|name| Query::one(side, &DEFINITION.global(name)).everywhere()));
+                queries.extend(names(kind).map(|name| {
+                    Query::for_object(side, &DEFINITION.cluster_scoped_key(name)).in_all_namespaces()
+                }));
             }
         }
         let mut found = Vec::new();
-        for (query, answer) in queries.iter().zip(objects::read(&queries)) {
+        for (query, answer) in queries.iter().zip(objects::read_all(&queries)) {
             let objects = providers::readable(answer, Area::Definitions, query.side, &DEFINITION, report)?;
             found.extend(objects.into_iter().map(|object| (query.side, object)));
         }
@@ -59,16 +60,16 @@ pub(crate) fn check(moving: &Move, report: &mut Report<'_>) -> Result<()> {
 }
 
 fn judge(kind: &Kind, source: Option<&Object>, target: &Object, report: &mut Report<'_>) {
-    let mut add = |finding: Finding| report.add(Area::Definitions, finding.on(target));
+    let mut add = |finding: Finding| report.add(Area::Definitions, finding.on_object(target));
     if target.is_being_deleted() {
         let message = format!("the target is removing its definition of {kind}, with all objects");
         add(Finding::stop("crd-being-deleted", message)
-            .remedy("find out who removes it, and install its provider again"));
+            .with_remedy("find out who removes it, and install its provider again"));
         return;
     }
     if status::of(target, "Established") == "False" {
         let message = format!("the target does not serve {kind} yet");
-        let finding = Finding::wait("crd-not-established", message).remedy(status::LOOK);
+        let finding = Finding::wait("crd-not-established", message).with_remedy(status::LOOK);
         add(status::look_at(finding, Side::Target, target));
     }
     let Some(source) = source else { return };
@@ -79,7 +80,7 @@ fn judge(kind: &Kind, source: Option<&Object>, target: &Object, report: &mut Rep
         );
         let remedy = "install the provider there with clusterctl, or put the labels `cluster.x-k8s.io/v1…` of the source's \
                       definition on it";
-        add(Finding::stop("crd-without-contract", message).remedy(remedy));
+        add(Finding::stop("crd-without-contract", message).with_remedy(remedy));
     }
     let missing: Vec<&str> = FOR_MOVES
         .into_iter()
@@ -93,8 +94,8 @@ fn judge(kind: &Kind, source: Option<&Object>, target: &Object, report: &mut Rep
         let words = ["label", "crd", target.name()].into_iter().map(str::to_owned);
         let labels = missing.iter().map(|label| format!("{label}="));
         add(Finding::warn("crd-not-labelled", message)
-            .remedy("else the next move leaves such objects behind")
-            .kubectl(Side::Target, words.chain(labels)));
+            .with_remedy("else the next move leaves such objects behind")
+            .with_kubectl(Side::Target, words.chain(labels)));
     }
 }
 

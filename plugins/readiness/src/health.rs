@@ -62,21 +62,26 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     };
     if let Some(why) = failure(object) {
         let finding = Finding::stop("failed", format!("its controller has given up: {why}"));
-        let finding = finding.on(object).remedy("fix or replace it");
+        let finding = finding.on_object(object).with_remedy("fix or replace it");
         report.add(area, status::look_at(finding, report.side, object));
         return;
     }
     // A copy arrives without a status; if it stays without, no controller looks after it.
     if point == Point::AfterResume && speaks && status::is_silent(object) {
         let finding = Finding::wait("no-status", "no controller of the target has written a status yet");
-        report
-            .add(area, finding.on(object).remedy("see whether its provider's Deployment runs in the target"));
+        report.add(
+            area,
+            finding.on_object(object).with_remedy("see whether its provider's Deployment runs in the target"),
+        );
         return;
     }
     let open = status::open(object, types, false);
     if !open.is_empty() {
         let finding = Finding::wait("not-ready", format!("conditions are not true: {}", open.join(", ")));
-        report.add(area, status::look_at(finding.on(object).remedy(status::LOOK), report.side, object));
+        report.add(
+            area,
+            status::look_at(finding.on_object(object).with_remedy(status::LOOK), report.side, object),
+        );
     }
 }
 

@@ -84,13 +84,14 @@ impl Plugin for Readiness {
 impl Readiness {
     /// Checks the operator's additional conditions.
     fn check_extra(&self, object: &Object, report: &mut Report<'_>) {
-        for extra in self.extra.iter().filter(|extra| extra.kind.covers(&object.kind())) {
+        for extra in self.extra.iter().filter(|extra| extra.kind.matches(&object.kind())) {
             let wanted: Vec<&str> = extra.conditions.iter().map(String::as_str).collect();
             let open = status::open(object, &wanted, true);
             if !open.is_empty() {
                 let message = format!("conditions are not true: {}", open.join(", "));
                 let finding = Finding::new(extra.severity.into(), "condition-not-true", message);
-                let finding = status::look_at(finding.on(object).remedy(status::LOOK), report.side, object);
+                let finding =
+                    status::look_at(finding.on_object(object).with_remedy(status::LOOK), report.side, object);
                 report.add(Area::Extra, finding);
             }
         }

@@ -24,7 +24,7 @@ pub(crate) fn check(side: Side, namespaces: &[Glob], report: &mut Report<'_>) ->
     };
     for package in packages.iter().filter(|package| counts(package)) {
         if let Some(finding) = judge(package) {
-            let finding = finding.on(package).remedy(status::LOOK);
+            let finding = finding.on_object(package).with_remedy(status::LOOK);
             report.add(Area::Packages, status::look_at(finding, side, package));
         }
     }

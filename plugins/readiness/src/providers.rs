@@ -16,15 +16,16 @@ const PROVIDER: &str = "cluster.x-k8s.io/provider";
 /// Checks the target's at each point, and the source's for as long as they have work to do.
 pub(crate) fn check(point: Point, report: &mut Report<'_>) -> Result<()> {
     let sides: &[Side] = if point == Point::BeforePause { &Side::BOTH } else { &[Side::Target] };
-    let queries: Vec<Query> = sides.iter().map(|side| Query::all(*side, &DEPLOYMENT).everywhere()).collect();
+    let queries: Vec<Query> =
+        sides.iter().map(|side| Query::for_kind(*side, &DEPLOYMENT).in_all_namespaces()).collect();
     let mut names: Vec<BTreeSet<String>> = Vec::new();
-    for (side, answer) in sides.iter().zip(objects::read(&queries)) {
+    for (side, answer) in sides.iter().zip(objects::read_all(&queries)) {
         let mut all = readable(answer, Area::Providers, *side, &DEPLOYMENT, report)?;
         all.retain(|deployment| deployment.label(PROVIDER).is_some());
         all.sort_by_key(Object::key);
         for deployment in &all {
             if let Some(finding) = judge(deployment, *side) {
-                report.add(Area::Providers, finding.on(deployment));
+                report.add(Area::Providers, finding.on_object(deployment));
             }
         }
         names.push(
@@ -39,7 +40,7 @@ pub(crate) fn check(point: Point, report: &mut Report<'_>) -> Result<()> {
             let message =
                 format!("provider {missing} runs in the source, and no Deployment of it is in the target");
             let remedy = "install it there, unless nothing that moves needs it";
-            report.add(Area::Providers, Finding::warn("provider-missing", message).remedy(remedy));
+            report.add(Area::Providers, Finding::warn("provider-missing", message).with_remedy(remedy));
         }
     }
     Ok(())
@@ -51,18 +52,19 @@ fn judge(deployment: &Object, side: Side) -> Option<Finding> {
     let (namespace, name) = (deployment.namespace().unwrap_or_default(), deployment.name());
     let pods = |finding: Finding| {
         let words = ["describe", "-n", namespace, "deployment", name];
-        finding.remedy("see its events, and its Pods").kubectl(side, words)
+        finding.with_remedy("see its events, and its Pods").with_kubectl(side, words)
     };
     let wanted = status::number(deployment, &["/spec/replicas"]).unwrap_or(1);
     let count = |pointer| status::number(deployment, &[pointer]).unwrap_or(0);
     if wanted == 0 {
         let message = format!("provider {provider} of the {place} is scaled to zero");
         return Some(match side {
-            Side::Source => Finding::warn("provider-off", message)
-                .remedy("nothing there answers the pause: start it, or move with --accept pause-unchecked"),
+            Side::Source => Finding::warn("provider-off", message).with_remedy(
+                "nothing there answers the pause: start it, or move with --accept pause-unchecked",
+            ),
             Side::Target => Finding::stop("provider-off", message)
-                .remedy("start it")
-                .kubectl(side, ["scale", "-n", namespace, "deployment", name, "--replicas=1"]),
+                .with_remedy("start it")
+                .with_kubectl(side, ["scale", "-n", namespace, "deployment", name, "--replicas=1"]),
         });
     }
     if status::of(deployment, "Progressing") == "False" {
@@ -101,9 +103,9 @@ pub(crate) fn readable(
             );
             let remedy =
                 "grant the right to list it in all namespaces, or skip the check in the configuration";
-            report.add(area, Finding::warn("not-readable", message).remedy(remedy));
+            report.add(area, Finding::warn("not-readable", message).with_remedy(remedy));
             Ok(Vec::new())
         }
-        Err(error) => Err(error.context(format!("reading {kind} of the {}", side.as_str()))),
+        Err(error) => Err(error.with_context(format!("reading {kind} of the {}", side.as_str()))),
     }
 }

@@ -52,7 +52,7 @@ impl<'a> Report<'a> {
             findings.extend(found);
             if more > 0 {
                 let message = format!("and likewise {more} more objects of kind {kind}");
-                findings.push(Finding::new(severity, code, message).remedy(remedy));
+                findings.push(Finding::new(severity, code, message).with_remedy(remedy));
             }
         }
         findings

@@ -25,7 +25,10 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     }
     if status::lags(object) {
         let finding = Finding::wait("not-observed", "its controller has not seen its last change");
-        report.add(Area::Rollouts, finding.on(object).remedy("see whether its provider's Deployment runs"));
+        report.add(
+            Area::Rollouts,
+            finding.on_object(object).with_remedy("see whether its provider's Deployment runs"),
+        );
     }
     let by_hand = replaced_by_hand(object);
     let mut signs: Vec<String> = GOING_ON
@@ -37,15 +40,18 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     let (numbers, outdated) = if scales { counts(object, &kind) } else { (Vec::new(), None) };
     if !numbers.is_empty() {
         let finding = Finding::wait("machines-missing", numbers.join(", "));
-        let finding = status::look_at(finding.on(object).remedy(status::LOOK), report.side, object);
+        let finding =
+            status::look_at(finding.on_object(object).with_remedy(status::LOOK), report.side, object);
         report.add(Area::Rollouts, finding);
     }
     match outdated {
         Some(outdated) if by_hand => {
             let message = format!("{outdated}; they are replaced only when a user deletes them");
             let remedy = "none is needed: it is the same in the target";
-            report
-                .add(Area::Rollouts, Finding::note("replaced-on-delete", message).on(object).remedy(remedy));
+            report.add(
+                Area::Rollouts,
+                Finding::note("replaced-on-delete", message).on_object(object).with_remedy(remedy),
+            );
         }
         outdated => signs.extend(outdated),
     }
@@ -55,12 +61,12 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
     let what = signs.join(", ");
     let finding = if point == Point::AfterResume {
         Finding::warn("rollout-in-target", format!("the target changes its machines: {what}"))
-            .remedy("see what differs between the sides before the source is gone")
+            .with_remedy("see what differs between the sides before the source is gone")
     } else {
         Finding::wait("rolling-out", format!("its machines are being changed: {what}"))
-            .remedy("wait until it is through")
+            .with_remedy("wait until it is through")
     };
-    report.add(Area::Rollouts, status::look_at(finding.on(object), report.side, object));
+    report.add(Area::Rollouts, status::look_at(finding.on_object(object), report.side, object));
 }
 
 fn scales(kind: &Kind) -> bool {

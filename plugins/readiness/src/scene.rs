@@ -33,11 +33,11 @@ impl Scene {
         let keys: BTreeSet<&Key> = moving.objects.iter().collect();
         let kinds: BTreeSet<&Kind> =
             keys.iter().map(|key| &key.kind).filter(|k| wanted(k, settings)).collect();
-        let queries: Vec<Query> = kinds.iter().map(|kind| Query::all(side, kind)).collect();
+        let queries: Vec<Query> = kinds.iter().map(|kind| Query::for_kind(side, kind)).collect();
         let mut found = Vec::new();
-        for (kind, answer) in kinds.iter().zip(objects::read(&queries)) {
-            let all =
-                answer.map_err(|error| error.context(format!("reading {kind} of the {}", side.as_str())))?;
+        for (kind, answer) in kinds.iter().zip(objects::read_all(&queries)) {
+            let all = answer
+                .map_err(|error| error.with_context(format!("reading {kind} of the {}", side.as_str())))?;
             // The namespace may also hold objects that stay.
             found.extend(all.into_iter().filter(|object| keys.contains(&object.key())));
         }
@@ -51,7 +51,7 @@ impl Scene {
         self.objects.iter().filter(|object| {
             let cluster = object.text("/spec/clusterName").or(object.label("cluster.x-k8s.io/cluster-name"));
             let cluster =
-                cluster.zip(object.namespace()).map(|(name, ns)| Kind::new(CORE, "Cluster").named(ns, name));
+                cluster.zip(object.namespace()).map(|(name, ns)| Kind::new(CORE, "Cluster").key_in(ns, name));
             !is_paused(object) && cluster.is_none_or(|cluster| !self.paused.contains(&cluster))
         })
     }
@@ -60,7 +60,7 @@ impl Scene {
 fn wanted(kind: &Kind, settings: &Readiness) -> bool {
     JUDGED.contains(kind)
         || status::is_control_plane(kind)
-        || settings.extra.iter().any(|extra| extra.kind.covers(kind))
+        || settings.extra.iter().any(|extra| extra.kind.matches(kind))
 }
 
 fn is_cluster(object: &Object) -> bool {

@@ -93,7 +93,7 @@ impl Readiness {
     pub(crate) fn make_sense(&self) -> Result<()> {
         for (index, Extra { kind, conditions, .. }) in self.extra.iter().enumerate() {
             let wrong = |why: String| Err(Error::invalid(format!("configuration: extra[{index}]: {why}")));
-            if !GROUPS.iter().any(|known| known.covers(kind)) {
+            if !GROUPS.iter().any(|known| known.matches(kind)) {
                 let known: Vec<String> = GROUPS.iter().map(Kind::to_string).collect();
                 return wrong(format!("{kind} is none of the kinds that can be read: {}", known.join(", ")));
             }

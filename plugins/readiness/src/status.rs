@@ -73,5 +73,5 @@ pub(crate) const LOOK: &str = "see its conditions and events";
 pub(crate) fn look_at(finding: Finding, side: Side, object: &Object) -> Finding {
     let namespace = object.namespace().map(|name| ["-n".to_owned(), context::namespace_on(side, name)]);
     let words = ["describe".to_owned()].into_iter().chain(namespace.into_iter().flatten());
-    finding.kubectl(side, words.chain([object.kind().to_string(), object.name().to_owned()]))
+    finding.with_kubectl(side, words.chain([object.kind().to_string(), object.name().to_owned()]))
 }

@@ -52,7 +52,7 @@ fn conditions(list: &[(&str, &str)]) -> Value {
 fn before(objects: &[Object]) -> Vec<Finding> {
     let mut harness = Harness::<Readiness>::new();
     for object in objects {
-        harness.source(object);
+        harness.add_to_source(object);
     }
     harness.check(Point::BeforePause).unwrap()
 }
@@ -61,7 +61,7 @@ fn before(objects: &[Object]) -> Vec<Finding> {
 fn after(objects: &[Object]) -> Vec<Finding> {
     let mut harness = Harness::<Readiness>::new();
     for object in objects {
-        harness.source(object).target(object);
+        harness.add_to_source(object).add_to_target(object);
     }
     harness.check(Point::AfterResume).unwrap()
 }
@@ -76,7 +76,7 @@ fn told(findings: &[Finding]) -> Vec<String> {
 fn nothing_is_checked_between_the_pause_and_the_resume() {
     let broken = core("Machine", "m", json!({"status": {"phase": "Failed"}}));
     let mut harness = Harness::<Readiness>::new();
-    harness.source(&broken).target(&broken);
+    harness.add_to_source(&broken).add_to_target(&broken);
     for point in [Point::AfterPause, Point::BeforeCommit, Point::Other] {
         assert_eq!(harness.check(point).unwrap(), []);
     }

@@ -78,11 +78,11 @@ impl Take {
         let namespace = secret.namespace().unwrap_or_default();
         if let Some(cluster) = &self.cluster {
             let (namespace, name) = cluster.split_once('/').unwrap_or((namespace, cluster));
-            return Ok(CLUSTER.named(namespace, name));
+            return Ok(CLUSTER.key_in(namespace, name));
         }
         let label = self.cluster_label.as_deref().unwrap_or(CLUSTER_NAME);
         match secret.label(label).filter(|name| !name.is_empty()) {
-            Some(name) => Ok(CLUSTER.named(namespace, name)),
+            Some(name) => Ok(CLUSTER.key_in(namespace, name)),
             None => Err(Error::invalid(format!(
                 "configuration: take[{index}] selects this Secret, which has no label {label} to say which Cluster it \
                  moves with; label it, name the Cluster in take[{index}].cluster, or select less"

@@ -16,7 +16,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-pub use paths::{leaves, paths};
+pub use paths::{patch_leaves, paths};
 
 /// The moments in which a plugin is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,22 +78,22 @@ impl fmt::Display for Violation {
 }
 
 /// What is wrong with a plugin's patch; none if it stays within what its hook may touch.
-pub fn violation(plugin: &str, hook: Hook, patch: &Value) -> Option<Violation> {
-    if let Some((name, why)) = in_a_list(plugin, patch) {
+pub fn find_violation(plugin: &str, hook: Hook, patch: &Value) -> Option<Violation> {
+    if let Some((name, why)) = find_refused_name_in_lists(plugin, patch) {
         return Some(Violation::new(hook, name, why));
     }
-    leaves(patch).into_iter().find_map(|(path, value)| {
-        let why = refusal(plugin, hook, &path, value)?;
+    patch_leaves(patch).into_iter().find_map(|(path, value)| {
+        let why = path_refusal(plugin, hook, &path, value)?;
         Some(Violation::new(hook, &path, why))
     })
 }
 
 /// Why a hook may not write a value at a path; none if it may.
-fn refusal(plugin: &str, hook: Hook, path: &str, value: &Value) -> Option<&'static str> {
-    let words: Vec<String> = path.split('/').skip(1).map(paths::unescaped).collect();
+fn path_refusal(plugin: &str, hook: Hook, path: &str, value: &Value) -> Option<&'static str> {
+    let words: Vec<String> = path.split('/').skip(1).map(paths::unescape_segment).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     // At any level of the path: a template's annotations are copied to the objects made from it.
-    if let Some(why) = words.iter().find_map(|word| reserved(plugin, word)) {
+    if let Some(why) = words.iter().find_map(|word| reserved_name_refusal(plugin, word)) {
         return Some(why);
     }
     let pause = words.contains(&names::PAUSED);
@@ -102,13 +102,13 @@ fn refusal(plugin: &str, hook: Hook, path: &str, value: &Value) -> Option<&'stat
         // It may pause more, never less: while the source is held, nothing there may become active.
         (Hook::Hold, _) if pause && value.is_null() => Some("it may pause, but never unpause"),
         (Hook::Settle, _) if pause => Some(PAUSE),
-        (Hook::Hold | Hook::Settle, ["metadata", ..]) => metadata(&words, value),
+        (Hook::Hold | Hook::Settle, ["metadata", ..]) => metadata_refusal(&words, value),
         (Hook::Hold | Hook::Settle, _) => Some("it may change only labels and annotations"),
         (Hook::Restore, ["status", ..]) => None,
         (Hook::Restore, _) => Some("it may change only status"),
         (Hook::Adapt, ["spec", "paused", ..]) => Some(PAUSE),
         (Hook::Adapt, _) if pause => Some(PAUSE),
-        (Hook::Adapt, ["metadata", ..]) => metadata(&words, value),
+        (Hook::Adapt, ["metadata", ..]) => metadata_refusal(&words, value),
         (Hook::Adapt, ["apiVersion" | "kind", ..]) => Some("it says what the object is"),
         (Hook::Adapt, ["status", ..]) => Some("the status belongs to the controllers"),
         (Hook::Adapt, ["spec"]) => Some("that would replace all of it; name the fields"),
@@ -120,7 +120,7 @@ fn refusal(plugin: &str, hook: Hook, path: &str, value: &Value) -> Option<&'stat
 const PAUSE: &str = "only the move pauses and unpauses";
 
 /// In the metadata, labels and annotations may be changed, each by name.
-fn metadata(words: &[&str], value: &Value) -> Option<&'static str> {
+fn metadata_refusal(words: &[&str], value: &Value) -> Option<&'static str> {
     match words {
         ["metadata", "annotations" | "labels", _] if value.is_string() || value.is_null() => None,
         // A server rejects other values too, but its error wouldn't name the plugin.
@@ -133,27 +133,27 @@ fn metadata(words: &[&str], value: &Value) -> Option<&'static str> {
 }
 
 /// A name that is out of bounds, found inside a list, and why: lists are written whole, so their contents have no path.
-fn in_a_list<'a>(plugin: &str, value: &'a Value) -> Option<(&'a str, &'static str)> {
-    fn any<'a>(plugin: &str, value: &'a Value) -> Option<(&'a str, &'static str)> {
+fn find_refused_name_in_lists<'a>(plugin: &str, value: &'a Value) -> Option<(&'a str, &'static str)> {
+    fn find_refused_name<'a>(plugin: &str, value: &'a Value) -> Option<(&'a str, &'static str)> {
         match value {
             Value::Object(map) => map.iter().find_map(|(name, value)| {
                 let pause = (name == names::PAUSED).then_some(PAUSE);
-                let why = pause.or_else(|| reserved(plugin, name));
-                why.map(|why| (name.as_str(), why)).or_else(|| any(plugin, value))
+                let why = pause.or_else(|| reserved_name_refusal(plugin, name));
+                why.map(|why| (name.as_str(), why)).or_else(|| find_refused_name(plugin, value))
             }),
-            Value::Array(items) => items.iter().find_map(|item| any(plugin, item)),
+            Value::Array(items) => items.iter().find_map(|item| find_refused_name(plugin, item)),
             _ => None,
         }
     }
     match value {
-        Value::Object(map) => map.values().find_map(|value| in_a_list(plugin, value)),
-        Value::Array(_) => any(plugin, value),
+        Value::Object(map) => map.values().find_map(|value| find_refused_name_in_lists(plugin, value)),
+        Value::Array(_) => find_refused_name(plugin, value),
         _ => None,
     }
 }
 
 /// Why no hook may touch a label or annotation of this name; none if its name is not reserved.
-fn reserved(plugin: &str, name: &str) -> Option<&'static str> {
+fn reserved_name_refusal(plugin: &str, name: &str) -> Option<&'static str> {
     // The inverse of a hold would copy it, including secret data, into an annotation that plugins read.
     if name == names::LAST_APPLIED {
         return Some("it holds a copy of the whole object, secret data included");
@@ -179,7 +179,7 @@ mod tests {
         let hooks = [Hook::Hold, Hook::Adapt, Hook::Restore, Hook::Settle];
         for case in cases.as_array().unwrap() {
             let hook = hooks.into_iter().find(|hook| case[0] == hook.to_string()).unwrap();
-            let found = violation("hosts", hook, &case[1]);
+            let found = find_violation("hosts", hook, &case[1]);
             assert_eq!(found.is_none(), case[2].as_bool().unwrap(), "{case}: {found:?}");
         }
     }
@@ -187,18 +187,18 @@ mod tests {
     #[test]
     fn a_patch_that_says_nothing_and_one_of_a_hook_that_gives_none_are_out_of_bounds() {
         for hook in [Hook::Hold, Hook::Adapt, Hook::Restore, Hook::Settle] {
-            assert!(violation("hosts", hook, &serde_json::json!({})).is_some(), "{hook}");
+            assert!(find_violation("hosts", hook, &serde_json::json!({})).is_some(), "{hook}");
         }
         let patch = serde_json::json!({"metadata": {"annotations": {"a": "b"}}, "status": {"a": 1}});
         for hook in [Hook::Relate, Hook::Check] {
-            assert!(violation("hosts", hook, &patch).is_some(), "{hook}");
+            assert!(find_violation("hosts", hook, &patch).is_some(), "{hook}");
         }
     }
 
     #[test]
     fn a_violation_says_what_and_why() {
         let patch = serde_json::json!({"spec": {"online": false}});
-        let found = violation("hosts", Hook::Hold, &patch).unwrap();
+        let found = find_violation("hosts", Hook::Hold, &patch).unwrap();
         assert_eq!(
             found.to_string(),
             "its patch touches /spec/online, which is out of bounds for hold: it may change only labels and annotations"

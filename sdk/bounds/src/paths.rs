@@ -4,19 +4,19 @@ use serde_json::Value;
 
 /// The paths a patch touches, as `/a/b`: down to values, lists, nulls and empty maps.
 pub fn paths(patch: &Value) -> Vec<String> {
-    leaves(patch).into_iter().map(|(path, _)| path).collect()
+    patch_leaves(patch).into_iter().map(|(path, _)| path).collect()
 }
 
 /// The paths a patch touches, and what it writes there.
-pub fn leaves(patch: &Value) -> Vec<(String, &Value)> {
-    fn walk<'a>(value: &'a Value, path: &mut String, out: &mut Vec<(String, &'a Value)>) {
+pub fn patch_leaves(patch: &Value) -> Vec<(String, &Value)> {
+    fn collect_leaves<'a>(value: &'a Value, path: &mut String, out: &mut Vec<(String, &'a Value)>) {
         match value {
             Value::Object(map) if !map.is_empty() => {
                 for (key, value) in map {
                     let length = path.len();
                     path.push('/');
                     path.push_str(&key.replace('~', "~0").replace('/', "~1"));
-                    walk(value, path, out);
+                    collect_leaves(value, path, out);
                     path.truncate(length);
                 }
             }
@@ -24,11 +24,11 @@ pub fn leaves(patch: &Value) -> Vec<(String, &Value)> {
         }
     }
     let mut out = Vec::new();
-    walk(patch, &mut String::new(), &mut out);
+    collect_leaves(patch, &mut String::new(), &mut out);
     out
 }
 
-pub(crate) fn unescaped(word: &str) -> String {
+pub(crate) fn unescape_segment(word: &str) -> String {
     word.replace("~1", "/").replace("~0", "~")
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::paths::unescaped;
+use crate::paths::unescape_segment;
 
 /// A pointer that is not to a field of the status.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,17 +24,17 @@ pub fn copy_field(source: &Value, copy: &mut Value, pointer: &str) -> Result<(),
     let Some(value) = source.pointer(pointer).filter(|value| !value.is_null()) else { return Ok(()) };
     // With the name of its last part, so that a generation is recognised.
     let (above, last) = pointer.rsplit_once('/').ok_or(NotStatus)?;
-    let mut field = Value::Object(Map::from_iter([(unescaped(last), value.clone())]));
+    let mut field = Value::Object(Map::from_iter([(unescape_segment(last), value.clone())]));
     drop_nulls(&mut field);
     let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
     if let (Some(before), Some(now)) = (generation(source), generation(copy)) {
-        renumber(&mut field, &before, &now);
+        replace_generations(&mut field, &before, &now);
     }
     let mut parts = above.split('/').skip(1);
     if parts
         .clone()
         .scan(source, |at, part| {
-            *at = at.get(unescaped(part))?;
+            *at = at.get(unescape_segment(part))?;
             Some(*at)
         })
         .any(Value::is_array)
@@ -50,7 +50,7 @@ pub fn copy_field(source: &Value, copy: &mut Value, pointer: &str) -> Result<(),
             *at = Value::Object(Map::new());
         }
         let Value::Object(map) = at else { return Err(NotStatus) };
-        Ok(map.entry(unescaped(part)).or_insert(Value::Null))
+        Ok(map.entry(unescape_segment(part)).or_insert(Value::Null))
     })?;
     if !map.is_object() {
         *map = Value::Object(Map::new());
@@ -68,18 +68,18 @@ fn drop_nulls(value: &mut Value) {
 }
 
 /// Replaces the generations that a status was observed for.
-fn renumber(value: &mut Value, before: &Value, now: &Value) {
+fn replace_generations(value: &mut Value, before: &Value, now: &Value) {
     match value {
         Value::Object(map) => {
             map.retain(|name, value| name != "observedGeneration" || value == before);
             for (name, value) in map {
                 match name.as_str() {
                     "observedGeneration" => value.clone_from(now),
-                    _ => renumber(value, before, now),
+                    _ => replace_generations(value, before, now),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| renumber(item, before, now)),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_generations(item, before, now)),
         _ => {}
     }
 }

@@ -17,80 +17,83 @@ use crate::{Move, Object, Patch, Plugin, Point, Restoration, Result, Settlement}
 pub struct Adapter<P>(PhantomData<P>);
 
 /// Runs before each call: an instance serves one call, so also once per instance.
-fn plugin<P: Plugin>() -> Result<P, types::Error> {
-    panic::speak();
-    P::configure().map_err(convert::error)
+fn configure_plugin<P: Plugin>() -> Result<P, types::Error> {
+    panic::log_panics();
+    P::configure().map_err(convert::wit_error)
 }
 
-fn object(text: &str) -> Result<Object, types::Error> {
-    Object::parse(text).map_err(convert::error)
+fn parse_object(text: &str) -> Result<Object, types::Error> {
+    Object::parse(text).map_err(convert::wit_error)
 }
 
-fn patch(answer: Result<Patch>) -> Result<Option<String>, types::Error> {
-    let patch = answer.map_err(convert::error)?;
+fn patch_text(answer: Result<Patch>) -> Result<Option<String>, types::Error> {
+    let patch = answer.map_err(convert::wit_error)?;
     Ok(patch.to_value().map(|value| value.to_string()))
 }
 
 impl<P: Plugin> describe::Guest for Adapter<P> {
     fn plugin() -> describe::Description {
-        panic::speak();
-        convert::description(P::about())
+        panic::log_panics();
+        convert::wit_description(P::about())
     }
 }
 
 impl<P: Plugin> configure::Guest for Adapter<P> {
     fn check() -> Result<(), types::Error> {
-        plugin::<P>().map(drop)
+        configure_plugin::<P>().map(drop)
     }
 }
 
 impl<P: Plugin> relate::Guest for Adapter<P> {
     fn relations(text: String) -> Result<Vec<relate::Relation>, types::Error> {
-        let relations = plugin::<P>()?.relate(&object(&text)?).map_err(convert::error)?;
-        Ok(relations.into_iter().map(convert::relation).collect())
+        let relations = configure_plugin::<P>()?.relate(&parse_object(&text)?).map_err(convert::wit_error)?;
+        Ok(relations.into_iter().map(convert::wit_relation).collect())
     }
 }
 
 impl<P: Plugin> check::Guest for Adapter<P> {
     fn findings(point: String) -> Result<Vec<check::Finding>, types::Error> {
-        let (id, namespaces, objects) = (imports::move_id(), imports::namespaces(), imports::objects());
+        let (id, namespaces, objects) =
+            (imports::move_id(), imports::moving_namespaces(), imports::moving_objects());
         let moving = Move { id, namespaces, objects };
-        let findings = plugin::<P>()?.check(Point::from_word(&point), &moving).map_err(convert::error)?;
-        Ok(findings.into_iter().map(convert::finding).collect())
+        let findings =
+            configure_plugin::<P>()?.check(Point::from_word(&point), &moving).map_err(convert::wit_error)?;
+        Ok(findings.into_iter().map(convert::wit_finding).collect())
     }
 }
 
 impl<P: Plugin> hold::Guest for Adapter<P> {
     fn patch(text: String) -> Result<Option<String>, types::Error> {
-        patch(plugin::<P>()?.hold(&object(&text)?))
+        patch_text(configure_plugin::<P>()?.hold(&parse_object(&text)?))
     }
 }
 
 impl<P: Plugin> adapt::Guest for Adapter<P> {
     fn patch(text: String) -> Result<Option<String>, types::Error> {
-        patch(plugin::<P>()?.adapt(&object(&text)?))
+        patch_text(configure_plugin::<P>()?.adapt(&parse_object(&text)?))
     }
 }
 
 impl<P: Plugin> restore::Guest for Adapter<P> {
     fn status(source: String, created: String) -> Result<restore::Restoration, types::Error> {
-        let restoration = plugin::<P>()?.restore(&object(&source)?, &object(&created)?);
-        let Restoration { copy, patch } = restoration.map_err(convert::error)?;
+        let restoration = configure_plugin::<P>()?.restore(&parse_object(&source)?, &parse_object(&created)?);
+        let Restoration { copy, patch } = restoration.map_err(convert::wit_error)?;
         Ok(restore::Restoration { copy, patch: patch.map(|patch| patch.to_string()), extra: Vec::new() })
     }
 }
 
 impl<P: Plugin> settle::Guest for Adapter<P> {
     fn next(text: String) -> Result<settle::Settlement, types::Error> {
-        let settlement = plugin::<P>()?.settle(&object(&text)?).map_err(convert::error)?;
+        let settlement =
+            configure_plugin::<P>()?.settle(&parse_object(&text)?).map_err(convert::wit_error)?;
         Ok(match settlement {
             Settlement::Done => settle::Settlement::Done,
             Settlement::Patch(patch) => match patch.to_value() {
                 Some(value) => settle::Settlement::Patch(value.to_string()),
                 None => settle::Settlement::Done,
             },
-            Settlement::Wait(problem) => settle::Settlement::Wait(convert::problem(problem)),
-            Settlement::Stop(problem) => settle::Settlement::Stop(convert::problem(problem)),
+            Settlement::Wait(problem) => settle::Settlement::Wait(convert::wit_problem(problem)),
+            Settlement::Stop(problem) => settle::Settlement::Stop(convert::wit_problem(problem)),
         })
     }
 }

@@ -6,27 +6,27 @@ use super::bindings::{
 };
 use crate::{About, Error, Finding, Key, Kind, Kubectl, Problem, Relation, Severity, Side};
 
-pub(super) fn error(error: Error) -> types::Error {
+pub(super) fn wit_error(error: Error) -> types::Error {
     types::Error { code: error.code.into_owned(), message: error.message }
 }
 
-pub(super) fn error_from(error: types::Error) -> Error {
+pub(super) fn error_from_wit(error: types::Error) -> Error {
     Error { code: error.code.into(), message: error.message }
 }
 
-pub(super) fn side(side: Side) -> types::Side {
+pub(super) fn wit_side(side: Side) -> types::Side {
     match side {
         Side::Source => types::Side::Source,
         Side::Target => types::Side::Target,
     }
 }
 
-pub(super) fn kind(kind: Kind) -> types::Kind {
+pub(super) fn wit_kind(kind: Kind) -> types::Kind {
     types::Kind { group: kind.group.into_owned(), name: kind.kind.into_owned() }
 }
 
 /// None: the namespaces that move. Some: one, `*` for all.
-pub(super) fn scope(namespace: Option<String>) -> types::Scope {
+pub(super) fn wit_scope(namespace: Option<String>) -> types::Scope {
     match namespace {
         None => types::Scope::Moving,
         Some(all) if all == "*" => types::Scope::All,
@@ -34,49 +34,50 @@ pub(super) fn scope(namespace: Option<String>) -> types::Scope {
     }
 }
 
-pub(super) fn key(key: types::ObjectKey) -> Key {
+pub(super) fn key_from_wit(key: types::ObjectKey) -> Key {
     let types::ObjectKey { kind: types::Kind { group, name: kind }, namespace, name } = key;
     Key { kind: Kind::from_parts(group, kind), namespace, name }
 }
 
-fn key_to(key: Key) -> types::ObjectKey {
-    types::ObjectKey { kind: kind(key.kind), namespace: key.namespace, name: key.name }
+fn wit_key(key: Key) -> types::ObjectKey {
+    types::ObjectKey { kind: wit_kind(key.kind), namespace: key.namespace, name: key.name }
 }
 
-pub(super) fn finding(finding: Finding) -> check::Finding {
+pub(super) fn wit_finding(finding: Finding) -> check::Finding {
     let severity = match finding.severity {
         Severity::Note => check::Severity::Note,
         Severity::Warn => check::Severity::Warn,
         Severity::Wait => check::Severity::Wait,
         Severity::Stop => check::Severity::Stop,
     };
-    check::Finding { severity, problem: problem(finding.problem) }
+    check::Finding { severity, problem: wit_problem(finding.problem) }
 }
 
-pub(super) fn problem(problem: Problem) -> types::Problem {
+pub(super) fn wit_problem(problem: Problem) -> types::Problem {
     let Problem { code, message, objects, remedy, command } = problem;
-    let command = command.map(|Kubectl { side: of, arguments }| types::Kubectl { side: side(of), arguments });
+    let command =
+        command.map(|Kubectl { side: of, arguments }| types::Kubectl { side: wit_side(of), arguments });
     types::Problem {
         code: code.into_owned(),
         message,
-        objects: objects.into_iter().map(key_to).collect(),
+        objects: objects.into_iter().map(wit_key).collect(),
         remedy,
         command,
         extra: Vec::new(),
     }
 }
 
-pub(super) fn relation(relation: Relation) -> relate::Relation {
+pub(super) fn wit_relation(relation: Relation) -> relate::Relation {
     match relation {
-        Relation::Link(key) => relate::Relation::Link(key_to(key)),
-        Relation::Need(key) => relate::Relation::Need(key_to(key)),
-        Relation::Share(key) => relate::Relation::Share(key_to(key)),
+        Relation::Link(key) => relate::Relation::Link(wit_key(key)),
+        Relation::Need(key) => relate::Relation::Need(wit_key(key)),
+        Relation::Share(key) => relate::Relation::Share(wit_key(key)),
         Relation::Leave(reason) => relate::Relation::Leave(reason),
         Relation::Keep(reason) => relate::Relation::Keep(reason),
     }
 }
 
-pub(super) fn description(about: About) -> describe::Description {
+pub(super) fn wit_description(about: About) -> describe::Description {
     let About {
         name,
         version,
@@ -94,21 +95,21 @@ pub(super) fn description(about: About) -> describe::Description {
     let seen = |seen: Kind| {
         let understood = versions.iter().filter(|one| one.kind == seen);
         let understood = understood.flat_map(|one| one.versions.iter().cloned()).collect();
-        describe::SeenKind { kind: kind(seen), versions: understood }
+        describe::SeenKind { kind: wit_kind(seen), versions: understood }
     };
     let reached = |reach: crate::Reach| describe::Reach {
-        kind: kind(reach.kind),
+        kind: wit_kind(reach.kind),
         namespace: Some(reach.namespace).filter(|namespace| namespace != "*"),
         deletes: reach.delete,
     };
     let change = |change: crate::Change| describe::Change {
         hook: change.hook.as_str().to_owned(),
-        kind: kind(change.kind),
+        kind: wit_kind(change.kind),
     };
     let read = |read: crate::Read| describe::Read {
-        kind: kind(read.kind),
-        side: side(read.side),
-        scope: scope(read.namespace),
+        kind: wit_kind(read.kind),
+        side: wit_side(read.side),
+        scope: wit_scope(read.namespace),
     };
     describe::Description {
         name,

@@ -10,7 +10,7 @@ use crate::provider::Provider;
 use crate::query::Query;
 use crate::{Key, Namespace, Result, Side};
 
-pub(crate) fn run() -> String {
+pub(crate) fn run_word() -> String {
     context::run()
 }
 
@@ -18,20 +18,20 @@ pub(crate) fn move_id() -> String {
     context::move_id()
 }
 
-pub(crate) fn place(side: Side) -> String {
-    context::place(convert::side(side))
+pub(crate) fn place_type(side: Side) -> String {
+    context::place(convert::wit_side(side))
 }
 
 pub(crate) fn target_namespace(source: &str) -> String {
     context::target_namespace(source)
 }
 
-pub(crate) fn providers(side: Side) -> Result<Vec<Provider>> {
+pub(crate) fn list_providers(side: Side) -> Result<Vec<Provider>> {
     let provider = |provider: context::Provider| {
         let context::Provider { name, provider_type, version, namespace, extra: _ } = provider;
         Provider { name, provider_type, version, namespace }
     };
-    let answer = context::providers(convert::side(side)).map_err(convert::error_from)?;
+    let answer = context::providers(convert::wit_side(side)).map_err(convert::error_from_wit)?;
     Ok(answer.into_iter().map(provider).collect())
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn written_since_commit() -> bool {
     context::written_since_commit()
 }
 
-pub(super) fn namespaces() -> Vec<Namespace> {
+pub(super) fn moving_namespaces() -> Vec<Namespace> {
     let both = |namespace: context::MovingNamespace| {
         let context::MovingNamespace { source, target, extra: _ } = namespace;
         Namespace { source, target }
@@ -47,15 +47,15 @@ pub(super) fn namespaces() -> Vec<Namespace> {
     context::namespaces().into_iter().map(both).collect()
 }
 
-pub(super) fn objects() -> Vec<Key> {
-    context::objects().into_iter().map(convert::key).collect()
+pub(super) fn moving_objects() -> Vec<Key> {
+    context::objects().into_iter().map(convert::key_from_wit).collect()
 }
 
-pub(crate) fn config() -> String {
+pub(crate) fn read_config() -> String {
     wit_config::get()
 }
 
-pub(crate) fn log(level: Level, message: &str) {
+pub(crate) fn write_log(level: Level, message: &str) {
     let level = match level {
         Level::Error => wit_log::Level::Error,
         Level::Warn => wit_log::Level::Warn,
@@ -65,24 +65,24 @@ pub(crate) fn log(level: Level, message: &str) {
     wit_log::write(level, message);
 }
 
-pub(crate) fn read(queries: &[Query]) -> Vec<Result<Vec<String>>> {
+pub(crate) fn read_objects(queries: &[Query]) -> Vec<Result<Vec<String>>> {
     let query = |query: &Query| wit_objects::Query {
-        side: convert::side(query.side),
-        kind: convert::kind(query.kind.clone()),
-        scope: convert::scope(query.namespace.clone()),
+        side: convert::wit_side(query.side),
+        kind: convert::wit_kind(query.kind.clone()),
+        scope: convert::wit_scope(query.namespace.clone()),
         name: query.name.clone(),
         extra: Vec::new(),
     };
     let queries: Vec<wit_objects::Query> = queries.iter().map(query).collect();
-    wit_objects::read(&queries).into_iter().map(|answer| answer.map_err(convert::error_from)).collect()
+    wit_objects::read(&queries).into_iter().map(|answer| answer.map_err(convert::error_from_wit)).collect()
 }
 
-pub(crate) fn probe(probes: &[Probe]) -> Vec<Result<Answer>> {
+pub(crate) fn probe_endpoints(probes: &[Probe]) -> Vec<Result<Answer>> {
     let target = |target: Target| match target {
         Target::Tcp(address) => endpoints::Target::Tcp(address),
         Target::HttpGet(url) => endpoints::Target::HttpGet(url),
         Target::Service(Service { side, namespace, name, port, path }) => {
-            let side = convert::side(side);
+            let side = convert::wit_side(side);
             endpoints::Target::Service(endpoints::Service { side, namespace, name, port, path })
         }
     };
@@ -96,5 +96,5 @@ pub(crate) fn probe(probes: &[Probe]) -> Vec<Result<Answer>> {
         let endpoints::Answer { status, body, took_ms, extra: _ } = answer;
         Answer { status: status.unwrap_or_default(), body, took_ms }
     };
-    endpoints::probe(&asked).into_iter().map(|a| a.map(answer).map_err(convert::error_from)).collect()
+    endpoints::probe(&asked).into_iter().map(|a| a.map(answer).map_err(convert::error_from_wit)).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{declared, pattern};
+use super::{declaration, pattern};
 use crate::level::Level;
 use crate::probe::{Answer, Probe};
 use crate::provider::Provider;
@@ -67,7 +67,7 @@ impl Fake {
     }
 
     /// Answers with this host while `ask` runs; afterwards it has recorded the calls.
-    pub(super) fn while_asking<T>(&mut self, hook: Hook, ask: impl FnOnce() -> T) -> T {
+    pub(super) fn answer_during<T>(&mut self, hook: Hook, ask: impl FnOnce() -> T) -> T {
         let mut fake = self.clone();
         fake.hook = Some(hook);
         fake.log.clear();
@@ -80,7 +80,7 @@ impl Fake {
         answer
     }
 
-    pub(super) fn namespaces(&self) -> BTreeSet<String> {
+    pub(super) fn moving_namespaces(&self) -> BTreeSet<String> {
         let there = || {
             let source = self.objects.keys().filter(|(side, _)| *side == Side::Source);
             source.filter_map(|(_, key)| key.namespace.clone()).collect()
@@ -88,56 +88,60 @@ impl Fake {
         self.namespaces.clone().unwrap_or_else(there)
     }
 
-    pub(super) fn moving(&self) -> Vec<Key> {
-        let seen = |kind: &Kind| self.about.kinds.iter().any(|seen| seen.covers(kind));
-        let namespaces = self.namespaces();
+    pub(super) fn moving_objects(&self) -> Vec<Key> {
+        let seen = |kind: &Kind| self.about.kinds.iter().any(|seen| seen.matches(kind));
+        let namespaces = self.moving_namespaces();
         let there = || {
             let source = self.objects.keys().filter(|(side, key)| *side == Side::Source && seen(&key.kind));
-            source.map(|(_, key)| key.clone()).filter(|key| in_any(key, &namespaces)).collect()
+            source.map(|(_, key)| key.clone()).filter(|key| is_in_any(key, &namespaces)).collect()
         };
         self.moving.clone().unwrap_or_else(there)
     }
 
-    fn may_ask(&mut self, question: &str) -> Result<()> {
+    fn check_hook(&mut self, question: &str) -> Result<()> {
         match self.hook {
             Some(Hook::Check | Hook::Settle) => Ok(()),
-            Some(hook) => {
-                Err(self.wrong(format!("{} must not {question}: only check and settle can", hook.as_str())))
-            }
+            Some(hook) => Err(self.record_violation(format!(
+                "{} must not {question}: only check and settle can",
+                hook.as_str()
+            ))),
             None => Ok(()),
         }
     }
 
-    fn wrong(&mut self, message: String) -> Error {
+    fn record_violation(&mut self, message: String) -> Error {
         self.wrongs.push(message.clone());
         Error::new("denied", message)
     }
 
-    fn read(&mut self, query: &Query) -> Result<Vec<String>> {
-        self.may_ask("read objects")?;
-        let namespaces = self.namespaces();
-        if let Err(advice) = declared::may_read(&self.about, query, &namespaces) {
-            return Err(self.wrong(advice));
+    fn answer_query(&mut self, query: &Query) -> Result<Vec<String>> {
+        self.check_hook("read objects")?;
+        let namespaces = self.moving_namespaces();
+        if let Err(advice) = declaration::check_query(&self.about, query, &namespaces) {
+            return Err(self.record_violation(advice));
         }
-        let failing =
-            self.failing.iter().rev().find(|(side, kind, _)| *side == query.side && kind.covers(&query.kind));
+        let failing = self
+            .failing
+            .iter()
+            .rev()
+            .find(|(side, kind, _)| *side == query.side && kind.matches(&query.kind));
         if let Some((_, _, error)) = failing {
             return Err(error.clone());
         }
         let wanted = |key: &Key| {
             let there = match query.namespace.as_deref() {
-                None => in_any(key, &namespaces),
+                None => is_in_any(key, &namespaces),
                 Some("*") => true,
                 Some(namespace) => key.namespace.as_deref() == Some(namespace),
             };
-            there && query.kind.covers(&key.kind) && query.name.as_ref().is_none_or(|name| *name == key.name)
+            there && query.kind.matches(&key.kind) && query.name.as_ref().is_none_or(|name| *name == key.name)
         };
         let found = self.objects.iter().filter(|((side, key), _)| *side == query.side && wanted(key));
-        Ok(found.map(|(_, object)| self.shown(object).value().to_string()).collect())
+        Ok(found.map(|(_, object)| self.object_for_plugin(object).value().to_string()).collect())
     }
 
     /// An object as the plugin receives it.
-    pub(super) fn shown(&self, object: &Object) -> Object {
+    pub(super) fn object_for_plugin(&self, object: &Object) -> Object {
         if self.about.secret_data || object.kind() != Kind::core("Secret") {
             return object.clone();
         }
@@ -150,19 +154,19 @@ impl Fake {
         Object::from(value)
     }
 
-    fn probe(&mut self, probe: &Probe) -> Result<Answer> {
-        self.may_ask("probe endpoints")?;
-        if !self.about.probes.iter().any(|allowed| pattern::matches(allowed, probe)) {
+    fn answer_probe(&mut self, probe: &Probe) -> Result<Answer> {
+        self.check_hook("probe endpoints")?;
+        if !self.about.probes.iter().any(|allowed| pattern::matches_probe(allowed, probe)) {
             let advice =
                 format!("it probes {} without saying so: about() needs .probes(\"host:port\")", probe.target);
-            return Err(self.wrong(advice));
+            return Err(self.record_violation(advice));
         }
         let unknown = || Err(Error::new("unreachable", "the test gave this endpoint no answer"));
         self.endpoints.get(&endpoint_key(probe)).cloned().unwrap_or_else(unknown)
     }
 }
 
-fn in_any(key: &Key, namespaces: &BTreeSet<String>) -> bool {
+fn is_in_any(key: &Key, namespaces: &BTreeSet<String>) -> bool {
     key.namespace.as_ref().is_none_or(|namespace| namespaces.contains(namespace))
 }
 
@@ -171,15 +175,15 @@ pub(super) fn endpoint_key(probe: &Probe) -> String {
     format!("{:?}", probe.target)
 }
 
-fn current<T>(ask: impl FnOnce(&mut Fake) -> T) -> Option<T> {
+fn with_current<T>(ask: impl FnOnce(&mut Fake) -> T) -> Option<T> {
     CURRENT.with_borrow_mut(|current| current.as_mut().map(ask))
 }
 
-fn nobody<T>() -> Result<T> {
+fn no_host_error<T>() -> Result<T> {
     Err(Error::new("denied", "there is no host here: call hooks through pivot_sdk::test::Harness"))
 }
 
-pub(crate) fn run() -> String {
+pub(crate) fn run_word() -> String {
     "trial".to_owned()
 }
 
@@ -187,42 +191,50 @@ pub(crate) fn move_id() -> String {
     "test".to_owned()
 }
 
-pub(crate) fn place(side: Side) -> String {
-    let is_directory = current(|fake| fake.directories.contains(&side)).unwrap_or_default();
+pub(crate) fn place_type(side: Side) -> String {
+    let is_directory = with_current(|fake| fake.directories.contains(&side)).unwrap_or_default();
     if is_directory { "directory" } else { "cluster" }.to_owned()
 }
 
 pub(crate) fn target_namespace(source: &str) -> String {
-    current(|fake| fake.namespace_map.get(source).cloned()).flatten().unwrap_or_else(|| source.to_owned())
+    with_current(|fake| fake.namespace_map.get(source).cloned())
+        .flatten()
+        .unwrap_or_else(|| source.to_owned())
 }
 
-pub(crate) fn providers(side: Side) -> Result<Vec<Provider>> {
+pub(crate) fn list_providers(side: Side) -> Result<Vec<Provider>> {
     let answer = |fake: &mut Fake| {
-        fake.may_ask("ask for providers")?;
+        fake.check_hook("ask for providers")?;
         let there = fake.providers.iter().filter(|(other, _)| *other == side);
         Ok(there.map(|(_, provider)| provider.clone()).collect())
     };
-    current(answer).unwrap_or_else(nobody)
+    with_current(answer).unwrap_or_else(no_host_error)
 }
 
 pub(crate) fn written_since_commit() -> bool {
-    current(|fake| fake.hook == Some(Hook::Settle) && fake.written_since_commit).unwrap_or_default()
+    with_current(|fake| fake.hook == Some(Hook::Settle) && fake.written_since_commit).unwrap_or_default()
 }
 
-pub(crate) fn config() -> String {
-    current(|fake| fake.config.to_string()).unwrap_or_else(|| "{}".to_owned())
+pub(crate) fn read_config() -> String {
+    with_current(|fake| fake.config.to_string()).unwrap_or_else(|| "{}".to_owned())
 }
 
-pub(crate) fn log(level: Level, message: &str) {
+pub(crate) fn write_log(level: Level, message: &str) {
     // Printed by the test runner if the test fails.
     eprintln!("plugin: {}: {message}", level.as_str());
-    current(|fake| fake.log.push((level, message.to_owned())));
+    with_current(|fake| fake.log.push((level, message.to_owned())));
 }
 
-pub(crate) fn read(queries: &[Query]) -> Vec<Result<Vec<String>>> {
-    queries.iter().map(|query| current(|fake| fake.read(query)).unwrap_or_else(nobody)).collect()
+pub(crate) fn read_objects(queries: &[Query]) -> Vec<Result<Vec<String>>> {
+    queries
+        .iter()
+        .map(|query| with_current(|fake| fake.answer_query(query)).unwrap_or_else(no_host_error))
+        .collect()
 }
 
-pub(crate) fn probe(probes: &[Probe]) -> Vec<Result<Answer>> {
-    probes.iter().map(|probe| current(|fake| fake.probe(probe)).unwrap_or_else(nobody)).collect()
+pub(crate) fn probe_endpoints(probes: &[Probe]) -> Vec<Result<Answer>> {
+    probes
+        .iter()
+        .map(|probe| with_current(|fake| fake.answer_probe(probe)).unwrap_or_else(no_host_error))
+        .collect()
 }

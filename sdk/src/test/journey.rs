@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::Harness;
-use crate::patch::{apply, between};
+use crate::patch::{apply_merge_patch, merge_patch_between};
 use crate::{Exported, Hook, Object, Patch, Problem, Result, Settlement, Side};
 
 /// The host stops a plugin that keeps patching; so does a test.
-const ROUNDS: usize = 20;
+const MAX_SETTLE_PATCHES: usize = 20;
 
 /// An object at each stage of a move. If the plugin lacks a hook, nothing changed in that stage.
 #[derive(Clone, Debug)]
@@ -38,19 +38,19 @@ impl<P: Exported> Harness<P> {
     pub fn journey(&mut self, object: impl Into<Object>) -> Result<Journey> {
         let object = object.into();
         let has = |hook| P::HOOKS.contains(&hook);
-        let hold = if has(Hook::Hold) { self.hold(&object)? } else { Patch::none() };
-        let held = patched(&object, &hold);
-        let adapt = if has(Hook::Adapt) { self.adapt(&held)? } else { Patch::none() };
-        let created = patched(&copied(&held), &adapt);
-        let restore = if has(Hook::Restore) { self.restore(&held, &created)? } else { Patch::none() };
-        let restored = patched(&created, &restore);
-        self.remove(Side::Source, &object.key()).target(&restored);
+        let hold = if has(Hook::Hold) { self.hold(&object)? } else { Patch::empty() };
+        let held = apply_patch(&object, &hold);
+        let adapt = if has(Hook::Adapt) { self.adapt(&held)? } else { Patch::empty() };
+        let created = apply_patch(&copy_object(&held), &adapt);
+        let restore = if has(Hook::Restore) { self.restore(&held, &created)? } else { Patch::empty() };
+        let restored = apply_patch(&created, &restore);
+        self.remove_object(Side::Source, &object.key()).add_to_target(&restored);
         let mut now = restored.clone();
         let open = if has(Hook::Settle) { self.settle_until(&mut now)? } else { None };
         if open.is_some() {
             return Ok(Journey { held, created, restored, settled: now, open });
         }
-        let settled = self.let_go(&object, &held, &now);
+        let settled = self.release_object(&object, &held, &now);
         let adapted = adapt.to_value().unwrap_or_default();
         let none = Value::Object(serde_json::Map::new());
         for map in ["/metadata/labels", "/metadata/annotations"] {
@@ -64,7 +64,7 @@ impl<P: Exported> Harness<P> {
                 }
                 entries
             };
-            if let Some(left) = between(&entries(&object), &entries(&settled)) {
+            if let Some(left) = merge_patch_between(&entries(&object), &entries(&settled)) {
                 panic!(
                     "{}: {}: after the move {map} is not what it was: {left}",
                     self.fake.about.name,
@@ -72,27 +72,31 @@ impl<P: Exported> Harness<P> {
                 );
             }
         }
-        self.target(&settled);
+        self.add_to_target(&settled);
         Ok(Journey { held, created, restored, settled, open })
     }
 
     /// Calls `settle` until it is done, waits or stops.
     fn settle_until(&mut self, now: &mut Object) -> Result<Option<Problem>> {
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_SETTLE_PATCHES {
             match self.settle(&*now)? {
                 Settlement::Done => return Ok(None),
-                Settlement::Patch(patch) => *now = patched(now, &patch),
+                Settlement::Patch(patch) => *now = apply_patch(now, &patch),
                 Settlement::Wait(problem) | Settlement::Stop(problem) => return Ok(Some(problem)),
             }
         }
-        panic!("{}: settle on {}: {ROUNDS} patches and still not done", self.fake.about.name, now.key());
+        panic!(
+            "{}: settle on {}: {MAX_SETTLE_PATCHES} patches and still not done",
+            self.fake.about.name,
+            now.key()
+        );
     }
 
     /// What the host does at the end: undoes holds, and removes the plugins' stored annotations.
-    fn let_go(&self, before: &Object, held: &Object, now: &Object) -> Object {
+    fn release_object(&self, before: &Object, held: &Object, now: &Object) -> Object {
         let mut value = now.value().clone();
-        if let Some(undo) = between(held.value(), before.value()) {
-            apply(&mut value, &undo);
+        if let Some(undo) = merge_patch_between(held.value(), before.value()) {
+            apply_merge_patch(&mut value, &undo);
         }
         let prefix = format!("{}/", pivot_bounds::names::memory_prefix(&self.fake.about.name));
         if let Some(Value::Object(annotations)) = value.pointer_mut("/metadata/annotations") {
@@ -102,16 +106,16 @@ impl<P: Exported> Harness<P> {
     }
 }
 
-fn patched(object: &Object, patch: &Patch) -> Object {
+fn apply_patch(object: &Object, patch: &Patch) -> Object {
     let mut value = object.value().clone();
     if let Some(patch) = patch.to_value() {
-        apply(&mut value, &patch);
+        apply_merge_patch(&mut value, &patch);
     }
     Object::from(value)
 }
 
 /// What the host and an API server make of an object on creation: no status, another identity.
-fn copied(object: &Object) -> Object {
+fn copy_object(object: &Object) -> Object {
     let mut value = object.value().clone();
     if let Value::Object(fields) = &mut value {
         fields.remove("status");

@@ -5,15 +5,15 @@ use std::net::IpAddr;
 use crate::endpoints::{Probe, Service, Target};
 
 /// Whether a text is a valid pattern.
-pub(super) fn is_one(pattern: &str) -> bool {
+pub(super) fn is_valid_pattern(pattern: &str) -> bool {
     let Some((host, port)) = pattern.rsplit_once(':') else { return false };
     let host = host.trim_start_matches('[').trim_end_matches(']');
     !host.is_empty() && !host.contains("://") && (port == "*" || port.parse::<u16>().is_ok())
 }
 
 /// Whether a pattern covers a probe.
-pub(super) fn matches(pattern: &str, probe: &Probe) -> bool {
-    let Some((host, port)) = endpoint(probe) else { return false };
+pub(super) fn matches_probe(pattern: &str, probe: &Probe) -> bool {
+    let Some((host, port)) = host_and_port(probe) else { return false };
     let Some((wanted, wanted_port)) = pattern.rsplit_once(':') else { return false };
     if wanted_port != "*" && wanted_port.parse() != Ok(port) {
         return false;
@@ -27,12 +27,12 @@ pub(super) fn matches(pattern: &str, probe: &Probe) -> bool {
     match (wanted.as_str(), wanted.strip_prefix('*')) {
         ("*", _) => true,
         (_, Some(suffix)) if suffix.starts_with('.') => host.ends_with(suffix) && host.len() > suffix.len(),
-        _ => wanted == host || in_network(&host, &wanted),
+        _ => wanted == host || is_in_network(&host, &wanted),
     }
 }
 
 /// The host and port of a probe.
-fn endpoint(probe: &Probe) -> Option<(String, u16)> {
+fn host_and_port(probe: &Probe) -> Option<(String, u16)> {
     let (address, default) = match &probe.target {
         Target::Service(Service { namespace, name, port, .. }) => {
             return Some((format!("{namespace}/{name}"), *port));
@@ -51,7 +51,7 @@ fn endpoint(probe: &Probe) -> Option<(String, u16)> {
     Some((host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase(), port))
 }
 
-fn in_network(host: &str, network: &str) -> bool {
+fn is_in_network(host: &str, network: &str) -> bool {
     let Some((net, bits)) = network.split_once('/') else { return false };
     let bits: u32 = bits.parse().unwrap_or(u32::MAX);
     match (host.parse(), net.parse()) {
@@ -76,16 +76,16 @@ mod tests {
     fn patterns_stand_for_what_the_host_lets_through() {
         let api = Probe::get("https://172.22.0.2:6385/v1/");
         for pattern in ["172.22.0.2:6385", "*:6385", "172.22.0.0/24:6385", "172.22.0.2:*", "*:*"] {
-            assert!(matches(pattern, &api), "{pattern}");
+            assert!(matches_probe(pattern, &api), "{pattern}");
         }
         for pattern in ["172.22.0.2:80", "10.0.0.0/8:6385", "*.2:80", "a/b:6385", "172.22.0.2"] {
-            assert!(!matches(pattern, &api), "{pattern}");
+            assert!(!matches_probe(pattern, &api), "{pattern}");
         }
-        assert!(matches("*.example.com:443", &Probe::get("https://a.example.com/x")));
-        assert!(!matches("*.example.com:443", &Probe::get("https://example.com/x")));
-        assert!(matches("[fd00::/8]:53", &Probe::tcp("[fd00::1]:53")));
+        assert!(matches_probe("*.example.com:443", &Probe::get("https://a.example.com/x")));
+        assert!(!matches_probe("*.example.com:443", &Probe::get("https://example.com/x")));
+        assert!(matches_probe("[fd00::/8]:53", &Probe::tcp("[fd00::1]:53")));
         let service = Probe::service(Side::Target, "capi-system", "webhook", 443, "healthz");
-        assert!(matches("capi-system/webhook:443", &service) && matches("*/webhook:*", &service));
-        assert!(!matches("*:443", &service));
+        assert!(matches_probe("capi-system/webhook:443", &service) && matches_probe("*/webhook:*", &service));
+        assert!(!matches_probe("*:443", &service));
     }
 }

@@ -58,10 +58,10 @@ impl Plugin for Odd {
             objects::list(Side::Source, &HOST)?;
         }
         if self.way == "needs" {
-            return Ok(vec![Relation::need(Kind::core("Secret").named("other", "s"))]);
+            return Ok(vec![Relation::need(Kind::core("Secret").key_in("other", "s"))]);
         }
         if self.way == "shares" {
-            return Ok(vec![Relation::share(Kind::core("Secret").named("other", "s"))]);
+            return Ok(vec![Relation::share(Kind::core("Secret").key_in("other", "s"))]);
         }
         let namespace = context::target_namespace(object.namespace().unwrap_or_default());
         Ok(vec![Relation::leave(format!("it stays, and would be in {namespace}"))])
@@ -88,35 +88,37 @@ impl Plugin for Odd {
         CALLS.set(calls + 1);
         let user = object.annotation(PAUSED).unwrap_or_default().to_owned();
         Ok(match &*self.way {
-            "random" => object.patch().annotation(PAUSED, calls.to_string()),
-            "grows" => object.patch().annotation(PAUSED, format!("{user}x")),
+            "random" => object.patch().set_annotation(PAUSED, calls.to_string()),
+            "grows" => object.patch().set_annotation(PAUSED, format!("{user}x")),
             "spec" => object.patch().set("/spec/online", false),
-            "undeclared" => object.patch().annotation(PAUSED, ""),
-            _ if object.recall::<Self>("user").is_some() => Patch::none(),
-            _ => object.patch().annotation(PAUSED, "odd").remember::<Self>("user", user),
+            "undeclared" => object.patch().set_annotation(PAUSED, ""),
+            _ if object.stored_value::<Self>("user").is_some() => Patch::empty(),
+            _ => object.patch().set_annotation(PAUSED, "odd").store_value::<Self>("user", user),
         })
     }
 
     fn restore(&self, _: &Object, created: &Object) -> Result<Restoration> {
         Ok(match &*self.way {
-            "copies-spec" => Restoration::copy("/spec"),
+            "copies-spec" => Restoration::copy_field("/spec"),
             "patches" => created.patch().set("/status/state", "patched").into(),
-            "overrides" => Restoration::copy("/status").set("/status/state", "overridden"),
-            _ => Restoration::copy("/status"),
+            "overrides" => Restoration::copy_field("/status").set("/status/state", "overridden"),
+            _ => Restoration::copy_field("/status"),
         })
     }
 
     fn settle(&self, object: &Object) -> Result<Settlement> {
         Ok(match &*self.way {
-            "waits" => Settlement::wait(Problem::new("busy", "it is busy").on(object).remedy("wait")),
+            "waits" => {
+                Settlement::wait(Problem::new("busy", "it is busy").on_object(object).with_remedy("wait"))
+            }
             "watches" if !context::was_written_since_commit() => {
-                Settlement::wait(Problem::new("silent", "no controller has seen it").remedy("wait"))
+                Settlement::wait(Problem::new("silent", "no controller has seen it").with_remedy("wait"))
             }
             "again" => Settlement::Patch(
-                object.patch().label("a", "b").edit(|o| o["metadata"]["labels"]["a"] = json!("c")),
+                object.patch().set_label("a", "b").edit_value(|o| o["metadata"]["labels"]["a"] = json!("c")),
             ),
-            "empty" => Settlement::Patch(Patch::none()),
-            "litters" => object.patch().label("left", "over").into(),
+            "empty" => Settlement::Patch(Patch::empty()),
+            "litters" => object.patch().set_label("left", "over").into(),
             _ => object.patch().remove_annotation("example.io/once").into(),
         })
     }
@@ -134,7 +136,7 @@ fn host() -> serde_json::Value {
 
 fn odd(way: &str) -> Harness<Odd> {
     let mut harness = Harness::new();
-    harness.config(json!({"way": way})).source(host());
+    harness.set_config(json!({"way": way})).add_to_source(host());
     harness
 }
 
@@ -205,7 +207,7 @@ fn tests_set_what_plugins_learn_of_the_run() {
     harness.map_namespace("n", "there");
     assert_eq!(harness.relate(host()).unwrap(), [Relation::leave("it stays, and would be in there")]);
     assert_eq!(harness.settle(host()).unwrap(), Settlement::Done);
-    let silent = harness.written_since_commit(false).settle(host()).unwrap();
+    let silent = harness.set_written_since_commit(false).settle(host()).unwrap();
     assert!(matches!(silent, Settlement::Wait(problem) if problem.code == "silent"));
 }
 
@@ -227,8 +229,8 @@ fn remedies_and_codes_must_be_well_formed() {
 #[test]
 fn a_plugin_must_make_sense() {
     let wrong = |about: About, hooks: &[Hook]| {
-        let panic =
-            catch_unwind(AssertUnwindSafe(|| declared::check(&about, hooks))).expect_err("it makes no sense");
+        let panic = catch_unwind(AssertUnwindSafe(|| declaration::assert_valid(&about, hooks)))
+            .expect_err("it makes no sense");
         *panic.downcast::<String>().expect("a message")
     };
     let about = || About::new("a-b", "0.1.0", "x").sees(HOST);
@@ -240,7 +242,7 @@ fn a_plugin_must_make_sense() {
         (wrong(about().reaches(HOST, "x"), &[Hook::Check]), "export! does not name relate"),
         (wrong(about().holds(HOST), &[Hook::Check]), "export! does not name hold"),
         (wrong(About::new("a", "1.0.0", "x"), &[Hook::Relate]), "it sees no kind"),
-        (wrong(about().secret_data().probes("*:1"), &[]), "no plugin gets both"),
+        (wrong(about().reads_secret_data().probes("*:1"), &[]), "no plugin gets both"),
         (wrong(about().probes("http://x"), &[]), "is no `host:port`"),
     ] {
         assert!(message.contains(expected), "{message}");

@@ -37,8 +37,8 @@ impl std::error::Error for BadName {}
 ///
 /// # Errors
 /// Where the name can't be a plugin's.
-pub fn files(name: &str) -> Result<Vec<(String, String)>, BadName> {
-    if !is_name(name) {
+pub fn project_files(name: &str) -> Result<Vec<(String, String)>, BadName> {
+    if !is_valid_name(name) {
         return Err(BadName(name.to_owned()));
     }
     let fill = |text: &str| text.replace("{{name}}", name).replace("{{file}}", &name.replace('-', "_"));
@@ -49,7 +49,7 @@ pub fn files(name: &str) -> Result<Vec<(String, String)>, BadName> {
 
 /// The host's rule for plugins' names, and Cargo's for packages': not a keyword or the name of a crate that the project depends
 /// on.
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     let word =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     name.len() <= 63
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_project_carries_the_sdk_and_the_contract() {
-        let files = files("my-hosts").unwrap();
+        let files = project_files("my-hosts").unwrap();
         let text = |wanted: &str| {
             files.iter().find(|(path, _)| path == wanted).map(|(_, text)| text.as_str()).expect(wanted)
         };
@@ -73,7 +73,7 @@ mod tests {
         assert!(text("README.md").contains("release/my_hosts.wasm"));
         assert!(text("src/lib.rs").contains("pivot_sdk::export!"));
         assert!(text(".pivot-sdk/sdk/src/plugin.rs").contains("pub trait Plugin"));
-        assert!(text(".pivot-sdk/sdk/bounds/src/lib.rs").contains("pub fn violation"));
+        assert!(text(".pivot-sdk/sdk/bounds/src/lib.rs").contains("pub fn find_violation"));
         assert_eq!(text(".pivot-sdk/wit/provider.wit"), include_str!("../../../wit/provider.wit"));
         for (path, text) in files.iter().filter(|(path, _)| !path.starts_with('.')) {
             assert!(!text.contains("{{"), "{path} has something left to fill in");
@@ -85,8 +85,8 @@ mod tests {
         for bad in
             ["", "My", "a_b", "a--b", "-a", "a-", "1a", "../x", "a b", "test", "pivot-sdk", &"a".repeat(64)]
         {
-            assert_eq!(files(bad), Err(BadName(bad.to_owned())));
+            assert_eq!(project_files(bad), Err(BadName(bad.to_owned())));
         }
-        assert!(files("a1-b").is_ok());
+        assert!(project_files("a1-b").is_ok());
     }
 }

@@ -9,7 +9,7 @@ const PATH: usize = 300;
 
 /// What is wrong with a patch; `None` if it stays within what its hook may touch.
 pub fn violation(plugin: &Description, hook: Hook, patch: &Value) -> Option<String> {
-    let found = pivot_bounds::violation(&plugin.name, hook.into(), patch)?;
+    let found = pivot_bounds::find_violation(&plugin.name, hook.into(), patch)?;
     Some(found.message(&told(&found.touched, plugin.secret_data)))
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// The fields that it changes, as printed: of a Secret none is named.
     pub(crate) fn fields(&self, object: &Object) -> Vec<String> {
-        let paths = pivot_bounds::leaves(&self.patch).into_iter().map(|(path, _)| path);
+        let paths = pivot_bounds::patch_leaves(&self.patch).into_iter().map(|(path, _)| path);
         match object.kind.group_kind.is_secret() {
             true => Vec::new(),
             false => self.by.fields(paths.map(|path| bounds::told(&path, false)).collect()),

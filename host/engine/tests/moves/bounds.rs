@@ -75,7 +75,7 @@ impl Hooks for Hosts {
 fn host(patch: &Value) -> Value {
     let mut host = body(INFRA, "Host", "h", None);
     host["metadata"].as_object_mut().unwrap().remove("labels");
-    for (path, value) in pivot_bounds::leaves(patch) {
+    for (path, value) in pivot_bounds::patch_leaves(patch) {
         if value.is_null() && host.pointer(&path).is_none() {
             let words = path.split('/').skip(1).map(|word| word.replace("~1", "/").replace("~0", "~"));
             let words: Vec<String> = words.collect();

@@ -11,27 +11,27 @@ use crate::endpoint::{host, normal};
 #[test]
 fn an_endpoint_that_comes_up_while_the_move_waits_ends_the_wait() {
     let mut host = Host::new();
-    host.0.endpoint(&Probe::get(URL), Err(Error::new("unreachable", "connection refused")));
-    host.0.endpoint(&Probe::get(DRIVERS), Err(Error::new("unreachable", "connection refused")));
+    host.0.set_answer(&Probe::get(URL), Err(Error::new("unreachable", "connection refused")));
+    host.0.set_answer(&Probe::get(DRIVERS), Err(Error::new("unreachable", "connection refused")));
     let found = host.check(Point::BeforePause);
     assert_eq!(codes(&found), ["endpoint-silent"], "once, not once for each question");
     assert_eq!(found[0].message, format!("Ironic does not answer at {URL}: connection refused"));
-    host.0.answers(URL, 503, "");
+    host.0.set_http_answer(URL, 503, "");
     assert_eq!(host.found(), ["wait endpoint-unwell"]);
-    host.0.answers(URL, 200, VERSION).answers(DRIVERS, 500, "");
+    host.0.set_http_answer(URL, 200, VERSION).set_http_answer(DRIVERS, 500, "");
     assert_eq!(host.found(), ["wait drivers-unwell"]);
-    host.0.answers(DRIVERS, 200, r#"{"drivers": []}"#);
+    host.0.set_http_answer(DRIVERS, 200, r#"{"drivers": []}"#);
     assert_eq!(host.found(), ["wait no-drivers"]);
-    host.0.answers(DRIVERS, 200, r#"{"drivers": [{"name": "redfish"}]}"#);
+    host.0.set_http_answer(DRIVERS, 200, r#"{"drivers": [{"name": "redfish"}]}"#);
     assert_eq!(host.found(), [""; 0]);
 }
 
 #[test]
 fn an_endpoint_that_wants_credentials_is_up_but_no_proof() {
     let mut host = Host::new();
-    host.0.answers(DRIVERS, 401, "");
+    host.0.set_http_answer(DRIVERS, 401, "");
     assert_eq!(host.found(), ["note drivers-locked"]);
-    host.0.answers(URL, 401, "");
+    host.0.set_http_answer(URL, 401, "");
     assert_eq!(host.found(), ["note endpoint-locked", "note drivers-locked"]);
 }
 
@@ -42,18 +42,18 @@ fn an_ironic_that_is_too_old_stops_the_move() {
     for (version, found) in
         [("1.81", vec![]), ("1.80", vec!["stop ironic-too-old"]), ("2.0", vec!["stop ironic-too-old"])]
     {
-        host.0.answers(URL, 200, versions(version));
+        host.0.set_http_answer(URL, 200, versions(version));
         assert_eq!(host.found(), found, "{version}");
     }
-    host.0.answers(URL, 200, VERSION);
-    assert_eq!(host.config(json!({"min-microversion": 110})).found(), ["stop ironic-too-old"]);
+    host.0.set_http_answer(URL, 200, VERSION);
+    assert_eq!(host.set_config(json!({"min-microversion": 110})).found(), ["stop ironic-too-old"]);
 }
 
 #[test]
 fn something_else_that_answers_is_not_ironic() {
     let mut host = Host::new();
     for body in ["<html>", "{}", r#"{"version": {"version": "one"}}"#] {
-        host.0.answers(URL, 200, body);
+        host.0.set_http_answer(URL, 200, body);
         assert_eq!(host.found(), ["wait not-ironic"], "{body}");
     }
 }
@@ -61,10 +61,10 @@ fn something_else_that_answers_is_not_ironic() {
 #[test]
 fn images_must_be_served() {
     let mut host = Host::new();
-    host.0.answers(KERNEL, 404, "");
+    host.0.set_http_answer(KERNEL, 404, "");
     let found = host.check(Point::BeforePause);
     assert_eq!(found[0].message, format!("{KERNEL} is not served (status 404)"));
-    host.0.endpoint(&Probe::get(KERNEL), Err(Error::new("timeout", "no answer in 3 s")));
+    host.0.set_answer(&Probe::get(KERNEL), Err(Error::new("timeout", "no answer in 3 s")));
     assert_eq!(host.found(), ["wait images-silent"]);
     host.map(Side::Target, json!({"DEPLOY_KERNEL_URL": "file:///shared/html/images/kernel"}));
     assert_eq!(host.found(), [""; 0], "a file of Ironic's own");
@@ -73,7 +73,7 @@ fn images_must_be_served() {
 #[test]
 fn what_is_not_granted_says_what_to_grant() {
     let mut host = Host::new();
-    host.0.endpoint(&Probe::get(KERNEL), Err(Error::new("denied", "not granted")));
+    host.0.set_answer(&Probe::get(KERNEL), Err(Error::new("denied", "not granted")));
     let found = host.check(Point::BeforePause);
     assert_eq!(codes(&found), ["probe-not-granted"]);
     assert!(found[0].remedy.contains("plugins.toml"));
@@ -83,16 +83,16 @@ fn what_is_not_granted_says_what_to_grant() {
 fn it_is_asked_through_the_target_or_not_at_all_where_the_network_is_out_of_reach() {
     let mut host = Host::new();
     for url in [URL, DRIVERS, KERNEL] {
-        host.0.endpoint(&Probe::get(url), Err(Error::new("unreachable", "no route")));
+        host.0.set_answer(&Probe::get(url), Err(Error::new("unreachable", "no route")));
     }
     assert_eq!(host.found(), ["wait endpoint-silent", "wait images-silent"]);
-    assert_eq!(host.config(json!({"vantage": "nowhere"})).found(), [""; 0]);
+    assert_eq!(host.set_config(json!({"vantage": "nowhere"})).found(), [""; 0]);
     let service = |port, path| Probe::service(Side::Target, "bmo", "ironic", port, path);
     let answer = |body: &str| Ok(Answer { status: 200, body: body.to_owned(), took_ms: 0 });
-    host.0.endpoint(&service(6385, "/v1/"), answer(VERSION));
-    host.0.endpoint(&service(6385, "/v1/drivers"), answer(r#"{"drivers": [{"name": "redfish"}]}"#));
-    host.0.endpoint(&service(6180, "/images/ironic-python-agent.kernel"), answer(""));
-    assert_eq!(host.config(json!({"vantage": "target", "service": "bmo/ironic"})).found(), [""; 0]);
+    host.0.set_answer(&service(6385, "/v1/"), answer(VERSION));
+    host.0.set_answer(&service(6385, "/v1/drivers"), answer(r#"{"drivers": [{"name": "redfish"}]}"#));
+    host.0.set_answer(&service(6180, "/images/ironic-python-agent.kernel"), answer(""));
+    assert_eq!(host.set_config(json!({"vantage": "target", "service": "bmo/ironic"})).found(), [""; 0]);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_configuration_that_makes_no_sense_is_refused() {
         (json!({"upp": "after-pause"}), "unknown field `upp`"),
     ] {
         let mut host = Host::new();
-        let error = host.config(config).0.check(Point::BeforePause).unwrap_err();
+        let error = host.set_config(config).0.check(Point::BeforePause).unwrap_err();
         assert!(error.message.contains(said), "{error}");
     }
 }

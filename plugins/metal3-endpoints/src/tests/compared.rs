@@ -16,7 +16,11 @@ fn two_sides_that_fit_are_fine_at_every_point() {
 #[test]
 fn a_move_without_hosts_asks_nothing() {
     let mut host = Host::new();
-    host.0.moving([]).fails(Side::Source, &CONFIG_MAP, pivot_sdk::Error::new("denied", "not granted"));
+    host.0.set_moving_objects([]).fail_reads(
+        Side::Source,
+        &CONFIG_MAP,
+        pivot_sdk::Error::new("denied", "not granted"),
+    );
     assert_eq!(host.found(), [""; 0]);
 }
 
@@ -30,7 +34,7 @@ fn another_address_stops_the_move_unless_it_is_meant_to_be_another() {
     let stops = other().check(Point::BeforePause);
     assert_eq!(stops[0].code, "address-differs");
     assert_eq!(stops[0].message, "the source serves Ironic at 172.22.0.3, the target at 172.22.0.2");
-    assert_eq!(other().config(json!({"same-address": false})).found(), [""; 0]);
+    assert_eq!(other().set_config(json!({"same-address": false})).found(), [""; 0]);
 }
 
 #[test]
@@ -67,19 +71,20 @@ fn routers_of_one_address_have_one_id() {
             Side::Source,
             there.is_empty().then(|| json!({})).unwrap_or(json!({"KEEPALIVED_VRID": there})),
         );
-        host.config(config).found()
+        host.set_config(config).found()
     };
     assert_eq!(with("1", json!({})), [""; 0], "keepalived's default");
     assert_eq!(with("42", json!({})), ["stop router-differs"]);
     let mut host = Host::new();
-    host.map(Side::Source, json!({"PROVISIONING_IP": "172.22.0.3"})).config(json!({"same-address": false}));
+    host.map(Side::Source, json!({"PROVISIONING_IP": "172.22.0.3"}))
+        .set_config(json!({"same-address": false}));
     assert_eq!(host.found(), ["warn router-shared"]);
 }
 
 #[test]
 fn keepalived_on_one_side_only_is_a_warning() {
     let mut host = Host::new();
-    host.0.remove(Side::Source, &DEPLOYMENT.named("baremetal-operator-system", "capm3-ironic"));
+    host.0.remove_object(Side::Source, &DEPLOYMENT.key_in("baremetal-operator-system", "capm3-ironic"));
     assert_eq!(host.found(), ["warn keepalived-on-one-side"]);
 }
 
@@ -92,28 +97,28 @@ fn another_interface_is_noted() {
 #[test]
 fn config_maps_that_disagree_are_reported_unless_the_right_one_is_named() {
     let mut host = Host::new();
-    host.0.target(json!({
+    host.0.add_to_target(json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "old-ironic", "namespace": "capm3-system"},
         "data": {"PROVISIONING_IP": "10.0.0.1"},
     }));
     assert_eq!(host.found(), ["warn conflict"]);
-    assert_eq!(host.config(json!({"config-maps": ["ironic-bmo-configmap"]})).found(), [""; 0]);
+    assert_eq!(host.set_config(json!({"config-maps": ["ironic-bmo-configmap"]})).found(), [""; 0]);
 }
 
 #[test]
 fn sides_that_nothing_is_known_about_are_reported() {
-    let map = CONFIG_MAP.named("baremetal-operator-system", "ironic-bmo-configmap");
+    let map = CONFIG_MAP.key_in("baremetal-operator-system", "ironic-bmo-configmap");
     let mut host = Host::new();
-    host.0.remove(Side::Target, &map);
+    host.0.remove_object(Side::Target, &map);
     assert_eq!(host.found(), ["warn no-endpoint"], "an Ironic that only the target finds");
-    host.0.remove(Side::Target, &DEPLOYMENT.named("baremetal-operator-system", "capm3-ironic"));
+    host.0.remove_object(Side::Target, &DEPLOYMENT.key_in("baremetal-operator-system", "capm3-ironic"));
     assert_eq!(host.found(), ["stop no-endpoint", "note ironic-not-seen"]);
-    host.config(json!({"endpoint": super::URL}));
+    host.set_config(json!({"endpoint": super::URL}));
     assert_eq!(host.found(), ["note ironic-not-seen"]);
     let mut host = Host::new();
-    host.0.remove(Side::Source, &map);
-    host.0.remove(Side::Source, &DEPLOYMENT.named("baremetal-operator-system", "capm3-ironic"));
+    host.0.remove_object(Side::Source, &map);
+    host.0.remove_object(Side::Source, &DEPLOYMENT.key_in("baremetal-operator-system", "capm3-ironic"));
     assert_eq!(host.found(), ["warn source-unknown"]);
 }
 
@@ -121,7 +126,7 @@ fn sides_that_nothing_is_known_about_are_reported() {
 fn an_endpoint_of_another_cluster_is_reported() {
     let other = "http://172.22.0.9:6385/v1/";
     let mut host = Host::new();
-    host.map(Side::Target, json!({"IRONIC_ENDPOINT": other})).config(json!({"vantage": "nowhere"}));
+    host.map(Side::Target, json!({"IRONIC_ENDPOINT": other})).set_config(json!({"vantage": "nowhere"}));
     assert_eq!(host.found(), ["warn endpoint-elsewhere"]);
 }
 
@@ -129,7 +134,7 @@ fn an_endpoint_of_another_cluster_is_reported() {
 fn settings_in_containers_count() {
     let mut host = Host::new();
     host.map(Side::Target, json!({"PROVISIONING_IP": null}));
-    host.0.target(json!({
+    host.0.add_to_target(json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "capm3-ironic", "namespace": "baremetal-operator-system"},
         "spec": {"template": {"spec": {"containers": [
@@ -139,7 +144,7 @@ fn settings_in_containers_count() {
         "status": {"availableReplicas": 1},
     }));
     assert_eq!(
-        host.config(json!({"vantage": "nowhere"})).found(),
+        host.set_config(json!({"vantage": "nowhere"})).found(),
         ["stop address-differs", "warn endpoint-elsewhere"]
     );
 }
@@ -155,27 +160,28 @@ fn the_ironic_object_of_the_standalone_operator_counts_before_all_else() {
             "status": {"conditions": [{"type": "Ready", "status": ready}]},
         })
     };
-    host.0.target(ironic("False"));
-    host.0.remove(Side::Target, &CONFIG_MAP.named("baremetal-operator-system", "ironic-bmo-configmap"));
-    host.0.remove(Side::Target, &DEPLOYMENT.named("baremetal-operator-system", "capm3-ironic"));
+    host.0.add_to_target(ironic("False"));
+    host.0
+        .remove_object(Side::Target, &CONFIG_MAP.key_in("baremetal-operator-system", "ironic-bmo-configmap"));
+    host.0.remove_object(Side::Target, &DEPLOYMENT.key_in("baremetal-operator-system", "capm3-ironic"));
     assert_eq!(host.found(), ["wait target-not-up"]);
-    host.0.target(ironic("True"));
+    host.0.add_to_target(ironic("True"));
     assert_eq!(host.found(), [""; 0]);
-    host.0.source(ironic("True"));
+    host.0.add_to_source(ironic("True"));
     let warning = host.check(Point::BeforePause).remove(0);
     assert_eq!(
         warning.command.as_ref().unwrap().to_string(),
         "kubectl get -n baremetal-operator-system ironics.ironic.metal3.io ironic"
     );
     let gone = pivot_sdk::Error::new("no-such-kind", "the source has no Ironic");
-    host.0.fails(Side::Source, &IRONIC, gone);
+    host.0.fail_reads(Side::Source, &IRONIC, gone);
     assert_eq!(host.found(), [""; 0], "a cluster without that operator");
 }
 
 #[test]
 fn an_unreadable_side_is_an_error_and_not_an_empty_side() {
     let mut host = Host::new();
-    host.0.fails(Side::Target, &DEPLOYMENT, pivot_sdk::Error::new("forbidden", "no"));
+    host.0.fail_reads(Side::Target, &DEPLOYMENT, pivot_sdk::Error::new("forbidden", "no"));
     let error = host.0.check(Point::BeforePause).unwrap_err();
     assert_eq!(error.message, "reading Deployment.apps of the target: no");
 }

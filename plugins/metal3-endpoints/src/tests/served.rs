@@ -55,7 +55,7 @@ fn a_target_that_comes_up_later_is_waited_for_later() {
         ("after-resume", Point::AfterResume),
     ] {
         let mut host = Host::new();
-        host.deployment(Side::Target, 0, 0).config(json!({"up": up}));
+        host.deployment(Side::Target, 0, 0).set_config(json!({"up": up}));
         for point in [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume] {
             let found = host.at(point);
             assert_eq!(!found.is_empty(), point >= first, "{up}: {found:?}");

@@ -7,7 +7,7 @@ use super::{Host, consumed, free, paused, with};
 const PAUSED: &str = "baremetalhost.metal3.io/paused";
 
 fn adapted(host: Value) -> pivot_sdk::Object {
-    Host::new().adapt(&host).unwrap().applied()
+    Host::new().adapt(&host).unwrap().patched_object()
 }
 
 #[test]

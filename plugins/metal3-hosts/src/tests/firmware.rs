@@ -11,7 +11,7 @@ fn found(host: &Value, beside: Value, config: Value) -> Vec<String> {
         "apiVersion": "metal3.io/v1alpha1",
         "metadata": {"name": host["metadata"]["name"], "namespace": "metal3", "generation": 2},
     });
-    harness.source(with(meta, beside)).config(config);
+    harness.add_to_source(with(meta, beside)).set_config(config);
     let findings = harness.check(Point::BeforePause).unwrap();
     findings.iter().map(|found| format!("{} {}", found.severity.as_str(), found.code)).collect()
 }
@@ -55,7 +55,7 @@ fn media_must_be_attached_or_not_but_not_in_between() {
 #[test]
 fn a_misspelt_configuration_is_reported() {
     let mut harness = source(&free());
-    harness.config(json!({"pending-firmwear": "warn"}));
+    harness.set_config(json!({"pending-firmwear": "warn"}));
     let error = harness.check(Point::BeforePause).unwrap_err();
     assert!(error.message.contains("pending-firmware"), "{error}");
 }

@@ -13,7 +13,7 @@ fn it_needs_exactly_what_it_asks_for() {
         .changes
         .iter()
         .map(|change| {
-            let side = change.hook.side().unwrap().as_str();
+            let side = change.hook.changed_side().unwrap().as_str();
             format!(
                 "{{ hook = \"{}\", kind = \"{}\", side = \"{side}\" }},",
                 change.hook.as_str(),

@@ -25,7 +25,7 @@ fn free_hosts_are_held() {
 fn a_machines_host_is_left_to_the_provider_unless_that_is_switched_off() {
     assert_eq!(hold(&consumed()), None);
     let mut harness = Host::new();
-    harness.config(json!({"hold-consumed": true}));
+    harness.set_config(json!({"hold-consumed": true}));
     assert!(!harness.hold(consumed()).unwrap().is_empty());
 }
 
@@ -39,12 +39,12 @@ fn nobodys_pause_is_replaced() {
 #[test]
 fn other_kinds_are_not_held() {
     let hardware = json!({"apiVersion": "metal3.io/v1alpha1", "kind": "HardwareData", "metadata": {"name": "a", "namespace": "m"}});
-    assert_eq!(Host::new().hold(hardware).unwrap(), Patch::none());
+    assert_eq!(Host::new().hold(hardware).unwrap(), Patch::empty());
 }
 
 fn after_pause(host: &Value, config: Value) -> Vec<String> {
     let mut harness = source(host);
-    let findings = harness.config(config).check(Point::AfterPause).unwrap();
+    let findings = harness.set_config(config).check(Point::AfterPause).unwrap();
     findings.iter().map(|found| format!("{} {}", found.severity.as_str(), found.code)).collect()
 }
 
@@ -79,7 +79,7 @@ fn work_begun_between_the_first_check_and_the_pause_is_noticed() {
 fn a_move_without_hosts_asks_nothing_after_the_pause() {
     let mut harness = Host::new();
     let denied = pivot_sdk::Error::new("denied", "not granted");
-    harness.namespaces(["a"]).fails(pivot_sdk::Side::Source, &crate::names::HOST, denied);
+    harness.set_namespaces(["a"]).fail_reads(pivot_sdk::Side::Source, &crate::names::HOST, denied);
     assert!(codes(&harness.check(Point::AfterPause).unwrap()).is_empty());
     assert!(codes(&harness.check(Point::BeforeCommit).unwrap()).is_empty());
 }

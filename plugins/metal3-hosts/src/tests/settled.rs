@@ -11,11 +11,11 @@ const OURS: &str = "metal3-hosts.pivot-host.io";
 /// A target with the copy of a host, in its state before the release.
 fn target(host: &Value) -> (Host, Value) {
     let mut harness = Host::new();
-    harness.namespaces(["metal3"]);
-    let copy = harness.adapt(host).unwrap().applied().value().clone();
-    harness.target(&copy);
+    harness.set_namespaces(["metal3"]);
+    let copy = harness.adapt(host).unwrap().patched_object().value().clone();
+    harness.add_to_target(&copy);
     for companion in companions(host) {
-        harness.target(companion);
+        harness.add_to_target(companion);
     }
     (harness, copy)
 }
@@ -23,7 +23,7 @@ fn target(host: &Value) -> (Host, Value) {
 fn answer(harness: &mut Host, host: &Value) -> String {
     match harness.settle(host).unwrap() {
         Settlement::Done => "done".into(),
-        Settlement::Patch(patch) => match patch.applied().annotation(PAUSED) {
+        Settlement::Patch(patch) => match patch.patched_object().annotation(PAUSED) {
             None => "let go".into(),
             Some(by) => format!("paused by {by}"),
         },
@@ -75,9 +75,9 @@ fn hosts_are_settled_in_groups_by_their_driver() {
 fn a_free_host_goes_all_the_way() {
     let mut harness = Host::new();
     for companion in companions(&free()) {
-        harness.target(companion);
+        harness.add_to_target(companion);
     }
-    harness.source(free()).namespaces(["metal3"]);
+    harness.add_to_source(free()).set_namespaces(["metal3"]);
     let journey = harness.journey(free()).unwrap();
     assert_eq!(journey.held.annotation(PAUSED), Some(OURS));
     assert_eq!(journey.created.annotation(PAUSED), Some(OURS), "the operator must not see it without status");
@@ -111,12 +111,12 @@ fn hosts_of_a_cluster_that_its_user_had_paused_stay_paused_by_the_provider() {
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
         "metadata": {"name": "edge", "namespace": "metal3"}, "spec": {"paused": true},
     });
-    harness.target(&cluster);
+    harness.add_to_target(&cluster);
     assert_eq!(answer(&mut harness, &copy), "paused by metal3.io/capm3");
     let back = paused(copy, "metal3.io/capm3");
     assert_eq!(answer(&mut harness, &back), "done");
     // Resumed in the meantime: from there on it is the provider's.
-    harness.target(with(cluster, json!({"spec": {"paused": false}})));
+    harness.add_to_target(with(cluster, json!({"spec": {"paused": false}})));
     assert_eq!(answer(&mut harness, &back), "wait provider-pause");
 }
 
@@ -125,7 +125,7 @@ fn nothing_is_unpaused_without_credentials_and_hardware() {
     let host = with(paused(consumed(), "metal3.io/capm3"), json!({"status": {"hardware": null}}));
     for (kind, name) in [(crate::names::SECRET, "rack1-u01-bmc"), (crate::names::HARDWARE, "rack1-u01")] {
         let (mut harness, copy) = target(&host);
-        harness.remove(Side::Target, &kind.named("metal3", name));
+        harness.remove_object(Side::Target, &kind.key_in("metal3", name));
         assert_eq!(answer(&mut harness, &copy), "wait not-complete", "{kind}");
     }
 }
@@ -194,7 +194,7 @@ fn hosts_that_the_operator_does_not_register_are_not_waited_for() {
 fn a_secret_of_the_same_version_on_both_sides_is_no_reason_to_wait_for_ever() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     let secret = companions(&consumed()).remove(0);
-    harness.target(with(secret, json!({"metadata": {"resourceVersion": "2237"}})));
+    harness.add_to_target(with(secret, json!({"metadata": {"resourceVersion": "2237"}})));
     assert_eq!(
         answer(&mut harness, &with(copy, json!({"metadata": {"annotations": {PAUSED: null}}}))),
         "done"

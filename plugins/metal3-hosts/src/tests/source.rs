@@ -64,7 +64,7 @@ fn a_wait_ends_when_the_host_has_come_to_rest() {
         (command.side, command.to_string().as_str()),
         (Side::Source, "kubectl get -n metal3 baremetalhost rack1-u06")
     );
-    harness.source(free());
+    harness.add_to_source(free());
     assert!(harness.check(Point::BeforePause).unwrap().is_empty());
 }
 
@@ -140,9 +140,9 @@ fn reboots_and_inspections_that_are_asked_for_are_waited_for() {
 fn credentials_must_be_there_and_other_secrets_should() {
     let without = |name: &str| {
         let mut harness = Host::new();
-        harness.source(consumed());
+        harness.add_to_source(consumed());
         for companion in companions(&consumed()).into_iter().filter(|it| it["metadata"]["name"] != name) {
-            harness.source(companion);
+            harness.add_to_source(companion);
         }
         let findings = harness.check(Point::BeforePause).unwrap();
         findings
@@ -159,16 +159,16 @@ fn credentials_must_be_there_and_other_secrets_should() {
 #[test]
 fn hardware_of_machines_is_missed() {
     let mut harness = source(&consumed());
-    let key = crate::names::HARDWARE.named("metal3", "rack1-u01");
-    harness.remove(pivot_sdk::Side::Source, &key);
+    let key = crate::names::HARDWARE.key_in("metal3", "rack1-u01");
+    harness.remove_object(pivot_sdk::Side::Source, &key);
     assert_eq!(codes(&harness.check(Point::BeforePause).unwrap()), ["no-hardware-data"]);
 }
 
 #[test]
 fn hosts_that_stay_are_reported() {
     let mut harness = source(&consumed());
-    let moving = crate::names::HOST.named("metal3", "rack1-u01");
-    harness.source(free()).moving([&moving]);
+    let moving = crate::names::HOST.key_in("metal3", "rack1-u01");
+    harness.add_to_source(free()).set_moving_objects([&moving]);
     let findings = harness.check(Point::BeforePause).unwrap();
     assert_eq!(codes(&findings), ["hosts-stay"]);
     assert!(findings[0].message.contains("rack1-u06"));
@@ -177,9 +177,9 @@ fn hosts_that_stay_are_reported() {
 #[test]
 fn a_host_that_went_away_is_waited_for() {
     let mut harness = source(&consumed());
-    let gone = crate::names::HOST.named("metal3", "gone");
-    let there = crate::names::HOST.named("metal3", "rack1-u01");
-    harness.moving([&gone, &there]);
+    let gone = crate::names::HOST.key_in("metal3", "gone");
+    let there = crate::names::HOST.key_in("metal3", "rack1-u01");
+    harness.set_moving_objects([&gone, &there]);
     assert_eq!(codes(&harness.check(Point::BeforePause).unwrap()), ["host-gone"]);
 }
 
@@ -187,10 +187,10 @@ fn a_host_that_went_away_is_waited_for() {
 fn kinds_that_an_older_operator_lacks_are_not_missed() {
     let mut harness = source(&consumed());
     let missing = pivot_sdk::Error::new("no-such-kind", "the source has no HostFirmwareComponents");
-    harness.fails(pivot_sdk::Side::Source, &crate::names::COMPONENTS, missing);
+    harness.fail_reads(pivot_sdk::Side::Source, &crate::names::COMPONENTS, missing);
     assert!(harness.check(Point::BeforePause).unwrap().is_empty());
     let denied = pivot_sdk::Error::new("denied", "not granted");
-    harness.fails(pivot_sdk::Side::Source, &crate::names::HOST, denied);
+    harness.fail_reads(pivot_sdk::Side::Source, &crate::names::HOST, denied);
     assert!(harness.check(Point::BeforePause).unwrap_err().is_denied());
 }
 
@@ -199,7 +199,7 @@ fn hundreds_of_findings_are_truncated() {
     let mut harness = Host::new();
     for number in 0..300 {
         let name = format!("host-{number:03}");
-        harness.source(with(
+        harness.add_to_source(with(
             in_state(free(), "inspecting"),
             json!({"metadata": {"name": name}, "spec": {"bmc": null}}),
         ));

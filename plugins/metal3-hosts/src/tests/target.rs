@@ -11,16 +11,16 @@ use super::{Host, companions, consumed, free, paused, source, with};
 #[test]
 fn a_host_of_the_same_name_must_be_the_same_machine() {
     let mut harness = source(&free());
-    harness.target(with(free(), json!({"spec": {"bootMACAddress": "02:00:5E:00:01:61"}})));
+    harness.add_to_target(with(free(), json!({"spec": {"bootMACAddress": "02:00:5E:00:01:61"}})));
     assert!(harness.check(Point::BeforePause).unwrap().is_empty(), "the same address, written otherwise");
-    harness.target(with(free(), json!({"spec": {"bootMACAddress": "02:00:5e:00:01:99"}})));
+    harness.add_to_target(with(free(), json!({"spec": {"bootMACAddress": "02:00:5e:00:01:99"}})));
     assert_eq!(codes(&harness.check(Point::BeforePause).unwrap()), ["other-machine"]);
 }
 
 #[test]
 fn a_machine_may_not_be_known_by_another_name() {
     let mut harness = source(&free());
-    harness.target(with(free(), json!({"metadata": {"name": "node-6"}})));
+    harness.add_to_target(with(free(), json!({"metadata": {"name": "node-6"}})));
     let findings = harness.check(Point::BeforePause).unwrap();
     assert_eq!(codes(&findings), ["same-machine"]);
     assert!(findings[0].message.contains("host metal3/node-6"));
@@ -28,7 +28,7 @@ fn a_machine_may_not_be_known_by_another_name() {
 
 fn before_pause(here: Value, there: Value) -> Vec<String> {
     let mut harness = source(&with(free(), here));
-    harness.target(with(free(), there));
+    harness.add_to_target(with(free(), there));
     codes(&harness.check(Point::BeforePause).unwrap()).into_iter().map(str::to_owned).collect()
 }
 
@@ -74,7 +74,7 @@ fn machines_that_cannot_be_compared_are_reported() {
                 "bootMACAddress": "02:00:5e:00:01:99", "bmc": {"address": "redfish://192.168.110.99"},
             }});
             let mut harness = source(&with(free(), here.clone()));
-            harness.target(with(with(free(), other), there.clone()));
+            harness.add_to_target(with(with(free(), other), there.clone()));
             let findings = harness.check(Point::BeforePause).unwrap();
             let told_of = findings.iter().any(|found| found.code == "machine-unknown");
             assert_eq!(told_of, told, "{name}: {here} and {there}: {findings:?}");
@@ -126,9 +126,9 @@ fn addresses_of_management_controllers_are_compared_by_what_they_lead_to() {
 fn copied(change: Value) -> Host {
     let host = paused(consumed(), "metal3.io/capm3");
     let mut harness = source(&host);
-    harness.target(with(paused(host.clone(), "metal3-hosts.pivot-host.io"), change));
+    harness.add_to_target(with(paused(host.clone(), "metal3-hosts.pivot-host.io"), change));
     for companion in companions(&host) {
-        harness.target(companion);
+        harness.add_to_target(companion);
     }
     harness
 }
@@ -155,7 +155,7 @@ fn a_copy_that_lacks_something_is_not_committed() {
         (crate::names::HARDWARE, "rack1-u01", "copy-lacks-hardware"),
     ] {
         let mut harness = copied(json!({}));
-        harness.remove(Side::Target, &kind.named("metal3", name));
+        harness.remove_object(Side::Target, &kind.key_in("metal3", name));
         assert_eq!(codes(&harness.check(Point::BeforeCommit).unwrap()), [code]);
     }
 }

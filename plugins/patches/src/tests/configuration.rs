@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// The host calls every plugin's check before the pause, whatever moves.
 fn refused(config: Value) -> String {
     let mut harness = Harness::<Patches>::new();
-    harness.config(config.clone());
+    harness.set_config(config.clone());
     harness.check(Point::BeforePause).expect_err(&config.to_string()).to_string()
 }
 
@@ -91,7 +91,7 @@ fn secret_data_does_not_belong_in_a_configuration() {
         );
     }
     let mut harness = Harness::<Patches>::new();
-    harness.config(json!({"patch": [{"kind": "Secret", "merge": {"metadata": {"labels": {"a": "b"}}}}]}));
+    harness.set_config(json!({"patch": [{"kind": "Secret", "merge": {"metadata": {"labels": {"a": "b"}}}}]}));
     assert!(harness.check(Point::BeforePause).is_ok());
 }
 

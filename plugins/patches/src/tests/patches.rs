@@ -18,7 +18,7 @@ fn cluster(name: &str, meta: Value) -> Object {
 
 fn with(entries: Value) -> Harness<Patches> {
     let mut harness = Harness::new();
-    harness.config(json!({ "patch": entries }));
+    harness.set_config(json!({ "patch": entries }));
     harness
 }
 
@@ -129,7 +129,7 @@ fn an_entry_that_means_nothing_that_moves_is_a_warning() {
         entry("Cluster.cluster.x-k8s.io", "egde"),
         entry("Clusters.cluster.x-k8s.io", "edge"),
     ]));
-    harness.source(cluster("edge", json!({})));
+    harness.add_to_source(cluster("edge", json!({})));
     let findings = harness.check(Point::BeforePause).unwrap();
     assert_eq!(codes(&findings), ["no-object", "no-object"]);
     assert_eq!(findings[0].message, "patch[1]: no Cluster.cluster.x-k8s.io with such a name moves");

@@ -6,9 +6,9 @@ use super::*;
 
 fn ask(config: Value, objects: &[Object]) -> Result<Vec<Finding>> {
     let mut harness = Harness::<Readiness>::new();
-    harness.config(config);
+    harness.set_config(config);
     for object in objects {
-        harness.source(object);
+        harness.add_to_source(object);
     }
     harness.check(Point::BeforePause)
 }

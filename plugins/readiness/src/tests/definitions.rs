@@ -20,8 +20,12 @@ fn definition(plural: &str, kind: &str, rest: Value) -> Object {
 
 fn found(rest: Value) -> Vec<String> {
     let mut harness = Harness::<Readiness>::new();
-    harness.source(core("Cluster", "edge", json!({}))).source(definition("clusters", "Cluster", json!({})));
-    harness.target(definition("clusters", "Cluster", rest));
+    harness.add_to_source(core("Cluster", "edge", json!({}))).add_to_source(definition(
+        "clusters",
+        "Cluster",
+        json!({}),
+    ));
+    harness.add_to_target(definition("clusters", "Cluster", rest));
     told(&harness.check(Point::BeforePause).unwrap())
 }
 
@@ -68,7 +72,7 @@ fn definitions_are_found_by_the_usual_plurals() {
     ] {
         let mut harness = Harness::<Readiness>::new();
         let gone = json!({"metadata": {"deletionTimestamp": "2026-08-03T10:58:41Z"}});
-        harness.source(core(kind, "x", json!({}))).target(definition(plural, kind, gone));
+        harness.add_to_source(core(kind, "x", json!({}))).add_to_target(definition(plural, kind, gone));
         assert_eq!(told(&harness.check(Point::BeforePause).unwrap()), ["stop crd-being-deleted"], "{kind}");
     }
 }
@@ -76,7 +80,7 @@ fn definitions_are_found_by_the_usual_plurals() {
 #[test]
 fn unreadable_definitions_are_reported_once() {
     let mut harness = Harness::<Readiness>::new();
-    harness.source(core("Cluster", "edge", json!({}))).source(core("Machine", "m", json!({})));
-    harness.fails(Side::Target, &DEFINITION, Error::new("forbidden", "forbidden"));
+    harness.add_to_source(core("Cluster", "edge", json!({}))).add_to_source(core("Machine", "m", json!({})));
+    harness.fail_reads(Side::Target, &DEFINITION, Error::new("forbidden", "forbidden"));
     assert_eq!(told(&harness.check(Point::BeforePause).unwrap()), ["warn not-readable"]);
 }

@@ -110,8 +110,8 @@ fn paused_objects_are_not_judged() {
 fn objects_that_stay_are_not_judged() {
     let open = |name| core("Cluster", name, json!({"status": {"phase": "Failed"}}));
     let mut harness = Harness::<Readiness>::new();
-    harness.source(open("edge")).source(open("stays"));
-    harness.moving(&[Kind::new("cluster.x-k8s.io", "Cluster").named("metal3", "edge")]);
+    harness.add_to_source(open("edge")).add_to_source(open("stays"));
+    harness.set_moving_objects(&[Kind::new("cluster.x-k8s.io", "Cluster").key_in("metal3", "edge")]);
     assert_eq!(harness.check(Point::BeforePause).unwrap().len(), 1);
 }
 
@@ -134,9 +134,9 @@ fn a_wait_ends_when_the_condition_is_true() {
     let machine =
         |status| core("Machine", "m", json!({"status": {"conditions": conditions(&[("Ready", status)])}}));
     let mut harness = Harness::<Readiness>::new();
-    harness.source(machine("True")).target(machine("Unknown"));
+    harness.add_to_source(machine("True")).add_to_target(machine("Unknown"));
     assert_eq!(told(&harness.check(Point::AfterResume).unwrap()), ["wait not-ready"]);
-    harness.target(machine("True"));
+    harness.add_to_target(machine("True"));
     assert_eq!(harness.check(Point::AfterResume).unwrap(), []);
 }
 

@@ -13,7 +13,7 @@ fn package(namespace: &str, spec: Value, status: Value) -> Object {
 
 fn found(config: Value, package: Object) -> Vec<String> {
     let mut harness = Harness::<Readiness>::new();
-    harness.config(config).namespaces(["metal3"]).put(Side::Source, package);
+    harness.set_config(config).set_namespaces(["metal3"]).add_object(Side::Source, package);
     told(&harness.check(Point::BeforePause).unwrap())
 }
 
@@ -39,7 +39,7 @@ fn a_package_that_failed_says_why() {
         "conditions": conditions(&[("ReconcileFailed", "True")]), "usefulErrorMessage": "kapp: timed out",
     });
     let mut harness = Harness::<Readiness>::new();
-    harness.target(package("tkg-system", json!({}), status));
+    harness.add_to_target(package("tkg-system", json!({}), status));
     let found = harness.check(Point::AfterResume).unwrap();
     assert_eq!(told(&found), ["wait package-failed"]);
     assert_eq!(found[0].message, "the package could not be reconciled: kapp: timed out");
@@ -57,7 +57,7 @@ fn a_paused_package_and_one_of_another_namespace_do_not_count() {
 #[test]
 fn a_side_without_the_kind_is_fine() {
     let mut harness = Harness::<Readiness>::new();
-    harness.fails(
+    harness.fail_reads(
         Side::Source,
         &crate::packages::PACKAGE,
         pivot_sdk::Error::new("not-found", "no such kind"),

@@ -24,8 +24,10 @@ fn deployment(provider: &str, rest: Value) -> Object {
 
 fn found(side: Side, rest: Value) -> Vec<String> {
     let mut harness = Harness::<Readiness>::new();
-    harness.namespaces(["metal3"]).put(Side::Source, deployment("capi", json!({})));
-    harness.put(Side::Target, deployment("capi", json!({}))).put(side, deployment("capi", rest));
+    harness.set_namespaces(["metal3"]).add_object(Side::Source, deployment("capi", json!({})));
+    harness
+        .add_object(Side::Target, deployment("capi", json!({})))
+        .add_object(side, deployment("capi", rest));
     told(&harness.check(Point::BeforePause).unwrap())
 }
 
@@ -71,9 +73,9 @@ fn a_provider_scaled_to_zero_stops_in_the_target_only() {
 #[test]
 fn a_provider_that_only_the_source_has_is_reported() {
     let mut harness = Harness::<Readiness>::new();
-    harness.source(deployment("capi", json!({}))).source(deployment("capm3", json!({})));
+    harness.add_to_source(deployment("capi", json!({}))).add_to_source(deployment("capm3", json!({})));
     assert_eq!(harness.check(Point::BeforePause).unwrap(), [], "a target that runs nothing is a directory");
-    harness.target(deployment("capi", json!({})));
+    harness.add_to_target(deployment("capi", json!({})));
     let found = harness.check(Point::BeforePause).unwrap();
     assert_eq!(told(&found), ["warn provider-missing"]);
     assert!(found[0].message.starts_with("provider capm3 runs in the source"), "{}", found[0].message);
@@ -89,19 +91,19 @@ fn deployments_of_others_do_not_count() {
 #[test]
 fn a_wait_ends_when_the_provider_is_available() {
     let mut harness = Harness::<Readiness>::new();
-    harness.target(deployment("capi", json!({"status": {"conditions": []}})));
+    harness.add_to_target(deployment("capi", json!({"status": {"conditions": []}})));
     assert_eq!(told(&harness.check(Point::AfterResume).unwrap()), ["wait provider-unavailable"]);
-    harness.target(deployment("capi", json!({})));
+    harness.add_to_target(deployment("capi", json!({})));
     assert_eq!(harness.check(Point::AfterResume).unwrap(), []);
 }
 
 #[test]
 fn unreadable_kinds_are_reported_once() {
     let mut harness = Harness::<Readiness>::new();
-    harness.fails(Side::Source, &DEPLOYMENT, Error::new("forbidden", "deployments.apps is forbidden"));
+    harness.fail_reads(Side::Source, &DEPLOYMENT, Error::new("forbidden", "deployments.apps is forbidden"));
     let found = harness.check(Point::BeforePause).unwrap();
     assert_eq!(told(&found), ["warn not-readable"]);
-    harness.fails(Side::Source, &DEPLOYMENT, Error::new("unreachable", "connection refused"));
+    harness.fail_reads(Side::Source, &DEPLOYMENT, Error::new("unreachable", "connection refused"));
     let error = harness.check(Point::BeforePause).unwrap_err();
     assert_eq!(error.message, "reading Deployment.apps of the source: connection refused");
 }

@@ -15,7 +15,7 @@ fn secret(name: &str, labels: Value) -> Object {
 }
 
 fn ask(config: Value, secret: &Object) -> pivot_sdk::Result<Vec<Relation>> {
-    Harness::<Secrets>::new().config(config).relate(secret)
+    Harness::<Secrets>::new().set_config(config).relate(secret)
 }
 
 #[test]
@@ -46,16 +46,16 @@ fn rules_can_be_chosen() {
 fn a_taken_secret_moves_with_the_cluster_its_label_names() {
     let config = json!({"take": [{"match": {"name": "*-pull"}}]});
     let labelled = secret("edge-pull", json!({"cluster.x-k8s.io/cluster-name": "edge"}));
-    assert_eq!(ask(config, &labelled).unwrap(), [Relation::link(CLUSTER.named("metal3", "edge"))]);
+    assert_eq!(ask(config, &labelled).unwrap(), [Relation::link(CLUSTER.key_in("metal3", "edge"))]);
     let config = json!({"take": [{"match": {"name": "*-pull"}, "cluster-label": "site"}]});
     let labelled = secret("edge-pull", json!({"site": "north"}));
-    assert_eq!(ask(config, &labelled).unwrap(), [Relation::link(CLUSTER.named("metal3", "north"))]);
+    assert_eq!(ask(config, &labelled).unwrap(), [Relation::link(CLUSTER.key_in("metal3", "north"))]);
 }
 
 #[test]
 fn a_taken_secret_moves_with_the_configured_cluster() {
     for (cluster, key) in
-        [("edge", CLUSTER.named("metal3", "edge")), ("sites/edge", CLUSTER.named("sites", "edge"))]
+        [("edge", CLUSTER.key_in("metal3", "edge")), ("sites/edge", CLUSTER.key_in("sites", "edge"))]
     {
         let config = json!({"take": [{"match": {"name": "registry-pull"}, "cluster": cluster}]});
         assert_eq!(ask(config, &secret("registry-pull", json!({}))).unwrap(), [Relation::link(key)]);

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Hook;
-use crate::patch::apply;
+use crate::patch::apply_merge_patch;
 use crate::prelude::*;
 use crate::test::Harness;
 
@@ -22,7 +22,7 @@ struct Hosts {
 impl Hosts {
     fn patch(&self, object: &Object) -> Patch {
         let patch: Value = serde_json::from_str(&self.patch).unwrap();
-        object.patch().edit(|object| apply(object, &patch))
+        object.patch().edit_value(|object| apply_merge_patch(object, &patch))
     }
 }
 
@@ -60,9 +60,9 @@ fn host(patch: &Value) -> Object {
     let object = Object::from(json!({
         "apiVersion": "example.io/v1", "kind": "Host", "metadata": {"name": "a", "namespace": "n", "uid": "1"},
     }));
-    let leaves = pivot_bounds::leaves(patch);
+    let leaves = pivot_bounds::patch_leaves(patch);
     let gone = leaves.iter().filter(|(path, value)| value.is_null() && object.get(path).is_none());
-    gone.fold(object.patch(), |patch, (path, _)| patch.set(path, "was")).applied()
+    gone.fold(object.patch(), |patch, (path, _)| patch.set(path, "was")).patched_object()
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn the_harness_judges_patches_as_the_host_does() {
     for (hook, patch, allowed, about) in cases {
         let host = host(&patch);
         let mut harness = Harness::<Hosts>::new();
-        harness.config(json!({"patch": patch.to_string()})).source(host.clone());
+        harness.set_config(json!({"patch": patch.to_string()})).add_to_source(host.clone());
         let hooks = [Hook::Hold, Hook::Adapt, Hook::Restore, Hook::Settle];
         let hook = hooks.into_iter().find(|known| known.as_str() == hook).unwrap();
         let given = catch_unwind(AssertUnwindSafe(|| match hook {

@@ -8,11 +8,13 @@ use super::*;
 fn a_check_sees_objects_and_endpoints() {
     let mut harness = odd("");
     assert_eq!(harness.check(Point::BeforePause).unwrap()[0].message, "1 hosts, 0 endpoints");
-    harness.answers("http://10.0.0.1/", 200, "").endpoint(&Probe::tcp("10.0.0.1:80"), Ok(Answer::default()));
-    harness.fails(Side::Source, &HOST, Error::new("not-found", "no such object"));
+    harness
+        .set_http_answer("http://10.0.0.1/", 200, "")
+        .set_answer(&Probe::tcp("10.0.0.1:80"), Ok(Answer::default()));
+    harness.fail_reads(Side::Source, &HOST, Error::new("not-found", "no such object"));
     let findings = harness.check(Point::BeforePause).unwrap();
     assert_eq!((findings[0].message.as_str(), codes(&findings)), ("0 hosts, 2 endpoints", vec!["seen"]));
-    harness.fails(Side::Source, &HOST, Error::new("denied", "not granted"));
+    harness.fail_reads(Side::Source, &HOST, Error::new("denied", "not granted"));
     assert!(harness.check(Point::BeforePause).unwrap_err().is_denied());
 }
 
@@ -23,14 +25,14 @@ fn secrets_come_without_data() {
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"password": "eA=="},
     });
     harness.relate(secret).unwrap();
-    assert_eq!(harness.log(), [(Level::Info, "false".to_owned())]);
+    assert_eq!(harness.logged_lines(), [(Level::Info, "false".to_owned())]);
 }
 
 #[test]
 fn a_journey_ends_where_it_began() {
     let journey = odd("").journey(host()).unwrap();
     assert_eq!(journey.held.annotation(PAUSED), Some("odd"));
-    assert_eq!(journey.held.recall::<Odd>("user"), Some(""));
+    assert_eq!(journey.held.stored_value::<Odd>("user"), Some(""));
     assert_eq!(journey.created.get("/status"), None);
     assert_eq!(journey.restored.text("/status/state"), Some("ready"));
     assert_eq!(journey.settled.annotation("mine"), Some("kept"));
@@ -48,7 +50,7 @@ fn a_journey_stops_where_the_plugin_does() {
     let mut harness = odd("waits");
     let journey = harness.journey(host()).unwrap();
     assert_eq!(journey.open.unwrap().code, "busy");
-    assert_eq!(harness.get(Side::Target, &HOST.named("n", "a")).unwrap().annotation(PAUSED), Some("odd"));
+    assert_eq!(harness.get(Side::Target, &HOST.key_in("n", "a")).unwrap().annotation(PAUSED), Some("odd"));
     let message = broken("litters", |h| h.journey(host()));
     assert!(message.contains("after the move /metadata/labels is not what it was"), "{message}");
 }
@@ -67,9 +69,9 @@ fn a_wrong_configuration_names_the_field() {
             "configuration: nested.hosts[1]: invalid value: integer `300`",
         ),
     ] {
-        let error = harness.config(config).hold(host()).unwrap_err();
+        let error = harness.set_config(config).hold(host()).unwrap_err();
         assert!(error.code == "invalid" && error.message.starts_with(expected), "{error}");
     }
-    let view = Object::from(host()).view_at::<Nested>("/status").map(|_| ()).unwrap_err();
+    let view = Object::from(host()).deserialize_at::<Nested>("/status").map(|_| ()).unwrap_err();
     assert!(view.message.starts_with("Host.example.io n/a: status.ended: unknown field"), "{view}");
 }

@@ -61,9 +61,9 @@ mod tests {
     #[test]
     fn the_label_is_the_operators_to_choose() {
         let mut host = Harness::<Stays>::new();
-        host.config(json!({"label": "site/here"}));
+        host.set_config(json!({"label": "site/here"}));
         assert_eq!(host.relate(config_map(json!({"site/here": ""}))).unwrap().len(), 1);
-        let error = host.config(json!({"lable": "x"})).relate(config_map(json!({}))).unwrap_err();
+        let error = host.set_config(json!({"lable": "x"})).relate(config_map(json!({}))).unwrap_err();
         assert!(error.message.contains("unknown field `lable`"), "{error}");
     }
 }

@@ -7,13 +7,13 @@ use crate::objects::Query;
 use crate::{About, Hook, Object, Relation};
 
 /// What the host checks when it loads a plugin.
-pub(super) fn check(about: &About, hooks: &[Hook]) {
-    if let Err(wrong) = makes_sense(about, hooks) {
+pub(super) fn assert_valid(about: &About, hooks: &[Hook]) {
+    if let Err(wrong) = check_about(about, hooks) {
         panic!("about(): {wrong}");
     }
 }
 
-fn makes_sense(about: &About, hooks: &[Hook]) -> Result<(), String> {
+fn check_about(about: &About, hooks: &[Hook]) -> Result<(), String> {
     let About { name, version, summary, reach, changes, probes, .. } = about;
     let word =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
@@ -35,7 +35,8 @@ fn makes_sense(about: &About, hooks: &[Hook]) -> Result<(), String> {
             return Err(format!("{hook} changes {}, but export! does not name {hook}", change.kind));
         }
     }
-    let silent = |hook: &&Hook| hook.side().is_some() && !changes.iter().any(|change| change.hook == **hook);
+    let silent =
+        |hook: &&Hook| hook.changed_side().is_some() && !changes.iter().any(|change| change.hook == **hook);
     if let Some(hook) = hooks.iter().find(silent) {
         let hook = hook.as_str();
         return Err(format!("export! names {hook}, but nothing says what that changes: add .{hook}s(kind)"));
@@ -50,14 +51,14 @@ fn makes_sense(about: &About, hooks: &[Hook]) -> Result<(), String> {
     if about.secret_data && !probes.is_empty() {
         return Err("no plugin gets both the data of Secrets and endpoints to probe".into());
     }
-    match probes.iter().find(|probe| !pattern::is_one(probe)) {
+    match probes.iter().find(|probe| !pattern::is_valid_pattern(probe)) {
         Some(probe) => Err(format!("`{probe}` is no `host:port` to probe")),
         None => Ok(()),
     }
 }
 
 /// Whether the needed object is in a namespace that moves, or within the declared reach. The error says what to add.
-pub(super) fn may_need(
+pub(super) fn check_relation(
     about: &About,
     object: &Object,
     relation: &Relation,
@@ -67,7 +68,7 @@ pub(super) fn may_need(
     let namespace = what.namespace.as_deref();
     let inside = namespace.is_some_and(|name| object.namespace() == Some(name) || moving.contains(name));
     let reached = about.reach.iter().any(|reach| {
-        reach.kind.covers(&what.kind)
+        reach.kind.matches(&what.kind)
             && (reach.namespace == "*" || namespace == Some(reach.namespace.as_str()))
     });
     if inside || reached {
@@ -80,14 +81,14 @@ pub(super) fn may_need(
 }
 
 /// Whether a question was declared. The error says what to add.
-pub(super) fn may_read(about: &About, query: &Query, moving: &BTreeSet<String>) -> Result<(), String> {
+pub(super) fn check_query(about: &About, query: &Query, moving: &BTreeSet<String>) -> Result<(), String> {
     let declared = about.reads.iter().any(|read| {
         let there = match (read.namespace.as_deref(), query.namespace.as_deref()) {
             (Some("*"), _) | (None, None) => true,
             (Some(declared), asked) => asked == Some(declared),
             (None, Some(asked)) => moving.contains(asked),
         };
-        there && read.side == query.side && read.kind.covers(&query.kind)
+        there && read.side == query.side && read.kind.matches(&query.kind)
     });
     if declared {
         return Ok(());
