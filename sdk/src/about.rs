@@ -1,4 +1,4 @@
-//! What a plugin is and what it asks for.
+//! A plugin's description: its identity, and the permissions that it asks for.
 //!
 //! The host grants nothing that is not declared here; the operator may grant less. Operators also read this to decide whether to
 //! admit a plugin (`pivot-host plugin inspect`).
@@ -10,7 +10,7 @@ use crate::{Hook, Kind, Side};
 pub struct Change {
     /// `hold`, `adapt`, `restore` or `settle`.
     pub hook: Hook,
-    /// The kind it changes.
+    /// Kind of the changed objects.
     pub kind: Kind,
 }
 
@@ -41,7 +41,7 @@ pub struct Reach {
     pub kind: Kind,
     /// In this namespace; `*` for all, and for cluster-scoped objects.
     pub namespace: String,
-    /// Whether what comes along from there is to be deleted from the source; otherwise it is copied and kept.
+    /// Whether these objects are deleted from the source; otherwise they are copied and kept.
     pub delete: bool,
 }
 
@@ -71,19 +71,19 @@ pub struct About {
     pub summary: String,
     /// Kinds whose objects the hooks want to see, listed even if they are not labelled for moving.
     pub kinds: Vec<Kind>,
-    /// The versions of those that it understands. A kind that isn't listed here may have any version.
+    /// The versions of kinds that the plugin understands. A kind that isn't listed here may have any version.
     pub versions: Vec<Versions>,
-    /// Where `relate` reaches beyond the namespaces that move.
+    /// Parts of the source, outside the namespaces that move, that `relate` reaches.
     pub reach: Vec<Reach>,
-    /// What it changes.
+    /// Kinds that the hooks change.
     pub changes: Vec<Change>,
-    /// What it reads.
+    /// Kinds that the plugin reads.
     pub reads: Vec<Read>,
-    /// What it probes: `host:port` patterns.
+    /// Endpoints that the plugin probes, as `host:port` patterns.
     pub probes: Vec<String>,
-    /// Whether it needs the data of Secrets.
+    /// Whether the plugin needs the data of Secrets.
     pub secret_data: bool,
-    /// The codes of its problems; only a plugin that needs the data of Secrets must declare them.
+    /// Codes of the plugin's problems. Only a plugin that needs the data of Secrets must declare them.
     pub codes: Vec<String>,
     /// Additions for newer hosts.
     pub extra: Vec<(String, String)>,
@@ -130,13 +130,14 @@ impl About {
         self.sees(kind)
     }
 
-    /// `relate` reaches objects of this kind in another namespace, `*` for all and for cluster-scoped objects: it is shown those
-    /// of the kinds it sees, and may link, need or share them. They are copied, and kept in the source.
+    /// `relate` reaches objects of this kind in another namespace, `*` for all and for cluster-scoped objects. The host passes it
+    /// objects of the kinds that it sees, and it may link, need or share them. They are copied, and kept in the source.
     pub fn reaches(self, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
         self.add_reach(kind.into(), namespace.into(), false)
     }
 
-    /// The same, and they are deleted from the source. Cluster-scoped objects are kept anyway.
+    /// `relate` reaches objects as with [`reaches`](Self::reaches), and they are deleted from the source. Cluster-scoped objects
+    /// are kept anyway.
     pub fn reaches_and_deletes(self, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
         self.add_reach(kind.into(), namespace.into(), true)
     }
@@ -175,12 +176,12 @@ impl About {
         this
     }
 
-    /// It reads objects of this kind in the namespaces that move.
+    /// The plugin reads objects of this kind in the namespaces that move.
     pub fn reads(self, side: Side, kind: impl Into<Kind>) -> Self {
         self.add_read(side, kind.into(), None)
     }
 
-    /// It reads objects of this kind in another namespace; `*` for all, and for cluster-scoped kinds.
+    /// The plugin reads objects of this kind in another namespace; `*` for all, and for cluster-scoped kinds.
     pub fn reads_in(self, side: Side, kind: impl Into<Kind>, namespace: impl Into<String>) -> Self {
         self.add_read(side, kind.into(), Some(namespace.into()))
     }
@@ -190,27 +191,27 @@ impl About {
         self
     }
 
-    /// It probes endpoints that match: `host:port`, where host is a name, `*.example.com`, `*`, an address, a network
-    /// in CIDR notation, or `namespace/service`, and port a number or `*`.
+    /// The plugin probes endpoints that match: `host:port`, where host is a name, `*.example.com`, `*`, an address, a network in
+    /// CIDR notation, or `namespace/service`, and port a number or `*`.
     pub fn probes(mut self, pattern: impl Into<String>) -> Self {
         self.probes.push(pattern.into());
         self
     }
 
-    /// It needs the data of Secrets. Such a plugin may not probe endpoints, and its output is limited to codes: each code of its
-    /// problems is reported once, with the number of objects, if it was declared with [`problem_codes`](Self::problem_codes).
+    /// The plugin needs the data of Secrets. Such a plugin can't probe endpoints, and its output is limited to codes. Each code
+    /// that was declared with [`problem_codes`](Self::problem_codes) is reported once, with the number of objects.
     pub fn reads_secret_data(mut self) -> Self {
         self.secret_data = true;
         self
     }
 
-    /// The codes of its problems, 32 at most.
+    /// Declares the codes of the plugin's problems, 32 at most.
     pub fn problem_codes<C: Into<String>>(mut self, codes: impl IntoIterator<Item = C>) -> Self {
         self.codes.extend(codes.into_iter().map(Into::into));
         self
     }
 
-    /// An addition for newer hosts.
+    /// Adds an entry for newer hosts.
     pub fn with_extra(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.extra.push((key.into(), value.into()));
         self

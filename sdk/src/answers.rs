@@ -24,33 +24,33 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// The object belongs to `to`.
+    /// States that the object belongs to `to`.
     pub fn link(to: impl Into<Key>) -> Self {
         Self::Link(to.into())
     }
 
-    /// The object needs `what` to move too.
+    /// States that `what` must move with the object.
     pub fn need(what: impl Into<Key>) -> Self {
         Self::Need(what.into())
     }
 
-    /// The object needs a copy of `what`, which others may use in the source.
+    /// States that the object needs a copy of `what`, which others may use in the source.
     pub fn share(what: impl Into<Key>) -> Self {
         Self::Share(what.into())
     }
 
-    /// The object stays in the source.
+    /// States that the object stays in the source.
     pub fn leave(reason: impl Into<String>) -> Self {
         Self::Leave(reason.into())
     }
 
-    /// The object is copied and stays in the source as well.
+    /// States that the object is copied and kept in the source.
     pub fn keep(reason: impl Into<String>) -> Self {
         Self::Keep(reason.into())
     }
 }
 
-/// How severe a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Worth knowing.
@@ -59,7 +59,7 @@ pub enum Severity {
     Warn,
     /// Not yet: the host checks again until it is gone, or its gate times out.
     Wait,
-    /// The move may not go on.
+    /// The move must not continue.
     Stop,
 }
 
@@ -75,7 +75,7 @@ impl Severity {
     }
 }
 
-/// What a check found.
+/// A finding of a check.
 ///
 /// ```
 /// use pivot_sdk::{Finding, Kind};
@@ -89,21 +89,21 @@ impl Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Finding {
-    /// How severe it is.
+    /// Severity of the finding.
     pub severity: Severity,
     /// The problem that was found.
     pub problem: Problem,
 }
 
-/// Something that a user should know about: what a check found, or why an object is not released yet.
+/// A problem that a user should know about: a check found it, or it keeps an object from being released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Problem {
     /// A stable code for programs: lower-case words joined by dashes, 48 characters at most.
     pub code: Cow<'static, str>,
-    /// A sentence for people: what was found.
+    /// A sentence for people about the problem.
     pub message: String,
-    /// The objects it is about: none, one, or all that have the same problem.
+    /// The objects that have the problem: none, one or several.
     pub objects: Vec<Key>,
     /// Advice for a person, in words.
     pub remedy: String,
@@ -133,7 +133,7 @@ impl Problem {
         }
     }
 
-    /// Adds an object it is about.
+    /// Adds an object that has the problem.
     pub fn on_object(mut self, object: impl Into<Key>) -> Self {
         self.objects.push(object.into());
         self
@@ -145,7 +145,7 @@ impl Problem {
         self
     }
 
-    /// A kubectl command for the remedy, without `kubectl` and without flags for a kubeconfig.
+    /// Sets a kubectl command for the remedy, without `kubectl` and without flags for a kubeconfig.
     pub fn with_kubectl<W: Into<String>>(
         mut self,
         side: Side,
@@ -191,12 +191,12 @@ impl Finding {
         Self::new(Severity::Wait, code, message)
     }
 
-    /// The move may not go on.
+    /// The move must not continue.
     pub fn stop(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self::new(Severity::Stop, code, message)
     }
 
-    /// Adds an object it is about.
+    /// Adds an object that has the problem.
     pub fn on_object(mut self, object: impl Into<Key>) -> Self {
         self.problem = self.problem.on_object(object);
         self
@@ -208,7 +208,7 @@ impl Finding {
         self
     }
 
-    /// A kubectl command for the remedy, without `kubectl` and without flags for a kubeconfig.
+    /// Sets a kubectl command for the remedy, without `kubectl` and without flags for a kubeconfig.
     pub fn with_kubectl<W: Into<String>>(
         mut self,
         side: Side,
@@ -237,7 +237,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What is still to be done before an object is released.
+/// The next step before an object is released.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Settlement {
     /// Nothing.
@@ -293,12 +293,13 @@ pub struct Restoration {
 }
 
 impl Restoration {
-    /// The host copies a field of the source's status; `/status` is all of it. No data passes through the plugin.
+    /// Creates a restoration that copies a field of the source's status; `/status` is all of it. No data passes through the
+    /// plugin.
     pub fn copy_field(pointer: impl Into<String>) -> Self {
         Self::default().and_copy_field(pointer)
     }
 
-    /// The host copies another field as well.
+    /// Adds another field that the host copies.
     pub fn and_copy_field(mut self, pointer: impl Into<String>) -> Self {
         self.copy.push(pointer.into());
         self
@@ -314,7 +315,7 @@ impl Restoration {
         self
     }
 
-    /// Whether nothing would change, whatever the source has.
+    /// Returns true if nothing would change, regardless of the source's status.
     pub fn is_empty(&self) -> bool {
         self.copy.is_empty() && self.patch.is_none()
     }

@@ -7,7 +7,7 @@ pub use pivot_bounds::Violation;
 
 use crate::Hook;
 
-/// What is wrong with a patch of the plugin; none if it touches only what the hook may touch.
+/// Returns the first violation in a patch of the plugin; none if the patch is within the hook's bounds.
 ///
 /// ```
 /// # use pivot_sdk::{Hook, bounds};

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::Object;
 
-/// Where conditions may be, the newest contract first.
+/// JSON pointers of the conditions of each contract, the newest contract first.
 const CONDITION_POINTERS: [&str; 3] =
     ["/status/v1beta2/conditions", "/status/conditions", "/status/deprecated/v1beta1/conditions"];
 
@@ -33,7 +33,7 @@ impl<'a> Condition<'a> {
         self.text_field("status")
     }
 
-    /// Whether it is true.
+    /// Returns true if the status is `True`.
     pub fn is_true(&self) -> bool {
         self.status() == "True"
     }
@@ -55,17 +55,17 @@ impl<'a> Condition<'a> {
 }
 
 impl Object {
-    /// Its conditions, those of the newest contract first.
+    /// Returns the object's conditions, the newest contract's first.
     pub fn conditions(&self) -> impl Iterator<Item = Condition<'_>> {
         CONDITION_POINTERS.into_iter().flat_map(|place| self.items(place)).map(|value| Condition { value })
     }
 
-    /// The condition of a type, from the newest contract that has it.
+    /// Returns the condition of a type, from the newest contract that has it.
     pub fn condition(&self, kind: &str) -> Option<Condition<'_>> {
         self.conditions().find(|condition| condition.kind() == kind)
     }
 
-    /// Whether the condition of a type is present and true.
+    /// Returns true if the condition of a type is present and true.
     pub fn has_condition(&self, kind: &str) -> bool {
         self.condition(kind).is_some_and(|condition| condition.is_true())
     }

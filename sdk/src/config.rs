@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::{Error, Result, host, object};
 
-/// The configuration as a type of your own. Give it `#[serde(default, deny_unknown_fields)]`: misspelt fields are then reported
-/// to the operator, who only writes what differs from the defaults.
+/// Returns the configuration as a type of yours. Give it `#[serde(default, deny_unknown_fields)]`: misspelt fields are then
+/// reported to the operator, who only writes what differs from the defaults.
 ///
 /// ```no_run
 /// #[derive(Default, serde::Deserialize)]
@@ -25,7 +25,7 @@ pub fn get<T: DeserializeOwned>() -> Result<T> {
     })
 }
 
-/// The configuration as JSON: an object, empty if the operator wrote none.
+/// Returns the configuration as JSON: an object, empty if the operator wrote none.
 ///
 /// # Errors
 /// If the host did not return JSON.

@@ -37,27 +37,27 @@ impl RunKind {
     }
 }
 
-/// The kind of this run.
+/// Returns the kind of this run.
 pub fn run_kind() -> RunKind {
     RunKind::from_word(&host::run_word())
 }
 
-/// The move's id; of a plan, the id that a move would get.
+/// Returns the move's id. In a plan, this is the id that a move would get.
 pub fn move_id() -> String {
     host::move_id()
 }
 
-/// Whether a side is a cluster, and not a directory.
+/// Returns true if a side is a cluster, and not a directory.
 pub fn is_cluster(side: Side) -> bool {
     host::place_type(side) == "cluster"
 }
 
-/// The name in the target of a namespace of the source.
+/// Returns the name in the target of a namespace of the source.
 pub fn target_namespace(source: &str) -> String {
     host::target_namespace(source)
 }
 
-/// The name on a side of a namespace that the source's name is given for: for commands that users run there.
+/// Returns the name on a side of a namespace of the source, for commands that users run there.
 pub fn namespace_on(side: Side, source: &str) -> String {
     match side {
         Side::Source => source.to_owned(),
@@ -65,7 +65,7 @@ pub fn namespace_on(side: Side, source: &str) -> String {
     }
 }
 
-/// The providers of a side. `check` and `settle` may ask.
+/// Returns the providers of a side. `check` and `settle` may ask.
 ///
 /// # Errors
 /// If they can't be read.
@@ -73,8 +73,8 @@ pub fn providers(side: Side) -> Result<Vec<Provider>> {
     host::list_providers(side)
 }
 
-/// Whether anything but pivot-host has written to the object since the commit. Known in `settle`: a status that was only restored
-/// proves nothing.
+/// Returns true if anything except pivot-host has written to the object since the commit. Known in `settle`: a status that was
+/// only restored proves nothing.
 pub fn was_written_since_commit() -> bool {
     host::written_since_commit()
 }

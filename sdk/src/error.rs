@@ -16,22 +16,22 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of the plugin's own.
+    /// Creates an error with a code of the plugin.
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into() }
     }
 
-    /// Something that should be readable is not.
+    /// Creates an error for input that can't be read.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new("invalid", message)
     }
 
-    /// Whether the host refused the question, because it was not declared or not granted.
+    /// Returns true if the host refused the question, because it was not declared or not granted.
     pub fn is_denied(&self) -> bool {
         self.code == "denied"
     }
 
-    /// Whether the requested object does not exist, or a side does not serve its kind.
+    /// Returns true if the requested object does not exist, or a side does not serve its kind.
     pub fn is_not_found(&self) -> bool {
         matches!(&*self.code, "not-found" | "no-such-kind")
     }

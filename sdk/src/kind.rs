@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 
 /// A group and kind. `*` as kind means every kind of the group.
 ///
-/// It has no version: declare the versions that you understand with [`About::understands`](crate::About::understands).
+/// A kind has no version: declare the versions that you understand with [`About::understands`](crate::About::understands).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind {
     /// API group; empty for the core group.
@@ -37,17 +37,17 @@ impl Kind {
         Self::from_parts(api_version.rsplit_once('/').map_or("", |(group, _)| group), kind)
     }
 
-    /// Whether this kind covers the other.
+    /// Returns true if this kind is the other, or means every kind of its group.
     pub fn matches(&self, other: &Self) -> bool {
         self.group == other.group && (self.kind == "*" || self.kind == other.kind)
     }
 
-    /// The object of this kind with a name in a namespace.
+    /// Returns the key of the object of this kind with a name in a namespace.
     pub fn key_in(&self, namespace: impl Into<String>, name: impl Into<String>) -> Key {
         Key { kind: self.clone(), namespace: Some(namespace.into()), name: name.into() }
     }
 
-    /// The cluster-scoped object of this kind with a name.
+    /// Returns the key of the cluster-scoped object of this kind with a name.
     pub fn cluster_scoped_key(&self, name: impl Into<String>) -> Key {
         Key { kind: self.clone(), namespace: None, name: name.into() }
     }
@@ -80,11 +80,11 @@ impl<'de> Deserialize<'de> for Kind {
 /// The name of one object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Its kind.
+    /// Kind of the object.
     pub kind: Kind,
-    /// Its namespace; none for cluster-scoped objects.
+    /// Namespace; none for cluster-scoped objects.
     pub namespace: Option<String>,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
 }
 

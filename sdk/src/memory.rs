@@ -1,9 +1,9 @@
-//! What a plugin stores on an object between calls.
+//! Values that a plugin stores on an object between calls.
 
 use crate::{Object, Patch, Plugin};
 
 impl Patch {
-    /// Stores something on the object until the end of the move, in an annotation under the plugin's own prefix.
+    /// Stores a value on the object until the end of the move, in an annotation under the plugin's own prefix.
     /// [`Object::stored_value`] reads it, on either side. The host removes it when the object is settled.
     pub fn store_value<P: Plugin>(self, key: &str, value: impl Into<String>) -> Self {
         self.set_annotation(P::storage_annotation(key), value)
@@ -15,14 +15,14 @@ impl Patch {
         self.store_value::<P>(pivot_bounds::names::SETTLE_GROUP, group)
     }
 
-    /// Removes what [`Patch::store_value`] stored.
+    /// Removes the value that [`Patch::store_value`] stored.
     pub fn remove_stored_value<P: Plugin>(self, key: &str) -> Self {
         self.remove_annotation(P::storage_annotation(key))
     }
 }
 
 impl Object {
-    /// What the plugin stored on the object with [`Patch::store_value`].
+    /// Returns the value that the plugin stored on the object with [`Patch::store_value`].
     pub fn stored_value<P: Plugin>(&self, key: &str) -> Option<&str> {
         self.annotation(&P::storage_annotation(key))
     }

@@ -5,9 +5,9 @@ use crate::{Key, Kind};
 /// One of the two clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// Where the objects come from.
+    /// The cluster that the objects come from.
     Source,
-    /// Where they go to.
+    /// The cluster that the objects go to.
     Target,
 }
 
@@ -51,7 +51,7 @@ impl Point {
         }
     }
 
-    /// Whether the source's objects are still authoritative.
+    /// Returns true if the source's objects are still authoritative.
     pub fn is_before_copy(self) -> bool {
         matches!(self, Self::BeforePause | Self::AfterPause)
     }
@@ -60,14 +60,14 @@ impl Point {
 /// A namespace that moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
-    /// Its name in the source.
+    /// Name in the source.
     pub source: String,
-    /// Its name in the target.
+    /// Name in the target.
     pub target: String,
 }
 
 impl Namespace {
-    /// Its name on a side.
+    /// Returns the namespace's name on a side.
     pub fn name_on(&self, side: Side) -> &str {
         match side {
             Side::Source => &self.source,
@@ -79,7 +79,7 @@ impl Namespace {
 /// The move.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Move {
-    /// Its id.
+    /// Id of the move.
     pub id: String,
     /// The namespaces that move.
     pub namespaces: Vec<Namespace>,
@@ -93,7 +93,7 @@ impl Move {
         self.objects.iter().filter(move |key| kind.matches(&key.kind))
     }
 
-    /// Whether an object moves.
+    /// Returns true if an object moves.
     pub fn contains_object(&self, key: &Key) -> bool {
         self.objects.contains(key)
     }
@@ -102,9 +102,9 @@ impl Move {
 /// The moments in which a plugin is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hook {
-    /// How objects relate.
+    /// Relations between objects.
     Relate,
-    /// Whether the move may continue.
+    /// Findings that decide whether the move may continue.
     Check,
     /// A provider-specific pause of a source object.
     Hold,
@@ -129,7 +129,7 @@ impl Hook {
         }
     }
 
-    /// The side it changes; none for hooks that change nothing.
+    /// Returns the side that the hook changes; none for hooks that change nothing.
     pub fn changed_side(self) -> Option<Side> {
         match self {
             Self::Relate | Self::Check => None,

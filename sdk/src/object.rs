@@ -77,12 +77,12 @@ impl Object {
         self.get(pointer).and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// Whether the boolean at a JSON pointer is present and true.
+    /// Returns true if the boolean at a JSON pointer is present and true.
     pub fn is_true(&self, pointer: &str) -> bool {
         self.get(pointer).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// The object as a type of your own, which names the fields that you read.
+    /// Deserializes the object into a type of yours, which names the fields that you read.
     ///
     /// # Errors
     /// If a field is missing or of another type. The message names the object and the field.
@@ -90,7 +90,7 @@ impl Object {
         self.deserialize_at("")
     }
 
-    /// The part of the object at a JSON pointer as a type of your own.
+    /// Deserializes the value at a JSON pointer into a type of yours.
     ///
     /// # Errors
     /// Like [`Object::deserialize`].
@@ -103,7 +103,7 @@ impl Object {
         })
     }
 
-    /// Its group and kind.
+    /// Returns the object's group and kind.
     pub fn kind(&self) -> Kind {
         Kind::from_api_version(
             self.text("/apiVersion").unwrap_or_default(),
@@ -111,7 +111,7 @@ impl Object {
         )
     }
 
-    /// Its key.
+    /// Returns the object's key.
     pub fn key(&self) -> Key {
         Key {
             kind: self.kind(),
@@ -120,17 +120,17 @@ impl Object {
         }
     }
 
-    /// Its name.
+    /// Returns the object's name.
     pub fn name(&self) -> &str {
         self.text("/metadata/name").unwrap_or_default()
     }
 
-    /// Its namespace; none for cluster-scoped objects.
+    /// Returns the object's namespace; none for cluster-scoped objects.
     pub fn namespace(&self) -> Option<&str> {
         self.text("/metadata/namespace")
     }
 
-    /// Its UID, which differs between the sides.
+    /// Returns the object's UID, which differs between the sides.
     pub fn uid(&self) -> &str {
         self.text("/metadata/uid").unwrap_or_default()
     }
@@ -145,12 +145,12 @@ impl Object {
         self.get("/metadata/annotations")?.get(name)?.as_str()
     }
 
-    /// All its labels.
+    /// Returns all labels of the object.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
         self.string_entries("/metadata/labels")
     }
 
-    /// All its annotations.
+    /// Returns all annotations of the object.
     pub fn annotations(&self) -> impl Iterator<Item = (&str, &str)> {
         self.string_entries("/metadata/annotations")
     }
@@ -160,12 +160,12 @@ impl Object {
         map.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
     }
 
-    /// Whether it is being deleted.
+    /// Returns true if the object is being deleted.
     pub fn is_being_deleted(&self) -> bool {
         self.get("/metadata/deletionTimestamp").is_some()
     }
 
-    /// Its owners, in the namespace of the object itself if it has one.
+    /// Returns the object's owners, in the namespace of the object itself if it has one.
     ///
     /// An owner reference does not say whether the owner has a namespace; a cluster-scoped owner gets the dependent's namespace
     /// here, too.
@@ -173,8 +173,8 @@ impl Object {
         self.items("/metadata/ownerReferences").filter_map(|owner| self.parse_reference(owner))
     }
 
-    /// The object that a reference names: `{apiVersion, kind, name}`, with `namespace` or `apiGroup` if present. A reference
-    /// without a namespace means the object's own.
+    /// Returns the key of the object that a reference names: `{apiVersion, kind, name}`, with `namespace` or `apiGroup` if
+    /// present. A reference without a namespace means the object's own.
     pub fn parse_reference(&self, reference: &Value) -> Option<Key> {
         let text = |field: &str| reference.get(field).and_then(Value::as_str);
         let kind = match text("apiGroup") {
@@ -185,13 +185,13 @@ impl Object {
         Some(Key { kind, namespace, name: text("name")?.to_owned() })
     }
 
-    /// The reference at a JSON pointer (`/spec/consumerRef`).
+    /// Returns the key of the object that the reference at a JSON pointer (`/spec/consumerRef`) names.
     pub fn reference_at(&self, pointer: &str) -> Option<Key> {
         self.parse_reference(self.get(pointer)?)
     }
 
-    /// The object of a kind, in the same namespace, whose name is at a JSON pointer (`/spec/bmc/credentialsName`). None if the
-    /// name is empty.
+    /// Returns the key of the object of a kind, in the same namespace, whose name is at a JSON pointer
+    /// (`/spec/bmc/credentialsName`). None if the name is empty.
     pub fn local_reference_at(&self, kind: &Kind, pointer: &str) -> Option<Key> {
         let name = self.text(pointer).filter(|name| !name.is_empty())?;
         Some(Key {
@@ -202,7 +202,7 @@ impl Object {
     }
 }
 
-/// Parses a value; the error has the field, and what was wrong.
+/// Deserializes a value. The error has the field and the reason.
 pub(crate) fn deserialize_value<T: DeserializeOwned>(value: &Value) -> Result<T, (String, String)> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
@@ -217,7 +217,7 @@ impl From<&Object> for Key {
 }
 
 impl fmt::Debug for Object {
-    /// Only its name: an object may hold secrets.
+    /// Prints only the object's key, because an object may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Object({})", self.key())
     }

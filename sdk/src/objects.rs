@@ -7,7 +7,7 @@ use crate::{Error, Key, Kind, Object, Result, Side, host};
 
 pub use crate::query::Query;
 
-/// Answers in the order of the questions, which are asked concurrently.
+/// Returns answers in the order of the queries, which run concurrently.
 pub fn read_all(queries: &[Query]) -> Vec<Result<Vec<Object>>> {
     let mut answers = host::read_objects(queries).into_iter();
     let parsed = |texts: Vec<String>| texts.iter().map(|text| Object::parse(text)).collect();
@@ -16,34 +16,34 @@ pub fn read_all(queries: &[Query]) -> Vec<Result<Vec<Object>>> {
     queries.iter().map(|_| answers.next().unwrap_or_else(missing).and_then(parsed)).collect()
 }
 
-/// All objects of a kind in the namespaces that move.
+/// Returns all objects of a kind in the namespaces that move.
 ///
 /// # Errors
-/// If it may not be read, or can't.
+/// If the read is denied or fails.
 pub fn list(side: Side, kind: &Kind) -> Result<Vec<Object>> {
     first_answer(read_all(&[Query::for_kind(side, kind)]))
 }
 
-/// All objects of a kind in one namespace; `*` for all, and for cluster-scoped kinds.
+/// Returns all objects of a kind in one namespace; `*` for all, and for cluster-scoped kinds.
 ///
 /// # Errors
-/// If it may not be read, or can't.
+/// If the read is denied or fails.
 pub fn list_in(side: Side, kind: &Kind, namespace: &str) -> Result<Vec<Object>> {
     first_answer(read_all(&[Query::for_kind(side, kind).in_namespace(namespace)]))
 }
 
-/// One object; none if it doesn't exist.
+/// Returns an object; none if it doesn't exist.
 ///
 /// # Errors
-/// If it may not be read, or can't.
+/// If the read is denied or fails.
 pub fn get(side: Side, key: &Key) -> Result<Option<Object>> {
     first_object(first_answer(read_all(&[Query::for_object(side, key)])))
 }
 
-/// Many objects, in the order of their keys; none for those that don't exist.
+/// Returns many objects, in the order of their keys; none for those that don't exist.
 ///
 /// # Errors
-/// The first error, if one may not be read, or can't.
+/// The first error, if a read is denied or fails.
 pub fn get_all<'a>(side: Side, keys: impl IntoIterator<Item = &'a Key>) -> Result<Vec<Option<Object>>> {
     let queries: Vec<Query> = keys.into_iter().map(|key| Query::for_object(side, key)).collect();
     read_all(&queries).into_iter().map(first_object).collect()

@@ -93,17 +93,17 @@ impl Patch {
         self
     }
 
-    /// Whether nothing would change.
+    /// Returns true if nothing would change.
     pub fn is_empty(&self) -> bool {
         self.to_value().is_none()
     }
 
-    /// The merge patch; none if nothing would change.
+    /// Returns the merge patch; none if nothing would change.
     pub fn to_value(&self) -> Option<Value> {
         merge_patch_between(&self.from, self.to.as_ref()?)
     }
 
-    /// The resulting object.
+    /// Returns the object with the patch applied.
     pub fn patched_object(&self) -> Object {
         Object::from(self.to.clone().unwrap_or_else(|| Value::clone(&self.from)))
     }
@@ -129,13 +129,14 @@ impl Patch {
 }
 
 impl Object {
-    /// A patch that starts from this object and contains only differences from it: once applied and computed again, it is empty.
+    /// Returns a patch that starts from this object and contains only differences from it: once applied and computed again, it is
+    /// empty.
     pub fn patch(&self) -> Patch {
         Patch { from: Rc::clone(&self.value), to: None }
     }
 }
 
-/// The value at a pointer; missing maps on the way are created.
+/// Returns the value at a pointer. Missing maps on the way are created.
 fn value_at<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut Value> {
     let mut at = value;
     for part in pointer.split('/').skip(1) {
@@ -155,7 +156,7 @@ pub(crate) fn set_at(object: &mut Value, pointer: &str, value: Value) {
     }
 }
 
-/// The entry of a map; any other value is replaced by a map.
+/// Returns the entry of a map. Any other value is replaced by a map.
 fn map_entry<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -170,7 +171,7 @@ fn unescape_segment(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
-/// A merge patch can't set "null": there it means "remove", so nulls are left out.
+/// Leaves out nulls: in a merge patch they mean "remove".
 fn without_nulls(mut value: Value) -> Value {
     remove_nulls(&mut value);
     value
@@ -202,7 +203,7 @@ pub(crate) fn apply_merge_patch(target: &mut Value, patch: &Value) {
     }
 }
 
-/// The merge patch from one state to another; none if they are equal. Null and absent are equal.
+/// Returns the merge patch from one state to another; none if they are equal. Null and absent are equal.
 pub(crate) fn merge_patch_between(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (from, to) else {
         return (from != to).then(|| without_nulls(to.clone()));

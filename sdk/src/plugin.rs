@@ -12,13 +12,13 @@ use crate::{
 ///
 /// An `Err` stops the move (`check` may be set to warn instead), and names the plugin, the hook and the object.
 pub trait Plugin: Default {
-    /// What it is and what it asks for. The host calls this when it loads the plugin, and grants nothing that is not declared
+    /// Describes the plugin and what it asks for. The host calls this when it loads the plugin, and grants only what is declared
     /// here.
     fn about() -> About;
 
-    /// The plugin with its configuration. The host calls this when it loads the plugin, so an invalid configuration is refused
-    /// before anything moves, and again before each hook. Call `pivot_sdk::config::get()` here if it has one and `Self` is `Deserialize`;
-    /// otherwise an operator who configures it gets an error that there is nothing to configure.
+    /// Creates the plugin from its configuration. The host calls this when it loads the plugin, so an invalid configuration is
+    /// refused before anything moves, and again before each hook. Call `pivot_sdk::config::get()` here if it has one and `Self`
+    /// is `Deserialize`; otherwise an operator who configures it gets an error that there is nothing to configure.
     ///
     /// # Errors
     /// If the configuration is invalid.
@@ -27,7 +27,7 @@ pub trait Plugin: Default {
         Ok(Self::default())
     }
 
-    /// How the object relates to others. Pure: asks the host nothing.
+    /// Returns the object's relations to others. Pure: asks the host nothing.
     ///
     /// # Errors
     /// Stop the move before anything is changed.
@@ -36,7 +36,7 @@ pub trait Plugin: Default {
         Ok(Vec::new())
     }
 
-    /// Whether the move may continue. May read objects and probe endpoints.
+    /// Returns findings that decide whether the move may continue. May read objects and probe endpoints.
     ///
     /// # Errors
     /// Count as a finding that stops, unless the operator turns them into warnings.
@@ -45,8 +45,8 @@ pub trait Plugin: Default {
         Ok(Vec::new())
     }
 
-    /// The provider-specific pause of a source object: labels and annotations. The host undoes it in the source if the move is
-    /// rolled back, and in the target once `settle` returned `Done`. Pure.
+    /// Returns the provider-specific pause of a source object: labels and annotations. The host undoes it in the source if the
+    /// move is rolled back, and in the target once `settle` returned `Done`. Pure.
     ///
     /// # Errors
     /// Stop the move; everything is undone.
@@ -55,8 +55,8 @@ pub trait Plugin: Default {
         Ok(Patch::empty())
     }
 
-    /// A change to an object about to be created in the target: not its identity, owners, status or a Cluster's
-    /// pause. Pure.
+    /// Returns a change to an object about to be created in the target: not its identity, owners, status or a Cluster's pause.
+    /// Pure.
     ///
     /// # Errors
     /// Stop the move. Also called before anything is changed.
@@ -65,8 +65,8 @@ pub trait Plugin: Default {
         Ok(Patch::empty())
     }
 
-    /// The status of an object just created: fields that the host copies from the source's status, or a patch of `created` below
-    /// `/status` (`.into()`). Pure.
+    /// Returns the status of an object just created: fields that the host copies from the source's status, or a patch of
+    /// `created` below `/status` (`.into()`). Pure.
     ///
     /// # Errors
     /// Stop the move; the source is still authoritative.
@@ -75,9 +75,10 @@ pub trait Plugin: Default {
         Ok(Restoration::default())
     }
 
-    /// What remains to be done before an object is released, when everything has moved: labels and annotations. Called until it
+    /// Returns the next step before an object is released, when everything has moved: labels and annotations. Called until it
     /// returns `Done`, for one object first and then for several at once: see [`Patch::settle_group`]. May read and probe. The
-    /// source is gone by then, or away: a child that finishes a committed move alone settles while the source still has its objects, held.
+    /// source is gone by then, or can't be reached: a child that finishes a committed move alone settles while the source still
+    /// has its objects, held.
     ///
     /// # Errors
     /// Leave this object as it is; the others continue, one at a time.
@@ -86,7 +87,7 @@ pub trait Plugin: Default {
         Ok(Settlement::Done)
     }
 
-    /// The annotation under which the plugin stores something on an object: see [`Patch::store_value`].
+    /// Returns the annotation under which the plugin stores a value on an object: see [`Patch::store_value`].
     fn storage_annotation(key: &str) -> String {
         format!("{}/{key}", pivot_bounds::names::memory_prefix(&Self::about().name))
     }

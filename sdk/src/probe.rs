@@ -44,7 +44,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// What to probe.
+/// A probe of an endpoint.
 ///
 /// ```
 /// use pivot_sdk::{Side, endpoints::Probe};
@@ -59,11 +59,11 @@ impl fmt::Display for Target {
 pub struct Probe {
     /// The endpoint.
     pub target: Target,
-    /// How long to wait; the host caps it.
+    /// Time to wait, in milliseconds; the host caps it.
     pub timeout_ms: u32,
 }
 
-/// How long a probe waits by default.
+/// Time that a probe waits by default.
 const TIMEOUT_MS: u32 = 3_000;
 
 impl Probe {
@@ -71,24 +71,24 @@ impl Probe {
         Self { target, timeout_ms: TIMEOUT_MS }
     }
 
-    /// Whether a TCP connection to `host:port` opens.
+    /// Creates a probe that opens a TCP connection to `host:port`.
     pub fn tcp(address: impl Into<String>) -> Self {
         Self::new(Target::Tcp(address.into()))
     }
 
-    /// The answer of a URL.
+    /// Creates a probe that gets a URL.
     pub fn get(url: impl Into<String>) -> Self {
         Self::new(Target::HttpGet(url.into()))
     }
 
-    /// The answer of a Service, through the API server of its side.
+    /// Creates a probe that gets a path of a Service, through the API server of its side.
     pub fn service(side: Side, namespace: &str, service: &str, port: u16, path: &str) -> Self {
         let (namespace, name) = (namespace.to_owned(), service.to_owned());
         let path = format!("/{}", path.trim_start_matches('/'));
         Self::new(Target::Service(Service { side, namespace, name, port, path }))
     }
 
-    /// How long to wait; the host caps it.
+    /// Sets the time to wait, in milliseconds; the host caps it.
     pub fn timeout_ms(self, timeout_ms: u32) -> Self {
         Self { timeout_ms, ..self }
     }
@@ -101,17 +101,17 @@ pub struct Answer {
     pub status: u16,
     /// The body, cut at the host's limit; empty for TCP.
     pub body: String,
-    /// How long it took, in steps of 10 ms.
+    /// Time that the answer took, in steps of 10 ms.
     pub took_ms: u32,
 }
 
 impl Answer {
-    /// Whether it is an HTTP answer with a 2xx status.
+    /// Returns true for an HTTP answer with a 2xx status.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// The body as a type of your own.
+    /// Parses the body as JSON into a type of yours.
     ///
     /// # Errors
     /// If it doesn't match the type.

@@ -28,7 +28,7 @@ impl From<&str> for Glob {
 }
 
 impl Glob {
-    /// Whether a text matches.
+    /// Returns true if a text matches.
     pub fn matches(&self, text: &str) -> bool {
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();
@@ -72,7 +72,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Whether an object matches.
+    /// Returns true if an object matches.
     pub fn matches(&self, object: &Object) -> bool {
         self.matches_name(object.namespace(), object.name())
             && self
@@ -81,7 +81,7 @@ impl Selector {
                 .all(|(label, wanted)| object.label(label).is_some_and(|value| wanted.matches(value)))
     }
 
-    /// Whether an object with this name can match: ignores labels.
+    /// Returns true if an object with this name can match. Ignores labels.
     pub fn matches_name(&self, namespace: Option<&str>, name: &str) -> bool {
         self.name.as_ref().is_none_or(|wanted| wanted.matches(name))
             && self
@@ -90,7 +90,7 @@ impl Selector {
                 .is_none_or(|wanted| namespace.is_some_and(|namespace| wanted.matches(namespace)))
     }
 
-    /// Whether it is empty, and so selects every object.
+    /// Returns true for an empty selector, which selects every object.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

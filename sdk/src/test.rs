@@ -92,7 +92,7 @@ impl<P: Exported> Harness<P> {
         Self { fake: Fake::new(about), plugin: PhantomData }
     }
 
-    /// The plugin's section of `plugins.toml`, as JSON.
+    /// Sets the plugin's section of `plugins.toml`, as JSON.
     pub fn set_config(&mut self, config: Value) -> &mut Self {
         self.fake.config = config;
         self
@@ -155,7 +155,7 @@ impl<P: Exported> Harness<P> {
         self
     }
 
-    /// Whether anything but pivot-host has written to the objects since the commit; default: it has.
+    /// Sets whether anything except pivot-host has written to the objects since the commit. Default: true.
     pub fn set_written_since_commit(&mut self, written: bool) -> &mut Self {
         self.fake.written_since_commit = written;
         self
@@ -178,7 +178,7 @@ impl<P: Exported> Harness<P> {
         self
     }
 
-    /// What the plugin logged in the last call.
+    /// Returns the lines that the plugin logged in the last call.
     pub fn logged_lines(&self) -> &[(Level, String)] {
         &self.fake.log
     }

@@ -1,4 +1,4 @@
-//! What a plugin's patch may touch: one rule for the host and for the SDK's test harness.
+//! The bounds of a plugin's patch: one rule for the host and for the SDK's test harness.
 //!
 //! The host rejects a patch that is out of bounds, and past the commit that ends a run with exit 5. A plugin's own tests
 //! must therefore judge as the host does. So the rule is a crate of its own: the host can't depend on the SDK, which is
@@ -21,9 +21,9 @@ pub use paths::{patch_leaves, paths};
 /// The moments in which a plugin is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
-    /// How objects relate; gives no patches.
+    /// Relations between objects; gives no patches.
     Relate,
-    /// Whether the move may continue; gives no patches.
+    /// Findings that decide whether the move may continue; gives no patches.
     Check,
     /// A provider-specific pause of a source object.
     Hold,
@@ -52,10 +52,10 @@ impl fmt::Display for Hook {
 /// A patch that is out of bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The first path that the hook may not touch, or the name inside a list. The plugin chose this text: callers decide how much
-    /// of it is printed.
+    /// The first path that the hook must not touch, or the name inside a list. The plugin chose this text: callers decide how
+    /// much of it is printed.
     pub touched: String,
-    /// Why not.
+    /// Reason why the path is out of bounds.
     pub why: &'static str,
     hook: Hook,
 }
@@ -65,7 +65,7 @@ impl Violation {
         Self { touched: touched.to_owned(), why, hook }
     }
 
-    /// The error message, with `touched` as the path that is printed.
+    /// Returns the error message, with `touched` as the path that is printed.
     pub fn message(&self, touched: &str) -> String {
         format!("its patch touches {touched}, which is out of bounds for {}: {}", self.hook, self.why)
     }
@@ -77,7 +77,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What is wrong with a plugin's patch; none if it stays within what its hook may touch.
+/// Returns the first violation in a plugin's patch; none if the patch is within its hook's bounds.
 pub fn find_violation(plugin: &str, hook: Hook, patch: &Value) -> Option<Violation> {
     if let Some((name, why)) = find_refused_name_in_lists(plugin, patch) {
         return Some(Violation::new(hook, name, why));
@@ -88,7 +88,7 @@ pub fn find_violation(plugin: &str, hook: Hook, patch: &Value) -> Option<Violati
     })
 }
 
-/// Why a hook may not write a value at a path; none if it may.
+/// Returns the reason why a hook must not write a value at a path; none if it may.
 fn path_refusal(plugin: &str, hook: Hook, path: &str, value: &Value) -> Option<&'static str> {
     let words: Vec<String> = path.split('/').skip(1).map(paths::unescape_segment).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -99,7 +99,7 @@ fn path_refusal(plugin: &str, hook: Hook, path: &str, value: &Value) -> Option<&
     let pause = words.contains(&names::PAUSED);
     match (hook, words.as_slice()) {
         (Hook::Relate | Hook::Check, _) => Some("it gives no patches"),
-        // It may pause more, never less: while the source is held, nothing there may become active.
+        // Such a patch may pause more, never less: while the source is held, nothing there may become active.
         (Hook::Hold, _) if pause && value.is_null() => Some("it may pause, but never unpause"),
         (Hook::Settle, _) if pause => Some(PAUSE),
         (Hook::Hold | Hook::Settle, ["metadata", ..]) => metadata_refusal(&words, value),
@@ -119,7 +119,7 @@ fn path_refusal(plugin: &str, hook: Hook, path: &str, value: &Value) -> Option<&
 
 const PAUSE: &str = "only the move pauses and unpauses";
 
-/// In the metadata, labels and annotations may be changed, each by name.
+/// Returns the reason why a hook must not write a value at a path of the metadata; none for a single label or annotation.
 fn metadata_refusal(words: &[&str], value: &Value) -> Option<&'static str> {
     match words {
         ["metadata", "annotations" | "labels", _] if value.is_string() || value.is_null() => None,
@@ -132,7 +132,7 @@ fn metadata_refusal(words: &[&str], value: &Value) -> Option<&'static str> {
     }
 }
 
-/// A name that is out of bounds, found inside a list, and why: lists are written whole, so their contents have no path.
+/// Returns a name that is out of bounds inside a list, and the reason. Lists are written whole, so their contents have no path.
 fn find_refused_name_in_lists<'a>(plugin: &str, value: &'a Value) -> Option<(&'a str, &'static str)> {
     fn find_refused_name<'a>(plugin: &str, value: &'a Value) -> Option<(&'a str, &'static str)> {
         match value {
@@ -152,7 +152,7 @@ fn find_refused_name_in_lists<'a>(plugin: &str, value: &'a Value) -> Option<(&'a
     }
 }
 
-/// Why no hook may touch a label or annotation of this name; none if its name is not reserved.
+/// Returns the reason why no hook may touch a label or annotation of this name; none if the name is not reserved.
 fn reserved_name_refusal(plugin: &str, name: &str) -> Option<&'static str> {
     // The inverse of a hold would copy it, including secret data, into an annotation that plugins read.
     if name == names::LAST_APPLIED {

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-/// The paths a patch touches, as `/a/b`: down to values, lists, nulls and empty maps.
+/// Returns the paths that a patch touches, as `/a/b`: down to values, lists, nulls and empty maps.
 pub fn paths(patch: &Value) -> Vec<String> {
     patch_leaves(patch).into_iter().map(|(path, _)| path).collect()
 }
 
-/// The paths a patch touches, and what it writes there.
+/// Returns the paths that a patch touches, with the values that it writes there.
 pub fn patch_leaves(patch: &Value) -> Vec<(String, &Value)> {
     fn collect_leaves<'a>(value: &'a Value, path: &mut String, out: &mut Vec<(String, &'a Value)>) {
         match value {

@@ -8,7 +8,7 @@
     reason = "generated from the contract"
 )]
 
-/// What every plugin has: the host's interfaces, the types, and `describe`.
+/// The part of every plugin: the host's interfaces, the types, and `describe`.
 pub mod describe {
     wit_bindgen::generate!({ path: "../wit", world: "plugin", pub_export_macro: true, generate_all });
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl<P: Exported> Harness<P> {
-    /// How an object relates to others.
+    /// Calls `relate` on an object.
     ///
     /// # Errors
     /// The plugin's error.
@@ -30,7 +30,7 @@ impl<P: Exported> Harness<P> {
         Ok(relations)
     }
 
-    /// Whether the move may continue.
+    /// Calls `check` at a point of the move.
     ///
     /// # Errors
     /// The plugin's error.
@@ -53,7 +53,7 @@ impl<P: Exported> Harness<P> {
         Ok(findings)
     }
 
-    /// The provider-specific pause of a source object.
+    /// Calls `hold` on a source object.
     ///
     /// # Errors
     /// The plugin's error.
@@ -64,7 +64,7 @@ impl<P: Exported> Harness<P> {
         Ok(patch)
     }
 
-    /// A change to an object about to be created.
+    /// Calls `adapt` on a source object whose copy is about to be created.
     ///
     /// # Errors
     /// The plugin's error.
@@ -75,7 +75,7 @@ impl<P: Exported> Harness<P> {
         Ok(patch)
     }
 
-    /// The status of an object just created, as a patch of it.
+    /// Calls `restore` on an object and its copy. Returns the change to the copy.
     ///
     /// # Errors
     /// The plugin's error.
@@ -93,7 +93,7 @@ impl<P: Exported> Harness<P> {
         Ok(patch)
     }
 
-    /// What remains to be done before an object is released. A patch is applied to the target's object, if the target has it.
+    /// Calls `settle` on a target object. A patch is applied to the target's object, if the target has it.
     ///
     /// # Errors
     /// The plugin's error.
@@ -127,7 +127,7 @@ impl<P: Exported> Harness<P> {
         Ok(settlement)
     }
 
-    /// An object as the hook receives it; the host calls hooks for declared kinds only.
+    /// Returns an object as the hook receives it. Fails the test if the plugin doesn't declare the kind.
     fn object_for_hook(&self, hook: Hook, object: impl Into<Object>) -> Object {
         let object = object.into();
         assert_named(&object);
@@ -147,7 +147,7 @@ impl<P: Exported> Harness<P> {
         self.fake.object_for_plugin(&object)
     }
 
-    /// Calls it twice, each time with a fresh plugin, as the host does.
+    /// Calls a hook twice, each time with a fresh plugin, as the host does.
     fn call_twice<T: PartialEq + Debug>(&mut self, hook: Hook, ask: impl Fn(&P) -> Result<T>) -> Result<T> {
         if !P::HOOKS.contains(&hook) {
             self.fail_test(hook, None, "the host does not call it: export! does not name it");
@@ -174,7 +174,7 @@ impl<P: Exported> Harness<P> {
         first
     }
 
-    /// Applies a patch and calls the hook again: then there must be nothing left to change.
+    /// Applies a patch and calls the hook again. Fails the test if the hook still returns a change.
     fn check_patch_suffices(
         &mut self,
         hook: Hook,
@@ -194,7 +194,7 @@ impl<P: Exported> Harness<P> {
         Ok(())
     }
 
-    /// The object with the patch applied, after checking the patch against the bounds and the declaration.
+    /// Checks a patch against the bounds and the declaration, and returns the patched object.
     fn apply_within_bounds(&self, hook: Hook, object: &Object, patch: &Patch) -> Object {
         let Some(patch) = patch.to_value() else { return object.clone() };
         let kind = object.kind();

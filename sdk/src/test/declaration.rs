@@ -6,7 +6,7 @@ use super::pattern;
 use crate::objects::Query;
 use crate::{About, Hook, Object, Relation};
 
-/// What the host checks when it loads a plugin.
+/// Panics if the host would refuse to load the plugin.
 pub(super) fn assert_valid(about: &About, hooks: &[Hook]) {
     if let Err(wrong) = check_about(about, hooks) {
         panic!("about(): {wrong}");
@@ -57,7 +57,8 @@ fn check_about(about: &About, hooks: &[Hook]) -> Result<(), String> {
     }
 }
 
-/// Whether the needed object is in a namespace that moves, or within the declared reach. The error says what to add.
+/// Checks that a needed object is in a namespace that moves, or within the declared reach. The error names the missing
+/// declaration.
 pub(super) fn check_relation(
     about: &About,
     object: &Object,
@@ -80,7 +81,7 @@ pub(super) fn check_relation(
     ))
 }
 
-/// Whether a question was declared. The error says what to add.
+/// Checks that a query was declared. The error names the missing declaration.
 pub(super) fn check_query(about: &About, query: &Query, moving: &BTreeSet<String>) -> Result<(), String> {
     let declared = about.reads.iter().any(|read| {
         let there = match (read.namespace.as_deref(), query.namespace.as_deref()) {

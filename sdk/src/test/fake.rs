@@ -42,7 +42,7 @@ pub(super) struct Fake {
     pub(super) written_since_commit: bool,
     /// The hook that is being called.
     pub(super) hook: Option<Hook>,
-    /// What the plugin did that the host would not allow.
+    /// Actions of the plugin that the host would refuse.
     pub(super) wrongs: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Fake {
         }
     }
 
-    /// Answers with this host while `ask` runs; afterwards it has recorded the calls.
+    /// Answers with this host while `ask` runs, and records the calls.
     pub(super) fn answer_during<T>(&mut self, hook: Hook, ask: impl FnOnce() -> T) -> T {
         let mut fake = self.clone();
         fake.hook = Some(hook);
@@ -140,7 +140,7 @@ impl Fake {
         Ok(found.map(|(_, object)| self.object_for_plugin(object).value().to_string()).collect())
     }
 
-    /// An object as the plugin receives it.
+    /// Returns an object as the plugin receives it.
     pub(super) fn object_for_plugin(&self, object: &Object) -> Object {
         if self.about.secret_data || object.kind() != Kind::core("Secret") {
             return object.clone();

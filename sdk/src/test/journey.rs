@@ -21,7 +21,7 @@ pub struct Journey {
     /// In the target, released: holds are undone, stored annotations are removed. If the plugin waits or stops, its state at that
     /// time.
     pub settled: Object,
-    /// What the plugin waits for, or stops at.
+    /// The problem at which the plugin waits or stops.
     pub open: Option<Problem>,
 }
 
@@ -92,7 +92,7 @@ impl<P: Exported> Harness<P> {
         );
     }
 
-    /// What the host does at the end: undoes holds, and removes the plugins' stored annotations.
+    /// Does the host's part of a release: undoes holds, and removes the plugins' stored annotations.
     fn release_object(&self, before: &Object, held: &Object, now: &Object) -> Object {
         let mut value = now.value().clone();
         if let Some(undo) = merge_patch_between(held.value(), before.value()) {
@@ -114,7 +114,7 @@ fn apply_patch(object: &Object, patch: &Patch) -> Object {
     Object::from(value)
 }
 
-/// What the host and an API server make of an object on creation: no status, another identity.
+/// Returns an object as the host and an API server create it: without a status, and with another identity.
 fn copy_object(object: &Object) -> Object {
     let mut value = object.value().clone();
     if let Value::Object(fields) = &mut value {

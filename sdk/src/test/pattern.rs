@@ -1,17 +1,17 @@
-//! Which probes a declared `host:port` pattern covers: interpreted like in the host.
+//! Matches probes with declared `host:port` patterns, as the host does.
 
 use std::net::IpAddr;
 
 use crate::endpoints::{Probe, Service, Target};
 
-/// Whether a text is a valid pattern.
+/// Returns true if a text is a valid pattern.
 pub(super) fn is_valid_pattern(pattern: &str) -> bool {
     let Some((host, port)) = pattern.rsplit_once(':') else { return false };
     let host = host.trim_start_matches('[').trim_end_matches(']');
     !host.is_empty() && !host.contains("://") && (port == "*" || port.parse::<u16>().is_ok())
 }
 
-/// Whether a pattern covers a probe.
+/// Returns true if a pattern allows a probe.
 pub(super) fn matches_probe(pattern: &str, probe: &Probe) -> bool {
     let Some((host, port)) = host_and_port(probe) else { return false };
     let Some((wanted, wanted_port)) = pattern.rsplit_once(':') else { return false };
@@ -31,7 +31,7 @@ pub(super) fn matches_probe(pattern: &str, probe: &Probe) -> bool {
     }
 }
 
-/// The host and port of a probe.
+/// Returns the host and port of a probe.
 fn host_and_port(probe: &Probe) -> Option<(String, u16)> {
     let (address, default) = match &probe.target {
         Target::Service(Service { namespace, name, port, .. }) => {

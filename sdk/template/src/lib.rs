@@ -1,7 +1,7 @@
 //! The project that `pivot-host plugin new` writes.
 //!
-//! It includes the SDK and the contract in `.pivot-sdk`: a vendor needs neither this repository nor a registry that has the
-//! crate, and what the plugin was built against stays with it. To use another version, replace that folder.
+//! The project includes the SDK and the contract in `.pivot-sdk`: a vendor needs neither this repository nor a registry that has
+//! the crate, and the plugin keeps the version that it was built against. To use another version, replace that folder.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ const PROJECT: [(&str, &str); 5] = [
     ("example/objects.yaml", include_str!("../project/example/objects.yaml")),
 ];
 
-/// Why a project can't have the name.
+/// The error for a name that a project can't have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadName(String);
 
@@ -33,10 +33,10 @@ impl fmt::Display for BadName {
 
 impl std::error::Error for BadName {}
 
-/// The files of a new plugin: their paths below its folder, with slashes, and their contents.
+/// Returns the files of a new plugin: their paths below its folder, with slashes, and their contents.
 ///
 /// # Errors
-/// Where the name can't be a plugin's.
+/// If the name can't be a plugin's.
 pub fn project_files(name: &str) -> Result<Vec<(String, String)>, BadName> {
     if !is_valid_name(name) {
         return Err(BadName(name.to_owned()));
@@ -47,8 +47,8 @@ pub fn project_files(name: &str) -> Result<Vec<(String, String)>, BadName> {
     Ok(project.chain(sdk).collect())
 }
 
-/// The host's rule for plugins' names, and Cargo's for packages': not a keyword or the name of a crate that the project depends
-/// on.
+/// Returns true if a name follows the host's rule for plugins and Cargo's for packages: not a keyword or the name of a crate that
+/// the project depends on.
 fn is_valid_name(name: &str) -> bool {
     let word =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! What a test sees if all is well: answers, journeys, and an invalid configuration.
+//! Tests of successful runs: answers, journeys, and an invalid configuration.
 
 use serde_json::json;
 
