@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn both_contracts_are_read() {
+    fn conditions_of_both_contracts_are_read() {
         let ready = json!([{"type": "Ready", "status": "True"}]);
         for status in [
             json!({"conditions": ready}),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_contract_decides() {
+    fn newest_contract_decides_a_condition() {
         let object = with(json!({
             "conditions": [{"type": "Ready", "status": "True"}],
             "v1beta2": {"conditions": [{"type": "Ready", "status": "False", "reason": "NotYet"}]},

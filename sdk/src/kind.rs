@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_comes_from_a_reference() {
+    fn api_version_gives_the_group() {
         assert_eq!(Kind::from_api_version("v1", "Secret"), Kind::core("Secret"));
         assert_eq!(
             Kind::from_api_version("metal3.io/v1alpha1", "BareMetalHost"),
@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn names_read_as_people_write_them() {
+    fn keys_display_kind_namespace_and_name() {
         let kind = Kind::new("metal3.io", "BareMetalHost");
         assert_eq!(kind.key_in("metal3", "n0").to_string(), "BareMetalHost.metal3.io metal3/n0");
         assert_eq!(Kind::core("Namespace").cluster_scoped_key("a").to_string(), "Namespace a");
     }
 
     #[test]
-    fn a_kind_is_read_as_it_is_written() {
+    fn displayed_kinds_parse_again() {
         let read = |text: &str| serde_json::from_value::<Kind>(serde_json::Value::from(text));
         for kind in
             [Kind::core("Secret"), Kind::new("metal3.io", "BareMetalHost"), Kind::new("metal3.io", "*")]
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_covers_its_group_only() {
+    fn star_matches_only_its_group() {
         assert!(Kind::new("metal3.io", "*").matches(&Kind::new("metal3.io", "DataImage")));
         assert!(!Kind::new("", "*").matches(&Kind::new("metal3.io", "DataImage")));
     }

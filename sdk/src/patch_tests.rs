@@ -22,13 +22,13 @@ fn maps_are_merged_and_never_replaced() {
 }
 
 #[test]
-fn the_last_annotation_goes_by_name() {
+fn last_annotation_is_removed_by_name() {
     let patch = host().patch().remove_annotation("user").remove_annotation("never-there");
     assert_eq!(patch.to_value(), Some(json!({"metadata": {"annotations": {"user": null}}})));
 }
 
 #[test]
-fn set_makes_it_so_and_takes_away_the_rest() {
+fn set_replaces_everything_below_a_pointer() {
     let patch = host().patch().set("/status", json!({"state": "provisioned", "none": null}));
     assert_eq!(patch.to_value(), Some(json!({"status": {"state": "provisioned", "old": null}})));
     let patch = host().patch().merge_at("/status", &json!({"new": 2}));
@@ -36,7 +36,7 @@ fn set_makes_it_so_and_takes_away_the_rest() {
 }
 
 #[test]
-fn a_list_is_sent_whole() {
+fn lists_are_replaced_whole() {
     let patch = host().patch().set("/spec/nics/1/mac", "3");
     assert_eq!(patch.to_value(), Some(json!({"spec": {"nics": [{"mac": "1"}, {"mac": "3"}]}})));
     assert!(host().patch().set("/spec/nics/7/mac", "3").is_empty());
@@ -51,7 +51,7 @@ fn names_with_slashes_are_escaped_in_pointers() {
 }
 
 #[test]
-fn a_patch_applied_once_leaves_nothing_to_patch() {
+fn patch_is_empty_once_applied() {
     let wanted = |object: &Object| {
         object
             .patch()
@@ -69,6 +69,6 @@ fn a_patch_applied_once_leaves_nothing_to_patch() {
 }
 
 #[test]
-fn an_empty_map_is_not_nothing() {
+fn empty_map_is_a_change() {
     assert_eq!(Object::from(json!({})).patch().set("/spec", json!({})).to_value(), Some(json!({"spec": {}})));
 }

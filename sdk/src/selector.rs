@@ -102,7 +102,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_star_is_any_run_of_characters() {
+    fn star_matches_any_run_of_characters() {
         for (glob, text, fits) in [
             ("a", "a", true),
             ("a", "ab", false),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_field_is_reported() {
+    fn misspelt_selector_field_is_reported() {
         let error = serde_json::from_value::<Selector>(json!({"nam": "a"})).unwrap_err().to_string();
         assert!(
             error.contains("unknown field `nam`, expected one of `name`, `namespace`, `labels`"),

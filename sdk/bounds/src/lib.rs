@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_that_says_nothing_and_one_of_a_hook_that_gives_none_are_out_of_bounds() {
+    fn empty_patches_and_pure_hooks_are_rejected() {
         for hook in [Hook::Hold, Hook::Adapt, Hook::Restore, Hook::Settle] {
             assert!(find_violation("hosts", hook, &serde_json::json!({})).is_some(), "{hook}");
         }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_violation_says_what_and_why() {
+    fn violation_names_path_and_reason() {
         let patch = serde_json::json!({"spec": {"online": false}});
         let found = find_violation("hosts", Hook::Hold, &patch).unwrap();
         assert_eq!(

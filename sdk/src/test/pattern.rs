@@ -73,7 +73,7 @@ mod tests {
     use crate::Side;
 
     #[test]
-    fn patterns_stand_for_what_the_host_lets_through() {
+    fn patterns_match_probes_as_in_the_host() {
         let api = Probe::get("https://172.22.0.2:6385/v1/");
         for pattern in ["172.22.0.2:6385", "*:6385", "172.22.0.0/24:6385", "172.22.0.2:*", "*:*"] {
             assert!(matches_probe(pattern, &api), "{pattern}");

@@ -153,18 +153,18 @@ fn assert_broken<T>(way: &str, call: impl FnOnce(&mut Harness<Odd>) -> T, expect
 }
 
 #[test]
-fn answers_must_be_the_same_each_time() {
+fn answers_must_not_change_between_calls() {
     assert_broken("random", |h| h.hold(host()), "odd: hold: asked twice it answers differently");
 }
 
 #[test]
-fn a_patch_applied_must_be_enough() {
+fn hooks_must_accept_their_applied_patch() {
     assert_broken("grows", |h| h.hold(host()), "asked again it is not content: {\"metadata\"");
     assert_broken("empty", |h| h.settle(host()), "answer Done");
 }
 
 #[test]
-fn patches_have_bounds() {
+fn patches_must_stay_within_bounds() {
     assert_broken(
         "spec",
         |h| h.hold(host()),
@@ -173,7 +173,7 @@ fn patches_have_bounds() {
 }
 
 #[test]
-fn only_what_is_declared_is_seen_and_changed() {
+fn undeclared_kinds_are_neither_seen_nor_changed() {
     let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
     assert_broken("", |h| h.relate(other), "about() does not say .sees(ConfigMap)");
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
@@ -184,7 +184,7 @@ fn only_what_is_declared_is_seen_and_changed() {
 }
 
 #[test]
-fn only_declared_versions_are_passed() {
+fn undeclared_versions_are_not_passed() {
     let mut newer = host();
     newer["apiVersion"] = json!("example.io/v2");
     assert_broken("", |h| h.hold(newer), ".understands(Host.example.io, …) without its version");
@@ -202,7 +202,7 @@ fn restored_fields_are_copied_and_patched() {
 }
 
 #[test]
-fn tests_set_what_plugins_learn_of_the_run() {
+fn tests_set_facts_about_the_run() {
     let mut harness = odd("watches");
     harness.map_namespace("n", "there");
     assert_eq!(harness.relate(host()).unwrap(), [Relation::leave("it stays, and would be in there")]);
@@ -212,7 +212,7 @@ fn tests_set_what_plugins_learn_of_the_run() {
 }
 
 #[test]
-fn only_what_is_declared_is_asked() {
+fn undeclared_reads_and_probes_fail() {
     assert_broken("lists", |h| h.check(Point::AfterPause), "needs .reads(Side::Target, kind)");
     let elsewhere = "needs .reads_in(Side::Source, kind, \"other\")";
     assert_broken("elsewhere", |h| h.check(Point::AfterPause), elsewhere);
@@ -227,7 +227,7 @@ fn remedies_and_codes_must_be_well_formed() {
 }
 
 #[test]
-fn a_plugin_must_make_sense() {
+fn invalid_descriptions_fail() {
     let wrong = |about: About, hooks: &[Hook]| {
         let panic = catch_unwind(AssertUnwindSafe(|| declaration::assert_valid(&about, hooks)))
             .expect_err("it makes no sense");

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_project_carries_the_sdk_and_the_contract() {
+    fn project_contains_sdk_and_contract() {
         let files = project_files("my-hosts").unwrap();
         let text = |wanted: &str| {
             files.iter().find(|(path, _)| path == wanted).map(|(_, text)| text.as_str()).expect(wanted)
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_that_host_and_cargo_take() {
+    fn names_must_suit_host_and_cargo() {
         for bad in
             ["", "My", "a_b", "a--b", "-a", "a-", "1a", "../x", "a b", "test", "pivot-sdk", &"a".repeat(64)]
         {

@@ -66,7 +66,7 @@ fn host(patch: &Value) -> Object {
 }
 
 #[test]
-fn the_harness_judges_patches_as_the_host_does() {
+fn harness_and_host_reject_the_same_patches() {
     let cases: Vec<(String, Value, bool, String)> =
         serde_json::from_str(include_str!("../../../bounds/cases.json")).unwrap();
     for (hook, patch, allowed, about) in cases {

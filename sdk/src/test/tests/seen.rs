@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_check_sees_objects_and_endpoints() {
+fn check_reads_objects_and_probes_endpoints() {
     let mut harness = odd("");
     assert_eq!(harness.check(Point::BeforePause).unwrap()[0].message, "1 hosts, 0 endpoints");
     harness
@@ -29,7 +29,7 @@ fn secrets_come_without_data() {
 }
 
 #[test]
-fn a_journey_ends_where_it_began() {
+fn journey_restores_labels_and_annotations() {
     let journey = odd("").journey(host()).unwrap();
     assert_eq!(journey.held.annotation(PAUSED), Some("odd"));
     assert_eq!(journey.held.stored_value::<Odd>("user"), Some(""));
@@ -46,7 +46,7 @@ fn a_journey_ends_where_it_began() {
 }
 
 #[test]
-fn a_journey_stops_where_the_plugin_does() {
+fn journey_stops_with_the_plugin() {
     let mut harness = odd("waits");
     let journey = harness.journey(host()).unwrap();
     assert_eq!(journey.open.unwrap().code, "busy");
@@ -56,7 +56,7 @@ fn a_journey_stops_where_the_plugin_does() {
 }
 
 #[test]
-fn a_wrong_configuration_names_the_field() {
+fn configuration_error_names_the_field() {
     let mut harness = odd("");
     for (config, expected) in [
         (json!({"port": "x"}), "configuration: port: invalid type: string \"x\", expected u16"),

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_labelled_stays() {
+    fn labelled_objects_stay() {
         let mut host = Harness::<Stays>::new();
         let labelled = host.relate(config_map(json!({"example.com/stays": "true"}))).unwrap();
         assert_eq!(labelled, [Relation::leave("it is labelled example.com/stays")]);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_label_is_the_operators_to_choose() {
+    fn operator_can_choose_the_label() {
         let mut host = Harness::<Stays>::new();
         host.set_config(json!({"label": "site/here"}));
         assert_eq!(host.relate(config_map(json!({"site/here": ""}))).unwrap().len(), 1);
