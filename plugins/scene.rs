@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(crate) fn answers_as_recorded<P: Exported>(file: &str) {
     let mut scene: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let answers: Vec<Value> =
-        scene["calls"].as_array().unwrap().iter().map(|call| answer::<P>(&scene, call)).collect();
+        scene["calls"].as_array().unwrap().iter().map(|call| answer_call::<P>(&scene, call)).collect();
     let recorded = scene.clone();
     for (call, answer) in scene["calls"].as_array_mut().unwrap().iter_mut().zip(answers) {
         call["answer"] = answer;
@@ -20,7 +20,7 @@ pub(crate) fn answers_as_recorded<P: Exported>(file: &str) {
     }
 }
 
-fn answer<P: Exported>(scene: &Value, call: &Value) -> Value {
+fn answer_call<P: Exported>(scene: &Value, call: &Value) -> Value {
     let mut host = Harness::<P>::new();
     host.set_config(scene["config"].clone());
     for object in scene["source"].as_array().unwrap() {
@@ -33,17 +33,23 @@ fn answer<P: Exported>(scene: &Value, call: &Value) -> Value {
         Object::from(&scene[side][usize::try_from(call[index].as_u64().unwrap()).unwrap()])
     };
     match call["hook"].as_str().unwrap() {
-        "relate" => said(host.relate(object("source", "of")), |all| all.iter().map(relation).collect()),
-        "check" => said(host.check(point(call)), |all| all.iter().flat_map(findings).collect()),
-        "hold" => said(host.hold(object("source", "of")), patch),
-        "adapt" => said(host.adapt(object("source", "of")), patch),
-        "restore" => said(host.restore(object("source", "of"), object("target", "created")), patch),
-        "settle" => said(host.settle(object("target", "of")), settlement),
+        "relate" => {
+            answer_json(host.relate(object("source", "of")), |all| all.iter().map(relation_json).collect())
+        }
+        "check" => {
+            answer_json(host.check(parse_point(call)), |all| all.iter().flat_map(finding_jsons).collect())
+        }
+        "hold" => answer_json(host.hold(object("source", "of")), patch_json),
+        "adapt" => answer_json(host.adapt(object("source", "of")), patch_json),
+        "restore" => {
+            answer_json(host.restore(object("source", "of"), object("target", "created")), patch_json)
+        }
+        "settle" => answer_json(host.settle(object("target", "of")), settlement_json),
         other => panic!("there is no hook {other}"),
     }
 }
 
-fn point(call: &Value) -> Point {
+fn parse_point(call: &Value) -> Point {
     match call["point"].as_str().unwrap() {
         "before-pause" => Point::BeforePause,
         "after-pause" => Point::AfterPause,
@@ -53,14 +59,14 @@ fn point(call: &Value) -> Point {
     }
 }
 
-fn said<T>(answer: Result<T, Error>, value: impl Fn(&T) -> Value) -> Value {
+fn answer_json<T>(answer: Result<T, Error>, value: impl Fn(&T) -> Value) -> Value {
     match answer {
         Ok(answer) => value(&answer),
         Err(error) => json!({"error": *error.code, "message": error.message}),
     }
 }
 
-fn key(key: &Key) -> Value {
+fn key_json(key: &Key) -> Value {
     let mut value = json!({"group": key.kind.group, "kind": key.kind.kind, "name": key.name});
     if let Some(namespace) = &key.namespace {
         value["namespace"] = json!(namespace);
@@ -68,23 +74,23 @@ fn key(key: &Key) -> Value {
     value
 }
 
-fn relation(relation: &Relation) -> Value {
+fn relation_json(relation: &Relation) -> Value {
     match relation {
-        Relation::Link(to) => json!({"link": key(to)}),
-        Relation::Need(what) => json!({"need": key(what)}),
-        Relation::Share(what) => json!({"share": key(what)}),
+        Relation::Link(to) => json!({"link": key_json(to)}),
+        Relation::Need(what) => json!({"need": key_json(what)}),
+        Relation::Share(what) => json!({"share": key_json(what)}),
         Relation::Leave(why) => json!({"leave": why}),
         Relation::Keep(why) => json!({"keep": why}),
     }
 }
 
 /// One for each object, as the host takes it.
-fn findings(finding: &Finding) -> Vec<Value> {
-    problems(finding.severity.as_str(), &finding.problem)
+fn finding_jsons(finding: &Finding) -> Vec<Value> {
+    problem_jsons(finding.severity.as_str(), &finding.problem)
 }
 
 /// The host completes the command; in a trial it knows no kubeconfig.
-fn problems(severity: &str, problem: &Problem) -> Vec<Value> {
+fn problem_jsons(severity: &str, problem: &Problem) -> Vec<Value> {
     let Problem { code, message, objects, remedy, command } = problem;
     let remedy = match command {
         Some(command) if remedy.is_empty() => format!("`{command}`"),
@@ -97,21 +103,21 @@ fn problems(severity: &str, problem: &Problem) -> Vec<Value> {
     }
     let about = |object| {
         let mut value = value.clone();
-        value["object"] = key(object);
+        value["object"] = key_json(object);
         value
     };
     objects.iter().map(about).collect()
 }
 
-fn patch(patch: &Patch) -> Value {
+fn patch_json(patch: &Patch) -> Value {
     patch.to_value().unwrap_or(Value::Null)
 }
 
-fn settlement(settlement: &Settlement) -> Value {
+fn settlement_json(settlement: &Settlement) -> Value {
     match settlement {
         Settlement::Done => json!("done"),
-        Settlement::Patch(said) => json!({"patch": patch(said)}),
-        Settlement::Wait(found) => json!({"wait": problems("wait", found)[0]}),
-        Settlement::Stop(found) => json!({"stop": problems("stop", found)[0]}),
+        Settlement::Patch(said) => json!({"patch": patch_json(said)}),
+        Settlement::Wait(found) => json!({"wait": problem_jsons("wait", found)[0]}),
+        Settlement::Stop(found) => json!({"stop": problem_jsons("stop", found)[0]}),
     }
 }

@@ -6,19 +6,19 @@ use crate::Metal3Endpoints;
 use crate::setup::{Address, Setup};
 
 /// Problems with the two sides' addresses.
-pub(crate) fn findings(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Finding> {
+pub(crate) fn compare_addresses(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Finding> {
     let mut found: Vec<Finding> = [(Side::Source, source), (Side::Target, target)]
         .into_iter()
-        .flat_map(|(side, setup)| one(side, setup))
+        .flat_map(|(side, setup)| check_settings(side, setup))
         .collect();
-    let (Ok(there), Ok(here)) = (source.addresses(), target.addresses()) else { return found };
+    let (Ok(there), Ok(here)) = (source.parse_addresses(), target.parse_addresses()) else { return found };
     if there.is_empty() || here.is_empty() {
         return found;
     }
-    let same = ips(&there) == ips(&here);
+    let same = ip_set(&there) == ip_set(&here);
     if config.same_address && !same {
         found.push(
-            Finding::stop("address-differs", format!("the source serves Ironic at {}, the target at {}", words(&there), words(&here)))
+            Finding::stop("address-differs", format!("the source serves Ironic at {}, the target at {}", join_addresses(&there), join_addresses(&here)))
                 .with_remedy("give the target the source's PROVISIONING_IP (or KEEPALIVED_VIRTUAL_IPS): machines use that address; if it must change: same-address = false"),
         );
     }
@@ -32,14 +32,14 @@ pub(crate) fn findings(config: &Metal3Endpoints, source: &Setup, target: &Setup)
         );
         found.push(Finding::note("interface-differs", what));
     }
-    found.extend(routers(config, same, source, target));
+    found.extend(compare_routers(config, same, source, target));
     found
 }
 
 /// Invalid or contradictory settings of one side.
-fn one(side: Side, setup: &Setup) -> Vec<Finding> {
+fn check_settings(side: Side, setup: &Setup) -> Vec<Finding> {
     let side = side.as_str();
-    let malformed = [setup.addresses().err(), setup.router().err()].into_iter().flatten();
+    let malformed = [setup.parse_addresses().err(), setup.router_id().err()].into_iter().flatten();
     let mut found: Vec<Finding> = malformed
         .map(|why| {
             Finding::stop("not-understood", format!("{side}: {why}"))
@@ -57,8 +57,8 @@ fn one(side: Side, setup: &Setup) -> Vec<Finding> {
     found
 }
 
-fn routers(config: &Metal3Endpoints, same: bool, source: &Setup, target: &Setup) -> Option<Finding> {
-    let (Ok(Some(there)), Ok(Some(here))) = (source.router(), target.router()) else {
+fn compare_routers(config: &Metal3Endpoints, same: bool, source: &Setup, target: &Setup) -> Option<Finding> {
+    let (Ok(Some(there)), Ok(Some(here))) = (source.router_id(), target.router_id()) else {
         let one = source.keepalived != target.keepalived;
         return (one && same).then(|| {
             Finding::warn("keepalived-on-one-side", "keepalived holds Ironic's address on one side only")
@@ -88,17 +88,17 @@ fn routers(config: &Metal3Endpoints, same: bool, source: &Setup, target: &Setup)
 }
 
 /// Whether both sides claim the same addresses.
-pub(crate) fn same(source: &Setup, target: &Setup) -> bool {
-    match (source.addresses(), target.addresses()) {
-        (Ok(there), Ok(here)) => !there.is_empty() && ips(&there) == ips(&here),
+pub(crate) fn have_same_addresses(source: &Setup, target: &Setup) -> bool {
+    match (source.parse_addresses(), target.parse_addresses()) {
+        (Ok(there), Ok(here)) => !there.is_empty() && ip_set(&there) == ip_set(&here),
         _ => false,
     }
 }
 
-fn ips(addresses: &[Address]) -> std::collections::BTreeSet<std::net::IpAddr> {
+fn ip_set(addresses: &[Address]) -> std::collections::BTreeSet<std::net::IpAddr> {
     addresses.iter().map(|address| address.ip).collect()
 }
 
-fn words(addresses: &[Address]) -> String {
+fn join_addresses(addresses: &[Address]) -> String {
     addresses.iter().map(|address| address.ip.to_string()).collect::<Vec<_>>().join(", ")
 }

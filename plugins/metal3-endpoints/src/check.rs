@@ -8,27 +8,27 @@ use crate::gather::HOST;
 use crate::setup::Setup;
 use crate::{Metal3Endpoints, addresses, endpoint, gather, images, serving};
 
-pub(crate) fn check(config: &Metal3Endpoints, point: Point, moving: &Move) -> Result<Vec<Finding>> {
+pub(crate) fn check_point(config: &Metal3Endpoints, point: Point, moving: &Move) -> Result<Vec<Finding>> {
     if point == Point::Other || moving.of_kind(&HOST).next().is_none() {
         return Ok(Vec::new());
     }
-    let (source, target) = gather::both(config)?;
+    let (source, target) = gather::read_both_sides(config)?;
     let mut found = Vec::new();
     // Reported once: addresses don't change during a move.
     if point == Point::BeforePause {
-        found.extend(addresses::findings(config, &source, &target));
-        found.extend(unknown(config, &source, &target));
-        found.extend(elsewhere(config, &target));
+        found.extend(addresses::compare_addresses(config, &source, &target));
+        found.extend(report_unknown_sides(config, &source, &target));
+        found.extend(report_foreign_endpoint(config, &target));
     }
-    found.extend(serving::findings(config, point, &source, &target));
-    if config.must_be_up(point) && serving::may_answer(&target) {
-        found.extend(ask(config, &target));
+    found.extend(serving::compare_serving(config, point, &source, &target));
+    if config.must_be_up(point) && serving::can_answer(&target) {
+        found.extend(probe_target(config, &target));
     }
     Ok(found)
 }
 
 /// A side without any known configuration.
-fn unknown(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Finding> {
+fn report_unknown_sides(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Finding> {
     let places = config.namespaces.join(", ");
     let remedy = "say where the baremetal operator and Ironic are installed: namespaces = [\"…\"] in this plugin's configuration";
     let mut found = Vec::new();
@@ -37,7 +37,7 @@ fn unknown(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Find
             format!("no configuration of Ironic in {places} of the source: the two sides can't be compared");
         found.push(Finding::warn("source-unknown", what).with_remedy(remedy));
     }
-    if url(config, target).is_none() {
+    if target_url(config, target).is_none() {
         let what = format!("no endpoint of Ironic in {places} of the target: its operator can't reach one");
         let finding = match target.ironics.is_empty() {
             true => Finding::stop("no-endpoint", what),
@@ -56,10 +56,10 @@ fn unknown(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Find
 }
 
 /// An operator that queries another address than Ironic's.
-fn elsewhere(config: &Metal3Endpoints, target: &Setup) -> Option<Finding> {
-    let url = url(config, target)?;
-    let asked: std::net::IpAddr = endpoint::host(&url).parse().ok()?;
-    let addresses = target.addresses().ok().filter(|addresses| !addresses.is_empty())?;
+fn report_foreign_endpoint(config: &Metal3Endpoints, target: &Setup) -> Option<Finding> {
+    let url = target_url(config, target)?;
+    let asked: std::net::IpAddr = endpoint::url_host(&url).parse().ok()?;
+    let addresses = target.parse_addresses().ok().filter(|addresses| !addresses.is_empty())?;
     (!addresses.iter().any(|address| address.ip == asked)).then(|| {
         let from = target.source_of("IRONIC_ENDPOINT").map(|key| format!(" ({key})")).unwrap_or_default();
         Finding::warn(
@@ -72,26 +72,28 @@ fn elsewhere(config: &Metal3Endpoints, target: &Setup) -> Option<Finding> {
     })
 }
 
-fn url(config: &Metal3Endpoints, target: &Setup) -> Option<String> {
-    config.endpoint.as_deref().or_else(|| target.get("IRONIC_ENDPOINT")).map(endpoint::normal)
+fn target_url(config: &Metal3Endpoints, target: &Setup) -> Option<String> {
+    config.endpoint.as_deref().or_else(|| target.get("IRONIC_ENDPOINT")).map(endpoint::normalize_url)
 }
 
 /// All queries run side by side.
-fn ask(config: &Metal3Endpoints, target: &Setup) -> Vec<Finding> {
+fn probe_target(config: &Metal3Endpoints, target: &Setup) -> Vec<Finding> {
     if config.vantage == Vantage::Nowhere {
         return Vec::new();
     }
-    let api: Vec<String> =
-        url(config, target).into_iter().flat_map(|url| [url.clone(), format!("{url}drivers")]).collect();
-    let urls: Vec<String> = api.iter().cloned().chain(images::urls(target)).collect();
+    let api: Vec<String> = target_url(config, target)
+        .into_iter()
+        .flat_map(|url| [url.clone(), format!("{url}drivers")])
+        .collect();
+    let urls: Vec<String> = api.iter().cloned().chain(images::image_urls(target)).collect();
     let asked: Vec<(&String, Probe)> =
-        urls.iter().filter_map(|url| Some((url, endpoint::probe(config, url)?))).collect();
+        urls.iter().filter_map(|url| Some((url, endpoint::build_probe(config, url)?))).collect();
     let probes: Vec<Probe> = asked.iter().map(|(_, probe)| probe.clone()).collect();
     let answers = asked.iter().map(|(url, _)| *url).zip(probe_all(&probes));
     let finding = |(url, answer): (&String, Result<Answer>)| match api.iter().position(|asked| asked == url) {
-        Some(0) => endpoint::version(config, url, &answer),
-        Some(_) => endpoint::drivers(url, &answer),
-        None => images::finding(url, &answer),
+        Some(0) => endpoint::check_version(config, url, &answer),
+        Some(_) => endpoint::check_drivers(url, &answer),
+        None => images::check_image(url, &answer),
     };
     answers.filter_map(finding).collect()
 }

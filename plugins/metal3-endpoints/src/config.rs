@@ -77,7 +77,7 @@ impl Metal3Endpoints {
 }
 
 /// The configuration, if it is valid.
-pub(crate) fn read() -> Result<Metal3Endpoints> {
+pub(crate) fn read_config() -> Result<Metal3Endpoints> {
     let config: Metal3Endpoints = config::get()?;
     let named = config.service.as_deref().is_some_and(|service| {
         service.split_once('/').is_some_and(|(namespace, name)| !namespace.is_empty() && !name.is_empty())

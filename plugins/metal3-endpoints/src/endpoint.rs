@@ -7,13 +7,13 @@ use crate::Metal3Endpoints;
 use crate::config::Vantage;
 
 /// The endpoint with the version that the operator speaks, and a trailing slash.
-pub(crate) fn normal(endpoint: &str) -> String {
+pub(crate) fn normalize_url(endpoint: &str) -> String {
     let bare = endpoint.trim_end_matches('/');
     if bare.ends_with("/v1") { format!("{bare}/") } else { format!("{bare}/v1/") }
 }
 
 /// The probe of a URL, from the configured vantage.
-pub(crate) fn probe(config: &Metal3Endpoints, url: &str) -> Option<Probe> {
+pub(crate) fn build_probe(config: &Metal3Endpoints, url: &str) -> Option<Probe> {
     if config.vantage != Vantage::Target {
         return Some(Probe::get(url));
     }
@@ -29,7 +29,7 @@ pub(crate) fn probe(config: &Metal3Endpoints, url: &str) -> Option<Probe> {
 }
 
 /// The host of a URL: a name or an address.
-pub(crate) fn host(url: &str) -> &str {
+pub(crate) fn url_host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or_default();
     match authority.strip_prefix('[') {
@@ -39,18 +39,18 @@ pub(crate) fn host(url: &str) -> &str {
 }
 
 /// The finding for an answer from the endpoint itself.
-pub(crate) fn version(config: &Metal3Endpoints, url: &str, answer: &Result<Answer>) -> Option<Finding> {
+pub(crate) fn check_version(config: &Metal3Endpoints, url: &str, answer: &Result<Answer>) -> Option<Finding> {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(error) => return Some(no_answer("endpoint-silent", "Ironic", url, error)),
+        Err(error) => return Some(missing_answer_finding("endpoint-silent", "Ironic", url, error)),
     };
     match answer.status {
         401 | 403 => Some(Finding::note(
             "endpoint-locked",
             format!("{url} wants credentials: it is up, but whether it serves is not known"),
         )),
-        _ if !answer.is_success() => Some(unwell("endpoint-unwell", url, answer)),
-        _ => match microversion(&answer.body) {
+        _ if !answer.is_success() => Some(error_status_finding("endpoint-unwell", url, answer)),
+        _ => match parse_microversion(&answer.body) {
             None => Some(
                 Finding::wait("not-ironic", format!("{url} answers, but not as Ironic does"))
                     .with_remedy("is IRONIC_ENDPOINT right? it ends in /v1/"),
@@ -71,7 +71,7 @@ pub(crate) fn version(config: &Metal3Endpoints, url: &str, answer: &Result<Answe
 }
 
 /// The finding for an answer to the list of drivers. A missing answer adds nothing to the endpoint's own finding.
-pub(crate) fn drivers(url: &str, answer: &Result<Answer>) -> Option<Finding> {
+pub(crate) fn check_drivers(url: &str, answer: &Result<Answer>) -> Option<Finding> {
     let Ok(answer) = answer else { return None };
     let listed = || {
         let body: Value = serde_json::from_str(&answer.body).unwrap_or_default();
@@ -84,7 +84,7 @@ pub(crate) fn drivers(url: &str, answer: &Result<Answer>) -> Option<Finding> {
                 "{url} wants credentials, which plugins do not have: the API is up, whether a conductor runs is not known"
             ),
         )),
-        _ if !answer.is_success() => Some(unwell("drivers-unwell", url, answer)),
+        _ if !answer.is_success() => Some(error_status_finding("drivers-unwell", url, answer)),
         _ if listed() == 0 => Some(
             Finding::wait("no-drivers", format!("{url} lists no drivers: no conductor is running yet"))
                 .with_remedy("the logs of the target's Ironic say why; it takes a minute after a start"),
@@ -94,7 +94,7 @@ pub(crate) fn drivers(url: &str, answer: &Result<Answer>) -> Option<Finding> {
 }
 
 /// The newest API version, from the document of one version or the list of them.
-fn microversion(body: &str) -> Option<(u32, u32)> {
+fn parse_microversion(body: &str) -> Option<(u32, u32)> {
     let body: Value = serde_json::from_str(body).ok()?;
     let text =
         ["/version/version", "/default_version/version"].iter().find_map(|at| body.pointer(at)?.as_str())?;
@@ -103,7 +103,7 @@ fn microversion(body: &str) -> Option<(u32, u32)> {
 }
 
 /// The finding for an endpoint that did not answer.
-pub(crate) fn no_answer(code: &'static str, what: &str, url: &str, error: &Error) -> Finding {
+pub(crate) fn missing_answer_finding(code: &'static str, what: &str, url: &str, error: &Error) -> Finding {
     if error.is_denied() {
         return Finding::stop("probe-not-granted", format!("{url} must not be probed"))
             .with_remedy("grant its host and port to metal3-endpoints (probes in plugins.toml), or do without: vantage = \"nowhere\"");
@@ -113,7 +113,7 @@ pub(crate) fn no_answer(code: &'static str, what: &str, url: &str, error: &Error
     )
 }
 
-fn unwell(code: &'static str, url: &str, answer: &Answer) -> Finding {
+fn error_status_finding(code: &'static str, url: &str, answer: &Answer) -> Finding {
     Finding::wait(code, format!("{url} answers with status {}", answer.status))
         .with_remedy("the logs of the target's Ironic say why")
 }

@@ -20,11 +20,11 @@ pub(crate) const IRONIC: Kind = Kind::new("ironic.metal3.io", "Ironic");
 const CONTAINERS: [&str; 3] = ["ironic", "ironic-api", "ironic-conductor"];
 
 /// Both sides, source first.
-pub(crate) fn both(config: &Metal3Endpoints) -> Result<(Setup, Setup)> {
-    Ok((side(config, Side::Source)?, side(config, Side::Target)?))
+pub(crate) fn read_both_sides(config: &Metal3Endpoints) -> Result<(Setup, Setup)> {
+    Ok((read_side(config, Side::Source)?, read_side(config, Side::Target)?))
 }
 
-fn side(config: &Metal3Endpoints, side: Side) -> Result<Setup> {
+fn read_side(config: &Metal3Endpoints, side: Side) -> Result<Setup> {
     // The Ironic object comes first: if there is one, the operator reads nothing else.
     let kinds = [IRONIC, CONFIG_MAP, DEPLOYMENT];
     let place = |kind: &Kind, namespace: &String| Query::for_kind(side, kind).in_namespace(namespace);
@@ -44,25 +44,25 @@ fn side(config: &Metal3Endpoints, side: Side) -> Result<Setup> {
         };
         for object in found {
             match () {
-                () if query.kind == IRONIC => custom(&mut setup, &object),
-                () if query.kind == CONFIG_MAP => config_map(&mut setup, &object, config),
-                () => deployment(&mut setup, &object),
+                () if query.kind == IRONIC => add_ironic_object(&mut setup, &object),
+                () if query.kind == CONFIG_MAP => add_config_map(&mut setup, &object, config),
+                () => add_deployment(&mut setup, &object),
             }
         }
     }
     Ok(setup)
 }
 
-fn config_map(setup: &mut Setup, map: &Object, config: &Metal3Endpoints) {
+fn add_config_map(setup: &mut Setup, map: &Object, config: &Metal3Endpoints) {
     if !config.config_maps.is_empty() && !config.config_maps.iter().any(|name| name == map.name()) {
         return;
     }
     for key in KEYS {
-        setup.put(key, map.text(&format!("/data/{key}")).unwrap_or_default(), &map.key());
+        setup.add_setting(key, map.text(&format!("/data/{key}")).unwrap_or_default(), &map.key());
     }
 }
 
-fn deployment(setup: &mut Setup, deployment: &Object) {
+fn add_deployment(setup: &mut Setup, deployment: &Object) {
     let key = deployment.key();
     let name =
         |container: &Value| container.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -85,24 +85,24 @@ fn deployment(setup: &mut Setup, deployment: &Object) {
             let text = |field: &str| variable.get(field).and_then(Value::as_str);
             let known = KEYS.into_iter().find(|key| text("name") == Some(key));
             if let (Some(known), Some(value)) = (known, text("value")) {
-                setup.put(known, value, &key);
+                setup.add_setting(known, value, &key);
             }
         }
     }
 }
 
-fn custom(setup: &mut Setup, ironic: &Object) {
+fn add_ironic_object(setup: &mut Setup, ironic: &Object) {
     let key = ironic.key();
     let state = if ironic.has_condition("Ready") { State::Up } else { State::Starting };
     setup.ironics.push(Ironic { key: key.clone(), state });
     setup.keepalived |= ironic.text("/spec/networking/ipAddressManager") == Some("keepalived");
     let text = |field: &str| ironic.text(&format!("/spec/networking/{field}")).unwrap_or_default();
-    setup.put("PROVISIONING_IP", text("ipAddress"), &key);
-    setup.put("PROVISIONING_INTERFACE", text("interface"), &key);
+    setup.add_setting("PROVISIONING_IP", text("ipAddress"), &key);
+    setup.add_setting("PROVISIONING_INTERFACE", text("interface"), &key);
     if let Some(address) = ironic.text("/spec/networking/ipAddress") {
         let scheme = if ironic.text("/spec/tls/certificateName").is_some() { "https" } else { "http" };
         let port = ironic.get("/spec/networking/apiPort").and_then(Value::as_u64).unwrap_or(6385);
         let address = if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
-        setup.put("IRONIC_ENDPOINT", &format!("{scheme}://{address}:{port}/v1/"), &key);
+        setup.add_setting("IRONIC_ENDPOINT", &format!("{scheme}://{address}:{port}/v1/"), &key);
     }
 }

@@ -34,11 +34,11 @@ impl Plugin for Metal3Endpoints {
     }
 
     fn configure() -> Result<Self> {
-        config::read()
+        config::read_config()
     }
 
     fn check(&self, point: Point, moving: &Move) -> Result<Vec<Finding>> {
-        check::check(self, point, moving)
+        check::check_point(self, point, moving)
     }
 }
 

@@ -11,14 +11,17 @@ use crate::setup::{Ironic, Setup, State};
 use crate::{Metal3Endpoints, addresses};
 
 /// Which side serves, and which should.
-pub(crate) fn findings(
+pub(crate) fn compare_serving(
     config: &Metal3Endpoints,
     point: Point,
     source: &Setup,
     target: &Setup,
 ) -> Vec<Finding> {
-    let mut found: Vec<Finding> =
-        source.up().map(|ironic| still_up(ironic, point, source, target)).into_iter().collect();
+    let mut found: Vec<Finding> = source
+        .running_ironic()
+        .map(|ironic| report_running_source(ironic, point, source, target))
+        .into_iter()
+        .collect();
     if !config.must_be_up(point) {
         return found;
     }
@@ -30,22 +33,22 @@ pub(crate) fn findings(
                 config.namespaces.join(", ")
             ),
         )),
-        Some(ironic) if target.up().is_none() => found.push(not_up(ironic)),
+        Some(ironic) if target.running_ironic().is_none() => found.push(report_stopped_target(ironic)),
         Some(_) => {}
     }
     found
 }
 
 /// Whether an answer at the endpoint can come from the target.
-pub(crate) fn may_answer(target: &Setup) -> bool {
-    target.ironics.is_empty() || target.up().is_some()
+pub(crate) fn can_answer(target: &Setup) -> bool {
+    target.ironics.is_empty() || target.running_ironic().is_some()
 }
 
-fn still_up(ironic: &Ironic, point: Point, source: &Setup, target: &Setup) -> Finding {
+fn report_running_source(ironic: &Ironic, point: Point, source: &Setup, target: &Setup) -> Finding {
     let remedy = "take it down once the source is paused";
-    let command = command(ironic, Side::Source, 0);
-    let same = addresses::same(source, target);
-    let both = same && target.up().is_some();
+    let command = scale_arguments(ironic, Side::Source, 0);
+    let same = addresses::have_same_addresses(source, target);
+    let both = same && target.running_ironic().is_some();
     // Before that, the source may still need it, and nothing has been decided.
     if both && matches!(point, Point::BeforeCommit | Point::AfterResume) {
         let what =
@@ -69,11 +72,11 @@ fn still_up(ironic: &Ironic, point: Point, source: &Setup, target: &Setup) -> Fi
         .with_kubectl(Side::Source, command)
 }
 
-fn not_up(ironic: &Ironic) -> Finding {
+fn report_stopped_target(ironic: &Ironic) -> Finding {
     let (what, remedy, command) = match ironic.state {
-        State::Off => ("is scaled to nothing", "start it", command(ironic, Side::Target, 1)),
+        State::Off => ("is scaled to nothing", "start it", scale_arguments(ironic, Side::Target, 1)),
         _ => {
-            let pods = ["get", "-n", &namespace(ironic, Side::Target), "pods"].map(str::to_owned).to_vec();
+            let pods = ["get", "-n", &namespace_of(ironic, Side::Target), "pods"].map(str::to_owned).to_vec();
             ("is not available", "see what it is waiting for", pods)
         }
     };
@@ -84,8 +87,8 @@ fn not_up(ironic: &Ironic) -> Finding {
 }
 
 /// The arguments of the kubectl command that scales it, or that shows it: what an operator manages is not deleted by a command.
-fn command(ironic: &Ironic, side: Side, replicas: u8) -> Vec<String> {
-    let (namespace, count) = (namespace(ironic, side), format!("--replicas={replicas}"));
+fn scale_arguments(ironic: &Ironic, side: Side, replicas: u8) -> Vec<String> {
+    let (namespace, count) = (namespace_of(ironic, side), format!("--replicas={replicas}"));
     let (namespace, name) = (&*namespace, &*ironic.key.name);
     let words = match (ironic.key.kind == IRONIC, replicas) {
         (true, 0) => vec!["get", "-n", namespace, "ironics.ironic.metal3.io", name],
@@ -94,6 +97,6 @@ fn command(ironic: &Ironic, side: Side, replicas: u8) -> Vec<String> {
     words.into_iter().map(str::to_owned).collect()
 }
 
-fn namespace(ironic: &Ironic, side: Side) -> String {
+fn namespace_of(ironic: &Ironic, side: Side) -> String {
     context::namespace_on(side, ironic.key.namespace.as_deref().unwrap_or_default())
 }

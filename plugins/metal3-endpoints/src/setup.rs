@@ -52,7 +52,7 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// Records a setting. The first value counts.
-    pub(crate) fn put(&mut self, key: &'static str, value: &str, from: &Key) {
+    pub(crate) fn add_setting(&mut self, key: &'static str, value: &str, from: &Key) {
         let value = value.trim();
         if value.is_empty() {
             return;
@@ -81,14 +81,14 @@ impl Setup {
     }
 
     /// An object that runs Ironic and is up.
-    pub(crate) fn up(&self) -> Option<&Ironic> {
+    pub(crate) fn running_ironic(&self) -> Option<&Ironic> {
         self.ironics.iter().find(|ironic| ironic.state == State::Up)
     }
 
     /// The addresses that keepalived assigns to an interface, or the one that Ironic listens on.
-    pub(crate) fn addresses(&self) -> Result<Vec<Address>, String> {
+    pub(crate) fn parse_addresses(&self) -> Result<Vec<Address>, String> {
         if let Some(list) = self.get("KEEPALIVED_VIRTUAL_IPS") {
-            return list.split_whitespace().map(Address::read).collect();
+            return list.split_whitespace().map(Address::parse).collect();
         }
         let Some(ip) = self.get("PROVISIONING_IP") else { return Ok(Vec::new()) };
         let ip = ip.parse().map_err(|_| format!("PROVISIONING_IP `{ip}` is no address"))?;
@@ -97,7 +97,7 @@ impl Setup {
     }
 
     /// The id by which keepalived's routers know each other; none without keepalived.
-    pub(crate) fn router(&self) -> Result<Option<u8>, String> {
+    pub(crate) fn router_id(&self) -> Result<Option<u8>, String> {
         let Some(text) = self.get("KEEPALIVED_VRID") else {
             return Ok(self.keepalived.then_some(DEFAULT_ROUTER));
         };
@@ -115,7 +115,7 @@ pub(crate) struct Address {
 
 impl Address {
     /// `ip,interface[,prefix]`.
-    fn read(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("KEEPALIVED_VIRTUAL_IPS has `{text}`, which is not `address,interface`");
         let mut parts = text.split(',');
         let ip = parts.next().and_then(|ip| ip.parse().ok()).ok_or_else(wrong)?;

@@ -10,20 +10,17 @@ use crate::host::{Host, Pause};
 use crate::names::BLOCK_MOVE;
 
 /// Reasons not to copy a host of a paused source yet.
-pub(crate) fn findings(config: &Metal3Hosts, host: Host<'_>) -> Vec<Finding> {
+pub(crate) fn check_pause(config: &Metal3Hosts, host: Host<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     if host.0.annotation(BLOCK_MOVE).is_some() {
         found.push(
-            host.unfinished_by_provider(
-                "block-move",
-                "the Metal3 provider keeps it from moving (block-move)",
-            ),
+            host.wait_for_provider("block-move", "the Metal3 provider keeps it from moving (block-move)"),
         );
     }
     if host.pause() == Pause::None {
-        found.push(match host.machine() {
+        found.push(match host.consuming_machine() {
             Some(_) if !config.hold_consumed => {
-                host.unfinished_by_provider("not-paused", "the Metal3 provider has not paused it")
+                host.wait_for_provider("not-paused", "the Metal3 provider has not paused it")
             }
             _ => host
                 .stop("not-held", "it is not paused: its pause was removed since")
@@ -34,8 +31,8 @@ pub(crate) fn findings(config: &Metal3Hosts, host: Host<'_>) -> Vec<Finding> {
 }
 
 impl Host<'_> {
-    fn unfinished_by_provider(self, code: &'static str, what: &str) -> Finding {
-        Finding::wait(code, format!("{}: {what}", self.name())).on_object(self.0).with_remedy(
+    fn wait_for_provider(self, code: &'static str, what: &str) -> Finding {
+        Finding::wait(code, format!("{}: {what}", self.display_name())).on_object(self.0).with_remedy(
             "it does so once it sees the Cluster paused: does capm3-controller-manager run, and is the Cluster's \
              InfrastructureReady true (the provider looks at no other)? Where it is switched off: hold-consumed = true \
              in this plugin's configuration",

@@ -4,13 +4,13 @@ use pivot_sdk::prelude::*;
 
 use crate::host::Host;
 use crate::names::{COMPONENTS, DATA_IMAGE, HARDWARE, HOST, SECRET, SETTINGS};
-use crate::seen::Seen;
+use crate::side_objects::SideObjects;
 use crate::{Metal3Hosts, acknowledged, companions, copies, firmware, steady};
 
 /// More than a person reads; the host rejects only far longer answers.
-const MANY: usize = 200;
+const MAX_FINDINGS: usize = 200;
 
-pub(crate) fn check(config: &Metal3Hosts, point: Point, moving: &Move) -> Result<Vec<Finding>> {
+pub(crate) fn check_point(config: &Metal3Hosts, point: Point, moving: &Move) -> Result<Vec<Finding>> {
     if moving.of_kind(&HOST).next().is_none() && point != Point::BeforePause {
         return Ok(Vec::new());
     }
@@ -21,40 +21,43 @@ pub(crate) fn check(config: &Metal3Hosts, point: Point, moving: &Move) -> Result
         Point::AfterResume | Point::Other => Vec::new(),
     };
     found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    if let Some(more) = found.len().checked_sub(MANY).filter(|more| *more > 0) {
-        found.truncate(MANY);
+    if let Some(more) = found.len().checked_sub(MAX_FINDINGS).filter(|more| *more > 0) {
+        found.truncate(MAX_FINDINGS);
         found.push(Finding::note("more", format!("{more} findings more about hosts")));
     }
     Ok(found)
 }
 
 fn before_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
-    let source =
-        Seen::of(Side::Source, &[&HOST, &SETTINGS, &COMPONENTS, &DATA_IMAGE], &[&HARDWARE, &SECRET])?;
+    let source = SideObjects::read(
+        Side::Source,
+        &[&HOST, &SETTINGS, &COMPONENTS, &DATA_IMAGE],
+        &[&HARDWARE, &SECRET],
+    )?;
     let mut found = Vec::new();
-    let hosts = hosts(moving, &source, &mut found);
+    let hosts = find_moving_hosts(moving, &source, &mut found);
     for host in &hosts {
         let host = Host(host);
-        found.extend(steady::findings(host));
-        found.extend(firmware::findings(config, host, &source));
-        found.extend(companions::findings(host, &source));
+        found.extend(steady::check_host(host));
+        found.extend(firmware::check_firmware(config, host, &source));
+        found.extend(companions::check_companions(host, &source));
     }
-    found.extend(staying(moving, &source));
+    found.extend(report_staying_hosts(moving, &source));
     if !hosts.is_empty() {
-        found.extend(copies::in_the_way(&hosts, &Seen::of(Side::Target, &[&HOST], &[])?));
+        found.extend(copies::find_conflicts(&hosts, &SideObjects::read(Side::Target, &[&HOST], &[])?));
     }
     Ok(found)
 }
 
 /// Checks again: something may have begun between the first check and the pause.
 fn after_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
-    let source = Seen::of(Side::Source, &[&HOST, &SETTINGS, &COMPONENTS, &DATA_IMAGE], &[])?;
+    let source = SideObjects::read(Side::Source, &[&HOST, &SETTINGS, &COMPONENTS, &DATA_IMAGE], &[])?;
     let mut found = Vec::new();
-    for host in hosts(moving, &source, &mut found) {
+    for host in find_moving_hosts(moving, &source, &mut found) {
         let host = Host(host);
-        found.extend(acknowledged::findings(config, host));
-        found.extend(steady::findings(host));
-        found.extend(firmware::findings(config, host, &source));
+        found.extend(acknowledged::check_pause(config, host));
+        found.extend(steady::check_host(host));
+        found.extend(firmware::check_firmware(config, host, &source));
     }
     // Already reported before the pause.
     found.retain(|finding| finding.severity > Severity::Warn);
@@ -62,16 +65,20 @@ fn after_pause(config: &Metal3Hosts, moving: &Move) -> Result<Vec<Finding>> {
 }
 
 fn before_commit(moving: &Move) -> Result<Vec<Finding>> {
-    let source = Seen::of(Side::Source, &[&HOST], &[&HARDWARE, &SECRET])?;
-    let target = Seen::of(Side::Target, &[&HOST], &[&HARDWARE, &SECRET])?;
+    let source = SideObjects::read(Side::Source, &[&HOST], &[&HARDWARE, &SECRET])?;
+    let target = SideObjects::read(Side::Target, &[&HOST], &[&HARDWARE, &SECRET])?;
     let mut found = Vec::new();
-    let hosts = hosts(moving, &source, &mut found);
-    found.extend(copies::whole(&hosts, &source, &target));
+    let hosts = find_moving_hosts(moving, &source, &mut found);
+    found.extend(copies::check_copies(&hosts, &source, &target));
     Ok(found)
 }
 
 /// The hosts that move. One that can't be found must not pass as fine.
-fn hosts<'a>(moving: &Move, source: &'a Seen, found: &mut Vec<Finding>) -> Vec<&'a Object> {
+fn find_moving_hosts<'a>(
+    moving: &Move,
+    source: &'a SideObjects,
+    found: &mut Vec<Finding>,
+) -> Vec<&'a Object> {
     let mut hosts = Vec::new();
     for key in moving.of_kind(&HOST) {
         match source.get(key) {
@@ -87,11 +94,11 @@ fn hosts<'a>(moving: &Move, source: &'a Seen, found: &mut Vec<Finding>) -> Vec<&
 }
 
 /// Hosts left behind in the namespaces that move: mostly free ones, if the definition is not labelled.
-fn staying(moving: &Move, source: &Seen) -> Option<Finding> {
+fn report_staying_hosts(moving: &Move, source: &SideObjects) -> Option<Finding> {
     let names: Vec<String> = source
-        .all(&HOST)
+        .of_kind(&HOST)
         .filter(|host| !moving.contains_object(&host.key()))
-        .map(|host| Host(host).name())
+        .map(|host| Host(host).display_name())
         .collect();
     let (first, more) =
         (names.iter().take(5).cloned().collect::<Vec<_>>().join(", "), names.len().saturating_sub(5));

@@ -4,17 +4,22 @@ use pivot_sdk::prelude::*;
 
 use crate::host::Host;
 use crate::names::HARDWARE;
-use crate::seen::Seen;
+use crate::side_objects::SideObjects;
 
 /// What a source host lacks.
-pub(crate) fn findings(host: Host<'_>, source: &Seen) -> Vec<Finding> {
-    let mut found: Vec<Finding> = host.secrets().filter_map(|named| secret(host, named, source)).collect();
-    found.extend(hardware(host, source));
+pub(crate) fn check_companions(host: Host<'_>, source: &SideObjects) -> Vec<Finding> {
+    let mut found: Vec<Finding> =
+        host.referenced_secrets().filter_map(|named| check_secret(host, named, source)).collect();
+    found.extend(check_hardware(host, source));
     found
 }
 
-fn secret(host: Host<'_>, named: crate::host::Named, source: &Seen) -> Option<Finding> {
-    let crate::host::Named { field, key } = named;
+fn check_secret(
+    host: Host<'_>,
+    named: crate::host::SecretReference,
+    source: &SideObjects,
+) -> Option<Finding> {
+    let crate::host::SecretReference { field, key } = named;
     let namespace = key.namespace.clone().unwrap_or_default();
     if key.namespace.as_deref() != host.0.namespace() {
         let what =
@@ -23,12 +28,12 @@ fn secret(host: Host<'_>, named: crate::host::Named, source: &Seen) -> Option<Fi
             host.warn("secret-elsewhere", &what).with_remedy("make sure that the target has this Secret"),
         );
     }
-    if source.has(&key) {
+    if source.contains(&key) {
         return None;
     }
     let what = format!("{field} names Secret {namespace}/{}, which does not exist", key.name);
     // Without credentials the target can't even register the host. The other Secrets were only needed to provision it.
-    Some(if Some(&key) == host.credentials().as_ref() {
+    Some(if Some(&key) == host.credentials_key().as_ref() {
         host.stop("secret-missing", &what).with_remedy("create the Secret, or correct the host's spec")
     } else {
         host.warn("secret-missing", &what)
@@ -37,10 +42,10 @@ fn secret(host: Host<'_>, named: crate::host::Named, source: &Seen) -> Option<Fi
 }
 
 /// The addresses that the provider reports for a machine, and those in its network data, come from the inspection.
-fn hardware(host: Host<'_>, source: &Seen) -> Option<Finding> {
-    let lacks = host.machine().is_some()
+fn check_hardware(host: Host<'_>, source: &SideObjects) -> Option<Finding> {
+    let lacks = host.consuming_machine().is_some()
         && host.state() == "provisioned"
-        && !source.has(&HARDWARE.key_in(host.0.namespace()?, host.0.name()));
+        && !source.contains(&HARDWARE.key_in(host.0.namespace()?, host.0.name()));
     let kept = host.0.get("/status/hardware").is_some();
     lacks.then(|| {
         let what = if kept {

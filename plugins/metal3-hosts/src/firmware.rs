@@ -8,24 +8,24 @@ use pivot_sdk::prelude::*;
 use crate::Metal3Hosts;
 use crate::host::Host;
 use crate::names::{COMPONENTS, DATA_IMAGE, SETTINGS};
-use crate::seen::Seen;
+use crate::side_objects::SideObjects;
 
 /// Pending changes to a host's firmware and media.
-pub(crate) fn findings(config: &Metal3Hosts, host: Host<'_>, source: &Seen) -> Vec<Finding> {
+pub(crate) fn check_firmware(config: &Metal3Hosts, host: Host<'_>, source: &SideObjects) -> Vec<Finding> {
     let kinds = [SETTINGS, COMPONENTS];
-    let firmware = kinds.iter().filter_map(|kind| source.beside(host.0, kind));
-    let mut found: Vec<Finding> = firmware.filter_map(|object| pending(config, host, object)).collect();
-    found.extend(source.beside(host.0, &DATA_IMAGE).and_then(|image| media(host, image)));
+    let firmware = kinds.iter().filter_map(|kind| source.find_namesake(host.0, kind));
+    let mut found: Vec<Finding> = firmware.filter_map(|object| check_pending(config, host, object)).collect();
+    found.extend(source.find_namesake(host.0, &DATA_IMAGE).and_then(|image| check_media(host, image)));
     found
 }
 
-fn pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Option<Finding> {
+fn check_pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Option<Finding> {
     let condition = firmware.condition("ChangeDetected")?;
     let kind = firmware.kind().kind;
     let generation = firmware.get("/metadata/generation").and_then(serde_json::Value::as_i64);
     if condition.observed_generation().zip(generation).is_some_and(|(seen, now)| seen < now) {
         let what = format!("the operator has not looked at the last change of its {kind}");
-        return Some(host.unfinished(
+        return Some(host.wait_or_stop(
             "firmware-unseen",
             &what,
             "wait a minute; is the baremetal operator running?",
@@ -37,7 +37,7 @@ fn pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Option<Fi
     }
     let what = format!("its {kind} asks for a change that is not made yet");
     if host.state() == "available" {
-        return Some(host.unfinished(
+        return Some(host.wait_or_stop(
             "firmware-pending",
             &what,
             "the operator prepares the host; wait until it is available again",
@@ -50,12 +50,12 @@ fn pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Option<Fi
     Some(host.finding(config.pending_firmware.into(), "firmware-pending", &what).with_remedy(remedy))
 }
 
-fn media(host: Host<'_>, image: &Object) -> Option<Finding> {
+fn check_media(host: Host<'_>, image: &Object) -> Option<Finding> {
     let wanted = image.text("/spec/url").unwrap_or_default();
     let attached = image.text("/status/attachedImage/url").unwrap_or_default();
     if wanted != attached || image.is_being_deleted() {
         let what = "its DataImage is about to be attached or detached";
-        return Some(host.unfinished(
+        return Some(host.wait_or_stop(
             "media-pending",
             what,
             "reboot the host so that it is done, or delete the DataImage",

@@ -12,9 +12,9 @@ use crate::memory::Memory;
 use crate::names::{HOST, OURS, PAUSED, STATUS};
 
 /// Pauses a source host that no one else pauses.
-pub(crate) fn hold(config: &Metal3Hosts, object: &Object) -> Patch {
+pub(crate) fn hold_host(config: &Metal3Hosts, object: &Object) -> Patch {
     let host = Host(object);
-    let providers = host.machine().is_some() && !config.hold_consumed;
+    let providers = host.consuming_machine().is_some() && !config.hold_consumed;
     if object.kind() != HOST || host.pause() != Pause::None || providers {
         return Patch::empty();
     }
@@ -28,13 +28,13 @@ pub(crate) fn hold(config: &Metal3Hosts, object: &Object) -> Patch {
 /// - The status annotation is dropped. The status itself is restored (see [`crate::restore`]); the annotation would only
 ///   give a webhook of the target a reason to reject the copy.
 /// - Hosts are settled in groups by driver, so that a driver that doesn't work in the target shows on a single host.
-pub(crate) fn adapt(object: &Object) -> Result<Patch> {
+pub(crate) fn adapt_copy(object: &Object) -> Result<Patch> {
     let host = Host(object);
     if object.kind() != HOST {
         return Ok(Patch::empty());
     }
-    let patch = Memory::of(host).note(object.patch().remove_annotation(STATUS))?;
-    let patch = match host.driver() {
+    let patch = Memory::from_host(host).write_to(object.patch().remove_annotation(STATUS))?;
+    let patch = match host.driver_name() {
         Some(driver) => patch.settle_group::<Metal3Hosts>(driver),
         None => patch,
     };

@@ -18,11 +18,11 @@ pub(crate) enum Pause {
     /// The Metal3 provider, because the Cluster is paused.
     Provider,
     /// A person, or another program: only they may remove it.
-    Somebody,
+    Other,
 }
 
 /// A Secret that a host names.
-pub(crate) struct Named {
+pub(crate) struct SecretReference {
     /// The field that names it.
     pub(crate) field: &'static str,
     /// The Secret's key.
@@ -45,33 +45,33 @@ const BY_REFERENCE: [(&str, &str); 3] = [
 impl<'a> Host<'a> {
     /// Its provisioning state: `provisioned`, `available`, …; empty if the operator has not looked at it.
     pub(crate) fn state(self) -> &'a str {
-        state(self.0)
+        provisioning_state(self.0)
     }
 
     /// `OK`, `error`, …
-    pub(crate) fn operational(self) -> &'a str {
+    pub(crate) fn operational_status(self) -> &'a str {
         self.0.text("/status/operationalStatus").unwrap_or_default()
     }
 
     /// What went wrong; empty if nothing did.
-    pub(crate) fn error(self) -> &'a str {
+    pub(crate) fn error_type(self) -> &'a str {
         self.0.text("/status/errorType").unwrap_or_default()
     }
 
     /// The Metal3Machine that runs on it. Consumers of other kinds don't belong to the provider.
-    pub(crate) fn machine(self) -> Option<Key> {
+    pub(crate) fn consuming_machine(self) -> Option<Key> {
         self.0.reference_at("/spec/consumerRef").filter(|key| key.kind == MACHINE)
     }
 
     /// What to write to it: an image, a custom deployment, or both.
-    pub(crate) fn image(self) -> Option<String> {
+    pub(crate) fn wanted_image(self) -> Option<String> {
         let wanted = ["/spec/customDeploy/method", "/spec/image/url"].map(|pointer| self.0.text(pointer));
         let wanted: Vec<_> = wanted.into_iter().flatten().filter(|text| !text.is_empty()).collect();
         (!wanted.is_empty()).then(|| wanted.join(" "))
     }
 
     /// Its Cluster, by label.
-    pub(crate) fn cluster(self) -> Option<Key> {
+    pub(crate) fn labelled_cluster(self) -> Option<Key> {
         let name = self.0.label(CLUSTER_NAME).filter(|name| !name.is_empty())?;
         Some(CLUSTER.key_in(self.0.namespace()?, name))
     }
@@ -84,42 +84,44 @@ impl<'a> Host<'a> {
         match self.0.annotation(PAUSED) {
             None => Pause::None,
             Some(OURS) => Pause::Ours,
-            Some(PROVIDER) if self.machine().is_some() => Pause::Provider,
-            Some(_) => Pause::Somebody,
+            Some(PROVIDER) if self.consuming_machine().is_some() => Pause::Provider,
+            Some(_) => Pause::Other,
         }
     }
 
     /// The driver with which the operator talks to its management controller, derived from the address; none if it has no
     /// address. The operator treats an address without a scheme as IPMI; `+http` and `+https` say how the same driver connects.
-    pub(crate) fn driver(self) -> Option<String> {
+    pub(crate) fn driver_name(self) -> Option<String> {
         let address = self.0.text("/spec/bmc/address").filter(|address| !address.is_empty())?;
         let scheme = address.split_once("://").map_or("ipmi", |(scheme, _)| scheme);
         Some(scheme.split('+').next().unwrap_or(scheme).to_ascii_lowercase())
     }
 
     /// The Secret with the credentials of its management controller.
-    pub(crate) fn credentials(self) -> Option<Key> {
+    pub(crate) fn credentials_key(self) -> Option<Key> {
         self.0.local_reference_at(&SECRET, "/spec/bmc/credentialsName")
     }
 
     /// All Secrets that it names.
-    pub(crate) fn secrets(self) -> impl Iterator<Item = Named> {
+    pub(crate) fn referenced_secrets(self) -> impl Iterator<Item = SecretReference> {
         let by_name = BY_NAME.into_iter().filter_map(move |(field, pointer)| {
-            Some(Named { field, key: self.0.local_reference_at(&SECRET, pointer)? })
+            Some(SecretReference { field, key: self.0.local_reference_at(&SECRET, pointer)? })
         });
         let by_reference = BY_REFERENCE.into_iter().filter_map(move |(field, pointer)| {
             let text = |part: &str| self.0.text(&format!("{pointer}/{part}")).filter(|text| !text.is_empty());
             let namespace = text("namespace").or(self.0.namespace())?;
-            Some(Named { field, key: SECRET.key_in(namespace, text("name")?) })
+            Some(SecretReference { field, key: SECRET.key_in(namespace, text("name")?) })
         });
         by_name.chain(by_reference)
     }
 
     /// Something that will finish on its own: worth a wait, unless the operator is kept from finishing it.
-    pub(crate) fn unfinished(self, code: &'static str, what: &str, remedy: &str) -> Finding {
+    pub(crate) fn wait_or_stop(self, code: &'static str, what: &str, remedy: &str) -> Finding {
         let finding = match self.pause() {
-            Pause::None => Finding::wait(code, format!("{}: {what}", self.name())).with_remedy(remedy),
-            _ => Finding::stop(code, format!("{}: {what}, and the host is paused", self.name()))
+            Pause::None => {
+                Finding::wait(code, format!("{}: {what}", self.display_name())).with_remedy(remedy)
+            }
+            _ => Finding::stop(code, format!("{}: {what}, and the host is paused", self.display_name()))
                 .with_remedy("take the pause away, let the operator finish, and move again"),
         };
         finding.on_object(self.0)
@@ -127,7 +129,7 @@ impl<'a> Host<'a> {
 
     /// A finding about it.
     pub(crate) fn finding(self, severity: Severity, code: &'static str, what: &str) -> Finding {
-        Finding::new(severity, code, format!("{}: {what}", self.name())).on_object(self.0)
+        Finding::new(severity, code, format!("{}: {what}", self.display_name())).on_object(self.0)
     }
 
     /// Something that must be fixed first.
@@ -141,7 +143,7 @@ impl<'a> Host<'a> {
     }
 
     /// `host metal3/rack1-u01`: messages are printed without the object that they are about.
-    pub(crate) fn name(self) -> String {
+    pub(crate) fn display_name(self) -> String {
         format!("host {}/{}", self.0.namespace().unwrap_or_default(), self.0.name())
     }
 
@@ -154,7 +156,7 @@ impl<'a> Host<'a> {
 }
 
 /// A host's provisioning state. `ready` is the old name of `available`.
-pub(crate) fn state(host: &Object) -> &str {
+pub(crate) fn provisioning_state(host: &Object) -> &str {
     match host.text("/status/provisioning/state").unwrap_or_default() {
         "ready" => "available",
         state => state,

@@ -18,9 +18,9 @@ mod memory;
 mod names;
 mod relate;
 mod restore;
-mod seen;
 mod settings;
 mod settle;
+mod side_objects;
 mod steady;
 #[cfg(test)]
 mod tests;
@@ -57,27 +57,27 @@ impl Plugin for Metal3Hosts {
     }
 
     fn relate(&self, object: &Object) -> Result<Vec<Relation>> {
-        Ok(relate::relate(object))
+        Ok(relate::relate_object(object))
     }
 
     fn check(&self, point: Point, moving: &Move) -> Result<Vec<Finding>> {
-        check::check(self, point, moving)
+        check::check_point(self, point, moving)
     }
 
     fn hold(&self, object: &Object) -> Result<Patch> {
-        Ok(hold::hold(self, object))
+        Ok(hold::hold_host(self, object))
     }
 
     fn adapt(&self, object: &Object) -> Result<Patch> {
-        hold::adapt(object)
+        hold::adapt_copy(object)
     }
 
     fn restore(&self, _source: &Object, _created: &Object) -> Result<Restoration> {
-        Ok(restore::restore())
+        Ok(restore::restore_status())
     }
 
     fn settle(&self, object: &Object) -> Result<Settlement> {
-        settle::settle(object)
+        settle::settle_host(object)
     }
 }
 

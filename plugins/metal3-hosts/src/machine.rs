@@ -26,11 +26,11 @@ pub(crate) struct Bmc {
 }
 
 impl Machine {
-    pub(crate) fn of(host: &Object) -> Self {
+    pub(crate) fn from_host(host: &Object) -> Self {
         let text = |pointer: &str| host.text(pointer).filter(|text| !text.is_empty());
         Self {
             mac: text("/spec/bootMACAddress").map(str::to_ascii_lowercase),
-            bmc: text("/spec/bmc/address").and_then(Bmc::at),
+            bmc: text("/spec/bmc/address").and_then(Bmc::parse),
         }
     }
 }
@@ -38,10 +38,10 @@ impl Machine {
 impl Bmc {
     /// Parses `spec.bmc.address`: `redfish-virtualmedia+http://10.0.0.1:8000/redfish/v1/Systems/1`, or only an address, which the
     /// operator treats as IPMI. The scheme selects a driver, and different drivers can talk to the same controller.
-    pub(crate) fn at(address: &str) -> Option<Self> {
+    pub(crate) fn parse(address: &str) -> Option<Self> {
         let (scheme, rest) = address.trim().split_once("://").unwrap_or(("ipmi", address.trim()));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (name, port) = split(authority);
+        let (name, port) = split_authority(authority);
         let name = name.to_ascii_lowercase();
         let name = name.parse().map_or(name, |address: IpAddr| address.to_string());
         let scheme = scheme.to_ascii_lowercase();
@@ -55,14 +55,14 @@ impl Bmc {
     }
 
     /// Whether both lead to one machine. A controller addressed without a system's name must have only one.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_machine(&self, other: &Self) -> bool {
         let any = self.system.is_empty() || other.system.is_empty();
         self.host == other.host && (any || self.system == other.system)
     }
 }
 
 /// Host and port; an IPv6 address with a port is in brackets.
-fn split(authority: &str) -> (&str, Option<u16>) {
+fn split_authority(authority: &str) -> (&str, Option<u16>) {
     if let Some((name, rest)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return (name, rest.strip_prefix(':').and_then(|port| port.parse().ok()));
     }

@@ -38,7 +38,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// What a host is now.
-    pub(crate) fn of(host: Host<'_>) -> Self {
+    pub(crate) fn from_host(host: Host<'_>) -> Self {
         let past = |operation: &str| {
             let time = |end: &str| {
                 let pointer = format!("/status/operationHistory/{operation}/{end}");
@@ -47,40 +47,40 @@ impl Memory {
             Value::Array(vec![time("start"), time("end")])
         };
         // When the hook is called again for the copy with the note, the pause is already ours.
-        let noted = || Self::on(host.0).ok().flatten().is_some_and(|memory| memory.by_provider);
+        let noted = || Self::read_from(host.0).ok().flatten().is_some_and(|memory| memory.by_provider);
         Self {
             state: host.state().to_owned(),
             inspected: past("inspect"),
             provisioned: past("provision"),
             credentials: good_credentials(host.0).map(str::to_owned),
             consumer: host.0.reference_at("/spec/consumerRef").map(|consumer| consumer.to_string()),
-            image: host.image(),
+            image: host.wanted_image(),
             by_provider: host.pause() == Pause::Provider || (host.pause() == Pause::Ours && noted()),
         }
     }
 
     /// The note on a copy; none if this plugin didn't copy it.
-    pub(crate) fn on(copy: &Object) -> Result<Option<Self>> {
+    pub(crate) fn read_from(copy: &Object) -> Result<Option<Self>> {
         let Some(text) = copy.stored_value::<Metal3Hosts>(BEFORE) else { return Ok(None) };
         let read = serde_json::from_str(text);
         read.map(Some).map_err(|error| Error::invalid(format!("{}: its note of before: {error}", copy.key())))
     }
 
     /// Writes the note.
-    pub(crate) fn note(&self, patch: Patch) -> Result<Patch> {
+    pub(crate) fn write_to(&self, patch: Patch) -> Result<Patch> {
         Ok(patch.store_value::<Metal3Hosts>(BEFORE, serde_json::to_string(self)?))
     }
 
     /// Whether the host was inspected or provisioned since without anyone intending it. A free host is provisioned only for an
     /// image that a user or controller set.
-    pub(crate) fn touched_since(&self, now: &Self) -> bool {
+    pub(crate) fn was_touched_until(&self, now: &Self) -> bool {
         let free = self.state == FREE && self.image.is_none();
         self.inspected != now.inspected || (self.provisioned != now.provisioned && !free)
     }
 
     /// Whether the host was free and the target has put it to use since: a Machine that waited for a host takes one as soon as it
     /// is released. An operator that treats it as a new host registers or inspects it first.
-    pub(crate) fn put_to_use(&self, now: &Self) -> bool {
+    pub(crate) fn was_put_to_use_until(&self, now: &Self) -> bool {
         let given = |before: &Option<String>, now: &Option<String>| now.is_some() && before != now;
         self.state == FREE
             && (given(&self.consumer, &now.consumer) || given(&self.image, &now.image))
@@ -88,12 +88,12 @@ impl Memory {
     }
 
     /// Whether an operator has since found other credentials to work: the Secret has another version in the target.
-    pub(crate) fn taken_over(&self, now: &Self) -> bool {
+    pub(crate) fn has_other_credentials_than(&self, now: &Self) -> bool {
         now.credentials.is_some() && self.credentials != now.credentials
     }
 
     /// Whether the credentials that work have this version.
-    pub(crate) fn good(&self, version: &str) -> bool {
+    pub(crate) fn has_credentials_version(&self, version: &str) -> bool {
         self.credentials.as_deref() == Some(version)
     }
 }

@@ -8,31 +8,31 @@ use pivot_sdk::prelude::*;
 use crate::host::Host;
 use crate::names::{HOST, PREPROVISIONING, SCHEMA, SUBSCRIPTION};
 
-pub(crate) fn relate(object: &Object) -> Vec<Relation> {
+pub(crate) fn relate_object(object: &Object) -> Vec<Relation> {
     let kind = object.kind();
     match () {
-        () if kind == HOST => host(Host(object)),
+        () if kind == HOST => relate_host(Host(object)),
         () if kind == SCHEMA || kind == PREPROVISIONING => {
             vec![Relation::leave("rebuilt by the target's baremetal operator")]
         }
         () if kind == SUBSCRIPTION => vec![Relation::leave(
             "its copy would subscribe at the machine's management controller a second time; create it again in the target once the host is there",
         )],
-        () => of_a_host(object),
+        () => relate_dependent(object),
     }
 }
 
-fn host(host: Host<'_>) -> Vec<Relation> {
+fn relate_host(host: Host<'_>) -> Vec<Relation> {
     // The provider relies on the consumer; it only sets the label to match.
-    let belongs_to = host.machine().or_else(|| host.cluster()).map(Relation::Link);
+    let belongs_to = host.consuming_machine().or_else(|| host.labelled_cluster()).map(Relation::Link);
     // Secrets that it names in other namespaces are used by others as well; the check reports them.
     let ours = |key: &Key| key.namespace.as_deref() == host.0.namespace();
-    let secrets = host.secrets().map(|secret| secret.key).filter(ours);
+    let secrets = host.referenced_secrets().map(|secret| secret.key).filter(ours);
     belongs_to.into_iter().chain(secrets.map(Relation::Need)).collect()
 }
 
 /// If the object is owned, the owner reference says the same, and is followed anyway.
-fn of_a_host(object: &Object) -> Vec<Relation> {
+fn relate_dependent(object: &Object) -> Vec<Relation> {
     if object.owners().any(|owner| owner.kind == HOST) {
         return Vec::new();
     }

@@ -14,6 +14,6 @@
 use pivot_sdk::prelude::*;
 
 /// Gives a copy the source's status.
-pub(crate) fn restore() -> Restoration {
+pub(crate) fn restore_status() -> Restoration {
     Restoration::copy_field("/status")
 }

@@ -10,23 +10,31 @@ use crate::host::{Host, Pause};
 use crate::names::{INSPECT, REBOOT};
 
 /// The rules, each independent: users should see all problems at once.
-const RULES: [fn(Host<'_>) -> Option<Finding>; 8] =
-    [deleted, state, operational, progressing, image, next, reboot, inspection];
+const RULES: [fn(Host<'_>) -> Option<Finding>; 8] = [
+    check_deletion,
+    check_state,
+    check_operational_status,
+    check_progress,
+    check_image,
+    check_next_change,
+    check_reboot,
+    check_inspection,
+];
 
 /// Reasons not to move a host.
-pub(crate) fn findings(host: Host<'_>) -> impl Iterator<Item = Finding> {
+pub(crate) fn check_host(host: Host<'_>) -> impl Iterator<Item = Finding> {
     RULES.into_iter().filter_map(move |rule| rule(host))
 }
 
-fn deleted(host: Host<'_>) -> Option<Finding> {
+fn check_deletion(host: Host<'_>) -> Option<Finding> {
     host.0.is_being_deleted().then(|| {
         host.stop("being-deleted", "it is being deleted").with_remedy("wait until it is gone, then move")
     })
 }
 
-fn state(host: Host<'_>) -> Option<Finding> {
+fn check_state(host: Host<'_>) -> Option<Finding> {
     let worked_on = |what: &str| {
-        host.unfinished("being-worked-on", what, "the move goes on when it is provisioned or available")
+        host.wait_or_stop("being-worked-on", what, "the move goes on when it is provisioned or available")
             .with_kubectl(Side::Source, host.kubectl_arguments(Side::Source, "get", None))
     };
     match host.state() {
@@ -47,23 +55,23 @@ fn state(host: Host<'_>) -> Option<Finding> {
 
 const FIX: &str = "find out what is wrong, and move when its status is OK";
 
-fn operational(host: Host<'_>) -> Option<Finding> {
+fn check_operational_status(host: Host<'_>) -> Option<Finding> {
     let look = |finding: Finding| {
         finding
             .with_remedy(FIX)
             .with_kubectl(Side::Source, host.kubectl_arguments(Side::Source, "describe", None))
     };
-    match (host.operational(), host.error()) {
+    match (host.operational_status(), host.error_type()) {
         ("error", "") => Some(look(host.stop("host-error", "its operational status is error"))),
         ("OK" | "detached" | "discovered", "") => None,
         (_, error) if !error.is_empty() => Some(look(host.stop("host-error", &format!("it has a {error}")))),
         ("" | "delayed" | "servicing", _) => {
-            let what = match host.operational() {
+            let what = match host.operational_status() {
                 "" => "it has no operational status yet".to_owned(),
                 status => format!("its operational status is {status}"),
             };
             Some(
-                host.unfinished("not-settled", &what, FIX)
+                host.wait_or_stop("not-settled", &what, FIX)
                     .with_kubectl(Side::Source, host.kubectl_arguments(Side::Source, "describe", None)),
             )
         }
@@ -74,16 +82,16 @@ fn operational(host: Host<'_>) -> Option<Finding> {
     }
 }
 
-fn progressing(host: Host<'_>) -> Option<Finding> {
+fn check_progress(host: Host<'_>) -> Option<Finding> {
     let steady = matches!(host.state(), "provisioned" | "externally provisioned" | "available" | "unmanaged");
     (steady && host.0.has_condition("Progressing")).then(|| {
-        host.unfinished("progressing", "its condition Progressing is true", "see what it is waiting for")
+        host.wait_or_stop("progressing", "its condition Progressing is true", "see what it is waiting for")
             .with_kubectl(Side::Source, host.kubectl_arguments(Side::Source, "describe", None))
     })
 }
 
 /// The operator's own rule for deprovisioning a provisioned host.
-fn image(host: Host<'_>) -> Option<Finding> {
+fn check_image(host: Host<'_>) -> Option<Finding> {
     let text = |pointer: &str| host.0.text(pointer).unwrap_or_default();
     let (wanted, written) = (text("/spec/image/url"), text("/status/provisioning/image/url"));
     let (method, used) =
@@ -101,13 +109,13 @@ fn image(host: Host<'_>) -> Option<Finding> {
     let remedy = "make spec.image (or spec.customDeploy) what status.provisioning says, and keep GitOps from changing it";
     differs.then(|| match host.pause() {
         // It stays paused in the target, as it is in the source.
-        Pause::Somebody => host.warn("image-differs", what).with_remedy(remedy),
+        Pause::Other => host.warn("image-differs", what).with_remedy(remedy),
         _ => host.stop("image-differs", what).with_remedy(remedy),
     })
 }
 
 /// Steady now, but with something to do that the operator has not started.
-fn next(host: Host<'_>) -> Option<Finding> {
+fn check_next_change(host: Host<'_>) -> Option<Finding> {
     let text = |pointer: &str| host.0.text(pointer).unwrap_or_default();
     let external = host.0.is_true("/spec/externallyProvisioned");
     let written = !text("/status/provisioning/image/url").is_empty()
@@ -124,12 +132,12 @@ fn next(host: Host<'_>) -> Option<Finding> {
         "unmanaged" if !text("/spec/bmc/address").is_empty() => "it is about to be registered",
         _ => return None,
     };
-    (host.pause() != Pause::Somebody).then(|| {
-        host.unfinished("about-to-change", what, "wait until it is done, or take that back in its spec")
+    (host.pause() != Pause::Other).then(|| {
+        host.wait_or_stop("about-to-change", what, "wait until it is done, or take that back in its spec")
     })
 }
 
-fn reboot(host: Host<'_>) -> Option<Finding> {
+fn check_reboot(host: Host<'_>) -> Option<Finding> {
     let asked = host.0.annotations().map(|(name, _)| name).find(|name| {
         name.strip_prefix(REBOOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })?;
@@ -137,20 +145,20 @@ fn reboot(host: Host<'_>) -> Option<Finding> {
     Some(match asked {
         REBOOT => {
             let remedy = "the operator takes the annotation away once the host was rebooted";
-            host.unfinished("reboot-pending", &what, remedy)
+            host.wait_or_stop("reboot-pending", &what, remedy)
         }
-        _ => host.unfinished("reboot-pending", &what, "its author must remove it").with_kubectl(
+        _ => host.wait_or_stop("reboot-pending", &what, "its author must remove it").with_kubectl(
             Side::Source,
             host.kubectl_arguments(Side::Source, "annotate", Some(&format!("{asked}-"))),
         ),
     })
 }
 
-fn inspection(host: Host<'_>) -> Option<Finding> {
+fn check_inspection(host: Host<'_>) -> Option<Finding> {
     let asked = host.0.annotation(INSPECT).is_some_and(|value| value != "disabled");
     asked.then(|| {
         let what = "an inspection is requested (inspect.metal3.io)";
-        host.unfinished("inspection-pending", what, "wait until it is done, or take it back").with_kubectl(
+        host.wait_or_stop("inspection-pending", what, "wait until it is done, or take it back").with_kubectl(
             Side::Source,
             host.kubectl_arguments(Side::Source, "annotate", Some(&format!("{INSPECT}-"))),
         )

@@ -84,7 +84,10 @@ pub(super) fn companions(host: &Value) -> Vec<Value> {
             "data": {"password": "eA=="},
         })
     };
-    let named = crate::host::Host(&object).secrets().map(|named| secret(&named.key.name)).collect::<Vec<_>>();
+    let named = crate::host::Host(&object)
+        .referenced_secrets()
+        .map(|named| secret(&named.key.name))
+        .collect::<Vec<_>>();
     named.into_iter().chain([beside("HardwareData"), beside("HostFirmwareSettings")]).collect()
 }
 

@@ -20,7 +20,7 @@ pub const KINDS: [Kind; 9] = [
 ];
 
 /// Why a patch can't be made; `None` if it can.
-pub(crate) fn refusal(kind: &Kind, patch: &Value) -> Option<String> {
+pub(crate) fn refusal_reason(kind: &Kind, patch: &Value) -> Option<String> {
     if let Some(found) = bounds::find_violation(env!("CARGO_PKG_NAME"), Hook::Adapt, patch) {
         return Some(format!("{} can't be patched: {}", found.touched, found.why));
     }
@@ -37,7 +37,7 @@ pub(crate) fn refusal(kind: &Kind, patch: &Value) -> Option<String> {
 }
 
 /// The patch that removes what a JSON pointer names.
-pub(crate) fn removal(pointer: &str) -> Value {
+pub(crate) fn removal_patch(pointer: &str) -> Value {
     pointer.strip_prefix('/').unwrap_or(pointer).rsplit('/').fold(Value::Null, |below, word| {
         let word = word.replace("~1", "/").replace("~0", "~");
         Value::Object(Map::from_iter([(word, below)]))

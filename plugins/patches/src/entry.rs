@@ -28,7 +28,7 @@ pub struct Entry {
 
 impl Entry {
     /// Its name in messages: the one it was given, or its position.
-    pub(crate) fn called(&self, index: usize) -> String {
+    pub(crate) fn display_name(&self, index: usize) -> String {
         if self.name.is_empty() {
             format!("patch[{index}]")
         } else {
@@ -37,7 +37,7 @@ impl Entry {
     }
 
     /// The problem with it, if there is one.
-    pub(crate) fn make_sense(&self) -> Result<(), String> {
+    pub(crate) fn validate(&self) -> Result<(), String> {
         if !KINDS.iter().any(|known| known.matches(&self.kind)) {
             let known: Vec<String> = KINDS.iter().map(Kind::to_string).collect();
             return Err(format!(
@@ -55,20 +55,21 @@ impl Entry {
             ));
         }
         let merge = (!self.merge.is_empty()).then(|| Value::Object(self.merge.clone()));
-        let mut patches = merge.into_iter().chain(self.remove.iter().map(|pointer| bounds::removal(pointer)));
-        match patches.find_map(|patch| bounds::refusal(&self.kind, &patch)) {
+        let mut patches =
+            merge.into_iter().chain(self.remove.iter().map(|pointer| bounds::removal_patch(pointer)));
+        match patches.find_map(|patch| bounds::refusal_reason(&self.kind, &patch)) {
             Some(why) => Err(why),
             None => Ok(()),
         }
     }
 
     /// Whether it applies to an object.
-    pub(crate) fn means(&self, object: &Object) -> bool {
+    pub(crate) fn matches(&self, object: &Object) -> bool {
         self.kind.matches(&object.kind()) && self.chosen.matches(object)
     }
 
     /// The patch with the entry's changes added.
-    pub(crate) fn apply(&self, patch: Patch) -> Patch {
+    pub(crate) fn add_changes(&self, patch: Patch) -> Patch {
         // Merging nothing would still turn a list, or a missing value, into a map.
         let patch = if self.merge.is_empty() {
             patch

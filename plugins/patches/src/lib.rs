@@ -34,24 +34,25 @@ impl Plugin for Patches {
     fn configure() -> Result<Self> {
         let this: Self = config::get()?;
         for (index, entry) in this.patch.iter().enumerate() {
-            entry
-                .make_sense()
-                .map_err(|why| Error::invalid(format!("configuration: {}: {why}", entry.called(index))))?;
+            entry.validate().map_err(|why| {
+                Error::invalid(format!("configuration: {}: {why}", entry.display_name(index)))
+            })?;
         }
         Ok(this)
     }
 
     fn adapt(&self, object: &Object) -> Result<Patch> {
-        let patch = self.applied(object);
+        let patch = self.combine_changes(object);
         if patch.is_empty() {
             return Ok(patch);
         }
         // The host calls the hook again with the patched object, and then expects no further changes.
         let after = patch.patched_object();
-        if self.applied(&after).is_empty() {
+        if self.combine_changes(&after).is_empty() {
             return Ok(patch);
         }
-        let again: Vec<String> = self.meant(&after).map(|(index, entry)| entry.called(index)).collect();
+        let again: Vec<String> =
+            self.matching_entries(&after).map(|(index, entry)| entry.display_name(index)).collect();
         Err(Error::new(
             "unsteady",
             format!(
@@ -74,8 +75,11 @@ impl Plugin for Patches {
         });
         let finding = |(index, entry): (usize, &Entry)| {
             let kind = &entry.kind;
-            Finding::warn("no-object", format!("{}: no {kind} with such a name moves", entry.called(index)))
-                .with_remedy("look for a typing error in its kind, name and namespace, or take the entry out")
+            Finding::warn(
+                "no-object",
+                format!("{}: no {kind} with such a name moves", entry.display_name(index)),
+            )
+            .with_remedy("look for a typing error in its kind, name and namespace, or take the entry out")
         };
         Ok(idle.map(finding).collect())
     }
@@ -83,13 +87,13 @@ impl Plugin for Patches {
 
 impl Patches {
     /// The entries that apply to an object.
-    fn meant(&self, object: &Object) -> impl Iterator<Item = (usize, &Entry)> {
-        self.patch.iter().enumerate().filter(|(_, entry)| entry.means(object))
+    fn matching_entries(&self, object: &Object) -> impl Iterator<Item = (usize, &Entry)> {
+        self.patch.iter().enumerate().filter(|(_, entry)| entry.matches(object))
     }
 
     /// The changes of all entries that apply to the object, in order.
-    fn applied(&self, object: &Object) -> Patch {
-        self.meant(object).fold(object.patch(), |patch, (_, entry)| entry.apply(patch))
+    fn combine_changes(&self, object: &Object) -> Patch {
+        self.matching_entries(object).fold(object.patch(), |patch, (_, entry)| entry.add_changes(patch))
     }
 }
 

@@ -14,38 +14,41 @@ const GROUP: &str = "addons.cluster.x-k8s.io";
 const LASTING: [&str; 2] = ["WrongSecretType", "InvalidResource"];
 
 /// Checks an object if it is one.
-pub(crate) fn check(object: &Object, report: &mut Report<'_>) {
+pub(crate) fn check_addon(object: &Object, report: &mut Report<'_>) {
     let kind = object.kind();
     if kind.group != GROUP {
         return;
     }
     let finding = match &*kind.kind {
-        "ClusterResourceSet" => set(object),
-        "ClusterResourceSetBinding" => binding(object),
+        "ClusterResourceSet" => check_set(object),
+        "ClusterResourceSetBinding" => check_binding(object),
         _ => None,
     };
-    report_on(object, finding, report);
+    add_to_report(object, finding, report);
 }
 
-fn report_on(object: &Object, finding: Option<Finding>, report: &mut Report<'_>) {
+fn add_to_report(object: &Object, finding: Option<Finding>, report: &mut Report<'_>) {
     if let Some(finding) = finding {
-        report.add(Area::Addons, status::look_at(finding.on_object(object), report.side, object));
+        report.add_finding(
+            Area::Addons,
+            status::with_describe_command(finding.on_object(object), report.side, object),
+        );
     }
 }
 
-fn set(object: &Object) -> Option<Finding> {
-    let open = status::open(object, &["ResourcesApplied"], false);
+fn check_set(object: &Object) -> Option<Finding> {
+    let open = status::unmet_conditions(object, &["ResourcesApplied"], false);
     let what = open.first()?;
-    Some(if LASTING.contains(&status::reason(object, "ResourcesApplied")) {
+    Some(if LASTING.contains(&status::condition_reason(object, "ResourcesApplied")) {
         Finding::stop("resources-refused", format!("what it applies is not as it should be: {what}"))
             .with_remedy("fix the resource that it names")
     } else {
         Finding::wait("resources-not-applied", format!("not all it applies is applied: {what}"))
-            .with_remedy(status::LOOK)
+            .with_remedy(status::SEE_CONDITIONS)
     })
 }
 
-fn binding(object: &Object) -> Option<Finding> {
+fn check_binding(object: &Object) -> Option<Finding> {
     let text =
         |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or("?").to_owned();
     let resources =
@@ -56,6 +59,6 @@ fn binding(object: &Object) -> Option<Finding> {
         .collect();
     (!open.is_empty()).then(|| {
         Finding::wait("resources-not-applied", format!("not applied to its Cluster: {}", open.join(", ")))
-            .with_remedy(status::LOOK)
+            .with_remedy(status::SEE_CONDITIONS)
     })
 }

@@ -23,24 +23,25 @@ const FOR_MOVES: [&str; 3] = [
 /// The prefix of labels that name a contract: `cluster.x-k8s.io/v1beta1: v1alpha1_v1beta1`.
 const CONTRACT: &str = "cluster.x-k8s.io/v1";
 /// A definition may be half a megabyte: don't keep all in memory at once.
-const AT_ONCE: usize = 4;
+const MAX_KINDS_PER_READ: usize = 4;
 
 /// Compares the target's with the source's.
-pub(crate) fn check(moving: &Move, report: &mut Report<'_>) -> Result<()> {
+pub(crate) fn check_definitions(moving: &Move, report: &mut Report<'_>) -> Result<()> {
     let kinds: BTreeSet<&Kind> = moving.objects.iter().map(|key| &key.kind).collect();
     let kinds: Vec<&Kind> = kinds.into_iter().collect();
-    for some in kinds.chunks(AT_ONCE) {
+    for some in kinds.chunks(MAX_KINDS_PER_READ) {
         let mut queries = Vec::new();
         for kind in some {
             for side in Side::BOTH {
-                queries.extend(names(kind).map(|name| {
+                queries.extend(definition_names(kind).map(|name| {
                     Query::for_object(side, &DEFINITION.cluster_scoped_key(name)).in_all_namespaces()
                 }));
             }
         }
         let mut found = Vec::new();
         for (query, answer) in queries.iter().zip(objects::read_all(&queries)) {
-            let objects = providers::readable(answer, Area::Definitions, query.side, &DEFINITION, report)?;
+            let objects =
+                providers::report_if_unreadable(answer, Area::Definitions, query.side, &DEFINITION, report)?;
             found.extend(objects.into_iter().map(|object| (query.side, object)));
         }
         for kind in some {
@@ -52,25 +53,25 @@ pub(crate) fn check(moving: &Move, report: &mut Report<'_>) -> Result<()> {
                 found.iter().find(|(at, object)| *at == side && defines(object)).map(|(_, object)| object)
             };
             if let Some(target) = of(Side::Target) {
-                judge(kind, of(Side::Source), target, report);
+                check_definition(kind, of(Side::Source), target, report);
             }
         }
     }
     Ok(())
 }
 
-fn judge(kind: &Kind, source: Option<&Object>, target: &Object, report: &mut Report<'_>) {
-    let mut add = |finding: Finding| report.add(Area::Definitions, finding.on_object(target));
+fn check_definition(kind: &Kind, source: Option<&Object>, target: &Object, report: &mut Report<'_>) {
+    let mut add = |finding: Finding| report.add_finding(Area::Definitions, finding.on_object(target));
     if target.is_being_deleted() {
         let message = format!("the target is removing its definition of {kind}, with all objects");
         add(Finding::stop("crd-being-deleted", message)
             .with_remedy("find out who removes it, and install its provider again"));
         return;
     }
-    if status::of(target, "Established") == "False" {
+    if status::condition_status(target, "Established") == "False" {
         let message = format!("the target does not serve {kind} yet");
-        let finding = Finding::wait("crd-not-established", message).with_remedy(status::LOOK);
-        add(status::look_at(finding, Side::Target, target));
+        let finding = Finding::wait("crd-not-established", message).with_remedy(status::SEE_CONDITIONS);
+        add(status::with_describe_command(finding, Side::Target, target));
     }
     let Some(source) = source else { return };
     let contract = |object: &Object| object.labels().any(|(label, _)| label.starts_with(CONTRACT));
@@ -100,7 +101,7 @@ fn judge(kind: &Kind, source: Option<&Object>, target: &Object, report: &mut Rep
 }
 
 /// Possible names of a kind's definition: Cluster API requires regular plurals, and the other forms are as common.
-fn names(kind: &Kind) -> impl Iterator<Item = String> {
+fn definition_names(kind: &Kind) -> impl Iterator<Item = String> {
     let one = kind.kind.to_lowercase();
     let es = one.ends_with(['s', 'x']) || one.ends_with("ch") || one.ends_with("sh");
     let mut plurals = vec![if es { format!("{one}es") } else { format!("{one}s") }];

@@ -48,7 +48,7 @@ const FAILURES: [&str; 4] = [
 ];
 
 /// Checks an object if it is one of these.
-pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
+pub(crate) fn check_conditions(object: &Object, point: Point, report: &mut Report<'_>) {
     let kind = object.kind();
     let (area, types, speaks): (Area, &[&str], bool) = match &*kind.kind {
         "Cluster" if kind.group == CORE => (Area::Clusters, &CLUSTER, true),
@@ -60,32 +60,36 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
         "MachineSet" | "MachinePool" if kind.group == CORE => (Area::Machines, &GROUP_OF_MACHINES, false),
         _ => return,
     };
-    if let Some(why) = failure(object) {
+    if let Some(why) = permanent_failure(object) {
         let finding = Finding::stop("failed", format!("its controller has given up: {why}"));
         let finding = finding.on_object(object).with_remedy("fix or replace it");
-        report.add(area, status::look_at(finding, report.side, object));
+        report.add_finding(area, status::with_describe_command(finding, report.side, object));
         return;
     }
     // A copy arrives without a status; if it stays without, no controller looks after it.
     if point == Point::AfterResume && speaks && status::is_silent(object) {
         let finding = Finding::wait("no-status", "no controller of the target has written a status yet");
-        report.add(
+        report.add_finding(
             area,
             finding.on_object(object).with_remedy("see whether its provider's Deployment runs in the target"),
         );
         return;
     }
-    let open = status::open(object, types, false);
+    let open = status::unmet_conditions(object, types, false);
     if !open.is_empty() {
         let finding = Finding::wait("not-ready", format!("conditions are not true: {}", open.join(", ")));
-        report.add(
+        report.add_finding(
             area,
-            status::look_at(finding.on_object(object).with_remedy(status::LOOK), report.side, object),
+            status::with_describe_command(
+                finding.on_object(object).with_remedy(status::SEE_CONDITIONS),
+                report.side,
+                object,
+            ),
         );
     }
 }
 
-fn failure(object: &Object) -> Option<&str> {
+fn permanent_failure(object: &Object) -> Option<&str> {
     let said = FAILURES.iter().find_map(|place| object.text(place)).filter(|why| !why.is_empty());
     said.or_else(|| object.text("/status/phase").filter(|phase| *phase == "Failed"))
 }

@@ -50,7 +50,7 @@ impl Plugin for Readiness {
 
     fn configure() -> Result<Self> {
         let this: Self = config::get()?;
-        this.make_sense()?;
+        this.validate()?;
         Ok(this)
     }
 
@@ -61,23 +61,23 @@ impl Plugin for Readiness {
             _ => return Ok(Vec::new()),
         };
         let mut report = Report::new(self, side);
-        if self.looks(Area::Providers) {
-            providers::check(point, &mut report)?;
+        if self.is_checked(Area::Providers) {
+            providers::check_providers(point, &mut report)?;
         }
-        if self.looks(Area::Definitions) && point == Point::BeforePause {
-            definitions::check(moving, &mut report)?;
+        if self.is_checked(Area::Definitions) && point == Point::BeforePause {
+            definitions::check_definitions(moving, &mut report)?;
         }
-        if self.looks(Area::Packages) {
-            packages::check(side, &self.package_namespaces, &mut report)?;
+        if self.is_checked(Area::Packages) {
+            packages::check_packages(side, &self.package_namespaces, &mut report)?;
         }
         let scene = Scene::read(side, moving, self)?;
-        for object in scene.judged() {
-            health::check(object, point, &mut report);
-            rollouts::check(object, point, &mut report);
-            addons::check(object, &mut report);
+        for object in scene.reconciled_objects() {
+            health::check_conditions(object, point, &mut report);
+            rollouts::check_rollout(object, point, &mut report);
+            addons::check_addon(object, &mut report);
             self.check_extra(object, &mut report);
         }
-        Ok(report.findings())
+        Ok(report.into_findings())
     }
 }
 
@@ -86,13 +86,16 @@ impl Readiness {
     fn check_extra(&self, object: &Object, report: &mut Report<'_>) {
         for extra in self.extra.iter().filter(|extra| extra.kind.matches(&object.kind())) {
             let wanted: Vec<&str> = extra.conditions.iter().map(String::as_str).collect();
-            let open = status::open(object, &wanted, true);
+            let open = status::unmet_conditions(object, &wanted, true);
             if !open.is_empty() {
                 let message = format!("conditions are not true: {}", open.join(", "));
                 let finding = Finding::new(extra.severity.into(), "condition-not-true", message);
-                let finding =
-                    status::look_at(finding.on_object(object).with_remedy(status::LOOK), report.side, object);
-                report.add(Area::Extra, finding);
+                let finding = status::with_describe_command(
+                    finding.on_object(object).with_remedy(status::SEE_CONDITIONS),
+                    report.side,
+                    object,
+                );
+                report.add_finding(Area::Extra, finding);
             }
         }
     }

@@ -12,9 +12,9 @@ use crate::{providers, status};
 pub(crate) const PACKAGE: Kind = Kind::new("packaging.carvel.dev", "PackageInstall");
 
 /// Checks all packages of a side.
-pub(crate) fn check(side: Side, namespaces: &[Glob], report: &mut Report<'_>) -> Result<()> {
+pub(crate) fn check_packages(side: Side, namespaces: &[Glob], report: &mut Report<'_>) -> Result<()> {
     let answer = objects::list_in(side, &PACKAGE, "*");
-    let mut packages = providers::readable(answer, Area::Packages, side, &PACKAGE, report)?;
+    let mut packages = providers::report_if_unreadable(answer, Area::Packages, side, &PACKAGE, report)?;
     packages.sort_by_key(Object::key);
     let counts = |package: &Object| {
         let namespace = package.namespace().unwrap_or_default();
@@ -23,23 +23,24 @@ pub(crate) fn check(side: Side, namespaces: &[Glob], report: &mut Report<'_>) ->
         chosen && !package.is_true("/spec/paused") && !package.is_true("/spec/canceled")
     };
     for package in packages.iter().filter(|package| counts(package)) {
-        if let Some(finding) = judge(package) {
-            let finding = finding.on_object(package).with_remedy(status::LOOK);
-            report.add(Area::Packages, status::look_at(finding, side, package));
+        if let Some(finding) = check_package(package) {
+            let finding = finding.on_object(package).with_remedy(status::SEE_CONDITIONS);
+            report.add_finding(Area::Packages, status::with_describe_command(finding, side, package));
         }
     }
     Ok(())
 }
 
-fn judge(package: &Object) -> Option<Finding> {
+fn check_package(package: &Object) -> Option<Finding> {
     if package.is_being_deleted() {
         return Some(Finding::wait("package-not-reconciled", "the package is being removed"));
     }
     // It is retried, so time may fix it.
-    if status::of(package, "ReconcileFailed") == "True" {
+    if status::condition_status(package, "ReconcileFailed") == "True" {
         let why = package.text("/status/usefulErrorMessage").unwrap_or("it does not say why");
         return Some(Finding::wait("package-failed", format!("the package could not be reconciled: {why}")));
     }
-    let done = status::of(package, "ReconcileSucceeded") == "True" && !status::lags(package);
+    let done =
+        status::condition_status(package, "ReconcileSucceeded") == "True" && !status::is_unobserved(package);
     (!done).then(|| Finding::wait("package-not-reconciled", "the package is not reconciled yet"))
 }

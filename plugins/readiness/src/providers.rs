@@ -14,18 +14,18 @@ pub(crate) const DEPLOYMENT: Kind = Kind::new("apps", "Deployment");
 const PROVIDER: &str = "cluster.x-k8s.io/provider";
 
 /// Checks the target's at each point, and the source's for as long as they have work to do.
-pub(crate) fn check(point: Point, report: &mut Report<'_>) -> Result<()> {
+pub(crate) fn check_providers(point: Point, report: &mut Report<'_>) -> Result<()> {
     let sides: &[Side] = if point == Point::BeforePause { &Side::BOTH } else { &[Side::Target] };
     let queries: Vec<Query> =
         sides.iter().map(|side| Query::for_kind(*side, &DEPLOYMENT).in_all_namespaces()).collect();
     let mut names: Vec<BTreeSet<String>> = Vec::new();
     for (side, answer) in sides.iter().zip(objects::read_all(&queries)) {
-        let mut all = readable(answer, Area::Providers, *side, &DEPLOYMENT, report)?;
+        let mut all = report_if_unreadable(answer, Area::Providers, *side, &DEPLOYMENT, report)?;
         all.retain(|deployment| deployment.label(PROVIDER).is_some());
         all.sort_by_key(Object::key);
         for deployment in &all {
-            if let Some(finding) = judge(deployment, *side) {
-                report.add(Area::Providers, finding.on_object(deployment));
+            if let Some(finding) = check_deployment(deployment, *side) {
+                report.add_finding(Area::Providers, finding.on_object(deployment));
             }
         }
         names.push(
@@ -40,13 +40,14 @@ pub(crate) fn check(point: Point, report: &mut Report<'_>) -> Result<()> {
             let message =
                 format!("provider {missing} runs in the source, and no Deployment of it is in the target");
             let remedy = "install it there, unless nothing that moves needs it";
-            report.add(Area::Providers, Finding::warn("provider-missing", message).with_remedy(remedy));
+            report
+                .add_finding(Area::Providers, Finding::warn("provider-missing", message).with_remedy(remedy));
         }
     }
     Ok(())
 }
 
-fn judge(deployment: &Object, side: Side) -> Option<Finding> {
+fn check_deployment(deployment: &Object, side: Side) -> Option<Finding> {
     let provider = deployment.label(PROVIDER).unwrap_or_default();
     let place = side.as_str();
     let (namespace, name) = (deployment.namespace().unwrap_or_default(), deployment.name());
@@ -54,8 +55,8 @@ fn judge(deployment: &Object, side: Side) -> Option<Finding> {
         let words = ["describe", "-n", namespace, "deployment", name];
         finding.with_remedy("see its events, and its Pods").with_kubectl(side, words)
     };
-    let wanted = status::number(deployment, &["/spec/replicas"]).unwrap_or(1);
-    let count = |pointer| status::number(deployment, &[pointer]).unwrap_or(0);
+    let wanted = status::number_at(deployment, &["/spec/replicas"]).unwrap_or(1);
+    let count = |pointer| status::number_at(deployment, &[pointer]).unwrap_or(0);
     if wanted == 0 {
         let message = format!("provider {provider} of the {place} is scaled to zero");
         return Some(match side {
@@ -67,17 +68,17 @@ fn judge(deployment: &Object, side: Side) -> Option<Finding> {
                 .with_kubectl(side, ["scale", "-n", namespace, "deployment", name, "--replicas=1"]),
         });
     }
-    if status::of(deployment, "Progressing") == "False" {
-        let why = status::reason(deployment, "Progressing");
+    if status::condition_status(deployment, "Progressing") == "False" {
+        let why = status::condition_reason(deployment, "Progressing");
         let message = format!("the roll-out of provider {provider} of the {place} is stuck: {why}");
         return Some(pods(Finding::stop("provider-stuck", message)));
     }
-    if status::of(deployment, "Available") != "True" {
+    if status::condition_status(deployment, "Available") != "True" {
         let message = format!("provider {provider} of the {place} is not available");
         return Some(pods(Finding::wait("provider-unavailable", message)));
     }
     let updated = count("/status/updatedReplicas");
-    if status::lags(deployment) || updated < wanted || count("/status/replicas") > updated {
+    if status::is_unobserved(deployment) || updated < wanted || count("/status/replicas") > updated {
         let message = format!("provider {provider} of the {place} is being rolled out");
         return Some(pods(Finding::wait("provider-rolling-out", message)));
     }
@@ -85,7 +86,7 @@ fn judge(deployment: &Object, side: Side) -> Option<Finding> {
 }
 
 /// What was read. A kind that a side does not have has no objects; a kind that may not be read is skipped, and a finding says so.
-pub(crate) fn readable(
+pub(crate) fn report_if_unreadable(
     answer: Result<Vec<Object>>,
     area: Area,
     side: Side,
@@ -103,7 +104,7 @@ pub(crate) fn readable(
             );
             let remedy =
                 "grant the right to list it in all namespaces, or skip the check in the configuration";
-            report.add(area, Finding::warn("not-readable", message).with_remedy(remedy));
+            report.add_finding(area, Finding::warn("not-readable", message).with_remedy(remedy));
             Ok(Vec::new())
         }
         Err(error) => Err(error.with_context(format!("reading {kind} of the {}", side.as_str()))),

@@ -8,7 +8,7 @@ use crate::settings::{Area, Readiness};
 
 /// How many findings of one sort are reported one by one. The host accepts a thousand in all, and a single cause, a provider that
 /// is down, yields as many findings as there are machines.
-const MOST: usize = 20;
+const MAX_PER_SORT: usize = 20;
 
 /// The findings so far.
 pub(crate) struct Report<'a> {
@@ -24,8 +24,8 @@ impl<'a> Report<'a> {
     }
 
     /// Adds a finding, unless its area is skipped.
-    pub(crate) fn add(&mut self, area: Area, mut finding: Finding) {
-        if self.settings.looks(area) {
+    pub(crate) fn add_finding(&mut self, area: Area, mut finding: Finding) {
+        if self.settings.is_checked(area) {
             if let Some(weight) = self.settings.severity.get(&area) {
                 finding.severity = Severity::from(*weight);
             }
@@ -37,7 +37,7 @@ impl<'a> Report<'a> {
     }
 
     /// The findings, with the rest of each sort summed up in one line.
-    pub(crate) fn findings(self) -> Vec<Finding> {
+    pub(crate) fn into_findings(self) -> Vec<Finding> {
         let mut sorts: BTreeMap<(Severity, String, String), Vec<Finding>> = BTreeMap::new();
         for finding in self.found {
             let kind = finding.objects.first().map(|key| key.kind.to_string()).unwrap_or_default();
@@ -46,9 +46,9 @@ impl<'a> Report<'a> {
         let mut findings = Vec::new();
         // The most severe first.
         for ((severity, code, kind), mut found) in sorts.into_iter().rev() {
-            let more = found.len().saturating_sub(MOST);
+            let more = found.len().saturating_sub(MAX_PER_SORT);
             let remedy = found.first().map(|finding| finding.remedy.clone()).unwrap_or_default();
-            found.truncate(MOST);
+            found.truncate(MAX_PER_SORT);
             findings.extend(found);
             if more > 0 {
                 let message = format!("and likewise {more} more objects of kind {kind}");

@@ -17,38 +17,43 @@ const GOING_ON: [&str; 5] = ["RollingOut", "ScalingUp", "ScalingDown", "Remediat
 const AT_REST: [&str; 2] = ["MachinesSpecUpToDate", "Resized"];
 
 /// Checks an object that has machines, or is one.
-pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
+pub(crate) fn check_rollout(object: &Object, point: Point, report: &mut Report<'_>) {
     let kind = object.kind();
-    let scales = scales(&kind);
-    if !scales && kind != Kind::new(CORE, "Machine") {
+    let has_replicas = has_replicas(&kind);
+    if !has_replicas && kind != Kind::new(CORE, "Machine") {
         return;
     }
-    if status::lags(object) {
+    if status::is_unobserved(object) {
         let finding = Finding::wait("not-observed", "its controller has not seen its last change");
-        report.add(
+        report.add_finding(
             Area::Rollouts,
             finding.on_object(object).with_remedy("see whether its provider's Deployment runs"),
         );
     }
-    let by_hand = replaced_by_hand(object);
+    let by_hand = is_replaced_by_hand(object);
     let mut signs: Vec<String> = GOING_ON
         .into_iter()
-        .filter(|kind| status::of(object, kind) == "True" && !(by_hand && *kind == "RollingOut"))
+        .filter(|kind| {
+            status::condition_status(object, kind) == "True" && !(by_hand && *kind == "RollingOut")
+        })
         .map(str::to_owned)
         .collect();
-    signs.extend(status::open(object, &AT_REST, false));
-    let (numbers, outdated) = if scales { counts(object, &kind) } else { (Vec::new(), None) };
+    signs.extend(status::unmet_conditions(object, &AT_REST, false));
+    let (numbers, outdated) = if has_replicas { compare_counts(object, &kind) } else { (Vec::new(), None) };
     if !numbers.is_empty() {
         let finding = Finding::wait("machines-missing", numbers.join(", "));
-        let finding =
-            status::look_at(finding.on_object(object).with_remedy(status::LOOK), report.side, object);
-        report.add(Area::Rollouts, finding);
+        let finding = status::with_describe_command(
+            finding.on_object(object).with_remedy(status::SEE_CONDITIONS),
+            report.side,
+            object,
+        );
+        report.add_finding(Area::Rollouts, finding);
     }
     match outdated {
         Some(outdated) if by_hand => {
             let message = format!("{outdated}; they are replaced only when a user deletes them");
             let remedy = "none is needed: it is the same in the target";
-            report.add(
+            report.add_finding(
                 Area::Rollouts,
                 Finding::note("replaced-on-delete", message).on_object(object).with_remedy(remedy),
             );
@@ -66,18 +71,21 @@ pub(crate) fn check(object: &Object, point: Point, report: &mut Report<'_>) {
         Finding::wait("rolling-out", format!("its machines are being changed: {what}"))
             .with_remedy("wait until it is through")
     };
-    report.add(Area::Rollouts, status::look_at(finding.on_object(object), report.side, object));
+    report.add_finding(
+        Area::Rollouts,
+        status::with_describe_command(finding.on_object(object), report.side, object),
+    );
 }
 
-fn scales(kind: &Kind) -> bool {
+fn has_replicas(kind: &Kind) -> bool {
     status::is_control_plane(kind)
         || (kind.group == CORE && matches!(&*kind.kind, "MachineDeployment" | "MachinePool" | "MachineSet"))
 }
 
 /// What the replica counts show, and how many replicas are outdated.
-fn counts(object: &Object, kind: &Kind) -> (Vec<String>, Option<String>) {
-    let Some(wanted) = status::number(object, &["/spec/replicas"]) else { return (Vec::new(), None) };
-    let there = status::number(object, &["/status/replicas"]);
+fn compare_counts(object: &Object, kind: &Kind) -> (Vec<String>, Option<String>) {
+    let Some(wanted) = status::number_at(object, &["/spec/replicas"]) else { return (Vec::new(), None) };
+    let there = status::number_at(object, &["/status/replicas"]);
     let current = [
         "/status/upToDateReplicas",
         "/status/v1beta2/upToDateReplicas",
@@ -90,16 +98,16 @@ fn counts(object: &Object, kind: &Kind) -> (Vec<String>, Option<String>) {
         .map(|there| format!("{there} of {wanted} machines are there"))
         .into_iter()
         .collect();
-    let ready = few(status::number(object, &["/status/readyReplicas"]));
+    let ready = few(status::number_at(object, &["/status/readyReplicas"]));
     signs.extend(ready.map(|ready| format!("{ready} of {wanted} machines are ready")));
     // The sets of a deployment are its revisions: an old one is never up to date.
     let judged = kind.kind != "MachineSet";
-    let outdated = few(status::number(object, &current)).filter(|_| judged);
+    let outdated = few(status::number_at(object, &current)).filter(|_| judged);
     (signs, outdated.map(|current| format!("{current} of {wanted} machines are up to date")))
 }
 
 /// Whether machines are replaced only when a user deletes them: then being outdated is a state, not a process.
-fn replaced_by_hand(object: &Object) -> bool {
+fn is_replaced_by_hand(object: &Object) -> bool {
     ["/spec/rollout/strategy/type", "/spec/strategy/type"]
         .iter()
         .any(|place| object.text(place) == Some("OnDelete"))

@@ -10,7 +10,7 @@ use crate::settings::Readiness;
 use crate::status;
 
 /// Kinds that are always checked.
-const JUDGED: [Kind; 7] = [
+const CHECKED_KINDS: [Kind; 7] = [
     Kind::new(CORE, "Cluster"),
     Kind::new(CORE, "Machine"),
     Kind::new(CORE, "MachineDeployment"),
@@ -32,7 +32,7 @@ impl Scene {
     pub(crate) fn read(side: Side, moving: &Move, settings: &Readiness) -> Result<Self> {
         let keys: BTreeSet<&Key> = moving.objects.iter().collect();
         let kinds: BTreeSet<&Kind> =
-            keys.iter().map(|key| &key.kind).filter(|k| wanted(k, settings)).collect();
+            keys.iter().map(|key| &key.kind).filter(|k| is_checked_kind(k, settings)).collect();
         let queries: Vec<Query> = kinds.iter().map(|kind| Query::for_kind(side, kind)).collect();
         let mut found = Vec::new();
         for (kind, answer) in kinds.iter().zip(objects::read_all(&queries)) {
@@ -47,7 +47,7 @@ impl Scene {
     }
 
     /// Those that a controller keeps up to date.
-    pub(crate) fn judged(&self) -> impl Iterator<Item = &Object> {
+    pub(crate) fn reconciled_objects(&self) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(|object| {
             let cluster = object.text("/spec/clusterName").or(object.label("cluster.x-k8s.io/cluster-name"));
             let cluster =
@@ -57,8 +57,8 @@ impl Scene {
     }
 }
 
-fn wanted(kind: &Kind, settings: &Readiness) -> bool {
-    JUDGED.contains(kind)
+fn is_checked_kind(kind: &Kind, settings: &Readiness) -> bool {
+    CHECKED_KINDS.contains(kind)
         || status::is_control_plane(kind)
         || settings.extra.iter().any(|extra| extra.kind.matches(kind))
 }

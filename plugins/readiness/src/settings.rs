@@ -85,12 +85,12 @@ pub struct Readiness {
 
 impl Readiness {
     /// Whether an area is checked.
-    pub(crate) fn looks(&self, area: Area) -> bool {
+    pub(crate) fn is_checked(&self, area: Area) -> bool {
         !self.skip.contains(&area)
     }
 
     /// Checks what parsing can't.
-    pub(crate) fn make_sense(&self) -> Result<()> {
+    pub(crate) fn validate(&self) -> Result<()> {
         for (index, Extra { kind, conditions, .. }) in self.extra.iter().enumerate() {
             let wrong = |why: String| Err(Error::invalid(format!("configuration: extra[{index}]: {why}")));
             if !GROUPS.iter().any(|known| known.matches(kind)) {

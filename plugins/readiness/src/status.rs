@@ -10,40 +10,46 @@ const PLACES: [&str; 3] =
     ["/status/v1beta2/conditions", "/status/conditions", "/status/deprecated/v1beta1/conditions"];
 
 /// The conditions of the newest contract.
-fn conditions(object: &Object) -> impl Iterator<Item = &Value> {
+fn newest_conditions(object: &Object) -> impl Iterator<Item = &Value> {
     let place = PLACES.into_iter().find(|place| object.items(place).next().is_some());
     place.into_iter().flat_map(|place| object.items(place))
 }
 
-fn text<'a>(condition: &'a Value, field: &str) -> &'a str {
+fn text_field<'a>(condition: &'a Value, field: &str) -> &'a str {
     condition.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Whether no controller has written any conditions.
 pub(crate) fn is_silent(object: &Object) -> bool {
-    conditions(object).next().is_none()
+    newest_conditions(object).next().is_none()
 }
 
 /// A condition's status; empty if the condition is missing.
-pub(crate) fn of<'a>(object: &'a Object, kind: &str) -> &'a str {
-    conditions(object).find(|condition| text(condition, "type") == kind).map_or("", |c| text(c, "status"))
+pub(crate) fn condition_status<'a>(object: &'a Object, kind: &str) -> &'a str {
+    newest_conditions(object)
+        .find(|condition| text_field(condition, "type") == kind)
+        .map_or("", |c| text_field(c, "status"))
 }
 
 /// A condition's reason; empty if the condition is missing.
-pub(crate) fn reason<'a>(object: &'a Object, kind: &str) -> &'a str {
-    conditions(object).find(|condition| text(condition, "type") == kind).map_or("", |c| text(c, "reason"))
+pub(crate) fn condition_reason<'a>(object: &'a Object, kind: &str) -> &'a str {
+    newest_conditions(object)
+        .find(|condition| text_field(condition, "type") == kind)
+        .map_or("", |c| text_field(c, "reason"))
 }
 
 /// The conditions of these types that are present but not true, with their reasons; if `must_be_there`, also the missing ones.
-pub(crate) fn open(object: &Object, types: &[&str], must_be_there: bool) -> Vec<String> {
+pub(crate) fn unmet_conditions(object: &Object, types: &[&str], must_be_there: bool) -> Vec<String> {
     let words = |kind: &&str| {
-        let Some(condition) = conditions(object).find(|condition| text(condition, "type") == *kind) else {
+        let Some(condition) =
+            newest_conditions(object).find(|condition| text_field(condition, "type") == *kind)
+        else {
             return must_be_there.then(|| format!("{kind} (not reported)"));
         };
-        if text(condition, "status") == "True" {
+        if text_field(condition, "status") == "True" {
             return None;
         }
-        let parts = [text(condition, "reason"), text(condition, "message").trim()];
+        let parts = [text_field(condition, "reason"), text_field(condition, "message").trim()];
         let why: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         Some(if why.is_empty() { (*kind).to_owned() } else { format!("{kind} ({})", why.join(": ")) })
     };
@@ -51,14 +57,14 @@ pub(crate) fn open(object: &Object, types: &[&str], must_be_there: bool) -> Vec<
 }
 
 /// A number in a status or spec.
-pub(crate) fn number(object: &Object, pointers: &[&str]) -> Option<i64> {
+pub(crate) fn number_at(object: &Object, pointers: &[&str]) -> Option<i64> {
     pointers.iter().find_map(|pointer| object.get(pointer)?.as_i64())
 }
 
 /// Whether its controller has yet to observe the object's last change.
-pub(crate) fn lags(object: &Object) -> bool {
-    let seen = number(object, &["/status/observedGeneration"]);
-    seen.zip(number(object, &["/metadata/generation"])).is_some_and(|(seen, now)| seen < now)
+pub(crate) fn is_unobserved(object: &Object) -> bool {
+    let seen = number_at(object, &["/status/observedGeneration"]);
+    seen.zip(number_at(object, &["/metadata/generation"])).is_some_and(|(seen, now)| seen < now)
 }
 
 /// Whether it is a control plane: `KubeadmControlPlane`, `RKE2ControlPlane`, …, and not a template for one.
@@ -67,10 +73,10 @@ pub(crate) fn is_control_plane(kind: &Kind) -> bool {
 }
 
 /// The remedy if there is nothing better to say.
-pub(crate) const LOOK: &str = "see its conditions and events";
+pub(crate) const SEE_CONDITIONS: &str = "see its conditions and events";
 
 /// Adds the command that shows the user more.
-pub(crate) fn look_at(finding: Finding, side: Side, object: &Object) -> Finding {
+pub(crate) fn with_describe_command(finding: Finding, side: Side, object: &Object) -> Finding {
     let namespace = object.namespace().map(|name| ["-n".to_owned(), context::namespace_on(side, name)]);
     let words = ["describe".to_owned()].into_iter().chain(namespace.into_iter().flatten());
     finding.with_kubectl(side, words.chain([object.kind().to_string(), object.name().to_owned()]))

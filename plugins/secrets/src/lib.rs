@@ -27,24 +27,24 @@ impl Plugin for Secrets {
 
     fn configure() -> Result<Self> {
         let this: Self = config::get()?;
-        this.make_sense()?;
+        this.validate()?;
         Ok(this)
     }
 
     /// The operator's entries come first: Secrets they leave stay, those they take move, and the rules apply only to the rest.
     fn relate(&self, secret: &Object) -> Result<Vec<Relation>> {
-        if let Some(leave) = self.leave.iter().find(|leave| leave.means(secret)) {
+        if let Some(leave) = self.leave.iter().find(|leave| leave.matches(secret)) {
             return Ok(vec![Relation::leave(leave.reason())]);
         }
         for (index, take) in self.take.iter().enumerate() {
-            if take.means(secret) {
+            if take.matches(secret) {
                 return Ok(vec![Relation::link(take.cluster_of(index, secret)?)]);
             }
         }
-        if rules::shows_use(secret) {
+        if rules::has_signs_of_use(secret) {
             return Ok(Vec::new());
         }
-        let why = self.rules.iter().find_map(|rule| rule.reason(secret));
+        let why = self.rules.iter().find_map(|rule| rule.reason_to_leave(secret));
         Ok(why
             .map(|why| Relation::leave(format!("not linked with any Cluster: {why}")))
             .into_iter()

@@ -58,8 +58,8 @@ pub struct Take {
 }
 
 impl Leave {
-    pub(crate) fn means(&self, secret: &Object) -> bool {
-        means(&self.chosen, self.of_type.as_ref(), secret)
+    pub(crate) fn matches(&self, secret: &Object) -> bool {
+        matches_secret(&self.chosen, self.of_type.as_ref(), secret)
     }
 
     pub(crate) fn reason(&self) -> &str {
@@ -68,8 +68,8 @@ impl Leave {
 }
 
 impl Take {
-    pub(crate) fn means(&self, secret: &Object) -> bool {
-        means(&self.chosen, self.of_type.as_ref(), secret)
+    pub(crate) fn matches(&self, secret: &Object) -> bool {
+        matches_secret(&self.chosen, self.of_type.as_ref(), secret)
     }
 
     /// The Cluster it moves with. An operator who selects a Secret wants it to move: one without a Cluster must not stay behind
@@ -91,7 +91,7 @@ impl Take {
     }
 }
 
-fn means(chosen: &Selector, of_type: Option<&Glob>, secret: &Object) -> bool {
+fn matches_secret(chosen: &Selector, of_type: Option<&Glob>, secret: &Object) -> bool {
     // A Secret without a type is Opaque.
     let is = secret.text("/type").unwrap_or("Opaque");
     chosen.matches(secret) && of_type.is_none_or(|wanted| wanted.matches(is))
@@ -99,30 +99,34 @@ fn means(chosen: &Selector, of_type: Option<&Glob>, secret: &Object) -> bool {
 
 impl Secrets {
     /// Checks what parsing can't. Runs before each call, so that a mistake shows in the first one.
-    pub(crate) fn make_sense(&self) -> Result<()> {
+    pub(crate) fn validate(&self) -> Result<()> {
         for (index, leave) in self.leave.iter().enumerate() {
             if leave.chosen.is_empty() && leave.of_type.is_none() {
-                return Err(wrong("leave", index, "selects every Secret; give it a match or a type"));
+                return Err(entry_error("leave", index, "selects every Secret; give it a match or a type"));
             }
         }
         for (index, take) in self.take.iter().enumerate() {
             if take.chosen.is_empty() && take.of_type.is_none() {
-                return Err(wrong("take", index, "selects every Secret; give it a match or a type"));
+                return Err(entry_error("take", index, "selects every Secret; give it a match or a type"));
             }
             if take.cluster.is_some() && take.cluster_label.is_some() {
-                return Err(wrong("take", index, "has both cluster and cluster-label; one of them says it"));
+                return Err(entry_error(
+                    "take",
+                    index,
+                    "has both cluster and cluster-label; one of them says it",
+                ));
             }
             let parts =
                 |cluster: &str| cluster.split('/').count() <= 2 && cluster.split('/').all(|p| !p.is_empty());
             if let Some(bad) = take.cluster.as_deref().filter(|cluster| !parts(cluster)) {
                 let why = format!("names the Cluster `{bad}`; write its name, or namespace/name");
-                return Err(wrong("take", index, &why));
+                return Err(entry_error("take", index, &why));
             }
         }
         Ok(())
     }
 }
 
-fn wrong(list: &str, index: usize, why: &str) -> Error {
+fn entry_error(list: &str, index: usize, why: &str) -> Error {
     Error::invalid(format!("configuration: {list}[{index}] {why}"))
 }

@@ -52,7 +52,7 @@ impl Rule {
     ];
 
     /// Why the Secret stays; `None` if the rule doesn't apply to it.
-    pub fn reason(self, secret: &Object) -> Option<String> {
+    pub fn reason_to_leave(self, secret: &Object) -> Option<String> {
         let of_type = secret.text("/type").unwrap_or_default();
         let (applies, why) = match self {
             Self::ServiceAccountTokens => (
@@ -92,7 +92,7 @@ impl Rule {
 
 /// Whether anything suggests that the Secret may belong to something that moves. Then the host decides, which knows what exists;
 /// a controller's finalizer is such a sign as well.
-pub(crate) fn shows_use(secret: &Object) -> bool {
+pub(crate) fn has_signs_of_use(secret: &Object) -> bool {
     let named = |purpose: &str| {
         secret
             .name()

@@ -6,7 +6,7 @@ use pivot_sdk::{Error, Point, Side};
 use serde_json::json;
 
 use super::{DRIVERS, Host, KERNEL, URL, VERSION};
-use crate::endpoint::{host, normal};
+use crate::endpoint::{normalize_url, url_host};
 
 #[test]
 fn an_endpoint_that_comes_up_while_the_move_waits_ends_the_wait() {
@@ -113,13 +113,13 @@ fn a_configuration_that_makes_no_sense_is_refused() {
 #[test]
 fn endpoints_are_read_as_operators_write_them() {
     for endpoint in ["http://a:6385", "http://a:6385/", "http://a:6385/v1", "http://a:6385/v1/"] {
-        assert_eq!(normal(endpoint), "http://a:6385/v1/");
+        assert_eq!(normalize_url(endpoint), "http://a:6385/v1/");
     }
     for (url, means) in [
         ("http://a:6385/v1/", "a"),
         ("https://[fd00::2]:6385/v1/", "fd00::2"),
         ("http://10.0.0.1/", "10.0.0.1"),
     ] {
-        assert_eq!(host(url), means);
+        assert_eq!(url_host(url), means);
     }
 }

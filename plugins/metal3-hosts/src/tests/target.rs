@@ -112,13 +112,13 @@ fn addresses_of_management_controllers_are_compared_by_what_they_lead_to() {
         ),
         ("redfish://10.0.0.1/Systems/a", "redfish://10.0.0.1/Systems/A", false),
     ] {
-        let [one_is, other_is] = [one, other].map(|address| Bmc::at(address).unwrap());
-        assert_eq!(one_is.is(&other_is), same, "{one} and {other}");
-        assert_eq!(other_is.is(&one_is), same, "{other} and {one}");
+        let [one_is, other_is] = [one, other].map(|address| Bmc::parse(address).unwrap());
+        assert_eq!(one_is.is_same_machine(&other_is), same, "{one} and {other}");
+        assert_eq!(other_is.is_same_machine(&one_is), same, "{other} and {one}");
         assert!(one_is.host == other_is.host || !same, "{one} and {other} are looked for under one name");
     }
     for nothing in ["", "redfish://", " "] {
-        assert_eq!(Bmc::at(nothing), None);
+        assert_eq!(Bmc::parse(nothing), None);
     }
 }
 

@@ -7,21 +7,21 @@ use pivot_sdk::prelude::*;
 
 /// Objects of one side, by name.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct SideObjects {
     objects: BTreeMap<Key, Object>,
     names: BTreeSet<Key>,
 }
 
-impl Seen {
+impl SideObjects {
     /// Whole objects of some kinds in the namespaces that move; of others only whether they exist.
     ///
     /// A kind that is not served has no objects: older operators lack some.
-    pub(crate) fn of(side: Side, kinds: &[&Kind], only_names: &[&Kind]) -> Result<Self> {
+    pub(crate) fn read(side: Side, kinds: &[&Kind], only_names: &[&Kind]) -> Result<Self> {
         let mut seen = Self::default();
-        seen.objects.extend(read(side, kinds)?.into_iter().map(|object| (object.key(), object)));
+        seen.objects.extend(read_kinds(side, kinds)?.into_iter().map(|object| (object.key(), object)));
         // One after the other: the inspection results of a thousand hosts are not needed all at once, if at all.
         for kind in only_names {
-            seen.names.extend(read(side, &[kind])?.iter().map(Object::key));
+            seen.names.extend(read_kinds(side, &[kind])?.iter().map(Object::key));
         }
         Ok(seen)
     }
@@ -32,23 +32,23 @@ impl Seen {
     }
 
     /// Whether an object with that name exists.
-    pub(crate) fn has(&self, key: &Key) -> bool {
+    pub(crate) fn contains(&self, key: &Key) -> bool {
         self.names.contains(key) || self.objects.contains_key(key)
     }
 
     /// The object of a kind that shares a host's name: firmware settings and the like.
-    pub(crate) fn beside(&self, host: &Object, kind: &Kind) -> Option<&Object> {
+    pub(crate) fn find_namesake(&self, host: &Object, kind: &Kind) -> Option<&Object> {
         self.get(&kind.key_in(host.namespace()?, host.name()))
     }
 
     /// All objects of a kind.
-    pub(crate) fn all<'a>(&'a self, kind: &Kind) -> impl Iterator<Item = &'a Object> + use<'a> {
+    pub(crate) fn of_kind<'a>(&'a self, kind: &Kind) -> impl Iterator<Item = &'a Object> + use<'a> {
         let kind = kind.clone();
         self.objects.iter().filter(move |(key, _)| key.kind == kind).map(|(_, object)| object)
     }
 }
 
-fn read(side: Side, kinds: &[&Kind]) -> Result<Vec<Object>> {
+fn read_kinds(side: Side, kinds: &[&Kind]) -> Result<Vec<Object>> {
     let queries: Vec<Query> = kinds.iter().map(|kind| Query::for_kind(side, kind)).collect();
     let mut all = Vec::new();
     for (query, answer) in queries.iter().zip(objects::read_all(&queries)) {
