@@ -1,5 +1,5 @@
-//! What a plugin answers natively, recorded in its `scene.json`: the host's tests put the same questions to the component and
-//! demand the same answers. Part of each plugin's tests; `UPDATE_EXPECT=1` records anew.
+//! Records a plugin's native answers in its `scene.json`: the host's tests put the same questions to the component and demand the
+//! same answers. Part of each plugin's tests; `UPDATE_EXPECT=1` records them again.
 
 use pivot_sdk::test::Harness;
 use pivot_sdk::{Error, Exported, Finding, Key, Object, Patch, Point, Problem, Relation, Settlement};
@@ -84,7 +84,7 @@ fn relation_json(relation: &Relation) -> Value {
     }
 }
 
-/// One for each object, as the host takes it.
+/// Returns a finding for each object, as the host takes it.
 fn finding_jsons(finding: &Finding) -> Vec<Value> {
     problem_jsons(finding.severity.as_str(), &finding.problem)
 }

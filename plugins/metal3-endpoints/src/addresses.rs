@@ -5,7 +5,7 @@ use pivot_sdk::prelude::*;
 use crate::Metal3Endpoints;
 use crate::setup::{Address, Setup};
 
-/// Problems with the two sides' addresses.
+/// Reports problems with the two sides' addresses.
 pub(crate) fn compare_addresses(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Finding> {
     let mut found: Vec<Finding> = [(Side::Source, source), (Side::Target, target)]
         .into_iter()
@@ -36,7 +36,7 @@ pub(crate) fn compare_addresses(config: &Metal3Endpoints, source: &Setup, target
     found
 }
 
-/// Invalid or contradictory settings of one side.
+/// Reports invalid or contradictory settings of one side.
 fn check_settings(side: Side, setup: &Setup) -> Vec<Finding> {
     let side = side.as_str();
     let malformed = [setup.parse_addresses().err(), setup.router_id().err()].into_iter().flatten();
@@ -87,7 +87,7 @@ fn compare_routers(config: &Metal3Endpoints, same: bool, source: &Setup, target:
     }
 }
 
-/// Whether both sides claim the same addresses.
+/// Returns true if both sides claim the same addresses.
 pub(crate) fn have_same_addresses(source: &Setup, target: &Setup) -> bool {
     match (source.parse_addresses(), target.parse_addresses()) {
         (Ok(there), Ok(here)) => !there.is_empty() && ip_set(&there) == ip_set(&here),

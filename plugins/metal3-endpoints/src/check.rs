@@ -1,4 +1,4 @@
-//! Which rules hold at which point.
+//! Applies the rules of each point.
 
 use pivot_sdk::endpoints::probe_all;
 use pivot_sdk::prelude::*;
@@ -27,7 +27,7 @@ pub(crate) fn check_point(config: &Metal3Endpoints, point: Point, moving: &Move)
     Ok(found)
 }
 
-/// A side without any known configuration.
+/// Reports sides without any known configuration.
 fn report_unknown_sides(config: &Metal3Endpoints, source: &Setup, target: &Setup) -> Vec<Finding> {
     let places = config.namespaces.join(", ");
     let remedy = "say where the baremetal operator and Ironic are installed: namespaces = [\"…\"] in this plugin's configuration";
@@ -55,7 +55,7 @@ fn report_unknown_sides(config: &Metal3Endpoints, source: &Setup, target: &Setup
     found
 }
 
-/// An operator that queries another address than Ironic's.
+/// Reports an operator that queries another address than Ironic's.
 fn report_foreign_endpoint(config: &Metal3Endpoints, target: &Setup) -> Option<Finding> {
     let url = target_url(config, target)?;
     let asked: std::net::IpAddr = endpoint::url_host(&url).parse().ok()?;
@@ -76,7 +76,7 @@ fn target_url(config: &Metal3Endpoints, target: &Setup) -> Option<String> {
     config.endpoint.as_deref().or_else(|| target.get("IRONIC_ENDPOINT")).map(endpoint::normalize_url)
 }
 
-/// All queries run side by side.
+/// Probes the target's endpoint and images. All probes run concurrently.
 fn probe_target(config: &Metal3Endpoints, target: &Setup) -> Vec<Finding> {
     if config.vantage == Vantage::Nowhere {
         return Vec::new();

@@ -7,17 +7,17 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Metal3Endpoints {
-    /// Where the operator and Ironic are installed, on either side.
+    /// Namespaces of the operator and of Ironic, on either side.
     pub(crate) namespaces: Vec<String>,
     /// The ConfigMaps to read; if empty, all that have a key of Ironic's.
     pub(crate) config_maps: Vec<String>,
     /// The target's endpoint, if no ConfigMap names it.
     pub(crate) endpoint: Option<String>,
-    /// Where endpoints are queried from.
+    /// Place from which endpoints are queried.
     pub(crate) vantage: Vantage,
     /// The Service of the target through which the endpoint is queried: `namespace/name`.
     pub(crate) service: Option<String>,
-    /// The point from which on the target's Ironic has to be up.
+    /// The point from which on the target's Ironic must be up.
     pub(crate) up: Up,
     /// Whether both sides have the same virtual address.
     pub(crate) same_address: bool,
@@ -25,15 +25,15 @@ pub struct Metal3Endpoints {
     pub(crate) min_microversion: u32,
 }
 
-/// Where endpoints are queried from.
+/// Place from which endpoints are queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Vantage {
-    /// From where pivot-host runs: the provisioning network has to be reachable from there.
+    /// From where pivot-host runs: the provisioning network must be reachable from there.
     Here,
     /// Through the target's API server and a Service.
     Target,
-    /// They are not queried.
+    /// Endpoints are not queried.
     Nowhere,
 }
 
@@ -64,7 +64,7 @@ impl Default for Metal3Endpoints {
 }
 
 impl Metal3Endpoints {
-    /// Whether the target's Ironic has to be up at a point.
+    /// Returns true if the target's Ironic must be up at a point.
     pub(crate) fn must_be_up(&self, point: Point) -> bool {
         let from = match self.up {
             Up::BeforePause => Point::BeforePause,
@@ -76,7 +76,7 @@ impl Metal3Endpoints {
     }
 }
 
-/// The configuration, if it is valid.
+/// Reads and validates the configuration.
 pub(crate) fn read_config() -> Result<Metal3Endpoints> {
     let config: Metal3Endpoints = config::get()?;
     let named = config.service.as_deref().is_some_and(|service| {

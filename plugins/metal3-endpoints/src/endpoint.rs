@@ -6,13 +6,13 @@ use serde_json::Value;
 use crate::Metal3Endpoints;
 use crate::config::Vantage;
 
-/// The endpoint with the version that the operator speaks, and a trailing slash.
+/// Returns the endpoint with the version that the operator speaks, and a trailing slash.
 pub(crate) fn normalize_url(endpoint: &str) -> String {
     let bare = endpoint.trim_end_matches('/');
     if bare.ends_with("/v1") { format!("{bare}/") } else { format!("{bare}/v1/") }
 }
 
-/// The probe of a URL, from the configured vantage.
+/// Returns the probe of a URL, from the configured vantage.
 pub(crate) fn build_probe(config: &Metal3Endpoints, url: &str) -> Option<Probe> {
     if config.vantage != Vantage::Target {
         return Some(Probe::get(url));
@@ -28,7 +28,7 @@ pub(crate) fn build_probe(config: &Metal3Endpoints, url: &str) -> Option<Probe> 
     Some(Probe::service(Side::Target, namespace, service, port, path))
 }
 
-/// The host of a URL: a name or an address.
+/// Returns the host of a URL: a name or an address.
 pub(crate) fn url_host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or_default();
@@ -38,7 +38,7 @@ pub(crate) fn url_host(url: &str) -> &str {
     }
 }
 
-/// The finding for an answer from the endpoint itself.
+/// Returns the finding for an answer from the endpoint itself.
 pub(crate) fn check_version(config: &Metal3Endpoints, url: &str, answer: &Result<Answer>) -> Option<Finding> {
     let answer = match answer {
         Ok(answer) => answer,
@@ -70,7 +70,7 @@ pub(crate) fn check_version(config: &Metal3Endpoints, url: &str, answer: &Result
     }
 }
 
-/// The finding for an answer to the list of drivers. A missing answer adds nothing to the endpoint's own finding.
+/// Returns the finding for an answer to the list of drivers. A missing answer adds nothing to the endpoint's own finding.
 pub(crate) fn check_drivers(url: &str, answer: &Result<Answer>) -> Option<Finding> {
     let Ok(answer) = answer else { return None };
     let listed = || {
@@ -93,7 +93,7 @@ pub(crate) fn check_drivers(url: &str, answer: &Result<Answer>) -> Option<Findin
     }
 }
 
-/// The newest API version, from the document of one version or the list of them.
+/// Returns the newest API version, from the document of one version or the list of them.
 fn parse_microversion(body: &str) -> Option<(u32, u32)> {
     let body: Value = serde_json::from_str(body).ok()?;
     let text =
@@ -102,7 +102,7 @@ fn parse_microversion(body: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The finding for an endpoint that did not answer.
+/// Returns the finding for an endpoint that did not answer.
 pub(crate) fn missing_answer_finding(code: &'static str, what: &str, url: &str, error: &Error) -> Finding {
     if error.is_denied() {
         return Finding::stop("probe-not-granted", format!("{url} must not be probed"))

@@ -19,7 +19,7 @@ pub(crate) const IRONIC: Kind = Kind::new("ironic.metal3.io", "Ironic");
 /// Containers that run Ironic itself.
 const CONTAINERS: [&str; 3] = ["ironic", "ironic-api", "ironic-conductor"];
 
-/// Both sides, source first.
+/// Reads both sides, source first.
 pub(crate) fn read_both_sides(config: &Metal3Endpoints) -> Result<(Setup, Setup)> {
     Ok((read_side(config, Side::Source)?, read_side(config, Side::Target)?))
 }

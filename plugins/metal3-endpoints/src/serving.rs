@@ -10,7 +10,7 @@ use crate::gather::IRONIC;
 use crate::setup::{Ironic, Setup, State};
 use crate::{Metal3Endpoints, addresses};
 
-/// Which side serves, and which should.
+/// Reports a side that serves and shouldn't, and a target that should serve and doesn't.
 pub(crate) fn compare_serving(
     config: &Metal3Endpoints,
     point: Point,
@@ -39,7 +39,7 @@ pub(crate) fn compare_serving(
     found
 }
 
-/// Whether an answer at the endpoint can come from the target.
+/// Returns true if an answer at the endpoint can come from the target.
 pub(crate) fn can_answer(target: &Setup) -> bool {
     target.ironics.is_empty() || target.running_ironic().is_some()
 }
@@ -86,7 +86,8 @@ fn report_stopped_target(ironic: &Ironic) -> Finding {
         .with_kubectl(Side::Target, command)
 }
 
-/// The arguments of the kubectl command that scales it, or that shows it: what an operator manages is not deleted by a command.
+/// Returns the arguments of the kubectl command that scales an Ironic. For an Ironic that an operator manages, the command only
+/// shows it.
 fn scale_arguments(ironic: &Ironic, side: Side, replicas: u8) -> Vec<String> {
     let (namespace, count) = (namespace_of(ironic, side), format!("--replicas={replicas}"));
     let (namespace, name) = (&*namespace, &*ironic.key.name);

@@ -1,4 +1,4 @@
-//! What one side's objects say about its Ironic.
+//! The setup of a side's Ironic, as its objects state it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ const DEFAULT_ROUTER: u8 = 1;
 pub(crate) struct Ironic {
     /// The object that runs it.
     pub(crate) key: Key,
-    /// Its state.
+    /// State of the Ironic.
     pub(crate) state: State,
 }
 
@@ -65,27 +65,27 @@ impl Setup {
         }
     }
 
-    /// A setting.
+    /// Returns the value of a setting.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(|(value, _)| value.as_str())
     }
 
-    /// The object that a setting was read from.
+    /// Returns the object that a setting was read from.
     pub(crate) fn source_of(&self, key: &str) -> Option<&Key> {
         self.values.get(key).map(|(_, from)| from)
     }
 
-    /// Whether nothing is known.
+    /// Returns true if nothing is known about the side.
     pub(crate) fn is_empty(&self) -> bool {
         self.values.is_empty() && self.ironics.is_empty()
     }
 
-    /// An object that runs Ironic and is up.
+    /// Returns an object that runs Ironic and is up.
     pub(crate) fn running_ironic(&self) -> Option<&Ironic> {
         self.ironics.iter().find(|ironic| ironic.state == State::Up)
     }
 
-    /// The addresses that keepalived assigns to an interface, or the one that Ironic listens on.
+    /// Parses the addresses that keepalived assigns to an interface, or else the address that Ironic listens on.
     pub(crate) fn parse_addresses(&self) -> Result<Vec<Address>, String> {
         if let Some(list) = self.get("KEEPALIVED_VIRTUAL_IPS") {
             return list.split_whitespace().map(Address::parse).collect();
@@ -96,7 +96,7 @@ impl Setup {
         Ok(vec![Address { ip, interface }])
     }
 
-    /// The id by which keepalived's routers know each other; none without keepalived.
+    /// Returns the id by which keepalived's routers know each other; none without keepalived.
     pub(crate) fn router_id(&self) -> Result<Option<u8>, String> {
         let Some(text) = self.get("KEEPALIVED_VRID") else {
             return Ok(self.keepalived.then_some(DEFAULT_ROUTER));
@@ -114,7 +114,7 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// `ip,interface[,prefix]`.
+    /// Parses `ip,interface[,prefix]`.
     fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("KEEPALIVED_VIRTUAL_IPS has `{text}`, which is not `address,interface`");
         let mut parts = text.split(',');

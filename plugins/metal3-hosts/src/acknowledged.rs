@@ -9,7 +9,7 @@ use crate::Metal3Hosts;
 use crate::host::{Host, Pause};
 use crate::names::BLOCK_MOVE;
 
-/// Reasons not to copy a host of a paused source yet.
+/// Returns reasons not to copy a host of a paused source yet.
 pub(crate) fn check_pause(config: &Metal3Hosts, host: Host<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     if host.0.annotation(BLOCK_MOVE).is_some() {

@@ -1,4 +1,4 @@
-//! Which rules hold at which point.
+//! Applies the rules of each point.
 
 use pivot_sdk::prelude::*;
 
@@ -73,7 +73,7 @@ fn before_commit(moving: &Move) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// The hosts that move. One that can't be found must not pass as fine.
+/// Returns the hosts that move. A host that can't be found is reported.
 fn find_moving_hosts<'a>(
     moving: &Move,
     source: &'a SideObjects,
@@ -93,7 +93,7 @@ fn find_moving_hosts<'a>(
     hosts
 }
 
-/// Hosts left behind in the namespaces that move: mostly free ones, if the definition is not labelled.
+/// Reports hosts that stay in the namespaces that move: mostly free ones, if the definition is not labelled.
 fn report_staying_hosts(moving: &Move, source: &SideObjects) -> Option<Finding> {
     let names: Vec<String> = source
         .of_kind(&HOST)

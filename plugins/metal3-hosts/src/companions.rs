@@ -6,7 +6,7 @@ use crate::host::Host;
 use crate::names::HARDWARE;
 use crate::side_objects::SideObjects;
 
-/// What a source host lacks.
+/// Reports objects that a source host lacks.
 pub(crate) fn check_companions(host: Host<'_>, source: &SideObjects) -> Vec<Finding> {
     let mut found: Vec<Finding> =
         host.referenced_secrets().filter_map(|named| check_secret(host, named, source)).collect();

@@ -9,7 +9,7 @@ use crate::machine::{Bmc, Machine, Place};
 use crate::names::{HARDWARE, HOST};
 use crate::side_objects::SideObjects;
 
-/// Hosts of the target that are in the way: with the same name, or for the same machine.
+/// Reports hosts of the target that are in the way: with the same name, or for the same machine.
 pub(crate) fn find_conflicts(hosts: &[&Object], target: &SideObjects) -> Vec<Finding> {
     let known = KnownMachines::from_target(target);
     hosts
@@ -19,7 +19,7 @@ pub(crate) fn find_conflicts(hosts: &[&Object], target: &SideObjects) -> Vec<Fin
         .collect()
 }
 
-/// Problems with the target's host of the same name.
+/// Reports a target host of the same name that isn't the same machine.
 fn compare_with_namesake(host: &Object, target: &SideObjects) -> Option<Finding> {
     let there = Machine::from_host(target.get(&host.key())?);
     let here = Machine::from_host(host);
@@ -37,7 +37,7 @@ fn compare_with_namesake(host: &Object, target: &SideObjects) -> Option<Finding>
     Some(Host(host).stop("other-machine", what).with_remedy(remedy))
 }
 
-/// How to find out whether two hosts are one machine.
+/// Remedy for two hosts that may be one machine.
 const TELL: &str = "look whether it is the same machine; with spec.bootMACAddress on both it shows";
 
 /// The target's machines, indexed by what identifies them: comparing every host with every host takes too long.
@@ -65,7 +65,7 @@ impl<'a> KnownMachines<'a> {
         known
     }
 
-    /// Problems with the target's hosts under other names.
+    /// Reports a target host of another name that is, or may be, the same machine.
     fn find_duplicate(&self, host: &Object) -> Option<Finding> {
         let machine = Machine::from_host(host);
         let other = |there: &&Object| there.key() != host.key();
@@ -97,7 +97,7 @@ fn same_machine_finding(host: &Object, there: &Object, why: &str) -> Finding {
     Host(host).stop("same-machine", &what).with_remedy(remedy)
 }
 
-/// Before the point of no return: every copy must be paused, with the source's status, its credentials and its hardware.
+/// Reports copies that aren't paused, or that lack the source's status, credentials or hardware.
 pub(crate) fn check_copies(hosts: &[&Object], source: &SideObjects, target: &SideObjects) -> Vec<Finding> {
     hosts.iter().flat_map(|host| check_copy(Host(host), source, target)).collect()
 }

@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::names::{COMPONENTS, DATA_IMAGE, SETTINGS};
 use crate::side_objects::SideObjects;
 
-/// Pending changes to a host's firmware and media.
+/// Reports pending changes to a host's firmware and media.
 pub(crate) fn check_firmware(config: &Metal3Hosts, host: Host<'_>, source: &SideObjects) -> Vec<Finding> {
     let kinds = [SETTINGS, COMPONENTS];
     let firmware = kinds.iter().filter_map(|kind| source.find_namesake(host.0, kind));

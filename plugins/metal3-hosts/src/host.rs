@@ -8,10 +8,10 @@ use crate::names::{CLUSTER, CLUSTER_NAME, MACHINE, OURS, PAUSED, PROVIDER, SECRE
 #[derive(Clone, Copy)]
 pub(crate) struct Host<'a>(pub(crate) &'a Object);
 
-/// Who keeps the operator from a host.
+/// The owner of a host's pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// Nobody.
+    /// The host isn't paused.
     None,
     /// This plugin.
     Ours,
@@ -43,40 +43,40 @@ const BY_REFERENCE: [(&str, &str); 3] = [
 ];
 
 impl<'a> Host<'a> {
-    /// Its provisioning state: `provisioned`, `available`, …; empty if the operator has not looked at it.
+    /// Returns the provisioning state: `provisioned`, `available`, …; empty if the operator has not reconciled the host yet.
     pub(crate) fn state(self) -> &'a str {
         provisioning_state(self.0)
     }
 
-    /// `OK`, `error`, …
+    /// Returns the operational status: `OK`, `error`, …
     pub(crate) fn operational_status(self) -> &'a str {
         self.0.text("/status/operationalStatus").unwrap_or_default()
     }
 
-    /// What went wrong; empty if nothing did.
+    /// Returns the type of the host's error; empty if the host has none.
     pub(crate) fn error_type(self) -> &'a str {
         self.0.text("/status/errorType").unwrap_or_default()
     }
 
-    /// The Metal3Machine that runs on it. Consumers of other kinds don't belong to the provider.
+    /// Returns the Metal3Machine that runs on the host. Consumers of other kinds don't belong to the provider.
     pub(crate) fn consuming_machine(self) -> Option<Key> {
         self.0.reference_at("/spec/consumerRef").filter(|key| key.kind == MACHINE)
     }
 
-    /// What to write to it: an image, a custom deployment, or both.
+    /// Returns the wanted content of the disk: an image, a custom deployment, or both.
     pub(crate) fn wanted_image(self) -> Option<String> {
         let wanted = ["/spec/customDeploy/method", "/spec/image/url"].map(|pointer| self.0.text(pointer));
         let wanted: Vec<_> = wanted.into_iter().flatten().filter(|text| !text.is_empty()).collect();
         (!wanted.is_empty()).then(|| wanted.join(" "))
     }
 
-    /// Its Cluster, by label.
+    /// Returns the Cluster that the host's label names.
     pub(crate) fn labelled_cluster(self) -> Option<Key> {
         let name = self.0.label(CLUSTER_NAME).filter(|name| !name.is_empty())?;
         Some(CLUSTER.key_in(self.0.namespace()?, name))
     }
 
-    /// Who keeps the operator from it.
+    /// Returns the owner of the host's pause.
     ///
     /// The provider removes its pause only from hosts of its machines; on a free host the same value would stay for ever, so
     /// there it counts as a user's.
@@ -89,7 +89,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// The driver with which the operator talks to its management controller, derived from the address; none if it has no
+    /// Returns the driver with which the operator talks to its management controller, derived from the address; none if it has no
     /// address. The operator treats an address without a scheme as IPMI; `+http` and `+https` say how the same driver connects.
     pub(crate) fn driver_name(self) -> Option<String> {
         let address = self.0.text("/spec/bmc/address").filter(|address| !address.is_empty())?;
@@ -97,12 +97,12 @@ impl<'a> Host<'a> {
         Some(scheme.split('+').next().unwrap_or(scheme).to_ascii_lowercase())
     }
 
-    /// The Secret with the credentials of its management controller.
+    /// Returns the Secret with the credentials of the management controller.
     pub(crate) fn credentials_key(self) -> Option<Key> {
         self.0.local_reference_at(&SECRET, "/spec/bmc/credentialsName")
     }
 
-    /// All Secrets that it names.
+    /// Returns all Secrets that the host names.
     pub(crate) fn referenced_secrets(self) -> impl Iterator<Item = SecretReference> {
         let by_name = BY_NAME.into_iter().filter_map(move |(field, pointer)| {
             Some(SecretReference { field, key: self.0.local_reference_at(&SECRET, pointer)? })
@@ -115,7 +115,7 @@ impl<'a> Host<'a> {
         by_name.chain(by_reference)
     }
 
-    /// Something that will finish on its own: worth a wait, unless the operator is kept from finishing it.
+    /// Returns a wait for work that ends by itself. If the host is paused, the operator can't end it, so this is a stop.
     pub(crate) fn wait_or_stop(self, code: &'static str, what: &str, remedy: &str) -> Finding {
         let finding = match self.pause() {
             Pause::None => {
@@ -127,27 +127,27 @@ impl<'a> Host<'a> {
         finding.on_object(self.0)
     }
 
-    /// A finding about it.
+    /// Returns a finding about the host.
     pub(crate) fn finding(self, severity: Severity, code: &'static str, what: &str) -> Finding {
         Finding::new(severity, code, format!("{}: {what}", self.display_name())).on_object(self.0)
     }
 
-    /// Something that must be fixed first.
+    /// Returns a finding that stops the move.
     pub(crate) fn stop(self, code: &'static str, what: &str) -> Finding {
         self.finding(Severity::Stop, code, what)
     }
 
-    /// Something that the user should look at.
+    /// Returns a warning about the host.
     pub(crate) fn warn(self, code: &'static str, what: &str) -> Finding {
         self.finding(Severity::Warn, code, what)
     }
 
-    /// `host metal3/rack1-u01`: messages are printed without the object that they are about.
+    /// Returns `host metal3/rack1-u01`. Messages are printed without the object that they are about.
     pub(crate) fn display_name(self) -> String {
         format!("host {}/{}", self.0.namespace().unwrap_or_default(), self.0.name())
     }
 
-    /// The arguments of a kubectl command about it, for a side.
+    /// Returns the arguments of a kubectl command about the host, for a side.
     pub(crate) fn kubectl_arguments(self, side: Side, verb: &str, change: Option<&str>) -> Vec<String> {
         let namespace = context::namespace_on(side, self.0.namespace().unwrap_or_default());
         let words = [verb, "-n", &namespace, "baremetalhost", self.0.name()];
@@ -155,7 +155,7 @@ impl<'a> Host<'a> {
     }
 }
 
-/// A host's provisioning state. `ready` is the old name of `available`.
+/// Returns a host's provisioning state. `ready` is the old name of `available`.
 pub(crate) fn provisioning_state(host: &Object) -> &str {
     match host.text("/status/provisioning/state").unwrap_or_default() {
         "ready" => "available",

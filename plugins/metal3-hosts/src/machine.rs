@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use pivot_sdk::prelude::*;
 
-/// What identifies a machine.
+/// The identity of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Machine {
     pub(crate) mac: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) type Place = (String, Option<u16>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bmc {
     pub(crate) host: Place,
-    /// Which of its machines; empty if it has only one.
+    /// Name of the machine at this controller; empty if the controller has only one.
     system: String,
 }
 
@@ -54,14 +54,14 @@ impl Bmc {
         (!name.is_empty()).then(|| Self { host: (name, port), system: path.trim_matches('/').to_owned() })
     }
 
-    /// Whether both lead to one machine. A controller addressed without a system's name must have only one.
+    /// Returns true if both addresses lead to one machine. A controller addressed without a system's name must have only one.
     pub(crate) fn is_same_machine(&self, other: &Self) -> bool {
         let any = self.system.is_empty() || other.system.is_empty();
         self.host == other.host && (any || self.system == other.system)
     }
 }
 
-/// Host and port; an IPv6 address with a port is in brackets.
+/// Splits host and port. An IPv6 address with a port is in brackets.
 fn split_authority(authority: &str) -> (&str, Option<u16>) {
     if let Some((name, rest)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return (name, rest.strip_prefix(':').and_then(|port| port.parse().ok()));

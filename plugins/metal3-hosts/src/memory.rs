@@ -15,18 +15,18 @@ const BEFORE: &str = "before";
 /// The state of a host that nothing has been written to.
 const FREE: &str = "available";
 
-/// What a host was. Notes of older versions of this plugin lack the fields that are omitted here when empty.
+/// A host as it was. Notes of older versions of this plugin lack the fields that are omitted here when empty.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Memory {
-    /// Its provisioning state.
+    /// Provisioning state of the host.
     pub(crate) state: String,
     /// When it was inspected and provisioned. The target registers hosts again, which is harmless.
     inspected: Value,
     provisioned: Value,
     /// The version of the credentials that worked: that of the source's Secret.
     credentials: Option<String>,
-    /// Its consumer, and the image.
+    /// The host's consumer, and the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     consumer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// What a host is now.
+    /// Describes a host as it is now.
     pub(crate) fn from_host(host: Host<'_>) -> Self {
         let past = |operation: &str| {
             let time = |end: &str| {
@@ -59,27 +59,27 @@ impl Memory {
         }
     }
 
-    /// The note on a copy; none if this plugin didn't copy it.
+    /// Reads the note on a copy; none if this plugin didn't copy it.
     pub(crate) fn read_from(copy: &Object) -> Result<Option<Self>> {
         let Some(text) = copy.stored_value::<Metal3Hosts>(BEFORE) else { return Ok(None) };
         let read = serde_json::from_str(text);
         read.map(Some).map_err(|error| Error::invalid(format!("{}: its note of before: {error}", copy.key())))
     }
 
-    /// Writes the note.
+    /// Adds the note to a patch.
     pub(crate) fn write_to(&self, patch: Patch) -> Result<Patch> {
         Ok(patch.store_value::<Metal3Hosts>(BEFORE, serde_json::to_string(self)?))
     }
 
-    /// Whether the host was inspected or provisioned since without anyone intending it. A free host is provisioned only for an
-    /// image that a user or controller set.
+    /// Returns true if the host was inspected or provisioned since, and no user intended it. A free host is provisioned only for
+    /// an image that a user or controller set.
     pub(crate) fn was_touched_until(&self, now: &Self) -> bool {
         let free = self.state == FREE && self.image.is_none();
         self.inspected != now.inspected || (self.provisioned != now.provisioned && !free)
     }
 
-    /// Whether the host was free and the target has put it to use since: a Machine that waited for a host takes one as soon as it
-    /// is released. An operator that treats it as a new host registers or inspects it first.
+    /// Returns true if the host was free and the target has put it to use since: a Machine that waited for a host takes one as
+    /// soon as it is released. An operator that treats it as a new host registers or inspects it first.
     pub(crate) fn was_put_to_use_until(&self, now: &Self) -> bool {
         let given = |before: &Option<String>, now: &Option<String>| now.is_some() && before != now;
         self.state == FREE
@@ -87,12 +87,12 @@ impl Memory {
             && matches!(now.state.as_str(), "preparing" | "provisioning" | "provisioned" | "deprovisioning")
     }
 
-    /// Whether an operator has since found other credentials to work: the Secret has another version in the target.
+    /// Returns true if an operator has since found other credentials to work: the Secret has another version in the target.
     pub(crate) fn has_other_credentials_than(&self, now: &Self) -> bool {
         now.credentials.is_some() && self.credentials != now.credentials
     }
 
-    /// Whether the credentials that work have this version.
+    /// Returns true if the credentials that work have this version.
     pub(crate) fn has_credentials_version(&self, version: &str) -> bool {
         self.credentials.as_deref() == Some(version)
     }

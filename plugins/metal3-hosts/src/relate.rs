@@ -1,4 +1,4 @@
-//! How Metal3's objects belong together.
+//! Relations between Metal3's objects.
 //!
 //! No owner reference points from a host to what it belongs to (since provider 1.14), so neither `--cluster` nor the order of
 //! copying would include it; its spec names its consumer. A host's dependents are owned by it or only share its name.
@@ -31,7 +31,7 @@ fn relate_host(host: Host<'_>) -> Vec<Relation> {
     belongs_to.into_iter().chain(secrets.map(Relation::Need)).collect()
 }
 
-/// If the object is owned, the owner reference says the same, and is followed anyway.
+/// Links an object to the host of the same name. If the host owns the object, the owner reference suffices.
 fn relate_dependent(object: &Object) -> Vec<Relation> {
     if object.owners().any(|owner| owner.kind == HOST) {
         return Vec::new();

@@ -60,7 +60,7 @@ fn release_host(host: Host<'_>, before: &Memory) -> Result<Settlement> {
     Ok(host.0.patch().remove_annotation(PAUSED).into())
 }
 
-/// Objects that an operator needs and that the target lacks.
+/// Returns objects that an operator needs and that the target lacks.
 fn find_missing(host: Host<'_>) -> Result<Vec<String>> {
     let hardware = host.0.namespace().map(|namespace| HARDWARE.key_in(namespace, host.0.name()));
     let keys: Vec<Key> = host.credentials_key().into_iter().collect();
@@ -86,7 +86,7 @@ fn cluster_is_paused(host: Host<'_>) -> Result<bool> {
     }))
 }
 
-/// A change that must not happen: the host is about to lose its disk, or already has.
+/// Returns a finding for a change that must not happen: the host is about to lose its disk, or already has.
 fn find_forbidden_change(host: Host<'_>, before: &Memory) -> Option<Finding> {
     let now = Memory::from_host(host);
     let pause = format!("{PAUSED}=stop");
@@ -111,7 +111,7 @@ fn state_text(state: &str) -> &str {
     if state.is_empty() { "without a status" } else { state }
 }
 
-/// What is still missing to show that an operator has taken over the host; none if it has.
+/// Returns a finding for the missing evidence that an operator has taken over the host; none if there is no gap.
 fn find_missing_takeover(host: Host<'_>, before: &Memory) -> Result<Option<Finding>> {
     let wait = |code, what: &str| {
         let look = host.kubectl_arguments(Side::Target, "describe", None);
@@ -142,7 +142,7 @@ fn find_missing_takeover(host: Host<'_>, before: &Memory) -> Result<Option<Findi
     Ok(None)
 }
 
-/// Whether the Secret happens to have the same version on both sides: then the operator records nothing new.
+/// Returns true if the Secret happens to have the same version on both sides. Then the operator records nothing new.
 fn has_same_secret_version(host: Host<'_>, before: &Memory) -> Result<bool> {
     let Some(key) = host.credentials_key() else { return Ok(false) };
     let answers = objects::read_all(&[Query::for_object(Side::Target, &key)]);

@@ -13,7 +13,7 @@ pub(crate) struct SideObjects {
 }
 
 impl SideObjects {
-    /// Whole objects of some kinds in the namespaces that move; of others only whether they exist.
+    /// Reads whole objects of some kinds in the namespaces that move, and only the keys of others.
     ///
     /// A kind that is not served has no objects: older operators lack some.
     pub(crate) fn read(side: Side, kinds: &[&Kind], only_names: &[&Kind]) -> Result<Self> {
@@ -26,22 +26,22 @@ impl SideObjects {
         Ok(seen)
     }
 
-    /// The object with that name.
+    /// Returns the object with a key.
     pub(crate) fn get(&self, key: &Key) -> Option<&Object> {
         self.objects.get(key)
     }
 
-    /// Whether an object with that name exists.
+    /// Returns true if an object with a key exists.
     pub(crate) fn contains(&self, key: &Key) -> bool {
         self.names.contains(key) || self.objects.contains_key(key)
     }
 
-    /// The object of a kind that shares a host's name: firmware settings and the like.
+    /// Returns the object of a kind that shares a host's name: firmware settings and the like.
     pub(crate) fn find_namesake(&self, host: &Object, kind: &Kind) -> Option<&Object> {
         self.get(&kind.key_in(host.namespace()?, host.name()))
     }
 
-    /// All objects of a kind.
+    /// Returns all objects of a kind.
     pub(crate) fn of_kind<'a>(&'a self, kind: &Kind) -> impl Iterator<Item = &'a Object> + use<'a> {
         let kind = kind.clone();
         self.objects.iter().filter(move |(key, _)| key.kind == kind).map(|(_, object)| object)

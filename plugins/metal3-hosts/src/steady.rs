@@ -21,7 +21,7 @@ const RULES: [fn(Host<'_>) -> Option<Finding>; 8] = [
     check_inspection,
 ];
 
-/// Reasons not to move a host.
+/// Returns reasons not to move a host.
 pub(crate) fn check_host(host: Host<'_>) -> impl Iterator<Item = Finding> {
     RULES.into_iter().filter_map(move |rule| rule(host))
 }
@@ -90,7 +90,7 @@ fn check_progress(host: Host<'_>) -> Option<Finding> {
     })
 }
 
-/// The operator's own rule for deprovisioning a provisioned host.
+/// Reports a host that the operator would deprovision, by the operator's own rule.
 fn check_image(host: Host<'_>) -> Option<Finding> {
     let text = |pointer: &str| host.0.text(pointer).unwrap_or_default();
     let (wanted, written) = (text("/spec/image/url"), text("/status/provisioning/image/url"));
@@ -108,13 +108,13 @@ fn check_image(host: Host<'_>) -> Option<Finding> {
     let what = "its image in spec is not the one that was written to it: an operator that looks at it wipes the disk";
     let remedy = "make spec.image (or spec.customDeploy) what status.provisioning says, and keep GitOps from changing it";
     differs.then(|| match host.pause() {
-        // It stays paused in the target, as it is in the source.
+        // The host stays paused in the target, as it is in the source.
         Pause::Other => host.warn("image-differs", what).with_remedy(remedy),
         _ => host.stop("image-differs", what).with_remedy(remedy),
     })
 }
 
-/// Steady now, but with something to do that the operator has not started.
+/// Reports a steady host with work that the operator has not started.
 fn check_next_change(host: Host<'_>) -> Option<Finding> {
     let text = |pointer: &str| host.0.text(pointer).unwrap_or_default();
     let external = host.0.is_true("/spec/externallyProvisioned");

@@ -68,7 +68,7 @@ pub(super) fn free() -> Value {
     })
 }
 
-/// The objects beside a host, and the Secrets it names.
+/// The objects of a host's name, and the Secrets that it names.
 pub(super) fn companions(host: &Value) -> Vec<Value> {
     let object = pivot_sdk::Object::from(host);
     let beside = |kind: &str| {

@@ -1,4 +1,5 @@
-//! What an entry may not patch: fields outside the host's bounds for `adapt`, and fields that don't belong in a configuration.
+//! Fields that an entry must not patch: those outside the host's bounds for `adapt`, and those that don't belong in a
+//! configuration.
 //!
 //! The host checks every answer anyway. A problem found here is reported before any object is looked at.
 
@@ -6,7 +7,7 @@ use pivot_sdk::{Hook, Kind, bounds};
 use serde_json::{Map, Value};
 
 /// The kinds that entries can name. A plugin declares what it changes before it knows its configuration, so the list is wide: the
-/// kinds that Cluster API's contract makes providers use, those that the host moves besides, and bare-metal hosts.
+/// kinds that Cluster API's contract makes providers use, those that the host also moves, and bare-metal hosts.
 pub const KINDS: [Kind; 9] = [
     Kind::new("cluster.x-k8s.io", "*"),
     Kind::new("controlplane.cluster.x-k8s.io", "*"),
@@ -19,7 +20,7 @@ pub const KINDS: [Kind; 9] = [
     Kind::core("Secret"),
 ];
 
-/// Why a patch can't be made; `None` if it can.
+/// Returns the reason why a patch can't be made; `None` if it can.
 pub(crate) fn refusal_reason(kind: &Kind, patch: &Value) -> Option<String> {
     if let Some(found) = bounds::find_violation(env!("CARGO_PKG_NAME"), Hook::Adapt, patch) {
         return Some(format!("{} can't be patched: {}", found.touched, found.why));
@@ -36,7 +37,7 @@ pub(crate) fn refusal_reason(kind: &Kind, patch: &Value) -> Option<String> {
     ))
 }
 
-/// The patch that removes what a JSON pointer names.
+/// Returns the patch that removes the field at a JSON pointer.
 pub(crate) fn removal_patch(pointer: &str) -> Value {
     pointer.strip_prefix('/').unwrap_or(pointer).rsplit('/').fold(Value::Null, |below, word| {
         let word = word.replace("~1", "/").replace("~0", "~");

@@ -10,15 +10,15 @@ use crate::bounds::{self, KINDS};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Its name in messages.
+    /// Name in messages.
     #[serde(default)]
     pub name: String,
     /// The kind of the objects.
     pub kind: Kind,
-    /// Which of them; all if not set.
+    /// Selector of the objects; all if not set.
     #[serde(default, rename = "match")]
     pub chosen: Selector,
-    /// What is merged into them.
+    /// Merge patch for the objects.
     #[serde(default)]
     pub merge: Map<String, Value>,
     /// JSON pointers of what to remove: TOML has no null to express it.
@@ -27,7 +27,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Its name in messages: the one it was given, or its position.
+    /// Returns the name in messages: the configured one, or the entry's position.
     pub(crate) fn display_name(&self, index: usize) -> String {
         if self.name.is_empty() {
             format!("patch[{index}]")
@@ -36,7 +36,7 @@ impl Entry {
         }
     }
 
-    /// The problem with it, if there is one.
+    /// Checks the entry.
     pub(crate) fn validate(&self) -> Result<(), String> {
         if !KINDS.iter().any(|known| known.matches(&self.kind)) {
             let known: Vec<String> = KINDS.iter().map(Kind::to_string).collect();
@@ -63,12 +63,12 @@ impl Entry {
         }
     }
 
-    /// Whether it applies to an object.
+    /// Returns true if the entry applies to an object.
     pub(crate) fn matches(&self, object: &Object) -> bool {
         self.kind.matches(&object.kind()) && self.chosen.matches(object)
     }
 
-    /// The patch with the entry's changes added.
+    /// Adds the entry's changes to a patch.
     pub(crate) fn add_changes(&self, patch: Patch) -> Patch {
         // Merging nothing would still turn a list, or a missing value, into a map.
         let patch = if self.merge.is_empty() {
@@ -80,7 +80,7 @@ impl Entry {
     }
 }
 
-/// RFC 6901: a tilde is always part of ~0 or ~1.
+/// Returns true for a JSON pointer (RFC 6901): a tilde is always part of ~0 or ~1.
 fn is_pointer(text: &str) -> bool {
     let escapes = text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
     text.starts_with('/') && text.len() > 1 && escapes

@@ -86,12 +86,12 @@ impl Plugin for Patches {
 }
 
 impl Patches {
-    /// The entries that apply to an object.
+    /// Returns the entries that apply to an object.
     fn matching_entries(&self, object: &Object) -> impl Iterator<Item = (usize, &Entry)> {
         self.patch.iter().enumerate().filter(|(_, entry)| entry.matches(object))
     }
 
-    /// The changes of all entries that apply to the object, in order.
+    /// Combines the changes of all entries that apply to the object, in order.
     fn combine_changes(&self, object: &Object) -> Patch {
         self.matching_entries(object).fold(object.patch(), |patch, (_, entry)| entry.add_changes(patch))
     }

@@ -13,7 +13,7 @@ const GROUP: &str = "addons.cluster.x-k8s.io";
 /// Reasons that don't go away: a user has to change the set or the resources it names.
 const LASTING: [&str; 2] = ["WrongSecretType", "InvalidResource"];
 
-/// Checks an object if it is one.
+/// Checks a ClusterResourceSet or a binding.
 pub(crate) fn check_addon(object: &Object, report: &mut Report<'_>) {
     let kind = object.kind();
     if kind.group != GROUP {

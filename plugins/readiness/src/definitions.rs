@@ -25,7 +25,7 @@ const CONTRACT: &str = "cluster.x-k8s.io/v1";
 /// A definition may be half a megabyte: don't keep all in memory at once.
 const MAX_KINDS_PER_READ: usize = 4;
 
-/// Compares the target's with the source's.
+/// Compares the target's definitions with the source's.
 pub(crate) fn check_definitions(moving: &Move, report: &mut Report<'_>) -> Result<()> {
     let kinds: BTreeSet<&Kind> = moving.objects.iter().map(|key| &key.kind).collect();
     let kinds: Vec<&Kind> = kinds.into_iter().collect();
@@ -100,7 +100,7 @@ fn check_definition(kind: &Kind, source: Option<&Object>, target: &Object, repor
     }
 }
 
-/// Possible names of a kind's definition: Cluster API requires regular plurals, and the other forms are as common.
+/// Returns possible names of a kind's definition: Cluster API requires regular plurals, and the other forms are as common.
 fn definition_names(kind: &Kind) -> impl Iterator<Item = String> {
     let one = kind.kind.to_lowercase();
     let es = one.ends_with(['s', 'x']) || one.ends_with("ch") || one.ends_with("sh");

@@ -39,7 +39,7 @@ const MACHINE: [&str; 9] = [
     "HealthCheckSucceeded",
     "OwnerRemediated",
 ];
-/// Where controllers record that they have given up.
+/// JSON pointers at which controllers record that they have given up.
 const FAILURES: [&str; 4] = [
     "/status/failureReason",
     "/status/failureMessage",
@@ -47,7 +47,7 @@ const FAILURES: [&str; 4] = [
     "/status/deprecated/v1beta1/failureMessage",
 ];
 
-/// Checks an object if it is one of these.
+/// Checks a Cluster, a control plane, a machine or a set of machines.
 pub(crate) fn check_conditions(object: &Object, point: Point, report: &mut Report<'_>) {
     let kind = object.kind();
     let (area, types, speaks): (Area, &[&str], bool) = match &*kind.kind {

@@ -35,7 +35,7 @@ fn check_package(package: &Object) -> Option<Finding> {
     if package.is_being_deleted() {
         return Some(Finding::wait("package-not-reconciled", "the package is being removed"));
     }
-    // It is retried, so time may fix it.
+    // The package manager retries, so time may fix the failure.
     if status::condition_status(package, "ReconcileFailed") == "True" {
         let why = package.text("/status/usefulErrorMessage").unwrap_or("it does not say why");
         return Some(Finding::wait("package-failed", format!("the package could not be reconciled: {why}")));

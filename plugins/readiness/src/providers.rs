@@ -13,7 +13,7 @@ use crate::status;
 pub(crate) const DEPLOYMENT: Kind = Kind::new("apps", "Deployment");
 const PROVIDER: &str = "cluster.x-k8s.io/provider";
 
-/// Checks the target's at each point, and the source's for as long as they have work to do.
+/// Checks the target's providers at each point, and the source's before the pause.
 pub(crate) fn check_providers(point: Point, report: &mut Report<'_>) -> Result<()> {
     let sides: &[Side] = if point == Point::BeforePause { &Side::BOTH } else { &[Side::Target] };
     let queries: Vec<Query> =
@@ -85,7 +85,8 @@ fn check_deployment(deployment: &Object, side: Side) -> Option<Finding> {
     None
 }
 
-/// What was read. A kind that a side does not have has no objects; a kind that may not be read is skipped, and a finding says so.
+/// Returns the objects of an answer. A kind that a side doesn't serve has no objects. A kind without permission is skipped and
+/// reported.
 pub(crate) fn report_if_unreadable(
     answer: Result<Vec<Object>>,
     area: Area,

@@ -6,8 +6,8 @@ use pivot_sdk::{Finding, Severity, Side};
 
 use crate::settings::{Area, Readiness};
 
-/// How many findings of one sort are reported one by one. The host accepts a thousand in all, and a single cause, a provider that
-/// is down, yields as many findings as there are machines.
+/// Most findings of one sort that are reported one by one. The host accepts a thousand in all, and a single cause, a provider
+/// that is down, yields as many findings as there are machines.
 const MAX_PER_SORT: usize = 20;
 
 /// The findings so far.
@@ -29,14 +29,14 @@ impl<'a> Report<'a> {
             if let Some(weight) = self.settings.severity.get(&area) {
                 finding.severity = Severity::from(*weight);
             }
-            // A finding without an object can occur many times: for example, that objects of a kind may not be read.
+            // A finding without an object can occur many times, for example about a kind without permission.
             if !finding.objects.is_empty() || !self.found.contains(&finding) {
                 self.found.push(finding);
             }
         }
     }
 
-    /// The findings, with the rest of each sort summed up in one line.
+    /// Returns the findings, with the rest of each sort summed up in one line.
     pub(crate) fn into_findings(self) -> Vec<Finding> {
         let mut sorts: BTreeMap<(Severity, String, String), Vec<Finding>> = BTreeMap::new();
         for finding in self.found {

@@ -82,7 +82,7 @@ fn has_replicas(kind: &Kind) -> bool {
         || (kind.group == CORE && matches!(&*kind.kind, "MachineDeployment" | "MachinePool" | "MachineSet"))
 }
 
-/// What the replica counts show, and how many replicas are outdated.
+/// Compares replica counts. Returns the differences, and the number of outdated replicas as text.
 fn compare_counts(object: &Object, kind: &Kind) -> (Vec<String>, Option<String>) {
     let Some(wanted) = status::number_at(object, &["/spec/replicas"]) else { return (Vec::new(), None) };
     let there = status::number_at(object, &["/status/replicas"]);
@@ -106,7 +106,7 @@ fn compare_counts(object: &Object, kind: &Kind) -> (Vec<String>, Option<String>)
     (signs, outdated.map(|current| format!("{current} of {wanted} machines are up to date")))
 }
 
-/// Whether machines are replaced only when a user deletes them: then being outdated is a state, not a process.
+/// Returns true if machines are replaced only when a user deletes them. Outdated machines are then no rollout.
 fn is_replaced_by_hand(object: &Object) -> bool {
     ["/spec/rollout/strategy/type", "/spec/strategy/type"]
         .iter()

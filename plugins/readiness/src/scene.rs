@@ -46,7 +46,7 @@ impl Scene {
         Ok(Self { objects: found, paused })
     }
 
-    /// Those that a controller keeps up to date.
+    /// Returns the objects that a controller keeps up to date.
     pub(crate) fn reconciled_objects(&self) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(|object| {
             let cluster = object.text("/spec/clusterName").or(object.label("cluster.x-k8s.io/cluster-name"));

@@ -75,7 +75,7 @@ pub struct Extra {
 pub struct Readiness {
     /// The areas to skip.
     pub skip: BTreeSet<Area>,
-    /// The severity of all findings of an area, instead of their own.
+    /// Severities that replace those of an area's findings.
     pub severity: BTreeMap<Area, Weight>,
     /// The namespaces of the PackageInstalls that count; all if not set.
     pub package_namespaces: Vec<Glob>,
@@ -84,7 +84,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Whether an area is checked.
+    /// Returns true if an area is checked.
     pub(crate) fn is_checked(&self, area: Area) -> bool {
         !self.skip.contains(&area)
     }

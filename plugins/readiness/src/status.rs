@@ -5,11 +5,11 @@
 use pivot_sdk::{Finding, Kind, Object, Side, context};
 use serde_json::Value;
 
-/// Where conditions are, the newest contract first.
+/// JSON pointers of conditions, the newest contract first.
 const PLACES: [&str; 3] =
     ["/status/v1beta2/conditions", "/status/conditions", "/status/deprecated/v1beta1/conditions"];
 
-/// The conditions of the newest contract.
+/// Returns the conditions of the newest contract.
 fn newest_conditions(object: &Object) -> impl Iterator<Item = &Value> {
     let place = PLACES.into_iter().find(|place| object.items(place).next().is_some());
     place.into_iter().flat_map(|place| object.items(place))
@@ -19,26 +19,27 @@ fn text_field<'a>(condition: &'a Value, field: &str) -> &'a str {
     condition.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether no controller has written any conditions.
+/// Returns true if no controller has written any conditions.
 pub(crate) fn is_silent(object: &Object) -> bool {
     newest_conditions(object).next().is_none()
 }
 
-/// A condition's status; empty if the condition is missing.
+/// Returns a condition's status; empty if the condition is missing.
 pub(crate) fn condition_status<'a>(object: &'a Object, kind: &str) -> &'a str {
     newest_conditions(object)
         .find(|condition| text_field(condition, "type") == kind)
         .map_or("", |c| text_field(c, "status"))
 }
 
-/// A condition's reason; empty if the condition is missing.
+/// Returns a condition's reason; empty if the condition is missing.
 pub(crate) fn condition_reason<'a>(object: &'a Object, kind: &str) -> &'a str {
     newest_conditions(object)
         .find(|condition| text_field(condition, "type") == kind)
         .map_or("", |c| text_field(c, "reason"))
 }
 
-/// The conditions of these types that are present but not true, with their reasons; if `must_be_there`, also the missing ones.
+/// Returns the conditions of these types that are present but not true, with their reasons; if `must_be_there`, also the missing
+/// ones.
 pub(crate) fn unmet_conditions(object: &Object, types: &[&str], must_be_there: bool) -> Vec<String> {
     let words = |kind: &&str| {
         let Some(condition) =
@@ -56,18 +57,18 @@ pub(crate) fn unmet_conditions(object: &Object, types: &[&str], must_be_there: b
     types.iter().filter_map(words).collect()
 }
 
-/// A number in a status or spec.
+/// Returns the number at the first pointer that has one.
 pub(crate) fn number_at(object: &Object, pointers: &[&str]) -> Option<i64> {
     pointers.iter().find_map(|pointer| object.get(pointer)?.as_i64())
 }
 
-/// Whether its controller has yet to observe the object's last change.
+/// Returns true if the object's controller hasn't observed the last change.
 pub(crate) fn is_unobserved(object: &Object) -> bool {
     let seen = number_at(object, &["/status/observedGeneration"]);
     seen.zip(number_at(object, &["/metadata/generation"])).is_some_and(|(seen, now)| seen < now)
 }
 
-/// Whether it is a control plane: `KubeadmControlPlane`, `RKE2ControlPlane`, …, and not a template for one.
+/// Returns true for a control plane: `KubeadmControlPlane`, `RKE2ControlPlane`, …, and not a template for one.
 pub(crate) fn is_control_plane(kind: &Kind) -> bool {
     kind.group == "controlplane.cluster.x-k8s.io" && kind.kind.ends_with("ControlPlane")
 }

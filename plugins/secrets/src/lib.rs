@@ -1,4 +1,4 @@
-//! Which Secrets stay behind, and why; and which move although nothing links them to a Cluster.
+//! Decides which Secrets stay, with reasons, and which move although nothing links them to a Cluster.
 //!
 //! The host already moves the Secrets that a Cluster owns or that are named after it, and reports all others as "not linked with
 //! any Cluster". It can't know what those others are for. This plugin explains Secrets that serve the management cluster itself,

@@ -31,10 +31,10 @@ impl Default for Secrets {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Leave {
-    /// Which Secrets.
+    /// Selector of the Secrets.
     #[serde(rename = "match")]
     pub chosen: Selector,
-    /// Their type.
+    /// Type of the Secrets.
     #[serde(rename = "type")]
     pub of_type: Option<Glob>,
     /// The reason.
@@ -45,10 +45,10 @@ pub struct Leave {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Take {
-    /// Which Secrets.
+    /// Selector of the Secrets.
     #[serde(rename = "match")]
     pub chosen: Selector,
-    /// Their type.
+    /// Type of the Secrets.
     #[serde(rename = "type")]
     pub of_type: Option<Glob>,
     /// The Cluster that they move with: `name`, or `namespace/name`.
@@ -72,8 +72,8 @@ impl Take {
         matches_secret(&self.chosen, self.of_type.as_ref(), secret)
     }
 
-    /// The Cluster it moves with. An operator who selects a Secret wants it to move: one without a Cluster must not stay behind
-    /// silently.
+    /// Returns the Cluster that a Secret moves with. An operator who selects a Secret wants it to move: one without a Cluster
+    /// must not stay behind silently.
     pub(crate) fn cluster_of(&self, index: usize, secret: &Object) -> Result<Key> {
         let namespace = secret.namespace().unwrap_or_default();
         if let Some(cluster) = &self.cluster {

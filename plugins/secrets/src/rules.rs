@@ -51,7 +51,7 @@ impl Rule {
         Self::PullSecrets,
     ];
 
-    /// Why the Secret stays; `None` if the rule doesn't apply to it.
+    /// Returns the reason why a Secret stays; `None` if the rule doesn't apply to it.
     pub fn reason_to_leave(self, secret: &Object) -> Option<String> {
         let of_type = secret.text("/type").unwrap_or_default();
         let (applies, why) = match self {
@@ -90,8 +90,8 @@ impl Rule {
     }
 }
 
-/// Whether anything suggests that the Secret may belong to something that moves. Then the host decides, which knows what exists;
-/// a controller's finalizer is such a sign as well.
+/// Returns true if anything suggests that the Secret may belong to an object that moves. Then the host decides, which knows what
+/// exists; a controller's finalizer is such a sign as well.
 pub(crate) fn has_signs_of_use(secret: &Object) -> bool {
     let named = |purpose: &str| {
         secret

@@ -18,7 +18,7 @@ fn a_source_that_is_still_up_is_a_warning_with_the_command_that_ends_it() {
         "kubectl scale -n baremetal-operator-system deployment capm3-ironic --replicas=0"
     );
     assert!(found[0].message.contains("at the target's address"));
-    // Its Pods are still terminating.
+    // The Pods are still terminating.
     assert_eq!(host.deployment(Side::Source, 0, 1).found(), ["warn source-still-up"]);
     assert_eq!(host.deployment(Side::Source, 0, 0).found(), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! How objects belong together.
+//! Relations between objects.
 
 use pivot_sdk::Relation;
 use serde_json::{Value, json};

@@ -265,7 +265,7 @@ fn a_free_host_that_nobody_gave_anything_to_do_may_not_change() {
         assert_eq!(answer(&mut harness, &taken(&copy, state)), "stop state-changed", "{state}");
     }
     let held = paused(taken(&copy, "provisioning"), OURS);
-    assert_eq!(answer(&mut harness, &held), "stop state-changed", "nobody was to touch it");
+    assert_eq!(answer(&mut harness, &held), "stop state-changed", "the pause forbids changes");
     let inspected = json!({"status": {"operationHistory": {"inspect": {"end": "2026-08-04T00:00:00Z"}}}});
     assert_eq!(answer(&mut harness, &with(taken_over(copy), inspected)), "stop touched-again");
 }

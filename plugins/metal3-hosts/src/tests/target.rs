@@ -81,7 +81,10 @@ fn machines_that_cannot_be_compared_are_reported() {
             assert!(!told || findings.iter().all(|found| found.severity == pivot_sdk::Severity::Warn));
         }
     }
-    assert!(source(&neither_at_all()).check(Point::BeforePause).unwrap().is_empty(), "nobody is there");
+    assert!(
+        source(&neither_at_all()).check(Point::BeforePause).unwrap().is_empty(),
+        "no host can be compared"
+    );
 }
 
 fn neither_at_all() -> Value {

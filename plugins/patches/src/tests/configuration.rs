@@ -1,4 +1,4 @@
-//! What is refused before anything moves, and with which message.
+//! Configurations that are refused before anything moves, with their messages.
 
 use crate::Patches;
 use pivot_sdk::Point;

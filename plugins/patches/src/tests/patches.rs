@@ -1,4 +1,4 @@
-//! What is changed, and on which objects.
+//! Changes by entries, and their objects.
 
 use crate::Patches;
 use pivot_sdk::test::{Harness, codes};

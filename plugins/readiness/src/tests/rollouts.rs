@@ -96,7 +96,7 @@ fn on_delete_strategies_are_no_rollout() {
     }
 }
 
-/// It takes hours on bare metal, and waiting would not undo it.
+/// A rollout takes hours on bare metal, and waiting would not undo it.
 #[test]
 fn a_rollout_that_begins_in_the_target_is_reported_and_not_waited_for() {
     let rolling = core(

@@ -1,4 +1,4 @@
-//! What stays, and what the plugin says nothing about.
+//! Secrets that stay, and Secrets that the plugin does not mention.
 
 use crate::Secrets;
 use pivot_sdk::test::Harness;
