@@ -130,6 +130,6 @@ fn merge(to: &mut Value, change: Value) {
 mod scene;
 
 #[test]
-fn the_native_code_answers_as_the_component_must() {
+fn recorded_answers_match_the_native_code() {
     scene::answers_as_recorded::<crate::Metal3Hosts>(concat!(env!("CARGO_MANIFEST_DIR"), "/scene.json"));
 }

@@ -73,7 +73,7 @@ fn told(findings: &[Finding]) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_checked_between_the_pause_and_the_resume() {
+fn paused_move_checks_nothing() {
     let broken = core("Machine", "m", json!({"status": {"phase": "Failed"}}));
     let mut harness = Harness::<Readiness>::new();
     harness.add_to_source(&broken).add_to_target(&broken);
@@ -86,6 +86,6 @@ fn nothing_is_checked_between_the_pause_and_the_resume() {
 mod scene;
 
 #[test]
-fn the_native_code_answers_as_the_component_must() {
+fn recorded_answers_match_the_native_code() {
     scene::answers_as_recorded::<crate::Readiness>(concat!(env!("CARGO_MANIFEST_DIR"), "/scene.json"));
 }

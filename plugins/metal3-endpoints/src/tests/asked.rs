@@ -9,7 +9,7 @@ use super::{DRIVERS, Host, KERNEL, URL, VERSION};
 use crate::endpoint::{normalize_url, url_host};
 
 #[test]
-fn an_endpoint_that_comes_up_while_the_move_waits_ends_the_wait() {
+fn answering_endpoint_ends_the_wait() {
     let mut host = Host::new();
     host.0.set_answer(&Probe::get(URL), Err(Error::new("unreachable", "connection refused")));
     host.0.set_answer(&Probe::get(DRIVERS), Err(Error::new("unreachable", "connection refused")));
@@ -27,7 +27,7 @@ fn an_endpoint_that_comes_up_while_the_move_waits_ends_the_wait() {
 }
 
 #[test]
-fn an_endpoint_that_wants_credentials_is_up_but_no_proof() {
+fn endpoint_with_credentials_proves_nothing() {
     let mut host = Host::new();
     host.0.set_http_answer(DRIVERS, 401, "");
     assert_eq!(host.found(), ["note drivers-locked"]);
@@ -36,7 +36,7 @@ fn an_endpoint_that_wants_credentials_is_up_but_no_proof() {
 }
 
 #[test]
-fn an_ironic_that_is_too_old_stops_the_move() {
+fn too_old_ironic_stops_the_move() {
     let versions = |text: &str| format!(r#"{{"default_version": {{"version": "{text}"}}}}"#);
     let mut host = Host::new();
     for (version, found) in
@@ -50,7 +50,7 @@ fn an_ironic_that_is_too_old_stops_the_move() {
 }
 
 #[test]
-fn something_else_that_answers_is_not_ironic() {
+fn answers_of_other_servers_are_rejected() {
     let mut host = Host::new();
     for body in ["<html>", "{}", r#"{"version": {"version": "one"}}"#] {
         host.0.set_http_answer(URL, 200, body);
@@ -71,7 +71,7 @@ fn images_must_be_served() {
 }
 
 #[test]
-fn what_is_not_granted_says_what_to_grant() {
+fn denied_probe_names_the_missing_grant() {
     let mut host = Host::new();
     host.0.set_answer(&Probe::get(KERNEL), Err(Error::new("denied", "not granted")));
     let found = host.check(Point::BeforePause);
@@ -80,7 +80,7 @@ fn what_is_not_granted_says_what_to_grant() {
 }
 
 #[test]
-fn it_is_asked_through_the_target_or_not_at_all_where_the_network_is_out_of_reach() {
+fn vantage_selects_target_service_or_no_probe() {
     let mut host = Host::new();
     for url in [URL, DRIVERS, KERNEL] {
         host.0.set_answer(&Probe::get(url), Err(Error::new("unreachable", "no route")));
@@ -96,7 +96,7 @@ fn it_is_asked_through_the_target_or_not_at_all_where_the_network_is_out_of_reac
 }
 
 #[test]
-fn a_configuration_that_makes_no_sense_is_refused() {
+fn invalid_configuration_is_refused() {
     for (config, said) in [
         (json!({"vantage": "target"}), "needs service"),
         (json!({"vantage": "target", "service": "ironic"}), "needs service"),
@@ -111,7 +111,7 @@ fn a_configuration_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn endpoints_are_read_as_operators_write_them() {
+fn endpoints_are_parsed_in_all_spellings() {
     for endpoint in ["http://a:6385", "http://a:6385/", "http://a:6385/v1", "http://a:6385/v1/"] {
         assert_eq!(normalize_url(endpoint), "http://a:6385/v1/");
     }

@@ -7,14 +7,14 @@ use super::Host;
 use crate::gather::{CONFIG_MAP, DEPLOYMENT, IRONIC};
 
 #[test]
-fn two_sides_that_fit_are_fine_at_every_point() {
+fn matching_sides_pass_at_every_point() {
     for point in [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume] {
         assert_eq!(Host::new().at(point), [""; 0]);
     }
 }
 
 #[test]
-fn a_move_without_hosts_asks_nothing() {
+fn move_without_hosts_asks_nothing() {
     let mut host = Host::new();
     host.0.set_moving_objects([]).fail_reads(
         Side::Source,
@@ -25,7 +25,7 @@ fn a_move_without_hosts_asks_nothing() {
 }
 
 #[test]
-fn another_address_stops_the_move_unless_it_is_meant_to_be_another() {
+fn unintended_address_change_stops_the_move() {
     let other = || {
         let mut host = Host::new();
         host.map(Side::Source, json!({"PROVISIONING_IP": "172.22.0.3", "KEEPALIVED_VRID": "7"}));
@@ -38,7 +38,7 @@ fn another_address_stops_the_move_unless_it_is_meant_to_be_another() {
 }
 
 #[test]
-fn virtual_addresses_count_before_the_provisioning_address() {
+fn virtual_addresses_outweigh_the_provisioning_address() {
     let mut host = Host::new();
     let list = "172.22.0.2,ironicendpoint fd00::2,ironicendpoint,64";
     host.map(Side::Source, json!({"KEEPALIVED_VIRTUAL_IPS": list}));
@@ -82,7 +82,7 @@ fn routers_of_one_address_have_one_id() {
 }
 
 #[test]
-fn keepalived_on_one_side_only_is_a_warning() {
+fn keepalived_on_one_side_warns() {
     let mut host = Host::new();
     host.0.remove_object(Side::Source, &DEPLOYMENT.key_in("baremetal-operator-system", "capm3-ironic"));
     assert_eq!(host.found(), ["warn keepalived-on-one-side"]);
@@ -95,7 +95,7 @@ fn another_interface_is_noted() {
 }
 
 #[test]
-fn config_maps_that_disagree_are_reported_unless_the_right_one_is_named() {
+fn disagreeing_config_maps_are_reported() {
     let mut host = Host::new();
     host.0.add_to_target(json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -107,7 +107,7 @@ fn config_maps_that_disagree_are_reported_unless_the_right_one_is_named() {
 }
 
 #[test]
-fn sides_that_nothing_is_known_about_are_reported() {
+fn sides_without_configuration_are_reported() {
     let map = CONFIG_MAP.key_in("baremetal-operator-system", "ironic-bmo-configmap");
     let mut host = Host::new();
     host.0.remove_object(Side::Target, &map);
@@ -123,7 +123,7 @@ fn sides_that_nothing_is_known_about_are_reported() {
 }
 
 #[test]
-fn an_endpoint_of_another_cluster_is_reported() {
+fn endpoint_of_another_cluster_is_reported() {
     let other = "http://172.22.0.9:6385/v1/";
     let mut host = Host::new();
     host.map(Side::Target, json!({"IRONIC_ENDPOINT": other})).set_config(json!({"vantage": "nowhere"}));
@@ -150,7 +150,7 @@ fn settings_in_containers_count() {
 }
 
 #[test]
-fn the_ironic_object_of_the_standalone_operator_counts_before_all_else() {
+fn ironic_object_outweighs_other_settings() {
     let mut host = Host::new();
     let ironic = |ready: &str| {
         json!({
@@ -179,7 +179,7 @@ fn the_ironic_object_of_the_standalone_operator_counts_before_all_else() {
 }
 
 #[test]
-fn an_unreadable_side_is_an_error_and_not_an_empty_side() {
+fn unreadable_side_is_an_error() {
     let mut host = Host::new();
     host.0.fail_reads(Side::Target, &DEPLOYMENT, pivot_sdk::Error::new("forbidden", "no"));
     let error = host.0.check(Point::BeforePause).unwrap_err();

@@ -7,7 +7,7 @@ use pivot_sdk::Plugin;
 use crate::Metal3Endpoints;
 
 #[test]
-fn it_needs_exactly_what_it_asks_for() {
+fn declared_permissions_are_exactly_those_needed() {
     let reads = Metal3Endpoints::about().reads;
     let asked: BTreeSet<String> = reads
         .iter()

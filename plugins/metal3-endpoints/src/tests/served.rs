@@ -6,7 +6,7 @@ use serde_json::json;
 use super::Host;
 
 #[test]
-fn a_source_that_is_still_up_is_a_warning_with_the_command_that_ends_it() {
+fn running_source_warns_with_a_stop_command() {
     let mut host = Host::new();
     host.deployment(Side::Source, 1, 1);
     let found = host.check(Point::BeforePause);
@@ -24,7 +24,7 @@ fn a_source_that_is_still_up_is_a_warning_with_the_command_that_ends_it() {
 }
 
 #[test]
-fn both_sides_at_one_address_are_not_committed_to() {
+fn both_sides_at_one_address_prevent_commit() {
     let mut host = Host::new();
     host.deployment(Side::Source, 1, 1);
     assert_eq!(host.at(Point::AfterPause), ["warn source-still-up"]);
@@ -38,7 +38,7 @@ fn both_sides_at_one_address_are_not_committed_to() {
 }
 
 #[test]
-fn a_target_that_is_not_up_is_waited_for_and_the_sources_answer_is_not_taken_for_its() {
+fn source_answer_does_not_count_for_target() {
     let mut host = Host::new();
     host.deployment(Side::Source, 1, 1).deployment(Side::Target, 1, 0);
     assert_eq!(host.found(), ["warn source-still-up", "wait target-not-up"]);
@@ -48,7 +48,7 @@ fn a_target_that_is_not_up_is_waited_for_and_the_sources_answer_is_not_taken_for
 }
 
 #[test]
-fn a_target_that_comes_up_later_is_waited_for_later() {
+fn configured_point_delays_the_wait_for_target() {
     for (up, first) in [
         ("after-pause", Point::AfterPause),
         ("before-commit", Point::BeforeCommit),

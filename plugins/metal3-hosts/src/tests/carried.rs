@@ -11,7 +11,7 @@ fn adapted(host: Value) -> pivot_sdk::Object {
 }
 
 #[test]
-fn the_providers_pause_becomes_ours_and_nobody_elses_does() {
+fn only_the_provider_pause_becomes_ours() {
     assert_eq!(
         adapted(paused(consumed(), "metal3.io/capm3")).annotation(PAUSED),
         Some("metal3-hosts.pivot-host.io")
@@ -21,7 +21,7 @@ fn the_providers_pause_becomes_ours_and_nobody_elses_does() {
 }
 
 #[test]
-fn the_status_annotation_is_dropped() {
+fn status_annotation_is_dropped() {
     let host = with(
         paused(consumed(), "metal3.io/capm3"),
         json!({"metadata": {"annotations": {"baremetalhost.metal3.io/status": "{}", "other": "stays"}}}),
@@ -43,7 +43,7 @@ fn restored(source: &Value, generation: i64) -> Value {
 }
 
 #[test]
-fn the_whole_status_is_carried_over_with_the_hardware() {
+fn restore_copies_status_with_hardware() {
     let patch = restored(&consumed(), 1);
     assert_eq!(patch["status"]["hardware"]["hostname"], "rack1-u01");
     assert_eq!(patch["status"]["provisioning"], consumed()["status"]["provisioning"]);
@@ -55,14 +55,14 @@ fn the_whole_status_is_carried_over_with_the_hardware() {
 }
 
 #[test]
-fn conditions_speak_of_the_copys_generation() {
+fn conditions_get_the_generation_of_the_copy() {
     assert_eq!(restored(&consumed(), 1)["status"]["conditions"][0]["observedGeneration"], 1);
     let stale = with(consumed(), json!({"metadata": {"generation": 8}}));
     assert_eq!(restored(&stale, 1)["status"]["conditions"][0].get("observedGeneration"), None);
 }
 
 #[test]
-fn firmware_that_was_flashed_is_not_flashed_again() {
+fn flashed_firmware_is_not_flashed_again() {
     let source = json!({
         "apiVersion": "metal3.io/v1alpha1", "kind": "HostFirmwareComponents",
         "metadata": {"name": "a", "namespace": "m", "generation": 3},
@@ -73,7 +73,7 @@ fn firmware_that_was_flashed_is_not_flashed_again() {
 }
 
 #[test]
-fn a_host_without_status_gets_none_and_an_equal_one_is_left() {
+fn missing_or_equal_status_changes_nothing() {
     let none = with(free(), json!({"status": null}));
     assert!(Host::new().restore(&none, &none).unwrap().is_empty());
     assert!(Host::new().restore(free(), free()).unwrap().is_empty());

@@ -24,7 +24,7 @@ fn change(kind: &str, detected: &str, valid: &str, seen: i64) -> Value {
 }
 
 #[test]
-fn a_change_that_is_about_to_be_made_is_waited_for() {
+fn check_waits_for_imminent_firmware_changes() {
     for kind in ["HostFirmwareSettings", "HostFirmwareComponents"] {
         assert_eq!(found(&free(), change(kind, "True", "True", 2), json!({})), ["wait firmware-pending"]);
         assert_eq!(found(&free(), change(kind, "False", "True", 2), json!({})), [""; 0]);
@@ -38,14 +38,14 @@ fn a_change_that_is_about_to_be_made_is_waited_for() {
 }
 
 #[test]
-fn a_change_that_waits_for_a_reboot_stops_the_move_unless_it_is_to_be_carried_over() {
+fn pending_firmware_stops_unless_configured() {
     let pending = || change("HostFirmwareSettings", "True", "True", 2);
     assert_eq!(found(&consumed(), pending(), json!({})), ["stop firmware-pending"]);
     assert_eq!(found(&consumed(), pending(), json!({"pending-firmware": "warn"})), ["warn firmware-pending"]);
 }
 
 #[test]
-fn media_must_be_attached_or_not_but_not_in_between() {
+fn media_in_transition_are_reported() {
     let image = |wanted: &str, attached: &str| json!({"kind": "DataImage", "spec": {"url": wanted}, "status": {"attachedImage": {"url": attached}}});
     assert_eq!(found(&consumed(), image("http://a", ""), json!({})), ["wait media-pending"]);
     assert_eq!(found(&consumed(), image("http://a", "http://a"), json!({})), ["warn media-attached"]);
@@ -53,7 +53,7 @@ fn media_must_be_attached_or_not_but_not_in_between() {
 }
 
 #[test]
-fn a_misspelt_configuration_is_reported() {
+fn misspelt_configuration_is_reported() {
     let mut harness = source(&free());
     harness.set_config(json!({"pending-firmwear": "warn"}));
     let error = harness.check(Point::BeforePause).unwrap_err();

@@ -7,7 +7,7 @@ use pivot_sdk::{Exported, Plugin};
 use crate::Metal3Hosts;
 
 #[test]
-fn it_needs_exactly_what_it_asks_for() {
+fn declared_permissions_are_exactly_those_needed() {
     let about = Metal3Hosts::about();
     let mut asked: BTreeSet<String> = about
         .changes

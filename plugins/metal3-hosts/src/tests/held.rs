@@ -22,7 +22,7 @@ fn free_hosts_are_held() {
 }
 
 #[test]
-fn a_machines_host_is_left_to_the_provider_unless_that_is_switched_off() {
+fn provider_pauses_hosts_of_machines() {
     assert_eq!(hold(&consumed()), None);
     let mut harness = Host::new();
     harness.set_config(json!({"hold-consumed": true}));
@@ -30,7 +30,7 @@ fn a_machines_host_is_left_to_the_provider_unless_that_is_switched_off() {
 }
 
 #[test]
-fn nobodys_pause_is_replaced() {
+fn existing_pauses_are_not_replaced() {
     for by in ["", "true", "metal3.io/capm3", "metal3.io/hostclaim", "maintenance"] {
         assert_eq!(hold(&paused(free(), by)), None, "{by}");
     }
@@ -49,7 +49,7 @@ fn after_pause(host: &Value, config: Value) -> Vec<String> {
 }
 
 #[test]
-fn the_provider_is_waited_for() {
+fn check_waits_for_the_provider_pause() {
     assert_eq!(after_pause(&consumed(), json!({})), ["wait not-paused"]);
     assert_eq!(after_pause(&paused(consumed(), "metal3.io/capm3"), json!({})), [""; 0]);
     let blocked = json!({"metadata": {"annotations": {"clusterctl.cluster.x-k8s.io/block-move": ""}}});
@@ -60,14 +60,14 @@ fn the_provider_is_waited_for() {
 }
 
 #[test]
-fn a_host_that_nobody_holds_is_not_copied() {
+fn unpaused_host_stops_the_move() {
     assert_eq!(after_pause(&free(), json!({})), ["stop not-held"]);
     assert_eq!(after_pause(&consumed(), json!({"hold-consumed": true})), ["stop not-held"]);
     assert_eq!(after_pause(&paused(free(), "metal3-hosts.pivot-host.io"), json!({})), [""; 0]);
 }
 
 #[test]
-fn work_begun_between_the_first_check_and_the_pause_is_noticed() {
+fn work_begun_before_the_pause_is_noticed() {
     let inspecting = with(free(), json!({"status": {"provisioning": {"state": "inspecting"}}}));
     assert_eq!(
         after_pause(&paused(inspecting, "metal3-hosts.pivot-host.io"), json!({})),
@@ -76,7 +76,7 @@ fn work_begun_between_the_first_check_and_the_pause_is_noticed() {
 }
 
 #[test]
-fn a_move_without_hosts_asks_nothing_after_the_pause() {
+fn move_without_hosts_reads_nothing_after_pause() {
     let mut harness = Host::new();
     let denied = pivot_sdk::Error::new("denied", "not granted");
     harness.set_namespaces(["a"]).fail_reads(pivot_sdk::Side::Source, &crate::names::HOST, denied);

@@ -25,7 +25,7 @@ fn named(kind: &str, owners: Value) -> Value {
 }
 
 #[test]
-fn a_host_belongs_to_its_machine_and_needs_the_secrets_that_it_names_in_its_namespace() {
+fn host_links_to_machine_and_needs_secrets() {
     let host = with(
         consumed(),
         json!({"spec": {
@@ -49,14 +49,14 @@ fn a_host_belongs_to_its_machine_and_needs_the_secrets_that_it_names_in_its_name
 }
 
 #[test]
-fn without_a_machine_the_label_counts() {
+fn label_links_hosts_without_a_machine() {
     let labelled = with(free(), json!({"metadata": {"labels": {"cluster.x-k8s.io/cluster-name": "edge"}}}));
     assert_eq!(related(labelled)[0], "link Cluster.cluster.x-k8s.io metal3/edge");
     assert_eq!(related(free()), ["need Secret metal3/rack1-u06-bmc"]);
 }
 
 #[test]
-fn what_has_a_hosts_name_belongs_to_it_where_no_owner_says_so() {
+fn same_name_links_objects_to_the_host() {
     let owner = json!([{"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": "rack1-u01", "uid": "u"}]);
     for kind in
         ["HardwareData", "HostFirmwareSettings", "HostFirmwareComponents", "HostUpdatePolicy", "DataImage"]
@@ -67,7 +67,7 @@ fn what_has_a_hosts_name_belongs_to_it_where_no_owner_says_so() {
 }
 
 #[test]
-fn what_is_rebuilt_or_would_be_made_twice_stays() {
+fn rebuilt_objects_and_subscriptions_stay() {
     for kind in ["FirmwareSchema", "PreprovisioningImage"] {
         assert_eq!(related(named(kind, json!([]))), ["leave: rebuilt by the target's baremetal operator"]);
     }

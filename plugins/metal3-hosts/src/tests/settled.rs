@@ -42,7 +42,7 @@ fn taken_over(host: Value) -> Value {
 }
 
 #[test]
-fn a_machines_host_is_unpaused_and_watched_until_it_is_taken_over() {
+fn host_of_a_machine_settles_after_takeover() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     assert_eq!(answer(&mut harness, &copy), "let go");
     let running = with(copy, json!({"metadata": {"annotations": {PAUSED: null}}}));
@@ -51,7 +51,7 @@ fn a_machines_host_is_unpaused_and_watched_until_it_is_taken_over() {
 }
 
 #[test]
-fn hosts_are_settled_in_groups_by_their_driver() {
+fn drivers_settle_hosts_in_groups() {
     let group = |address: Value| {
         let host = with(free(), json!({"spec": {"bmc": {"address": address}}}));
         let (_, copy) = target(&host);
@@ -72,7 +72,7 @@ fn hosts_are_settled_in_groups_by_their_driver() {
 }
 
 #[test]
-fn a_free_host_goes_all_the_way() {
+fn free_host_passes_all_hooks() {
     let mut harness = Host::new();
     for companion in companions(&free()) {
         harness.add_to_target(companion);
@@ -96,7 +96,7 @@ fn without_nulls(host: Value) -> Value {
 }
 
 #[test]
-fn a_users_pause_is_there_at_the_end() {
+fn pause_by_a_user_is_kept() {
     let mut harness = Host::new();
     let journey = harness.journey(paused(consumed(), "maintenance")).unwrap();
     assert_eq!(journey.open, None);
@@ -105,7 +105,7 @@ fn a_users_pause_is_there_at_the_end() {
 }
 
 #[test]
-fn hosts_of_a_cluster_that_its_user_had_paused_stay_paused_by_the_provider() {
+fn hosts_of_a_paused_cluster_stay_paused() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     let cluster = json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
@@ -121,7 +121,7 @@ fn hosts_of_a_cluster_that_its_user_had_paused_stay_paused_by_the_provider() {
 }
 
 #[test]
-fn nothing_is_unpaused_without_credentials_and_hardware() {
+fn missing_credentials_or_hardware_prevent_unpausing() {
     let host = with(paused(consumed(), "metal3.io/capm3"), json!({"status": {"hardware": null}}));
     for (kind, name) in [(crate::names::SECRET, "rack1-u01-bmc"), (crate::names::HARDWARE, "rack1-u01")] {
         let (mut harness, copy) = target(&host);
@@ -131,13 +131,13 @@ fn nothing_is_unpaused_without_credentials_and_hardware() {
 }
 
 #[test]
-fn a_copy_without_its_status_is_never_unpaused() {
+fn copy_without_its_status_stays_paused() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     assert_eq!(answer(&mut harness, &with(copy, json!({"status": null}))), "stop state-changed");
 }
 
 #[test]
-fn a_host_that_deprovisions_is_a_stop_that_says_how_to_stop_the_operator() {
+fn deprovisioning_host_stops_with_a_pause_command() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     let running = taken_over(copy);
     let wiped = with(running.clone(), json!({"status": {"provisioning": {"state": "deprovisioning"}}}));
@@ -161,7 +161,7 @@ fn a_host_that_deprovisions_is_a_stop_that_says_how_to_stop_the_operator() {
 }
 
 #[test]
-fn errors_of_the_first_minutes_are_waited_for() {
+fn settle_waits_for_transient_errors() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     let running = taken_over(copy);
     for (status, waits) in [
@@ -175,7 +175,7 @@ fn errors_of_the_first_minutes_are_waited_for() {
 }
 
 #[test]
-fn hosts_that_the_operator_does_not_register_are_not_waited_for() {
+fn unmanaged_hosts_need_no_registration() {
     for host in [
         with(consumed(), json!({"status": {"operationalStatus": "detached"}})),
         with(
@@ -191,7 +191,7 @@ fn hosts_that_the_operator_does_not_register_are_not_waited_for() {
 }
 
 #[test]
-fn a_secret_of_the_same_version_on_both_sides_is_no_reason_to_wait_for_ever() {
+fn equal_secret_versions_end_the_wait() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     let secret = companions(&consumed()).remove(0);
     harness.add_to_target(with(secret, json!({"metadata": {"resourceVersion": "2237"}})));
@@ -202,7 +202,7 @@ fn a_secret_of_the_same_version_on_both_sides_is_no_reason_to_wait_for_ever() {
 }
 
 #[test]
-fn objects_that_this_move_did_not_copy_are_ignored() {
+fn objects_of_other_moves_are_ignored() {
     let mut harness = Host::new();
     assert_eq!(answer(&mut harness, &free()), "done");
     let policy = json!({"apiVersion": "metal3.io/v1alpha1", "kind": "HostUpdatePolicy", "metadata": {"name": "a", "namespace": "m"}});
@@ -210,7 +210,7 @@ fn objects_that_this_move_did_not_copy_are_ignored() {
 }
 
 #[test]
-fn the_providers_own_pause_is_waited_for_where_it_was_left_in_place() {
+fn settle_waits_for_the_provider_pause() {
     let (mut harness, copy) = target(&paused(consumed(), "metal3.io/capm3"));
     assert_eq!(answer(&mut harness, &paused(copy, "metal3.io/capm3")), "wait provider-pause");
 }
@@ -236,7 +236,7 @@ fn taken(copy: &Value, state: &str) -> Value {
 }
 
 #[test]
-fn a_free_host_that_the_target_puts_to_use_is_settled() {
+fn free_host_in_use_is_settled() {
     let (mut harness, copy) = target(&paused(free(), OURS));
     for state in ["preparing", "provisioning", "provisioned", "deprovisioning"] {
         assert_eq!(answer(&mut harness, &taken(&copy, state)), "done", "{state}");
@@ -254,7 +254,7 @@ fn a_free_host_that_the_target_puts_to_use_is_settled() {
 }
 
 #[test]
-fn a_free_host_that_nobody_gave_anything_to_do_may_not_change() {
+fn unused_free_host_must_not_change() {
     let (mut harness, copy) = target(&paused(free(), OURS));
     for state in ["preparing", "provisioning", "provisioned", "deprovisioning", "inspecting"] {
         let unused = with(taken(&copy, state), json!({"spec": {"consumerRef": null, "image": null}}));
@@ -271,7 +271,7 @@ fn a_free_host_that_nobody_gave_anything_to_do_may_not_change() {
 }
 
 #[test]
-fn operations_that_were_already_pending_are_no_new_use() {
+fn pending_operations_are_no_new_use() {
     let waiting =
         with(taken(&free(), "available"), json!({"status": {"operationHistory": {"provision": null}}}));
     let (mut harness, copy) = target(&paused(waiting, OURS));
@@ -282,7 +282,7 @@ fn operations_that_were_already_pending_are_no_new_use() {
 }
 
 #[test]
-fn a_note_of_an_older_version_says_of_a_free_host_that_nobody_used_it() {
+fn note_of_older_version_means_unused_host() {
     let (mut harness, copy) = target(&paused(free(), OURS));
     let note = r#"{"state":"available","inspected":["2026-08-03T08:21:41Z","2026-08-03T08:31:58Z"],"provisioned":[null,null],"credentials":"2237"}"#;
     let older = with(copy, json!({"metadata": {"annotations": {BEFORE: note}}}));

@@ -35,7 +35,7 @@ fn hosts_at_rest_move() {
 }
 
 #[test]
-fn work_in_progress_is_waited_for() {
+fn check_waits_for_work_in_progress() {
     for state in
         ["", "registering", "inspecting", "preparing", "match profile", "provisioning", "deprovisioning"]
     {
@@ -50,12 +50,12 @@ fn work_in_progress_is_waited_for() {
 }
 
 #[test]
-fn work_that_a_pause_keeps_from_ending_is_not_waited_for() {
+fn work_under_a_pause_stops_the_move() {
     assert_eq!(found(&paused(in_state(free(), "inspecting"), "me")), ["stop being-worked-on"]);
 }
 
 #[test]
-fn a_wait_ends_when_the_host_has_come_to_rest() {
+fn wait_ends_when_the_host_rests() {
     let mut harness = source(&in_state(free(), "inspecting"));
     let waits = harness.check(Point::BeforePause).unwrap();
     assert_eq!(waits[0].message, "host metal3/rack1-u06: it is inspecting");
@@ -69,7 +69,7 @@ fn a_wait_ends_when_the_host_has_come_to_rest() {
 }
 
 #[test]
-fn hosts_that_are_being_deleted_or_broken_stop_the_move() {
+fn deleted_or_broken_hosts_stop_the_move() {
     let deleted = with(free(), json!({"metadata": {"deletionTimestamp": "2026-08-03T09:46:13Z"}}));
     assert_eq!(found(&deleted), ["stop being-deleted"]);
     for state in ["deleting", "powering off before delete"] {
@@ -90,7 +90,7 @@ fn hosts_that_are_being_deleted_or_broken_stop_the_move() {
 }
 
 #[test]
-fn an_image_that_is_not_the_one_written_stops_the_move() {
+fn changed_image_stops_the_move() {
     let url = |url: Value| with(consumed(), json!({"spec": {"image": {"url": url}}}));
     for host in [
         url(json!("http://172.22.0.1/images/newer.raw")),
@@ -115,7 +115,7 @@ fn an_image_that_is_not_the_one_written_stops_the_move() {
 }
 
 #[test]
-fn what_a_steady_host_is_about_to_do_is_waited_for() {
+fn check_waits_for_imminent_work() {
     let chosen = with(free(), json!({"spec": {"online": true, "image": {"url": "http://new"}}}));
     assert_eq!(found(&chosen), ["wait about-to-change"]);
     assert_eq!(found(&in_state(consumed(), "externally provisioned")), ["wait about-to-change"]);
@@ -126,7 +126,7 @@ fn what_a_steady_host_is_about_to_do_is_waited_for() {
 }
 
 #[test]
-fn reboots_and_inspections_that_are_asked_for_are_waited_for() {
+fn check_waits_for_requested_reboots_and_inspections() {
     let annotated =
         |name: &str, value: &str| with(free(), json!({"metadata": {"annotations": {name: value}}}));
     assert_eq!(found(&annotated("reboot.metal3.io", "")), ["wait reboot-pending"]);
@@ -137,7 +137,7 @@ fn reboots_and_inspections_that_are_asked_for_are_waited_for() {
 }
 
 #[test]
-fn credentials_must_be_there_and_other_secrets_should() {
+fn missing_credentials_stop_and_other_secrets_warn() {
     let without = |name: &str| {
         let mut harness = Host::new();
         harness.add_to_source(consumed());
@@ -157,7 +157,7 @@ fn credentials_must_be_there_and_other_secrets_should() {
 }
 
 #[test]
-fn hardware_of_machines_is_missed() {
+fn missing_hardware_of_machines_is_reported() {
     let mut harness = source(&consumed());
     let key = crate::names::HARDWARE.key_in("metal3", "rack1-u01");
     harness.remove_object(pivot_sdk::Side::Source, &key);
@@ -175,7 +175,7 @@ fn hosts_that_stay_are_reported() {
 }
 
 #[test]
-fn a_host_that_went_away_is_waited_for() {
+fn check_waits_for_a_missing_host() {
     let mut harness = source(&consumed());
     let gone = crate::names::HOST.key_in("metal3", "gone");
     let there = crate::names::HOST.key_in("metal3", "rack1-u01");
@@ -184,7 +184,7 @@ fn a_host_that_went_away_is_waited_for() {
 }
 
 #[test]
-fn kinds_that_an_older_operator_lacks_are_not_missed() {
+fn kinds_missing_in_older_operators_are_fine() {
     let mut harness = source(&consumed());
     let missing = pivot_sdk::Error::new("no-such-kind", "the source has no HostFirmwareComponents");
     harness.fail_reads(pivot_sdk::Side::Source, &crate::names::COMPONENTS, missing);

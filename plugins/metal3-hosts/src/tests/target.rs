@@ -9,7 +9,7 @@ use crate::machine::Bmc;
 use super::{Host, companions, consumed, free, paused, source, with};
 
 #[test]
-fn a_host_of_the_same_name_must_be_the_same_machine() {
+fn same_host_name_requires_same_machine() {
     let mut harness = source(&free());
     harness.add_to_target(with(free(), json!({"spec": {"bootMACAddress": "02:00:5E:00:01:61"}})));
     assert!(harness.check(Point::BeforePause).unwrap().is_empty(), "the same address, written otherwise");
@@ -18,7 +18,7 @@ fn a_host_of_the_same_name_must_be_the_same_machine() {
 }
 
 #[test]
-fn a_machine_may_not_be_known_by_another_name() {
+fn machine_under_another_name_stops() {
     let mut harness = source(&free());
     harness.add_to_target(with(free(), json!({"metadata": {"name": "node-6"}})));
     let findings = harness.check(Point::BeforePause).unwrap();
@@ -33,7 +33,7 @@ fn before_pause(here: Value, there: Value) -> Vec<String> {
 }
 
 #[test]
-fn without_a_mac_address_a_machine_is_known_by_its_management_controller() {
+fn management_controller_identifies_machines_without_mac_address() {
     let no_mac = || json!({"spec": {"bootMACAddress": null}});
     let elsewhere = |change| with(json!({"metadata": {"name": "node-6"}}), change);
     let moved = || json!({"spec": {"bmc": {"address": "redfish://192.168.110.99"}}});
@@ -92,7 +92,7 @@ fn neither_at_all() -> Value {
 }
 
 #[test]
-fn addresses_of_management_controllers_are_compared_by_what_they_lead_to() {
+fn management_controller_addresses_are_normalized() {
     for (one, other, same) in [
         ("redfish://10.0.0.1/redfish/v1/Systems/1", "redfish://10.0.0.1/redfish/v1/Systems/1/", true),
         ("redfish://10.0.0.1/a", "redfish-virtualmedia://10.0.0.1/a", true),
@@ -137,13 +137,13 @@ fn copied(change: Value) -> Host {
 }
 
 #[test]
-fn whole_copies_may_be_committed() {
+fn complete_copies_pass_before_commit() {
     assert!(copied(json!({})).check(Point::BeforeCommit).unwrap().is_empty());
     assert!(copied(json!({})).check(Point::AfterResume).unwrap().is_empty());
 }
 
 #[test]
-fn a_copy_that_would_be_provisioned_again_is_not_committed() {
+fn copy_open_to_provisioning_prevents_commit() {
     let check = |change| codes(&copied(change).check(Point::BeforeCommit).unwrap()).join(" ");
     assert_eq!(check(json!({"status": null})), "copy-without-status");
     assert_eq!(check(json!({"status": {"provisioning": {"state": "registering"}}})), "copy-without-status");
@@ -151,7 +151,7 @@ fn a_copy_that_would_be_provisioned_again_is_not_committed() {
 }
 
 #[test]
-fn a_copy_that_lacks_something_is_not_committed() {
+fn incomplete_copy_prevents_commit() {
     for (kind, name, code) in [
         (crate::names::HOST, "rack1-u01", "no-copy"),
         (crate::names::SECRET, "rack1-u01-bmc", "copy-lacks-secret"),

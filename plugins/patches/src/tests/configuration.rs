@@ -19,7 +19,7 @@ fn entry(fields: Value) -> Value {
 }
 
 #[test]
-fn what_the_host_does_not_allow_is_refused_with_the_entry_and_the_reason() {
+fn forbidden_patches_are_refused_with_a_reason() {
     for (merge, wrong) in [
         (
             json!({"metadata": {"name": "x"}}),
@@ -81,7 +81,7 @@ fn removals_are_subject_to_the_same_bounds() {
 }
 
 #[test]
-fn secret_data_does_not_belong_in_a_configuration() {
+fn secret_data_in_configuration_is_refused() {
     for field in ["data", "stringData"] {
         let error =
             refused(json!({"patch": [{"kind": "Secret", "merge": {field: {"password": "hunter2"}}}]}));
@@ -96,7 +96,7 @@ fn secret_data_does_not_belong_in_a_configuration() {
 }
 
 #[test]
-fn an_invalid_entry_is_reported() {
+fn invalid_entry_is_reported() {
     for (config, wrong) in [
         (entry(json!({})), "patch[1] (mine): it changes nothing; give it a `merge` or a `remove`"),
         (

@@ -56,7 +56,7 @@ fn fields_are_set() {
 }
 
 #[test]
-fn only_what_is_selected_is_changed() {
+fn only_selected_objects_are_changed() {
     let entry =
         |chosen| json!([{"kind": "Cluster.cluster.x-k8s.io", "match": chosen, "merge": {"spec": {"a": 1}}}]);
     let object = cluster("edge-1", json!({"labels": {"site": "north"}}));
@@ -75,7 +75,7 @@ fn only_what_is_selected_is_changed() {
 }
 
 #[test]
-fn a_group_is_selected_by_a_star() {
+fn star_selects_a_group() {
     let entries = json!([{"kind": "*.cluster.x-k8s.io", "merge": {"metadata": {"labels": {"a": "b"}}}}]);
     assert!(adapted(entries, &cluster("edge", json!({}))).is_some());
 }
@@ -90,7 +90,7 @@ fn later_entries_outweigh_earlier_ones() {
 
 /// The harness calls the hook again with the patched object, as the host does.
 #[test]
-fn a_label_may_be_both_selected_by_and_removed() {
+fn selecting_label_can_be_removed() {
     let entries = json!([{
         "kind": "Cluster.cluster.x-k8s.io", "match": {"labels": {"old": "*"}}, "remove": ["/metadata/labels/old"],
     }]);
@@ -99,7 +99,7 @@ fn a_label_may_be_both_selected_by_and_removed() {
 }
 
 #[test]
-fn a_patch_that_never_converges_is_an_error() {
+fn patch_without_convergence_is_an_error() {
     let step = |from: &str, to: &str| {
         json!({
             "name": format!("{from}-{to}"), "kind": "Cluster.cluster.x-k8s.io", "match": {"labels": {"x": from}},
@@ -121,7 +121,7 @@ fn a_patch_that_never_converges_is_an_error() {
 }
 
 #[test]
-fn an_entry_that_means_nothing_that_moves_is_a_warning() {
+fn entry_without_objects_warns() {
     let entry =
         |kind: &str, name: &str| json!({"kind": kind, "match": {"name": name}, "merge": {"spec": {"a": 1}}});
     let mut harness = with(json!([

@@ -12,23 +12,23 @@ fn set(reason: &str, status: &str) -> Object {
 }
 
 #[test]
-fn a_set_that_is_not_applied_is_waited_for() {
+fn check_waits_for_unapplied_resource_sets() {
     assert_eq!(before(&[set("Applied", "True")]), []);
     assert_eq!(told(&before(&[set("RemoteClusterClientFailed", "False")])), ["wait resources-not-applied"]);
 }
 
 #[test]
-fn a_set_that_can_never_be_applied_stops() {
+fn invalid_resource_set_stops_the_move() {
     assert_eq!(told(&before(&[set("WrongSecretType", "False")])), ["stop resources-refused"]);
 }
 
 #[test]
-fn a_set_that_selects_nothing_is_fine() {
+fn resource_set_without_clusters_is_fine() {
     assert_eq!(before(&[addon("ClusterResourceSet", json!({}))]), []);
 }
 
 #[test]
-fn resources_that_a_binding_has_not_applied_are_named() {
+fn unapplied_resources_of_bindings_are_listed() {
     let binding = |applied| {
         let resource = |name, applied| json!({"kind": "ConfigMap", "name": name, "applied": applied});
         let resources = json!([resource("done", true), resource("manifests", applied)]);

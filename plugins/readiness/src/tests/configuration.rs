@@ -18,7 +18,7 @@ fn broken() -> Object {
 }
 
 #[test]
-fn an_area_can_be_skipped() {
+fn area_can_be_skipped() {
     for area in ["providers", "definitions", "clusters", "rollouts", "addons", "packages"] {
         assert_eq!(ask(json!({"skip": [area]}), &[broken()]).unwrap().len(), 1, "{area}");
     }
@@ -26,7 +26,7 @@ fn an_area_can_be_skipped() {
 }
 
 #[test]
-fn an_area_can_weigh_less_or_more() {
+fn area_can_have_another_weight() {
     for weight in ["note", "warn", "wait", "stop"] {
         let found = ask(json!({"severity": {"machines": weight}}), &[broken()]).unwrap();
         assert_eq!(told(&found), [format!("{weight} not-ready")]);
@@ -34,7 +34,7 @@ fn an_area_can_weigh_less_or_more() {
 }
 
 #[test]
-fn more_conditions_can_be_asked_for_and_have_to_be_there() {
+fn additional_conditions_must_be_present() {
     let host = |list: &[(&str, &str)]| {
         object(
             "infrastructure.cluster.x-k8s.io",
@@ -54,7 +54,7 @@ fn more_conditions_can_be_asked_for_and_have_to_be_there() {
 }
 
 #[test]
-fn an_invalid_configuration_is_reported_with_its_position() {
+fn configuration_error_has_its_position() {
     for (config, wrong) in [
         (
             json!({"extra": [{"kind": "Pod", "conditions": ["Ready"]}]}),

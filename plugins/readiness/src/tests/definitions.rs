@@ -30,31 +30,31 @@ fn found(rest: Value) -> Vec<String> {
 }
 
 #[test]
-fn a_definition_like_the_sources_is_fine() {
+fn definition_equal_to_the_sources_is_accepted() {
     assert_eq!(found(json!({})), [""; 0]);
     assert_eq!(found(json!({"metadata": {"labels": {"cluster.x-k8s.io/v1beta1": "v1beta1"}}})), [""; 0]);
 }
 
 #[test]
-fn a_definition_without_a_contract_stops() {
+fn definition_without_a_contract_stops() {
     let rest = json!({"metadata": {"labels": {"cluster.x-k8s.io/v1beta2": null}}});
     assert_eq!(found(rest), ["stop crd-without-contract"]);
 }
 
 #[test]
-fn a_definition_that_is_not_labelled_for_moves_is_reported() {
+fn unlabelled_definition_is_reported() {
     let rest = json!({"metadata": {"labels": {"clusterctl.cluster.x-k8s.io": null}}});
     assert_eq!(found(rest), ["warn crd-not-labelled"]);
 }
 
 #[test]
-fn a_definition_that_is_not_served_yet_is_waited_for() {
+fn check_waits_for_served_definitions() {
     let rest = json!({"status": {"conditions": conditions(&[("Established", "False")])}});
     assert_eq!(found(rest), ["wait crd-not-established"]);
 }
 
 #[test]
-fn a_definition_that_is_being_deleted_stops() {
+fn deleted_definition_stops_the_move() {
     assert_eq!(
         found(json!({"metadata": {"deletionTimestamp": "2026-08-03T10:58:41Z"}})),
         ["stop crd-being-deleted"]

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_healthy_cluster_and_its_machines_are_fine() {
+fn healthy_cluster_and_machines_are_fine() {
     let truths = conditions(&[
         ("Available", "True"),
         ("Ready", "True"),
@@ -18,7 +18,7 @@ fn a_healthy_cluster_and_its_machines_are_fine() {
 }
 
 #[test]
-fn each_condition_that_is_not_true_is_reported_with_its_reason() {
+fn false_conditions_are_reported_with_reasons() {
     let open = json!({"status": {"conditions": [
         {"type": "Available", "status": "False", "reason": "NotAvailable", "message": "* etcd: no quorum"},
         {"type": "RemoteConnectionProbe", "status": "Unknown", "reason": "ProbeFailed"},
@@ -46,7 +46,7 @@ fn every_contract_is_understood() {
 }
 
 #[test]
-fn the_newest_contract_decides_as_a_whole() {
+fn newest_contract_decides_as_a_whole() {
     let status = json!({
         "conditions": conditions(&[("Available", "True")]),
         "deprecated": {"v1beta1": {"conditions": conditions(&[("Ready", "False")])}},
@@ -55,7 +55,7 @@ fn the_newest_contract_decides_as_a_whole() {
 }
 
 #[test]
-fn control_planes_of_every_provider_are_judged_and_their_templates_are_not() {
+fn control_planes_are_checked_without_templates() {
     let open = json!({"status": {"conditions": conditions(&[("EtcdClusterHealthy", "False")])}});
     for kind in ["KubeadmControlPlane", "RKE2ControlPlane"] {
         assert_eq!(told(&before(&[control_plane(kind, open.clone())])), ["wait not-ready"], "{kind}");
@@ -64,7 +64,7 @@ fn control_planes_of_every_provider_are_judged_and_their_templates_are_not() {
 }
 
 #[test]
-fn deployments_sets_and_pools_are_judged() {
+fn deployments_sets_and_pools_are_checked() {
     for kind in ["MachineDeployment", "MachineSet", "MachinePool"] {
         let open = json!({"status": {"conditions": conditions(&[("Available", "False")])}});
         assert_eq!(told(&before(&[core(kind, "workers", open)])), ["wait not-ready"], "{kind}");
@@ -72,7 +72,7 @@ fn deployments_sets_and_pools_are_judged() {
 }
 
 #[test]
-fn a_permanent_failure_stops_the_move() {
+fn permanent_failure_stops_the_move() {
     for status in [
         json!({"failureReason": "CreateError"}),
         json!({"deprecated": {"v1beta1": {"failureMessage": "no such image"}}}),
@@ -84,7 +84,7 @@ fn a_permanent_failure_stops_the_move() {
 }
 
 #[test]
-fn paused_objects_are_not_judged() {
+fn paused_objects_are_not_checked() {
     let open = |paused| {
         let status = json!({"conditions": conditions(&[("Ready", "False")])});
         [
@@ -107,7 +107,7 @@ fn paused_objects_are_not_judged() {
 }
 
 #[test]
-fn objects_that_stay_are_not_judged() {
+fn objects_that_stay_are_not_checked() {
     let open = |name| core("Cluster", name, json!({"status": {"phase": "Failed"}}));
     let mut harness = Harness::<Readiness>::new();
     harness.add_to_source(open("edge")).add_to_source(open("stays"));
@@ -116,7 +116,7 @@ fn objects_that_stay_are_not_judged() {
 }
 
 #[test]
-fn a_copy_without_a_status_waits_for_its_controller() {
+fn copy_without_a_status_is_awaited() {
     let all = [
         core("Cluster", "edge", json!({})),
         core("Machine", "m", json!({})),
@@ -130,7 +130,7 @@ fn a_copy_without_a_status_waits_for_its_controller() {
 
 /// Closed, then opened while the move waits.
 #[test]
-fn a_wait_ends_when_the_condition_is_true() {
+fn true_condition_ends_the_wait() {
     let machine =
         |status| core("Machine", "m", json!({"status": {"conditions": conditions(&[("Ready", status)])}}));
     let mut harness = Harness::<Readiness>::new();
@@ -142,7 +142,7 @@ fn a_wait_ends_when_the_condition_is_true() {
 
 /// The host accepts a thousand findings, a person fewer.
 #[test]
-fn many_findings_of_one_kind_are_one_line() {
+fn similar_findings_are_summed_up() {
     let status = json!({"status": {"conditions": conditions(&[("Ready", "False")])}});
     let all: Vec<_> = (0..2000).map(|n| core("Machine", &format!("m-{n:04}"), status.clone())).collect();
     let found = before(&all);

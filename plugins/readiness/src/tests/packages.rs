@@ -18,13 +18,13 @@ fn found(config: Value, package: Object) -> Vec<String> {
 }
 
 #[test]
-fn a_package_that_is_reconciled_is_fine() {
+fn reconciled_package_is_fine() {
     let status = json!({"conditions": conditions(&[("ReconcileSucceeded", "True")])});
     assert_eq!(found(json!({}), package("tkg-system", json!({}), status)), [""; 0]);
 }
 
 #[test]
-fn a_package_that_is_not_reconciled_is_waited_for() {
+fn check_waits_for_unreconciled_packages() {
     for status in [json!({}), json!({"conditions": conditions(&[("Reconciling", "True")])})] {
         assert_eq!(
             found(json!({}), package("tkg-system", json!({}), status)),
@@ -34,7 +34,7 @@ fn a_package_that_is_not_reconciled_is_waited_for() {
 }
 
 #[test]
-fn a_package_that_failed_says_why() {
+fn failed_package_is_reported_with_reason() {
     let status = json!({
         "conditions": conditions(&[("ReconcileFailed", "True")]), "usefulErrorMessage": "kapp: timed out",
     });
@@ -46,7 +46,7 @@ fn a_package_that_failed_says_why() {
 }
 
 #[test]
-fn a_paused_package_and_one_of_another_namespace_do_not_count() {
+fn paused_and_unselected_packages_are_ignored() {
     assert_eq!(found(json!({}), package("tkg-system", json!({"paused": true}), json!({}))), [""; 0]);
     let config = json!({"package-namespaces": ["tkg-*"]});
     assert_eq!(found(config.clone(), package("other", json!({}), json!({}))), [""; 0]);
@@ -55,7 +55,7 @@ fn a_paused_package_and_one_of_another_namespace_do_not_count() {
 
 /// Most clusters don't have the kind.
 #[test]
-fn a_side_without_the_kind_is_fine() {
+fn side_without_packages_is_fine() {
     let mut harness = Harness::<Readiness>::new();
     harness.fail_reads(
         Side::Source,

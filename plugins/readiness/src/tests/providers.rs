@@ -37,7 +37,7 @@ fn providers_that_run_are_fine() {
 }
 
 #[test]
-fn a_provider_that_is_not_available_is_waited_for_on_either_side() {
+fn check_waits_for_unavailable_providers() {
     for side in Side::BOTH {
         let rest = json!({"status": {"conditions": conditions(&[("Available", "False")])}});
         assert_eq!(found(side, rest), ["wait provider-unavailable"]);
@@ -45,7 +45,7 @@ fn a_provider_that_is_not_available_is_waited_for_on_either_side() {
 }
 
 #[test]
-fn a_provider_that_is_being_rolled_out_is_waited_for() {
+fn check_waits_for_provider_rollouts() {
     for rest in [
         json!({"metadata": {"generation": 3}}),
         json!({"status": {"replicas": 2}}),
@@ -56,7 +56,7 @@ fn a_provider_that_is_being_rolled_out_is_waited_for() {
 }
 
 #[test]
-fn a_rollout_of_a_provider_that_is_stuck_stops() {
+fn stuck_provider_rollout_stops_the_move() {
     let rest =
         json!({"status": {"conditions": conditions(&[("Available", "True"), ("Progressing", "False")])}});
     assert_eq!(found(Side::Target, rest), ["stop provider-stuck"]);
@@ -64,14 +64,14 @@ fn a_rollout_of_a_provider_that_is_stuck_stops() {
 
 /// In the source that may be intended: `--accept pause-unchecked`.
 #[test]
-fn a_provider_scaled_to_zero_stops_in_the_target_only() {
+fn scaled_down_provider_stops_only_in_target() {
     let rest = json!({"spec": {"replicas": 0}});
     assert_eq!(found(Side::Source, rest.clone()), ["warn provider-off"]);
     assert_eq!(found(Side::Target, rest), ["stop provider-off"]);
 }
 
 #[test]
-fn a_provider_that_only_the_source_has_is_reported() {
+fn provider_missing_in_target_is_reported() {
     let mut harness = Harness::<Readiness>::new();
     harness.add_to_source(deployment("capi", json!({}))).add_to_source(deployment("capm3", json!({})));
     assert_eq!(harness.check(Point::BeforePause).unwrap(), [], "a target that runs nothing is a directory");
@@ -82,14 +82,14 @@ fn a_provider_that_only_the_source_has_is_reported() {
 }
 
 #[test]
-fn deployments_of_others_do_not_count() {
+fn deployments_without_provider_label_are_ignored() {
     let other = json!({"metadata": {"labels": {"cluster.x-k8s.io/provider": null}}, "status": null});
     assert_eq!(found(Side::Target, other), [""; 0]);
 }
 
 /// Closed, then opened while the move waits.
 #[test]
-fn a_wait_ends_when_the_provider_is_available() {
+fn available_provider_ends_the_wait() {
     let mut harness = Harness::<Readiness>::new();
     harness.add_to_target(deployment("capi", json!({"status": {"conditions": []}})));
     assert_eq!(told(&harness.check(Point::AfterResume).unwrap()), ["wait provider-unavailable"]);

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_rollout_in_progress_is_waited_for() {
+fn check_waits_for_a_rollout() {
     for sign in ["RollingOut", "ScalingUp", "ScalingDown", "Remediating"] {
         let deployment =
             core("MachineDeployment", "w", json!({"status": {"conditions": conditions(&[(sign, "True")])}}));
@@ -17,7 +17,7 @@ fn a_rollout_in_progress_is_waited_for() {
 }
 
 #[test]
-fn the_old_contract_reports_the_inverse_condition() {
+fn old_contract_reports_the_inverse_condition() {
     for sign in ["MachinesSpecUpToDate", "Resized"] {
         let status = json!({"status": {"conditions": conditions(&[(sign, "False")])}});
         assert_eq!(
@@ -29,7 +29,7 @@ fn the_old_contract_reports_the_inverse_condition() {
 }
 
 #[test]
-fn machines_out_of_date_are_a_rollout() {
+fn outdated_machines_are_a_rollout() {
     for status in [
         json!({"replicas": 3, "upToDateReplicas": 1}),
         json!({"replicas": 3, "v1beta2": {"upToDateReplicas": 1}}),
@@ -45,7 +45,7 @@ fn machines_out_of_date_are_a_rollout() {
 }
 
 #[test]
-fn machines_that_are_missing_or_too_many_are_waited_for() {
+fn check_waits_for_the_wanted_machine_count() {
     for (status, message) in [
         (json!({"replicas": 2}), "2 of 3 machines are there"),
         (json!({"replicas": 4}), "4 of 3 machines are there"),
@@ -60,7 +60,7 @@ fn machines_that_are_missing_or_too_many_are_waited_for() {
 }
 
 #[test]
-fn an_old_revision_of_a_deployment_is_fine() {
+fn old_revision_of_a_deployment_is_fine() {
     let set = core(
         "MachineSet",
         "w-1",
@@ -70,7 +70,7 @@ fn an_old_revision_of_a_deployment_is_fine() {
 }
 
 #[test]
-fn an_unobserved_change_is_waited_for() {
+fn check_waits_for_unobserved_changes() {
     let lagging = core(
         "MachineDeployment",
         "w",
@@ -98,7 +98,7 @@ fn on_delete_strategies_are_no_rollout() {
 
 /// A rollout takes hours on bare metal, and waiting would not undo it.
 #[test]
-fn a_rollout_that_begins_in_the_target_is_reported_and_not_waited_for() {
+fn rollout_in_target_warns_without_waiting() {
     let rolling = core(
         "MachineDeployment",
         "w",

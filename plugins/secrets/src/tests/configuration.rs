@@ -19,7 +19,7 @@ fn ask(config: Value, secret: &Object) -> pivot_sdk::Result<Vec<Relation>> {
 }
 
 #[test]
-fn selected_secrets_stay_even_if_their_owner_moves() {
+fn selected_secrets_stay_without_their_moving_owner() {
     let mut owned = secret("vault", json!({})).value().clone();
     owned["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "a/v1", "kind": "B", "name": "c", "uid": "1"}]);
@@ -29,7 +29,7 @@ fn selected_secrets_stay_even_if_their_owner_moves() {
 }
 
 #[test]
-fn an_operator_selects_by_type_and_labels() {
+fn operator_selects_by_type_and_labels() {
     let config = json!({"leave": [{"type": "kubernetes.io/docker*", "match": {"labels": {"team": "*"}}}], "rules": []});
     let fits = |labels| !ask(config.clone(), &secret("a", labels)).unwrap().is_empty();
     assert!(fits(json!({"team": "blue"})) && !fits(json!({})));
@@ -43,7 +43,7 @@ fn rules_can_be_chosen() {
 }
 
 #[test]
-fn a_taken_secret_moves_with_the_cluster_its_label_names() {
+fn selected_secret_moves_with_labelled_cluster() {
     let config = json!({"take": [{"match": {"name": "*-pull"}}]});
     let labelled = secret("edge-pull", json!({"cluster.x-k8s.io/cluster-name": "edge"}));
     assert_eq!(ask(config, &labelled).unwrap(), [Relation::link(CLUSTER.key_in("metal3", "edge"))]);
@@ -53,7 +53,7 @@ fn a_taken_secret_moves_with_the_cluster_its_label_names() {
 }
 
 #[test]
-fn a_taken_secret_moves_with_the_configured_cluster() {
+fn selected_secret_moves_with_configured_cluster() {
     for (cluster, key) in
         [("edge", CLUSTER.key_in("metal3", "edge")), ("sites/edge", CLUSTER.key_in("sites", "edge"))]
     {
@@ -63,7 +63,7 @@ fn a_taken_secret_moves_with_the_configured_cluster() {
 }
 
 #[test]
-fn a_taken_secret_that_names_no_cluster_is_an_error_with_a_remedy() {
+fn selected_secret_without_cluster_is_an_error() {
     let config = json!({"take": [{"match": {"name": "*"}}]});
     let error = ask(config, &secret("registry-pull", json!({}))).unwrap_err().to_string();
     assert!(
@@ -82,7 +82,7 @@ fn leave_outweighs_take() {
 }
 
 #[test]
-fn an_invalid_configuration_is_reported_with_its_position() {
+fn configuration_error_has_its_position() {
     for (config, wrong) in [
         (json!({"leave": [{"reason": "x"}]}), "leave[0] selects every Secret; give it a match or a type"),
         (json!({"take": [{"match": {"name": "a"}}, {}]}), "take[1] selects every Secret"),

@@ -59,13 +59,13 @@ fn certificates_of_webhooks_stay() {
 }
 
 #[test]
-fn what_cert_manager_issues_stays() {
+fn cert_manager_certificates_stay() {
     let issued = json!({"annotations": {"cert-manager.io/certificate-name": "ironic-cacert"}});
     left("ironic-cacert", "kubernetes.io/tls", issued, "issued by this cluster's cert-manager");
 }
 
 #[test]
-fn what_came_with_a_provider_stays() {
+fn provider_components_stay() {
     let labels = json!({"labels": {"cluster.x-k8s.io/provider": "infrastructure-metal3"}});
     left("manager-credentials", "Opaque", labels, "installation of provider infrastructure-metal3");
 }
@@ -79,7 +79,7 @@ fn pull_secrets_stay() {
 /// The host already reports these as "not linked with any Cluster"; a "leave" would outweigh what other plugins know, such as
 /// credentials that only a host's spec refers to.
 #[test]
-fn nothing_is_reported_about_secrets_of_unknown_purpose() {
+fn secrets_of_unknown_purpose_are_not_reported() {
     for (name, of_type) in
         [("node-0-bmc", "Opaque"), ("site", "kubernetes.io/basic-auth"), ("x", "kubernetes.io/tls")]
     {
@@ -88,7 +88,7 @@ fn nothing_is_reported_about_secrets_of_unknown_purpose() {
 }
 
 #[test]
-fn what_moves_with_its_owner_is_not_left() {
+fn owned_secrets_are_not_left() {
     let owner = json!({"ownerReferences": [{
         "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": "node-0", "uid": "1",
     }]});
@@ -96,7 +96,7 @@ fn what_moves_with_its_owner_is_not_left() {
 }
 
 #[test]
-fn a_secret_named_after_a_cluster_is_not_left() {
+fn secrets_named_after_clusters_are_not_left() {
     let issued = json!({"annotations": {"cert-manager.io/certificate-name": "edge-ca"}});
     assert_eq!(said(&secret("edge-ca", "kubernetes.io/tls", issued.clone())), None);
     assert_eq!(said(&secret("edge-apiserver-etcd-client", "kubernetes.io/tls", issued.clone())), None);
@@ -104,7 +104,7 @@ fn a_secret_named_after_a_cluster_is_not_left() {
 }
 
 #[test]
-fn a_sign_of_use_is_enough_not_to_be_left() {
+fn signs_of_use_prevent_leaving() {
     for meta in [
         json!({"labels": {"environment.metal3.io": "baremetal"}}),
         json!({"labels": {"cluster.x-k8s.io/cluster-name": "edge"}}),
