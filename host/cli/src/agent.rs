@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pivot_controller::{AgentInstallation, AgentShows, agent_manifests};
+use pivot_controller::{AgentCredentials, AgentInstallation, agent_manifests};
 use pivot_core::Key;
 use pivot_core::names::RECORD_NAMESPACE;
 use pivot_engine::{Exit, Halter};
@@ -50,11 +50,11 @@ pub(crate) async fn run(verb: &AgentVerb, output: &Arc<Output>) -> u8 {
         AgentVerb::Run(typed) => run_agent(typed, output).await,
         AgentVerb::Invite(AgentInvitation { name, of, image, install_namespace, called }) => {
             invite_agent(name, of).await.map(|invitation| {
-                let shows = AgentShows::Invited {
+                let credentials = AgentCredentials::Invited {
                     secret: CREDENTIALS.to_owned(),
                     data: invitation_data(&invitation),
                 };
-                print_objects(image, install_namespace, shows, called, output);
+                print_objects(image, install_namespace, credentials, called, output);
                 exit::DONE
             })
         }
@@ -76,7 +76,7 @@ pub(crate) fn print_manifests(typed: &AgentManifests, output: &Output) -> u8 {
         output.fail(why);
         return exit::exit_code(Exit::Usage);
     }
-    print_objects(image, namespace, AgentShows::Mounted(secret.clone()), called, output);
+    print_objects(image, namespace, AgentCredentials::Mounted(secret.clone()), called, output);
     exit::DONE
 }
 
@@ -94,11 +94,17 @@ fn find_contradiction(called: &Called, prints: bool) -> Option<&'static str> {
     }
 }
 
-fn print_objects(image: &str, namespace: &str, shows: AgentShows, called: &Called, output: &Output) {
+fn print_objects(
+    image: &str,
+    namespace: &str,
+    credentials: AgentCredentials,
+    called: &Called,
+    output: &Output,
+) {
     let objects = agent_manifests(&AgentInstallation {
         image: image.to_owned(),
         namespace: namespace.to_owned(),
-        shows,
+        credentials,
         arguments: agent_arguments(called),
         takes_leases: called.role == OneSide::Source || called.finish_alone_after.is_some(),
     });

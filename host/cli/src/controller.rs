@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pivot_controller::{
-    AgentsOf, Controller, Installation, KubeOpener, Metrics, Server, Settings, describe_stop, manifests,
+    AcceptedAgents, Controller, Installation, KubeOpener, Metrics, Server, Settings, controller_manifests,
+    describe_stop,
 };
 use pivot_core::names::RECORD_NAMESPACE;
 use pivot_engine::{Exit, Halter, Stop};
@@ -33,16 +34,16 @@ const CONTROLLERS_PART: usize = 64 << 20;
 pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u8 {
     let ControllerManifests { image, namespace, replicas, agents_host, agents_secret, also_copy } = typed;
     let agents = match agents_secret {
-        Some(secret) => AgentsOf::Secret(secret.clone()),
-        None if agents_host.is_empty() => AgentsOf::Nobody,
-        None => AgentsOf::Invitation(agents_host.clone()),
+        Some(secret) => AcceptedAgents::Secret(secret.clone()),
+        None if agents_host.is_empty() => AcceptedAgents::None,
+        None => AcceptedAgents::Invitation(agents_host.clone()),
     };
-    let objects = manifests(&Installation {
+    let objects = controller_manifests(&Installation {
         image: image.clone(),
         namespace: namespace.clone(),
         replicas: *replicas,
         agents,
-        carry: also_copy.iter().map(ToString::to_string).collect(),
+        also_copy: also_copy.iter().map(ToString::to_string).collect(),
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     output.note(format!("{RECORDS_APART}{RECORD_NAMESPACE}"));
@@ -82,7 +83,7 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
     let home: Arc<dyn Place> = Arc::new(home.limit_answers(CONTROLLERS_PART));
     let agents = build_agents(typed, &home)?;
     let agents = agents.map(|agents| Arc::new(agents.with_answer_budget(answers)));
-    let metrics = Arc::new(Metrics::of(agents.clone()));
+    let metrics = Arc::new(Metrics::with_agents(agents.clone()));
     let halter = Halter::default();
     let interrupted = signals::listen_for_signals(halter.clone(), output.clone(), true)
         .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}").into()))?;
@@ -143,7 +144,7 @@ fn build_settings(typed: &Controlled, answers: usize) -> Settings {
     Settings {
         namespace: typed.namespace.clone(),
         record_namespace: typed.record_namespace.clone(),
-        carry: typed.also_copy.iter().cloned().collect(),
+        also_copy: typed.also_copy.iter().cloned().collect(),
         identity: typed.lease_identity.clone().unwrap_or_else(unique),
         at_once: typed.at_once.into(),
         longest_wait: typed.longest_wait,
@@ -163,7 +164,7 @@ async fn serve_metrics(
     let Some(address) = address else { return std::future::pending().await };
     let server = Server::bind(address, metrics).await;
     let server = server.map_err(|error| refusal(format!("can't listen at {address}: {error}")))?;
-    if let Ok(address) = server.address() {
+    if let Ok(address) = server.local_address() {
         announce(address);
     }
     match server.run().await {}

@@ -13,23 +13,23 @@ use pivot_engine::{
 use pivot_places::{Place, PlaceError};
 use tokio::time::timeout;
 
-use crate::decide::{Act, act, foreign_id, found};
-use crate::ends::{self, Ends, EndsError, OPENING};
+use crate::clusters::{self, OPENING_TIMEOUT, OpenError, OpenedSides};
+use crate::decide::{Action, decide_action, find_recorded_move, foreign_id};
 use crate::reason::Reason;
 use crate::resource::{OF_RECORDS, Pivot, Spec};
 use crate::shared::Shared;
-use crate::status::{About, Status, time_after};
+use crate::status::{ConditionType, Status, time_after};
 use crate::turns::Turn;
 use crate::view::View;
 
 /// The first pause after a failure doubles each time, up to the longest.
-const FIRST: Duration = Duration::from_secs(5);
-const LONGEST: Duration = Duration::from_secs(300);
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// The pause before a Pivot that waits until clusters are built is looked at again.
-const WAITING: Duration = Duration::from_secs(15);
+const WAITING_PAUSE: Duration = Duration::from_secs(15);
 /// The longest pause for what is stalled, which begins with the one for what waits: what has to change may be in either cluster, and a
 /// Secret may be created seconds after its Pivot.
-const LONGEST_STALLED: Duration = Duration::from_secs(600);
+const LONGEST_STALLED_PAUSE: Duration = Duration::from_secs(600);
 
 /// How an attempt ended, and so when the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// Returns the name in the metrics, if the verdict counts: each controller that starts looks at all moves that are over.
-    pub(crate) fn word(self) -> Option<&'static str> {
+    pub(crate) fn metrics_label(self) -> Option<&'static str> {
         Some(match self {
             Self::Over => return None,
             Self::Done => "done",
@@ -65,13 +65,13 @@ impl Verdict {
     }
 
     /// Returns the pause before the next attempt after so many failures in a row, if there is a next attempt.
-    pub(crate) fn pause(self, failures: u32) -> Option<Duration> {
+    pub(crate) fn retry_pause(self, failures: u32) -> Option<Duration> {
         match self {
             Self::Done | Self::Over | Self::Gone => None,
             Self::Halted => Some(Duration::ZERO),
-            Self::Retry => Some(double_pause(failures, FIRST, LONGEST)),
-            Self::Waits => Some(WAITING),
-            Self::Stalled => Some(double_pause(failures, WAITING, LONGEST_STALLED)),
+            Self::Retry => Some(double_pause(failures, FIRST_PAUSE, LONGEST_PAUSE)),
+            Self::Waits => Some(WAITING_PAUSE),
+            Self::Stalled => Some(double_pause(failures, WAITING_PAUSE, LONGEST_STALLED_PAUSE)),
         }
     }
 }
@@ -82,10 +82,12 @@ fn double_pause(failures: u32, first: Duration, longest: Duration) -> Duration {
 }
 
 /// Tells that a Pivot was deleted too late for its move to be undone.
-const FINISHES: &str = "the Pivot was deleted after the commit of its move: the move is finished first";
+const FINISHING_MESSAGE: &str =
+    "the Pivot was deleted after the commit of its move: the move is finished first";
 
 /// Tells that a Pivot was deleted in time.
-const UNDOES: &str = "the Pivot was deleted before the commit of its move: the move is rolled back first";
+const ROLLBACK_MESSAGE: &str =
+    "the Pivot was deleted before the commit of its move: the move is rolled back first";
 
 /// Why nothing could be done.
 enum Trouble {
@@ -93,7 +95,7 @@ enum Trouble {
     Home(PlaceError),
     /// A source has a record of a move that isn't this Pivot's.
     Foreign(String),
-    Ends(EndsError),
+    Open(OpenError),
     /// The target is still being built.
     Unbuilt(String),
     Stop(Box<Stop>),
@@ -117,63 +119,64 @@ const WAITS_FOR_ITS_TURN: &str = "waiting for its turn";
 /// The first work of an attempt in its turn.
 const READS_RECORDS: &str = "reading the records of both sides";
 /// Replaces the message about the wait, because the next one may take a while.
-const GOES_ON: &str = "going on, because its turn has come";
+const TURN_HAS_COME: &str = "going on, because its turn has come";
 /// Time that an attempt may take to reach a safe point once its turn is over.
-const FAREWELL: Duration = Duration::from_secs(120);
+const HALT_TIMEOUT: Duration = Duration::from_secs(120);
 /// A stop that is asked for like this ends at the next safe point.
 const TERMINATE: u8 = 15;
 
 /// Makes one attempt. `failures` is how many before it failed in a row.
-pub(crate) async fn attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, halter: Halter) -> Verdict {
+pub(crate) async fn run_attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, halter: Halter) -> Verdict {
     let door = tokio::select! {
-        door = shared.doors.take(pivot.namespace(), pivot.status.has_changed_something()) => door,
+        door = shared.opening_turns.wait_for_turn(pivot.namespace(), pivot.status.has_changed_something()) => door,
         _ = halter.wait() => return Verdict::Halted,
     };
     // As it is now: what was seen may be older than what the last attempt wrote.
-    let pivot = match shared.home.now(&pivot).await {
-        Ok(Some(now)) if now.kept() || !now.deleted() => now,
+    let pivot = match shared.home.reload_pivot(&pivot).await {
+        Ok(Some(now)) if now.has_finalizer() || !now.is_deleted() => now,
         Ok(_) => return Verdict::Gone,
         Err(error) => {
             tracing::warn!(%error, pivot = %pivot.key, "it can't be read");
             return Verdict::Retry;
         }
     };
-    if !pivot.deleted() && pivot.status.is(About::Succeeded) {
+    if !pivot.is_deleted() && pivot.status.is_true(ConditionType::Succeeded) {
         // The last controller may have died just before it did this.
-        return match shared.home.forget_way(&pivot).await {
+        return match shared.home.delete_target_secret(&pivot).await {
             Ok(()) => Verdict::Over,
             Err(_) => Verdict::Retry,
         };
     }
     let mut status = pivot.status.clone();
     status.failures = failures;
-    status.begin_attempt(pivot.meta.generation, pivot.request());
+    status.begin_attempt(pivot.meta.generation, pivot.requested_at());
     let view = Arc::new(View::new(pivot.key.clone(), status, shared.metrics.clone()));
     let work = async {
-        let result =
-            Attempt { shared: &shared, pivot: &pivot, view: &view, halter: &halter }.work(door).await;
-        judged(&shared, &pivot, &view, failures, result)
+        let result = Attempt { shared: &shared, pivot: &pivot, view: &view, halter: &halter }
+            .open_and_move(door)
+            .await;
+        report_result(&shared, &pivot, &view, failures, result)
     };
     let verdict = tokio::select! {
         verdict = work => verdict,
-        () = view.keep_showing(&shared.home, &pivot) => Verdict::Retry,
+        () = view.keep_writing(&shared.home, &pivot) => Verdict::Retry,
     };
     match verdict {
         // A status is gone with its Pivot; Events stay.
         Verdict::Gone => view.write_events(&shared.home, &pivot).await,
-        _ => view.show(&shared.home, &pivot, &mut Status::default()).await,
+        _ => view.write_changes(&shared.home, &pivot, &mut Status::default()).await,
     }
     verdict
 }
 
 /// Gives a turn back while the attempt waits for others. The turn ends with its attempt, whatever else of a run is left.
-struct Parks {
+struct TurnScheduler {
     turn: Weak<Turn>,
     view: Arc<View>,
 }
 
 #[async_trait]
-impl Scheduler for Parks {
+impl Scheduler for TurnScheduler {
     fn park(&self) {
         if let Some(turn) = self.turn.upgrade() {
             turn.park();
@@ -184,9 +187,9 @@ impl Scheduler for Parks {
         let Some(turn) = self.turn.upgrade() else { return };
         let mut admitted = std::pin::pin!(turn.unpark(self.view.status().has_changed_something()));
         if poll!(&mut admitted).is_pending() {
-            self.view.change(|status| status.say(WAITS_FOR_ITS_TURN));
+            self.view.change_status(|status| status.set_message(WAITS_FOR_ITS_TURN));
             admitted.await;
-            self.view.change(|status| status.say(GOES_ON));
+            self.view.change_status(|status| status.set_message(TURN_HAS_COME));
         }
     }
 }
@@ -200,16 +203,17 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Opens both clusters, and waits for a turn before anything is read that may take long.
-    async fn work(&self, door: Turn) -> Result<Verdict, Trouble> {
+    async fn open_and_move(&self, door: Turn) -> Result<Verdict, Trouble> {
         let Self { shared, pivot, .. } = *self;
         // What succeeded left nothing to undo, and what never began has nothing: whatever is wrong with it then, it may go.
-        if pivot.deleted() && (pivot.status.is(About::Succeeded) || !pivot.status.begun()) {
-            return self.let_go().await;
+        if pivot.is_deleted() && (pivot.status.is_true(ConditionType::Succeeded) || !pivot.status.has_begun())
+        {
+            return self.release_pivot().await;
         }
         let spec = pivot.spec.as_ref().map_err(|why| Trouble::Spec(why.clone()))?;
-        let mut options = spec.options(pivot.namespace()).map_err(Trouble::Spec)?;
+        let mut options = spec.engine_options(pivot.namespace()).map_err(Trouble::Spec)?;
         if spec.from.is_own() {
-            options.scope.also_copy.extend(shared.settings.carry.iter().cloned());
+            options.scope.also_copy.extend(shared.settings.also_copy.iter().cloned());
         }
         if spec.names_namespace(&shared.settings.record_namespace) {
             return Err(Trouble::Spec(OF_RECORDS.to_owned()));
@@ -219,91 +223,94 @@ impl Attempt<'_> {
             pause_timeout: wait(options.pause_timeout),
             check_timeout: wait(options.check_timeout),
             takeover_timeout: wait(options.takeover_timeout),
-            operator: pivot.operator(),
+            operator: pivot.operator_name(),
             asked_by: Some(pivot.meta.uid.clone()),
             record_namespace: shared.settings.record_namespace.clone(),
             release_list_limit: shared.settings.release_list_limit,
             kubectl_flags: shared.settings.kubectl_flags.clone(),
             ..options
         };
-        if !pivot.deleted() && !shared.home.hold(pivot).await? {
+        if !pivot.is_deleted() && !shared.home.add_finalizer(pivot).await? {
             return Ok(Verdict::Gone);
         }
-        self.view.change(|status| status.pending("connecting to both clusters"));
+        self.view.change_status(|status| status.show_pending("connecting to both clusters"));
         let record_namespace = &shared.settings.record_namespace;
-        let ends = match ends::open(&shared.home, &*shared.opener, pivot, spec, record_namespace).await {
-            Ok(ends) => ends,
-            Err(EndsError::NoWay { source, why, still_building }) => {
-                return self.without_target(options, source, why, still_building).await;
-            }
-            Err(error) => return Err(Trouble::Ends(error)),
-        };
+        let ends =
+            match clusters::open_both_clusters(&shared.home, &*shared.opener, pivot, spec, record_namespace)
+                .await
+            {
+                Ok(ends) => ends,
+                Err(OpenError::NoTarget { source, why, still_building }) => {
+                    return self.handle_missing_target(options, source, why, still_building).await;
+                }
+                Err(error) => return Err(Trouble::Open(error)),
+            };
         drop(door);
-        let Ends { sides, found_by } = ends;
-        let setup = self.setup(sides, Options { found_by, ..options });
-        self.view.change(|status| status.pending(WAITS_FOR_ITS_TURN));
+        let OpenedSides { sides, found_by } = ends;
+        let setup = self.build_setup(sides, Options { found_by, ..options });
+        self.view.change_status(|status| status.show_pending(WAITS_FOR_ITS_TURN));
         let turn = tokio::select! {
-            turn = shared.turns.take(pivot.namespace(), pivot.status.has_changed_something()) => Arc::new(turn),
+            turn = shared.turns.wait_for_turn(pivot.namespace(), pivot.status.has_changed_something()) => Arc::new(turn),
             _ = self.halter.wait() => return Ok(Verdict::Halted),
         };
-        self.view.change(|status| status.pending(READS_RECORDS));
-        let parks = Parks { turn: Arc::downgrade(&turn), view: self.view.clone() };
+        self.view.change_status(|status| status.show_pending(READS_RECORDS));
+        let parks = TurnScheduler { turn: Arc::downgrade(&turn), view: self.view.clone() };
         let setup = Setup { parking: Parking::new(Arc::new(parks)), ..setup };
-        let mut work = std::pin::pin!(self.move_on(setup, spec));
+        let mut work = std::pin::pin!(self.follow_records(setup, spec));
         tokio::select! {
             result = &mut work => return result,
-            () = turn.outstayed() => {}
+            () = turn.wait_until_overdue() => {}
         }
         tracing::info!(pivot = %pivot.key, "its turn is over, because others wait");
         self.halter.halt(Halt::Signal(TERMINATE));
         // One that doesn't come to a safe point is left as if the controller had died: the next attempt goes on.
-        timeout(FAREWELL, work).await.unwrap_or(Ok(Verdict::Halted))
+        timeout(HALT_TIMEOUT, work).await.unwrap_or(Ok(Verdict::Halted))
     }
 
     /// Does what the records of both sides call for.
-    async fn move_on(&self, mut setup: Setup, spec: &Spec) -> Result<Verdict, Trouble> {
+    async fn follow_records(&self, mut setup: Setup, spec: &Spec) -> Result<Verdict, Trouble> {
         let Self { pivot, .. } = *self;
         let status = run::status(setup.clone()).await?;
         // What the controller carries along may have been changed since the move began: that goes on as it was begun.
-        let mut begun = status.moves.iter().filter(|one| one.record.started_by == pivot.operator());
+        let mut begun = status.moves.iter().filter(|one| one.record.started_by == pivot.operator_name());
         if let Some(asked) = begun.find_map(|one| one.asked.as_ref()).filter(|_| spec.from.is_own()) {
             setup.options.scope.also_copy.clone_from(&asked.also_copy);
         }
         // With one side silent, its records may say something else.
         if let Some((side, why)) = status.silent {
-            return Err(Trouble::Ends(EndsError::NoAnswer(format!("no answer from the {side}: {why}"))));
+            return Err(Trouble::Open(OpenError::NoAnswer(format!("no answer from the {side}: {why}"))));
         }
-        let foreign = foreign_id(&status, &pivot.operator(), &pivot.meta.uid);
+        let foreign = foreign_id(&status, &pivot.operator_name(), &pivot.meta.uid);
         if let Some(id) = foreign.filter(|_| setup.options.confined == Some(Side::Target)) {
             return Err(Trouble::Foreign(format!(
                 "a record of move {id} names this Pivot as its author, which began no move with such an id: its moves' ids end in {}",
                 pivot.meta.uid
             )));
         }
-        match act(pivot.deleted(), found(&status, &pivot.operator())) {
-            Act::Move { recorded } => {
-                if pivot.deleted() && self.is_first_since_the_deletion() {
-                    self.view.tell(true, Reason::Finishing, FINISHES.to_owned());
+        match decide_action(pivot.is_deleted(), find_recorded_move(&status, &pivot.operator_name())) {
+            Action::Move { recorded } => {
+                if pivot.is_deleted() && self.is_first_since_the_deletion() {
+                    self.view.announce(true, Reason::Finishing, FINISHING_MESSAGE.to_owned());
                 }
-                self.go_on(setup, recorded).await
+                self.run_move(setup, recorded).await
             }
-            Act::RollBack { move_id } => {
+            Action::RollBack { move_id } => {
                 if self.is_first_since_the_deletion() {
-                    self.view.tell(true, Reason::RollingBack, UNDOES.to_owned());
+                    self.view.announce(true, Reason::RollingBack, ROLLBACK_MESSAGE.to_owned());
                 }
-                self.view.change(Status::rolling_back);
+                self.view.change_status(Status::show_rollback);
                 let rollback = Rollback { move_id: Some(move_id), ..Rollback::default() };
                 run::rollback(setup, rollback).await?;
-                self.view.tell(
+                self.view.announce(
                     true,
                     Reason::RolledBack,
                     "the move is rolled back; the source is unpaused".to_owned(),
                 );
-                self.let_go().await
+                self.release_pivot().await
             }
-            Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,
-            Act::Refuse { move_id, one_sided } => Err(Stop::one_sided(move_id, one_sided).into()),
-            Act::LetGo => self.let_go().await,
+            Action::Report { move_id, moved, kept } => self.report_success(&move_id, moved, kept).await,
+            Action::Refuse { move_id, one_sided } => Err(Stop::one_sided(move_id, one_sided).into()),
+            Action::Release => self.release_pivot().await,
         }
     }
 
@@ -312,32 +319,33 @@ impl Attempt<'_> {
         self.pivot.status.observed_generation != self.pivot.meta.generation
     }
 
-    async fn go_on(&self, setup: Setup, recorded: Option<Phase>) -> Result<Verdict, Trouble> {
+    async fn run_move(&self, setup: Setup, recorded: Option<Phase>) -> Result<Verdict, Trouble> {
         // Before anything can be changed: a Pivot that doesn't say this never began.
-        self.view.change(|status| status.begin(recorded));
-        self.shared.home.show(self.pivot, &self.view.status()).await?;
+        self.view.change_status(|status| status.show_move(recorded));
+        self.shared.home.write_status(self.pivot, &self.view.status()).await?;
         let Report { move_id, done, .. } = run::start(setup).await?;
-        let verdict = self.ended(&move_id, done.moved.values().sum(), done.kept.values().sum()).await?;
-        if self.pivot.deleted() { self.let_go().await } else { Ok(verdict) }
+        let verdict =
+            self.report_success(&move_id, done.moved.values().sum(), done.kept.values().sum()).await?;
+        if self.pivot.is_deleted() { self.release_pivot().await } else { Ok(verdict) }
     }
 
-    async fn ended(&self, move_id: &str, moved: usize, kept: usize) -> Result<Verdict, Trouble> {
-        self.view.change(|status| status.succeeded(move_id, moved, kept));
-        self.view.tell(true, Reason::Succeeded, format!("move {move_id}: {moved} objects moved"));
+    async fn report_success(&self, move_id: &str, moved: usize, kept: usize) -> Result<Verdict, Trouble> {
+        self.view.change_status(|status| status.show_success(move_id, moved, kept));
+        self.view.announce(true, Reason::Succeeded, format!("move {move_id}: {moved} objects moved"));
         // What has ended is in the target's records alone: until the Pivot says so, the way there is needed.
-        self.shared.home.show(self.pivot, &self.view.status()).await?;
-        self.shared.home.forget_way(self.pivot).await?;
+        self.shared.home.write_status(self.pivot, &self.view.status()).await?;
+        self.shared.home.delete_target_secret(self.pivot).await?;
         Ok(Verdict::Done)
     }
 
-    async fn let_go(&self) -> Result<Verdict, Trouble> {
-        self.shared.home.forget_way(self.pivot).await?;
-        self.shared.home.let_go(self.pivot).await?;
+    async fn release_pivot(&self) -> Result<Verdict, Trouble> {
+        self.shared.home.delete_target_secret(self.pivot).await?;
+        self.shared.home.remove_finalizer(self.pivot).await?;
         Ok(Verdict::Gone)
     }
 
     /// There is no way to the target. If its move ended, the source knows that; if none is under way, there is nothing to undo.
-    async fn without_target(
+    async fn handle_missing_target(
         &self,
         options: Options,
         source: Arc<dyn Place>,
@@ -345,23 +353,28 @@ impl Attempt<'_> {
         still_building: bool,
     ) -> Result<Verdict, Trouble> {
         let sides = Sides { source: source.clone(), target: source };
-        let setup = self.setup(sides, options);
-        let status = timeout(OPENING, run::status_of_one(setup, Side::Source)).await;
-        let late =
-            || EndsError::NoAnswer(format!("no answer from the source within {} seconds", OPENING.as_secs()));
-        let status = status.map_err(|_| Trouble::Ends(late()))??;
-        match act(self.pivot.deleted(), found(&status, &self.pivot.operator())) {
-            Act::Report { move_id, moved, kept } => self.ended(&move_id, moved, kept).await,
-            Act::LetGo => self.let_go().await,
-            Act::Refuse { move_id, one_sided } => Err(Stop::one_sided(move_id, one_sided).into()),
-            Act::Move { .. } if still_building => Err(Trouble::Unbuilt(why)),
-            Act::Move { .. } | Act::RollBack { .. } => {
-                Err(Trouble::Ends(EndsError::Wrong(format!("the target is not known: {why}"))))
+        let setup = self.build_setup(sides, options);
+        let status = timeout(OPENING_TIMEOUT, run::status_of_one(setup, Side::Source)).await;
+        let late = || {
+            OpenError::NoAnswer(format!(
+                "no answer from the source within {} seconds",
+                OPENING_TIMEOUT.as_secs()
+            ))
+        };
+        let status = status.map_err(|_| Trouble::Open(late()))??;
+        match decide_action(self.pivot.is_deleted(), find_recorded_move(&status, &self.pivot.operator_name()))
+        {
+            Action::Report { move_id, moved, kept } => self.report_success(&move_id, moved, kept).await,
+            Action::Release => self.release_pivot().await,
+            Action::Refuse { move_id, one_sided } => Err(Stop::one_sided(move_id, one_sided).into()),
+            Action::Move { .. } if still_building => Err(Trouble::Unbuilt(why)),
+            Action::Move { .. } | Action::RollBack { .. } => {
+                Err(Trouble::Open(OpenError::Wrong(format!("the target is not known: {why}"))))
             }
         }
     }
 
-    fn setup(&self, sides: Sides, options: Options) -> Setup {
+    fn build_setup(&self, sides: Sides, options: Options) -> Setup {
         Setup {
             sides,
             options,
@@ -374,7 +387,7 @@ impl Attempt<'_> {
 }
 
 /// What an attempt came to, for the Pivot's readers and for the next attempt.
-fn judged(
+fn report_result(
     shared: &Shared,
     pivot: &Pivot,
     view: &View,
@@ -385,48 +398,48 @@ fn judged(
         Ok(verdict) => return verdict,
         Err(Trouble::Spec(why)) => (Verdict::Stalled, None, Reason::Spec, why),
         Err(Trouble::Home(error)) => (Verdict::Retry, None, Reason::NoAnswer, error.to_string()),
-        Err(Trouble::Ends(EndsError::NoAnswer(why))) => (Verdict::Retry, Some(false), Reason::NoAnswer, why),
+        Err(Trouble::Open(OpenError::NoAnswer(why))) => (Verdict::Retry, Some(false), Reason::NoAnswer, why),
         Err(Trouble::Foreign(why)) => (Verdict::Stalled, Some(true), Reason::Refused, why),
         Err(Trouble::Unbuilt(why)) => (Verdict::Waits, Some(false), Reason::Waiting, why),
-        Err(Trouble::Ends(EndsError::Wrong(why) | EndsError::NoWay { why, .. })) => {
+        Err(Trouble::Open(OpenError::Wrong(why) | OpenError::NoTarget { why, .. })) => {
             (Verdict::Stalled, Some(false), Reason::NoCluster, why)
         }
         Err(Trouble::Stop(stop)) => {
-            view.change(|status| {
+            view.change_status(|status| {
                 if let Some(move_id) = &stop.move_id {
                     status.move_id = Some(move_id.clone());
                 }
             });
-            let (verdict, connected, reason) = of_stop(&stop);
+            let (verdict, connected, reason) = classify_stop(&stop);
             (verdict, connected, reason, (shared.settings.explain)(&stop))
         }
     };
     if verdict == Verdict::Halted {
-        view.change(|status| status.say("stopped with the controller; the next one goes on"));
+        view.change_status(|status| status.set_message("stopped with the controller; the next one goes on"));
         return verdict;
     }
     // It is looked at again and again, and told once.
-    let told =
-        matches!(verdict, Verdict::Waits | Verdict::Stalled) && pivot.status.says(About::Succeeded, &message);
+    let told = matches!(verdict, Verdict::Waits | Verdict::Stalled)
+        && pivot.status.has_message(ConditionType::Succeeded, &message);
     let failures = if verdict == Verdict::Waits { 0 } else { failures + 1 };
-    view.change(|status| {
+    view.change_status(|status| {
         status.failures = failures;
-        status.next_attempt = verdict.pause(failures).map(time_after);
+        status.next_attempt = verdict.retry_pause(failures).map(time_after);
         match connected {
-            Some(true) => status.connected(),
-            Some(false) => status.set(About::Connected, false, reason, &message),
+            Some(true) => status.set_connected(),
+            Some(false) => status.set_condition(ConditionType::Connected, false, reason, &message),
             None => {}
         }
         status.stop_attempt(verdict == Verdict::Stalled, reason, &message);
     });
     if !told {
-        view.tell(verdict == Verdict::Waits, reason, message);
+        view.announce(verdict == Verdict::Waits, reason, message);
     }
     verdict
 }
 
 /// What a stop of the engine means: whether to try again, and in which words of one.
-fn of_stop(stop: &Stop) -> (Verdict, Option<bool>, Reason) {
+fn classify_stop(stop: &Stop) -> (Verdict, Option<bool>, Reason) {
     let silent = matches!(&stop.failure, Failure::Unreachable { .. })
         || matches!(&stop.failure, Failure::Place { error, .. } if error.transient());
     // The server or the user is not trusted.
@@ -466,28 +479,30 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn turn_that_comes_ends_its_message() {
         let turns = Turns::new(1);
-        let turn = Arc::new(turns.take("a", true).await);
+        let turn = Arc::new(turns.wait_for_turn("a", true).await);
         let pivot = Key::new(GroupKind::new("", "Pivot"), Some("a"), "p");
         let view = Arc::new(View::new(pivot, Status::default(), Arc::default()));
-        let parks = Parks { turn: Arc::downgrade(&turn), view: view.clone() };
+        let parks = TurnScheduler { turn: Arc::downgrade(&turn), view: view.clone() };
         parks.park();
-        let other = turns.take("b", true).await;
+        let other = turns.wait_for_turn("b", true).await;
         let mut admitted = std::pin::pin!(parks.admit());
         assert!(poll!(&mut admitted).is_pending());
         assert_eq!(view.status().message.as_deref(), Some(WAITS_FOR_ITS_TURN));
         drop(other);
         admitted.await;
-        assert_eq!(view.status().message.as_deref(), Some(GOES_ON));
+        assert_eq!(view.status().message.as_deref(), Some(TURN_HAS_COME));
     }
 
     #[test]
     fn pauses_double_up_to_the_longest() {
         let pauses = |verdict: Verdict| {
-            (1..=8).map(move |failures| verdict.pause(failures).unwrap().as_secs()).collect::<Vec<u64>>()
+            (1..=8)
+                .map(move |failures| verdict.retry_pause(failures).unwrap().as_secs())
+                .collect::<Vec<u64>>()
         };
         assert_eq!(pauses(Verdict::Retry), [5, 10, 20, 40, 80, 160, 300, 300]);
         assert_eq!(pauses(Verdict::Stalled), [15, 30, 60, 120, 240, 480, 600, 600]);
-        assert_eq!(Verdict::Retry.pause(u32::MAX), Some(LONGEST));
+        assert_eq!(Verdict::Retry.retry_pause(u32::MAX), Some(LONGEST_PAUSE));
     }
 
     fn stop(failure: Failure, exit: Exit, phase: Option<Phase>) -> Stop {
@@ -504,7 +519,7 @@ mod tests {
             object: None,
             error,
         };
-        let of = of_stop(&stop(failure, Exit::Refused, None));
+        let of = classify_stop(&stop(failure, Exit::Refused, None));
         assert_eq!(of, (Verdict::Stalled, Some(false), Reason::NoCluster));
     }
 
@@ -514,7 +529,7 @@ mod tests {
         for (exit, phase) in [(Exit::Refused, None), (Exit::PartWay, Some(Phase::Copied))] {
             let failure = Failure::Halted(Halt::LeaseLost("it was not renewed for 10 seconds".into()));
             let stop = stop(failure, exit, phase);
-            assert_eq!(of_stop(&stop).0, Verdict::Retry, "{stop:?}");
+            assert_eq!(classify_stop(&stop).0, Verdict::Retry, "{stop:?}");
         }
     }
 }

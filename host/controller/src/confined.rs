@@ -61,7 +61,7 @@ impl Write<'_> {
 /// Whose record it is, and what it is about, if that can be read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Authored {
+struct RecordAuthor {
     /// Records of format 4 call it `by`.
     #[serde(default, alias = "by")]
     started_by: String,
@@ -89,7 +89,7 @@ impl MovedNamespaces {
 
 impl Confined {
     /// Refuses what is not the Pivot's: a request about that name, of a kind as this cluster serves it.
-    async fn check(
+    async fn check_write(
         &self,
         kind: &Arc<Kind>,
         namespace: Option<&str>,
@@ -188,7 +188,7 @@ impl Confined {
 
     fn is_own(&self, record: &Value, write: Write<'_>) -> bool {
         let text = |entry| record.get("data").and_then(|data| data.get(entry)).and_then(Value::as_str);
-        let read = |text| serde_json::from_str::<Authored>(text).ok();
+        let read = |text| serde_json::from_str::<RecordAuthor>(text).ok();
         let own = Namespaces::One(self.namespace.clone());
         match (text(ENTRY), text(SUMMARY).or_else(|| text(ROLLBACK_SUMMARY))) {
             // What can't be read may be anybody's.
@@ -206,7 +206,7 @@ impl Confined {
     }
 }
 
-fn word<'a>(body: &'a Value, field: &str) -> Option<&'a str> {
+fn metadata_field<'a>(body: &'a Value, field: &str) -> Option<&'a str> {
     body.get("metadata")?.get(field)?.as_str()
 }
 
@@ -265,25 +265,26 @@ impl Place for Confined {
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        let (namespace, name) = (word(body, "namespace"), word(body, "name").unwrap_or_default());
+        let (namespace, name) =
+            (metadata_field(body, "namespace"), metadata_field(body, "name").unwrap_or_default());
         // What is outside of namespaces is refused by the checks, beside which the server is asked.
         let is_asked = match change {
             Change::Real => false,
             Change::DryRun => !kind.namespaced || self.is_name_of_own_record(kind, namespace, name),
         };
         if !is_asked {
-            self.check(kind, namespace, name, Write::Create(body)).await?;
+            self.check_write(kind, namespace, name, Write::Create(body)).await?;
         }
         self.place.create(kind, body, change).await
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
-        self.check(kind, key.namespace.as_deref(), &key.name, Write::Patch(&patch.body)).await?;
+        self.check_write(kind, key.namespace.as_deref(), &key.name, Write::Patch(&patch.body)).await?;
         self.place.patch(kind, key, patch).await
     }
 
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
-        self.check(kind, key.namespace.as_deref(), &key.name, Write::Delete).await?;
+        self.check_write(kind, key.namespace.as_deref(), &key.name, Write::Delete).await?;
         self.place.delete(kind, key, preconditions).await
     }
 

@@ -20,21 +20,21 @@ use tokio::sync::broadcast;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::attempt::{Verdict, attempt};
-use crate::ends::Opener;
-use crate::follow::{Change, follow, wait_until_readable};
+use crate::attempt::{Verdict, run_attempt};
+use crate::clusters::Opener;
+use crate::follow::{Change, follow_pivots, wait_until_readable};
 use crate::home::Home;
 use crate::leader::Leadership;
-use crate::metrics::{Metrics, PIVOTS};
+use crate::metrics::{Metrics, PIVOTS_UNREADABLE};
 use crate::resource::Pivot;
 use crate::shared::{Settings, Shared};
-use crate::status::About;
+use crate::status::ConditionType;
 use crate::turns::Turns;
 
 /// The pause before agents can call again at an address that could not be listened at.
-const LISTEN_AGAIN: Duration = Duration::from_secs(5);
+const RELISTEN_PAUSE: Duration = Duration::from_secs(5);
 /// How long attempts may take to reach a safe point when the controller stops.
-const FAREWELL: Duration = Duration::from_secs(60);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 /// A stop that is asked for like this ends at the next safe point.
 const TERMINATE: u8 = 15;
 
@@ -64,42 +64,42 @@ impl Controller {
             opener,
             plugins,
             turns: Turns::new(settings.at_once),
-            doors: Turns::new(settings.at_once),
+            opening_turns: Turns::new(settings.at_once),
             settings,
             metrics,
         });
-        shared.metrics.block(PIVOTS, "not read yet".to_owned());
+        shared.metrics.add_obstacle(PIVOTS_UNREADABLE, "not read yet".to_owned());
         loop {
-            shared.metrics.leads(false);
+            shared.metrics.set_leading(false);
             let won = async {
                 wait_until_readable(&shared.home, &shared.metrics).await;
-                leadership.won(&shared.metrics).await
+                leadership.wait_until_leading(&shared.metrics).await
             };
             let version = tokio::select! {
                 version = won => version,
                 _ = halter.wait() => return Ok(()),
             };
             tracing::info!(identity = shared.settings.identity, "this controller leads");
-            shared.metrics.leads(true);
-            let mut desk = Desk::new(shared.clone());
-            let mut lost = std::pin::pin!(leadership.lost(version));
+            shared.metrics.set_leading(true);
+            let mut dispatcher = Dispatcher::new(shared.clone());
+            let mut lost = std::pin::pin!(leadership.renew_until_lost(version));
             // Until it is dropped, after the attempts have ended, it keeps the links alive.
-            let mut called = std::pin::pin!(called(agents.as_ref()));
+            let mut listening = std::pin::pin!(listen_for_agents(agents.as_ref()));
             let why = tokio::select! {
-                () = desk.work(agents.as_ref().map(|(_, agents)| &**agents)) => continue,
-                never = &mut called => match never {},
+                () = dispatcher.dispatch_attempts(agents.as_ref().map(|(_, agents)| &**agents)) => continue,
+                never = &mut listening => match never {},
                 why = &mut lost => Some(why),
                 _ = halter.wait() => None,
             };
             match why {
                 Some(why) => {
                     tracing::warn!(why, "this controller no longer leads");
-                    desk.stop().await;
+                    dispatcher.stop_attempts().await;
                 }
                 None => {
                     // Until the attempts have ended nobody else is to begin.
                     tokio::select! {
-                        () = desk.stop() => leadership.give_back().await,
+                        () = dispatcher.stop_attempts() => leadership.release_lease().await,
                         why = lost => tracing::warn!(why, "this controller no longer leads"),
                     }
                     return Ok(());
@@ -110,28 +110,28 @@ impl Controller {
 }
 
 /// Takes agents, as only the controller that leads does: who meets another calls again.
-async fn called(agents: Option<&(SocketAddr, Arc<Agents>)>) -> Infallible {
+async fn listen_for_agents(agents: Option<&(SocketAddr, Arc<Agents>)>) -> Infallible {
     let Some((address, agents)) = agents else { return pending().await };
     loop {
         match TcpListener::bind(address).await {
             Ok(listener) => match agents.clone().listen(listener).await {},
             Err(error) => tracing::warn!(%error, %address, "agents can't call"),
         }
-        sleep(LISTEN_AGAIN).await;
+        sleep(RELISTEN_PAUSE).await;
     }
 }
 
 /// What is known of one Pivot.
 struct Entry {
     pivot: Pivot,
-    running: Option<Running>,
+    running: Option<RunningAttempt>,
     failures: u32,
-    tried: Option<Tried>,
+    tried: Option<LastAttempt>,
 }
 
 /// The last attempt.
-struct Tried {
-    about: Seen,
+struct LastAttempt {
+    about: AttemptBasis,
     /// The request that was seen when it began.
     request: Option<String>,
     /// When the next one is due, if one is.
@@ -139,21 +139,21 @@ struct Tried {
 }
 
 /// What an attempt depends on.
-type Seen = (Uid, Option<i64>, bool);
+type AttemptBasis = (Uid, Option<i64>, bool);
 
-struct Running {
+struct RunningAttempt {
     halter: Halter,
-    about: Seen,
+    about: AttemptBasis,
     request: Option<String>,
 }
 
 impl Entry {
-    fn seen(&self) -> Seen {
-        (self.pivot.meta.uid.clone(), self.pivot.meta.generation, self.pivot.deleted())
+    fn attempt_basis(&self) -> AttemptBasis {
+        (self.pivot.meta.uid.clone(), self.pivot.meta.generation, self.pivot.is_deleted())
     }
 
     /// When an attempt is due; `None` if only a change makes one.
-    fn due(&self, now: Instant) -> Option<Instant> {
+    fn next_due(&self, now: Instant) -> Option<Instant> {
         match &self.tried {
             _ if self.running.is_some() => None,
             Some(tried) if self.is_repetition_of(tried) => tried.next,
@@ -162,12 +162,12 @@ impl Entry {
     }
 
     /// Returns true if nothing calls for another attempt: neither a change of the Pivot nor a request.
-    fn is_repetition_of(&self, tried: &Tried) -> bool {
-        tried.about == self.seen() && tried.request.as_deref() == self.pivot.request()
+    fn is_repetition_of(&self, tried: &LastAttempt) -> bool {
+        tried.about == self.attempt_basis() && tried.request.as_deref() == self.pivot.requested_at()
     }
 }
 
-struct Desk {
+struct Dispatcher {
     shared: Arc<Shared>,
     entries: BTreeMap<Key, Entry>,
     attempts: JoinSet<Verdict>,
@@ -175,41 +175,41 @@ struct Desk {
     whose: BTreeMap<Id, Key>,
 }
 
-impl Desk {
+impl Dispatcher {
     fn new(shared: Arc<Shared>) -> Self {
         Self { shared, entries: BTreeMap::new(), attempts: JoinSet::new(), whose: BTreeMap::new() }
     }
 
     /// Works until it is dropped.
-    async fn work(&mut self, agents: Option<&Agents>) {
-        let mut changes = follow(self.shared.home.clone(), self.shared.metrics.clone());
+    async fn dispatch_attempts(&mut self, agents: Option<&Agents>) {
+        let mut changes = follow_pivots(self.shared.home.clone(), self.shared.metrics.clone());
         let mut calls = agents.map(Agents::subscribe_to_calls);
         loop {
-            self.begin_what_is_due();
-            self.count();
+            self.start_due_attempts();
+            self.update_metrics();
             let now = Instant::now();
-            let next = self.entries.values().filter_map(|entry| entry.due(now)).min();
+            let next = self.entries.values().filter_map(|entry| entry.next_due(now)).min();
             tokio::select! {
                 change = changes.next() => match change {
-                    Some(change) => self.changed(change),
+                    Some(change) => self.apply_change(change),
                     None => return,
                 },
-                Some(ended) = self.attempts.join_next_with_id() => self.ended(ended),
-                Some(Ok(name)) = OptionFuture::from(calls.as_mut().map(broadcast::Receiver::recv)) => self.called(&name),
+                Some(ended) = self.attempts.join_next_with_id() => self.finish_attempt(ended),
+                Some(Ok(name)) = OptionFuture::from(calls.as_mut().map(broadcast::Receiver::recv)) => self.retry_for_agent(&name),
                 Some(()) = OptionFuture::from(next.map(sleep_until)) => {}
             }
         }
     }
 
-    fn changed(&mut self, change: Change) {
+    fn apply_change(&mut self, change: Change) {
         match change {
             Change::All(pivots) => {
                 let there: BTreeMap<Key, Pivot> =
                     pivots.into_iter().map(|pivot| (pivot.key.clone(), pivot)).collect();
                 self.entries.retain(|key, entry| there.contains_key(key) || entry.running.is_some());
-                there.into_values().for_each(|pivot| self.seen(pivot));
+                there.into_values().for_each(|pivot| self.update_entry(pivot));
             }
-            Change::Seen(pivot) => self.seen(*pivot),
+            Change::Updated(pivot) => self.update_entry(*pivot),
             Change::Gone(key) => {
                 if self.entries.get(&key).is_some_and(|entry| entry.running.is_none()) {
                     self.entries.remove(&key);
@@ -218,7 +218,7 @@ impl Desk {
         }
     }
 
-    fn seen(&mut self, pivot: Pivot) {
+    fn update_entry(&mut self, pivot: Pivot) {
         let key = pivot.key.clone();
         match self.entries.get_mut(&key) {
             Some(entry) => entry.pivot = pivot,
@@ -229,27 +229,27 @@ impl Desk {
         }
         let Some(entry) = self.entries.get(&key) else { return };
         // What was deleted or changed meanwhile is stopped, to be undone, finished, or begun as it is now.
-        if let Some(Running { halter, about, .. }) = &entry.running
-            && *about != entry.seen()
+        if let Some(RunningAttempt { halter, about, .. }) = &entry.running
+            && *about != entry.attempt_basis()
         {
             halter.halt(Halt::Signal(TERMINATE));
         }
     }
 
     /// What stopped may have waited for this agent, or for what its cluster's people have changed.
-    fn called(&mut self, name: &AgentName) {
+    fn retry_for_agent(&mut self, name: &AgentName) {
         let now = Instant::now();
-        for entry in self.entries.values_mut().filter(|entry| entry.pivot.is_of(name)) {
-            if let Some(Tried { next: Some(next), .. }) = &mut entry.tried {
+        for entry in self.entries.values_mut().filter(|entry| entry.pivot.is_of_agent(name)) {
+            if let Some(LastAttempt { next: Some(next), .. }) = &mut entry.tried {
                 *next = now;
             }
         }
     }
 
-    fn begin_what_is_due(&mut self) {
+    fn start_due_attempts(&mut self) {
         let now = Instant::now();
         for (key, entry) in &mut self.entries {
-            if entry.due(now).is_none_or(|due| due > now) {
+            if entry.next_due(now).is_none_or(|due| due > now) {
                 continue;
             }
             // What failed was something else.
@@ -257,15 +257,15 @@ impl Desk {
                 entry.failures = 0;
             }
             let halter = Halter::default();
-            let work = attempt(self.shared.clone(), entry.pivot.clone(), entry.failures, halter.clone());
+            let work = run_attempt(self.shared.clone(), entry.pivot.clone(), entry.failures, halter.clone());
             let task = self.attempts.spawn(work);
             self.whose.insert(task.id(), key.clone());
-            let request = entry.pivot.request().map(str::to_owned);
-            entry.running = Some(Running { halter, about: entry.seen(), request });
+            let request = entry.pivot.requested_at().map(str::to_owned);
+            entry.running = Some(RunningAttempt { halter, about: entry.attempt_basis(), request });
         }
     }
 
-    fn ended(&mut self, ended: Result<(Id, Verdict), JoinError>) {
+    fn finish_attempt(&mut self, ended: Result<(Id, Verdict), JoinError>) {
         let (id, verdict) = match ended {
             Ok(ended) => ended,
             // What the panic says may quote an object.
@@ -274,12 +274,12 @@ impl Desk {
                 (error.id(), Verdict::Retry)
             }
         };
-        if let Some(word) = verdict.word() {
-            self.shared.metrics.attempt(word);
+        if let Some(word) = verdict.metrics_label() {
+            self.shared.metrics.count_attempt(word);
         }
         let Some(key) = self.whose.remove(&id) else { return };
         let Some(entry) = self.entries.get_mut(&key) else { return };
-        let Some(Running { about, request, .. }) = entry.running.take() else { return };
+        let Some(RunningAttempt { about, request, .. }) = entry.running.take() else { return };
         // Unless another of the same name has come meanwhile.
         if verdict == Verdict::Gone && entry.pivot.meta.uid == about.0 {
             self.entries.remove(&key);
@@ -289,25 +289,25 @@ impl Desk {
             Verdict::Retry | Verdict::Stalled => entry.failures.saturating_add(1),
             Verdict::Done | Verdict::Over | Verdict::Gone | Verdict::Halted | Verdict::Waits => 0,
         };
-        let next = verdict.pause(entry.failures).map(|pause| Instant::now() + pause);
-        entry.tried = Some(Tried { about, request, next });
+        let next = verdict.retry_pause(entry.failures).map(|pause| Instant::now() + pause);
+        entry.tried = Some(LastAttempt { about, request, next });
     }
 
-    fn count(&self) {
+    fn update_metrics(&self) {
         let shown = |entry: &Entry| {
             let status = &entry.pivot.status;
-            (status.phase_label(), status.is(About::Stalled))
+            (status.phase_label(), status.is_true(ConditionType::Stalled))
         };
-        self.shared.metrics.pivots(self.entries.values().map(shown), self.attempts.len());
+        self.shared.metrics.set_pivots(self.entries.values().map(shown), self.attempts.len());
     }
 
     /// Stops all attempts at their next safe point.
-    async fn stop(&mut self) {
+    async fn stop_attempts(&mut self) {
         for running in self.entries.values().filter_map(|entry| entry.running.as_ref()) {
             running.halter.halt(Halt::Signal(TERMINATE));
         }
         let all = async { while self.attempts.join_next().await.is_some() {} };
-        if timeout(FAREWELL, all).await.is_err() {
+        if timeout(STOP_TIMEOUT, all).await.is_err() {
             tracing::warn!("some moves reached no safe point in time; the next controller goes on with them");
         }
         self.attempts.shutdown().await;
@@ -320,7 +320,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::resource::{GROUP, REQUESTED_AT, VERSION, kind};
+    use crate::resource::{GROUP, REQUESTED_AT, VERSION, pivot_kind};
 
     fn pivot(request: &str) -> Pivot {
         let metadata =
@@ -329,7 +329,7 @@ mod tests {
             "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Pivot", "metadata": metadata,
             "spec": {"to": {"cluster": "c"}},
         });
-        Pivot::of(&Object::from_value(kind(), &body).unwrap())
+        Pivot::from_object(&Object::from_value(pivot_kind(), &body).unwrap())
     }
 
     #[tokio::test(start_paused = true)]
@@ -337,17 +337,17 @@ mod tests {
         let now = Instant::now();
         let later = now + Duration::from_secs(600);
         let mut entry = Entry { pivot: pivot("1"), running: None, failures: 5, tried: None };
-        let about = entry.seen();
+        let about = entry.attempt_basis();
         let tried = |request: &str| {
-            Some(Tried { about: about.clone(), request: Some(request.to_owned()), next: Some(later) })
+            Some(LastAttempt { about: about.clone(), request: Some(request.to_owned()), next: Some(later) })
         };
         entry.tried = tried("1");
-        assert_eq!(entry.due(now), Some(later));
+        assert_eq!(entry.next_due(now), Some(later));
         entry.pivot = pivot("2");
-        assert_eq!(entry.due(now), Some(now));
+        assert_eq!(entry.next_due(now), Some(now));
         // A request stops no attempt that runs: another one follows.
-        assert_eq!(entry.seen(), about);
+        assert_eq!(entry.attempt_basis(), about);
         entry.tried = tried("2");
-        assert_eq!(entry.due(now), Some(later));
+        assert_eq!(entry.next_due(now), Some(later));
     }
 }

@@ -6,7 +6,7 @@ use pivot_engine::{OneSidedMove, Status};
 
 /// The move of a Pivot, as the records know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RecordedMove {
     /// No record names this Pivot.
     Nothing,
     /// It is under way.
@@ -23,7 +23,7 @@ pub(crate) enum Found {
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum Action {
     /// Begin the move, or resume it from the phase of its record.
     Move { recorded: Option<Phase> },
     /// Undo it.
@@ -33,24 +33,24 @@ pub(crate) enum Act {
     /// Do nothing but tell: people have to find out which side is right.
     Refuse { move_id: String, one_sided: OneSidedMove },
     /// Let the Pivot go: nothing of it is under way.
-    LetGo,
+    Release,
 }
 
 /// The move whose record names this operator.
-pub(crate) fn found(status: &Status, operator: &str) -> Found {
+pub(crate) fn find_recorded_move(status: &Status, operator: &str) -> RecordedMove {
     if let Some(one) = status.moves.iter().find(|one| one.record.started_by == operator) {
         if let Some(one_sided) = one.one_sided.clone() {
-            return Found::WentBack {
+            return RecordedMove::WentBack {
                 move_id: one.record.move_id.clone(),
                 one_sided,
                 has_ended: one.has_ended,
             };
         }
-        return Found::UnderWay { move_id: one.record.move_id.clone(), phase: one.record.phase };
+        return RecordedMove::UnderWay { move_id: one.record.move_id.clone(), phase: one.record.phase };
     }
     match status.finished.iter().find(|one| one.started_by == operator) {
-        Some(one) => Found::Ended { move_id: one.move_id.clone(), moved: one.moved, kept: one.kept },
-        None => Found::Nothing,
+        Some(one) => RecordedMove::Ended { move_id: one.move_id.clone(), moved: one.moved, kept: one.kept },
+        None => RecordedMove::Nothing,
     }
 }
 
@@ -62,16 +62,20 @@ pub(crate) fn foreign_id<'a>(status: &'a Status, operator: &str, uid: &Uid) -> O
 }
 
 /// What to do about a Pivot that was deleted, or not. Once committed there is no way but forward, whatever its user wants.
-pub(crate) fn act(deleted: bool, found: Found) -> Act {
+pub(crate) fn decide_action(deleted: bool, found: RecordedMove) -> Action {
     match (deleted, found) {
-        (false, Found::Nothing) => Act::Move { recorded: None },
-        (true, Found::UnderWay { move_id, phase }) if !phase.committed() => Act::RollBack { move_id },
-        (_, Found::UnderWay { phase, .. }) => Act::Move { recorded: Some(phase) },
+        (false, RecordedMove::Nothing) => Action::Move { recorded: None },
+        (true, RecordedMove::UnderWay { move_id, phase }) if !phase.committed() => {
+            Action::RollBack { move_id }
+        }
+        (_, RecordedMove::UnderWay { phase, .. }) => Action::Move { recorded: Some(phase) },
         // The move has ended, and what came back in the source is paused.
-        (true, Found::WentBack { one_sided: OneSidedMove::TakenOver(_), has_ended: true, .. }) => Act::LetGo,
-        (_, Found::WentBack { move_id, one_sided, .. }) => Act::Refuse { move_id, one_sided },
-        (false, Found::Ended { move_id, moved, kept }) => Act::Report { move_id, moved, kept },
-        (true, Found::Nothing | Found::Ended { .. }) => Act::LetGo,
+        (true, RecordedMove::WentBack { one_sided: OneSidedMove::TakenOver(_), has_ended: true, .. }) => {
+            Action::Release
+        }
+        (_, RecordedMove::WentBack { move_id, one_sided, .. }) => Action::Refuse { move_id, one_sided },
+        (false, RecordedMove::Ended { move_id, moved, kept }) => Action::Report { move_id, moved, kept },
+        (true, RecordedMove::Nothing | RecordedMove::Ended { .. }) => Action::Release,
     }
 }
 
@@ -81,24 +85,25 @@ mod tests {
 
     #[test]
     fn a_deleted_pivot_is_undone_until_it_is_committed_and_finished_afterwards() {
-        let under_way = |phase| Found::UnderWay { move_id: "m".into(), phase };
-        let resumed = |phase| Act::Move { recorded: Some(phase) };
-        assert_eq!(act(true, under_way(Phase::Copied)), Act::RollBack { move_id: "m".into() });
-        assert_eq!(act(true, under_way(Phase::Committed)), resumed(Phase::Committed));
-        assert_eq!(act(true, Found::Nothing), Act::LetGo);
-        let ended = Found::Ended { move_id: "m".into(), moved: 3, kept: 1 };
-        assert_eq!(act(true, ended.clone()), Act::LetGo);
-        assert_eq!(act(false, ended), Act::Report { move_id: "m".into(), moved: 3, kept: 1 });
-        assert_eq!(act(false, Found::Nothing), Act::Move { recorded: None });
-        assert_eq!(act(false, under_way(Phase::Copied)), resumed(Phase::Copied));
+        let under_way = |phase| RecordedMove::UnderWay { move_id: "m".into(), phase };
+        let resumed = |phase| Action::Move { recorded: Some(phase) };
+        assert_eq!(decide_action(true, under_way(Phase::Copied)), Action::RollBack { move_id: "m".into() });
+        assert_eq!(decide_action(true, under_way(Phase::Committed)), resumed(Phase::Committed));
+        assert_eq!(decide_action(true, RecordedMove::Nothing), Action::Release);
+        let ended = RecordedMove::Ended { move_id: "m".into(), moved: 3, kept: 1 };
+        assert_eq!(decide_action(true, ended.clone()), Action::Release);
+        assert_eq!(decide_action(false, ended), Action::Report { move_id: "m".into(), moved: 3, kept: 1 });
+        assert_eq!(decide_action(false, RecordedMove::Nothing), Action::Move { recorded: None });
+        assert_eq!(decide_action(false, under_way(Phase::Copied)), resumed(Phase::Copied));
         for (deleted, one_sided, has_ended) in [
             (false, OneSidedMove::TakenOver("it runs".into()), true),
             (true, OneSidedMove::TakenOver("it runs".into()), false),
             (true, OneSidedMove::LastCopyInSource, false),
         ] {
             let move_id = || "m".to_owned();
-            let found = Found::WentBack { move_id: move_id(), one_sided: one_sided.clone(), has_ended };
-            assert_eq!(act(deleted, found), Act::Refuse { move_id: move_id(), one_sided });
+            let found =
+                RecordedMove::WentBack { move_id: move_id(), one_sided: one_sided.clone(), has_ended };
+            assert_eq!(decide_action(deleted, found), Action::Refuse { move_id: move_id(), one_sided });
         }
     }
 }

@@ -7,35 +7,36 @@ use pivot_engine::Options;
 use serde_json::{Map, Value, json};
 
 use crate::resource::{
-    GROUP, NO_AGENT, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, OWN_TARGET, REQUEST, SAME_CLUSTER, VERSION,
+    GROUP, MAX_REQUEST_BYTES, NO_AGENT, ONE_SOURCE, ONE_TARGET, OWN_NAMESPACE, OWN_TARGET, SAME_CLUSTER,
+    VERSION,
 };
-use crate::status::LONGEST_MESSAGE;
+use crate::status::MAX_MESSAGE_CHARACTERS;
 
 /// The longest name of an object.
-const NAME: usize = 253;
+const MAX_NAME_LENGTH: usize = 253;
 /// Characters of names, of one byte each.
 const NAME_CHARACTERS: &str = "^[-._a-zA-Z0-9]+$";
 /// Characters of what is typed for options. As text in JSON, each has one byte, too.
 const TYPED_CHARACTERS: &str = r"^[ !#-\[\]-~]+$";
 /// The most fields of an object that keeps those that its schema doesn't have.
-const FIELDS: usize = 32;
+const MAX_UNKNOWN_FIELDS: usize = 32;
 /// The longest text that a controller shows, except messages and the value with which an attempt was asked for.
-const SHOWN: usize = 64;
+const MAX_TEXT_LENGTH: usize = 64;
 /// The most conditions. A controller shows fewer.
-const CONDITIONS: usize = 16;
+const MAX_CONDITIONS: usize = 16;
 
 /// The most entries of a list, and the longest of them. An API server estimates by them what it costs to compare two Pivots, and a
 /// controller reads nothing larger than all lists together.
 #[derive(Clone, Copy)]
-struct Most {
+struct ListLimits {
     entries: usize,
     length: usize,
 }
 
 /// Each Cluster's name is the value of a label, too.
-const CLUSTERS: Most = Most { entries: 100, length: 63 };
-const KINDS: Most = Most { entries: 16, length: 128 };
-const PARTS: Most = Most { entries: 32, length: 400 };
+const CLUSTER_LIMITS: ListLimits = ListLimits { entries: 100, length: 63 };
+const KIND_LIMITS: ListLimits = ListLimits { entries: 16, length: 128 };
+const PART_LIMITS: ListLimits = ListLimits { entries: 32, length: 400 };
 /// Makes a server keep the fields that a schema doesn't have. Otherwise it drops them without a word, and a Pivot whose `clusters`
 /// is mistyped would move all of them; so they reach the controller, which refuses the Pivot.
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
@@ -47,7 +48,7 @@ const FORMS_OF_PARTS: &str =
     "KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
 
 /// The definition.
-pub fn definition() -> Value {
+pub fn pivot_definition() -> Value {
     let column = |name: &str, path: &str| json!({"name": name, "type": "string", "jsonPath": path});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -68,26 +69,26 @@ pub fn definition() -> Value {
                     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
                     column("Message", ".status.message"),
                 ],
-                "schema": {"openAPIV3Schema": schema()},
+                "schema": {"openAPIV3Schema": pivot_schema()},
             }],
         },
     })
 }
 
-fn schema() -> Value {
+fn pivot_schema() -> Value {
     json!({
         "type": "object", "required": ["spec"], KEEPS_UNKNOWN: true,
         "description": "A Pivot moves Cluster API objects from one management cluster to another. A pivot-host controller carries it out.",
         "properties": {
             "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"},
-            "spec": spec(),
-            "status": status(),
+            "spec": spec_schema(),
+            "status": status_schema(),
         },
         // Until the source is paused nothing is changed, and a mistake can be corrected.
         "x-kubernetes-validations": [{
             "rule": format!(
                 "!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase in ['Pending', 'Checked'] || ({})",
-                what_moves_is_unchanged()
+                unchanged_move_rule()
             ),
             "message": format!(
                 "the move is under way or has ended, so only these options can be changed: {}, and in accept {}. To change anything \
@@ -100,12 +101,12 @@ fn schema() -> Value {
 }
 
 /// A rule that nothing of the spec differs from what it was but options that a move can be resumed with.
-fn what_moves_is_unchanged() -> String {
+fn unchanged_move_rule() -> String {
     let unchanged = |is_there: &dyn Fn(&str) -> String, field: &str| {
         let (now, before) = (is_there("self"), is_there("oldSelf"));
         format!("{now} == {before} && (!{now} || self.{field} == oldSelf.{field})")
     };
-    let (spec, options) = (spec(), options());
+    let (spec, options) = (spec_schema(), options_schema());
     let names = |schema: &Value| -> Vec<String> {
         schema["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect()
     };
@@ -118,11 +119,11 @@ fn what_moves_is_unchanged() -> String {
         let field = format!("spec.options.{name}");
         unchanged(&|of| format!("(has({of}.spec.options) && has({of}.{field}))"), &field)
     });
-    fields.chain(options).chain([fixed_risks_are_unchanged()]).collect::<Vec<_>>().join(" && ")
+    fields.chain(options).chain([unchanged_risks_rule()]).collect::<Vec<_>>().join(" && ")
 }
 
 /// A rule that the risks of the choice of objects are as they were.
-fn fixed_risks_are_unchanged() -> String {
+fn unchanged_risks_rule() -> String {
     let codes = changeable_risks().iter().map(|code| format!("'{code}'")).collect::<Vec<_>>().join(", ");
     let fixed = |of: &str| {
         let accept = format!("{of}.spec.options.accept");
@@ -133,27 +134,27 @@ fn fixed_risks_are_unchanged() -> String {
     format!("{} == {}", fixed("self"), fixed("oldSelf"))
 }
 
-fn name(description: &str) -> Value {
+fn name_schema(description: &str) -> Value {
     json!({
-        "type": "string", "description": description, "minLength": 1, "maxLength": NAME,
+        "type": "string", "description": description, "minLength": 1, "maxLength": MAX_NAME_LENGTH,
         "pattern": NAME_CHARACTERS,
     })
 }
 
-fn list(description: &str, most: Most) -> Value {
+fn list_schema(description: &str, most: ListLimits) -> Value {
     let items =
         json!({"type": "string", "minLength": 1, "maxLength": most.length, "pattern": TYPED_CHARACTERS});
     json!({"type": "array", "description": description, "maxItems": most.entries, "items": items})
 }
 
 /// The limit of a wait in seconds, with the default and the maximum of its flag.
-fn seconds(awaited: &str, default: Duration) -> Value {
+fn seconds_schema(awaited: &str, default: Duration) -> Value {
     let description =
         format!("Limit of the wait for {awaited}, in seconds. By default {}.", default.as_secs());
     json!({"type": "integer", "description": description, "minimum": 0, "maximum": Options::MAX_TIMEOUT.as_secs()})
 }
 
-fn object(description: &str, required: &[&str], properties: &[(&str, Value)]) -> Value {
+fn object_schema(description: &str, required: &[&str], properties: &[(&str, Value)]) -> Value {
     let properties: Map<String, Value> =
         properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     let mut schema = json!({"type": "object", "description": description, "properties": properties});
@@ -164,49 +165,55 @@ fn object(description: &str, required: &[&str], properties: &[(&str, Value)]) ->
 }
 
 /// An object of the spec.
-fn spec_object(description: &str, required: &[&str], properties: &[(&str, Value)]) -> Value {
-    let mut schema = object(description, required, properties);
+fn spec_object_schema(description: &str, required: &[&str], properties: &[(&str, Value)]) -> Value {
+    let mut schema = object_schema(description, required, properties);
     if let Some(schema) = schema.as_object_mut() {
         schema.insert(KEEPS_UNKNOWN.to_owned(), json!(true));
-        schema.insert("maxProperties".to_owned(), json!(FIELDS));
+        schema.insert("maxProperties".to_owned(), json!(MAX_UNKNOWN_FIELDS));
     }
     schema
 }
 
-fn spec() -> Value {
+fn spec_schema() -> Value {
     let kubeconfig = |whose: &str| {
-        let entry = name("Key of the kubeconfig in the Secret's data. By default value.");
+        let entry = name_schema("Key of the kubeconfig in the Secret's data. By default value.");
         let description = format!("Secret in the Pivot's namespace with a kubeconfig of {whose}.");
-        spec_object(&description, &["name"], &[("name", name("Name of the Secret.")), ("key", entry)])
+        spec_object_schema(
+            &description,
+            &["name"],
+            &[("name", name_schema("Name of the Secret.")), ("key", entry)],
+        )
     };
     let agent = |side: &str| {
-        name(&format!("Name of the agent in the {side}. The agent was invited into the Pivot's namespace."))
+        name_schema(&format!(
+            "Name of the agent in the {side}. The agent was invited into the Pivot's namespace."
+        ))
     };
-    let from = spec_object(
+    let from = spec_object_schema(
         "Source of the move. By default the Pivot's own cluster and namespace.",
         &[],
         &[
             ("kubeconfig", kubeconfig("the source")),
             ("agent", agent("source")),
-            ("namespace", name("Namespace in the source. By default the Pivot's.")),
+            ("namespace", name_schema("Namespace in the source. By default the Pivot's.")),
         ],
     );
-    let to = spec_object(
+    let to = spec_object_schema(
         "Target of the move. If it is empty, the Pivot's own cluster.",
         &[],
         &[
-            ("cluster", name("Name of a Cluster in the source whose workload cluster is the target.")),
+            ("cluster", name_schema("Name of a Cluster in the source whose workload cluster is the target.")),
             ("kubeconfig", kubeconfig("the target")),
             ("agent", agent("target")),
             (
                 "namespace",
-                name(
+                name_schema(
                     "Namespace in the target. By default the source's. In the Pivot's own cluster always the Pivot's.",
                 ),
             ),
         ],
     );
-    let mut spec = spec_object(
+    let mut spec = spec_object_schema(
         "Source, target and objects of the move.",
         &["to"],
         &[
@@ -214,9 +221,9 @@ fn spec() -> Value {
             ("to", to),
             (
                 "clusters",
-                list(
+                list_schema(
                     "Names of the Clusters that move, each with the objects that it needs. If the list is empty, the whole namespace moves.",
-                    CLUSTERS,
+                    CLUSTER_LIMITS,
                 ),
             ),
             (
@@ -227,7 +234,7 @@ fn spec() -> Value {
                                     the target's agent finishes it, if the agent runs with --finish-alone-after. By default Wait.",
                 }),
             ),
-            ("options", options()),
+            ("options", options_schema()),
         ],
     );
     let elsewhere = "(has(self.from) && (has(self.from.kubeconfig) || has(self.from.agent)))";
@@ -264,31 +271,34 @@ fn spec() -> Value {
     spec
 }
 
-fn options() -> Value {
-    spec_object(
+fn options_schema() -> Value {
+    spec_object_schema(
         "Options of the move, with the names of the flags of pivot-host move.",
         &[],
         &[
-            ("exclude", list(&format!("Objects that stay in the source: {FORMS_OF_PARTS}."), PARTS)),
+            (
+                "exclude",
+                list_schema(&format!("Objects that stay in the source: {FORMS_OF_PARTS}."), PART_LIMITS),
+            ),
             (
                 "alsoCopy",
-                list(
+                list_schema(
                     &format!(
                         "Objects that are also copied, and kept in the source: {FORMS_OF_PARTS}. If the source is the Pivot's \
                          own cluster, only those in the Pivot's namespace."
                     ),
-                    PARTS,
+                    PART_LIMITS,
                 ),
             ),
-            ("accept", accept()),
+            ("accept", accept_schema()),
             (
                 "pauseTimeoutSeconds",
-                seconds("the source's controllers to acknowledge the pause", Options::PAUSE_TIMEOUT),
+                seconds_schema("the source's controllers to acknowledge the pause", Options::PAUSE_TIMEOUT),
             ),
-            ("checkTimeoutSeconds", seconds("plugins' checks", Options::CHECK_TIMEOUT)),
+            ("checkTimeoutSeconds", seconds_schema("plugins' checks", Options::CHECK_TIMEOUT)),
             (
                 "takeoverTimeoutSeconds",
-                seconds("the target's controllers to take over", Options::TAKEOVER_TIMEOUT),
+                seconds_schema("the target's controllers to take over", Options::TAKEOVER_TIMEOUT),
             ),
             (
                 "unpauseBatch",
@@ -309,11 +319,12 @@ fn changeable_risks() -> Vec<&'static str> {
     Risk::accepted_by(AcceptedBy::Pivot).filter(|risk| !risk.is_of_scope()).map(Risk::code).collect()
 }
 
-fn accept() -> Value {
+fn accept_schema() -> Value {
     let codes: Vec<&str> = Risk::accepted_by(AcceptedBy::Pivot).map(Risk::code).collect();
-    let code = json!({"type": "string", "description": "Code of the risk, as a refusal prints it.", "maxLength": SHOWN, "enum": codes});
-    let kinds = list("Kinds for which the risk is accepted, if it takes kinds.", KINDS);
-    let risk = spec_object("A risk that the move accepts.", &["code"], &[("code", code), ("kinds", kinds)]);
+    let code = json!({"type": "string", "description": "Code of the risk, as a refusal prints it.", "maxLength": MAX_TEXT_LENGTH, "enum": codes});
+    let kinds = list_schema("Kinds for which the risk is accepted, if it takes kinds.", KIND_LIMITS);
+    let risk =
+        spec_object_schema("A risk that the move accepts.", &["code"], &[("code", code), ("kinds", kinds)]);
     json!({
         "type": "array", "maxItems": codes.len(), "items": risk,
         "description": "Risks that the move accepts. pivot-host explain CODE describes a risk.",
@@ -321,13 +332,13 @@ fn accept() -> Value {
     })
 }
 
-fn status() -> Value {
+fn status_schema() -> Value {
     let text = |description: &str, most: usize| json!({"type": "string", "description": description, "maxLength": most});
-    let word = |description: &str| text(description, SHOWN);
+    let word = |description: &str| text(description, MAX_TEXT_LENGTH);
     let number =
         |description: &str| json!({"type": "integer", "description": description, "format": "int64"});
-    let time = |description: &str| json!({"type": "string", "description": description, "format": "date-time", "maxLength": SHOWN});
-    let condition = object(
+    let time = |description: &str| json!({"type": "string", "description": description, "format": "date-time", "maxLength": MAX_TEXT_LENGTH});
+    let condition = object_schema(
         "One condition.",
         &["type", "status", "reason", "lastTransitionTime"],
         &[
@@ -337,12 +348,12 @@ fn status() -> Value {
                 json!({"type": "string", "description": "True, False or Unknown.", "enum": ["True", "False", "Unknown"]}),
             ),
             ("reason", word("One word for programs.")),
-            ("message", text("One line for people.", LONGEST_MESSAGE)),
+            ("message", text("One line for people.", MAX_MESSAGE_CHARACTERS)),
             ("observedGeneration", number("Generation of the Pivot that the condition is about.")),
             ("lastTransitionTime", time("Time of the last change of the status.")),
         ],
     );
-    object(
+    object_schema(
         "State of the move, for information. The records on the move's two sides decide.",
         &[],
         &[
@@ -351,7 +362,7 @@ fn status() -> Value {
             ("moveId", word("Id of the move, as pivot-host status prints it.")),
             (
                 "objects",
-                object(
+                object_schema(
                     "Numbers of objects.",
                     &[],
                     &[
@@ -362,20 +373,20 @@ fn status() -> Value {
                 ),
             ),
             ("progress", word("Copied and planned objects, for a column.")),
-            ("message", text("What the move does or waits for, or why it stopped.", LONGEST_MESSAGE)),
+            ("message", text("What the move does or waits for, or why it stopped.", MAX_MESSAGE_CHARACTERS)),
             ("failures", number("Consecutive attempts that failed.")),
             ("nextAttempt", time("Time of the next attempt, if none runs.")),
             (
                 "lastHandledRequest",
                 text(
                     "Value of the annotation pivot-host.io/requestedAt when the last attempt began.",
-                    REQUEST,
+                    MAX_REQUEST_BYTES,
                 ),
             ),
             (
                 "conditions",
                 json!({
-                    "type": "array", "description": "Conditions of the move.", "items": condition, "maxItems": CONDITIONS,
+                    "type": "array", "description": "Conditions of the move.", "items": condition, "maxItems": MAX_CONDITIONS,
                     "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
                 }),
             ),
@@ -389,8 +400,10 @@ mod tests {
     use pivot_core::{Object, Uid};
 
     use crate::reason::Reason;
-    use crate::resource::{From, KubeconfigSecret, MoveOptions, Pivot, PivotRisk, Spec, To, WhenAway};
-    use crate::status::{About, Status};
+    use crate::resource::{
+        KubeconfigSecret, MoveOptions, Pivot, PivotRisk, PivotSource, PivotTarget, Spec, WhenAway,
+    };
+    use crate::status::{ConditionType, Status};
 
     use super::*;
 
@@ -461,7 +474,7 @@ mod tests {
     #[test]
     fn texts_lists_and_maps_have_maxima() {
         let mut unbounded = Vec::new();
-        collect_unbounded(&schema(), "", &mut unbounded);
+        collect_unbounded(&pivot_schema(), "", &mut unbounded);
         // An API server checks these itself, and allows no maximum of a Pivot's own fields.
         assert_eq!(unbounded, ["", ".apiVersion", ".kind", ".metadata"]);
     }
@@ -488,28 +501,28 @@ mod tests {
 
     #[test]
     fn largest_allowed_spec_is_read() {
-        let body = json!({"metadata": {"name": "p", "namespace": "a"}, "spec": largest(&spec())});
-        let object = Object::from_value(crate::resource::kind(), &body).unwrap();
-        Pivot::of(&object).spec.unwrap();
+        let body = json!({"metadata": {"name": "p", "namespace": "a"}, "spec": largest(&spec_schema())});
+        let object = Object::from_value(crate::resource::pivot_kind(), &body).unwrap();
+        Pivot::from_object(&object).spec.unwrap();
     }
 
     #[test]
     fn whatever_is_shown_fits_the_definition() {
         let long = "ä".repeat(100_000);
         let mut shown = Status::default();
-        shown.say(&long);
-        shown.set(About::Connected, true, Reason::Answered, &long);
+        shown.set_message(&long);
+        shown.set_condition(ConditionType::Connected, true, Reason::Answered, &long);
         let most = |schema: &Value| usize::try_from(schema["maxLength"].as_u64().unwrap()).unwrap();
-        let message = &status()["properties"]["message"];
+        let message = &status_schema()["properties"]["message"];
         assert_eq!(shown.message.unwrap().chars().count(), most(message));
         assert_eq!(shown.conditions[0].message.chars().count(), most(message));
         let id = move_id_for(&Uid("0d6a9c1e-4a4c-4d0c-9c53-1b2f0c9c8f11".into()), "0123456789ab");
-        assert!(id.len() <= most(&status()["properties"]["moveId"]));
+        assert!(id.len() <= most(&status_schema()["properties"]["moveId"]));
     }
 
     #[test]
     fn unknown_fields_of_the_spec_are_kept() {
-        let (mut whole, mut dropping) = (schema(), Vec::new());
+        let (mut whole, mut dropping) = (pivot_schema(), Vec::new());
         // Written by the controller alone.
         whole["properties"]["status"] = Value::Null;
         collect_dropping(&whole, "", &mut dropping);
@@ -520,8 +533,8 @@ mod tests {
     fn the_definition_has_the_fields_that_the_controller_reads_and_no_others() {
         let secret = || Some(KubeconfigSecret { name: "s".into(), key: "value".into() });
         let full = Spec {
-            from: From { kubeconfig: secret(), agent: Some("e".into()), namespace: Some("a".into()) },
-            to: To {
+            from: PivotSource { kubeconfig: secret(), agent: Some("e".into()), namespace: Some("a".into()) },
+            to: PivotTarget {
                 cluster: Some("c".into()),
                 kubeconfig: secret(),
                 agent: Some("e".into()),
@@ -534,12 +547,12 @@ mod tests {
                 ..MoveOptions::default()
             },
         };
-        same_fields(&serde_json::to_value(full).unwrap(), &spec());
+        same_fields(&serde_json::to_value(full).unwrap(), &spec_schema());
     }
 
     #[test]
     fn each_option_is_either_changeable_or_compared() {
-        let (rule, options) = (what_moves_is_unchanged(), options());
+        let (rule, options) = (unchanged_move_rule(), options_schema());
         for name in options["properties"].as_object().unwrap().keys() {
             let compared = rule.contains(&format!("self.spec.options.{name} == oldSelf.spec.options.{name}"));
             let is_changeable = CHANGEABLE.contains(&name.as_str()) || name == "accept";
@@ -555,7 +568,7 @@ mod tests {
     #[test]
     fn the_definition_has_the_fields_that_the_controller_shows() {
         let mut shown = Status::default();
-        shown.set(About::Connected, true, Reason::Answered, "");
-        same_fields(&serde_json::to_value(shown).unwrap(), &status());
+        shown.set_condition(ConditionType::Connected, true, Reason::Answered, "");
+        same_fields(&serde_json::to_value(shown).unwrap(), &status_schema());
     }
 }

@@ -15,23 +15,23 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::home::{Home, pause_after};
-use crate::metrics::{Metrics, PIVOTS};
+use crate::metrics::{Metrics, PIVOTS_UNREADABLE};
 use crate::resource::Pivot;
 
 /// The pause before the next list: short after a watch that ended, longer after one that failed.
-const AGAIN: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(30);
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How many changes may wait to be looked at.
-const WAITING: usize = 64;
+const MAX_WAITING_CHANGES: usize = 64;
 /// Pivots that are read at once.
-const READS: usize = 8;
+const MAX_READS: usize = 8;
 
 /// What became of Pivots.
 pub(crate) enum Change {
     /// These there are, and no others.
     All(Vec<Pivot>),
     /// This one is as it is here.
-    Seen(Box<Pivot>),
+    Updated(Box<Pivot>),
     /// This one is gone.
     Gone(Key),
 }
@@ -56,10 +56,10 @@ impl Drop for Changes {
 
 /// Waits until the Pivots can be read: a controller that can't read them must not lead.
 pub(crate) async fn wait_until_readable(home: &Home, metrics: &Metrics) {
-    let mut pause = AGAIN;
+    let mut pause = RETRY_PAUSE;
     loop {
         match home.place.list_identities(&home.pivots, None).await {
-            Ok(_) => return metrics.unblock(PIVOTS),
+            Ok(_) => return metrics.remove_obstacle(PIVOTS_UNREADABLE),
             Err(error) => pause = report_unreadable(&error, metrics, pause),
         }
         sleep(pause).await;
@@ -69,17 +69,17 @@ pub(crate) async fn wait_until_readable(home: &Home, metrics: &Metrics) {
 /// Reports that the Pivots can't be read; returns the pause before the next look.
 fn report_unreadable(error: &PlaceError, metrics: &Metrics, pause: Duration) -> Duration {
     tracing::warn!(%error, "the Pivots can't be read");
-    metrics.block(PIVOTS, error.to_string());
-    pause_after(error, (pause * 2).min(LONGEST))
+    metrics.add_obstacle(PIVOTS_UNREADABLE, error.to_string());
+    pause_after(error, (pause * 2).min(LONGEST_PAUSE))
 }
 
-pub(crate) fn follow(home: Arc<Home>, metrics: Arc<Metrics>) -> Changes {
-    let (send, changes) = mpsc::channel(WAITING);
+pub(crate) fn follow_pivots(home: Arc<Home>, metrics: Arc<Metrics>) -> Changes {
+    let (send, changes) = mpsc::channel(MAX_WAITING_CHANGES);
     let task = tokio::spawn(async move {
-        let mut pause = AGAIN;
+        let mut pause = RETRY_PAUSE;
         loop {
-            match round(&home, &metrics, &send).await {
-                Ok(()) | Err(PlaceError::Expired(_)) => pause = AGAIN,
+            match list_and_watch(&home, &metrics, &send).await {
+                Ok(()) | Err(PlaceError::Expired(_)) => pause = RETRY_PAUSE,
                 Err(error) => pause = report_unreadable(&error, &metrics, pause),
             }
             if send.is_closed() {
@@ -92,26 +92,30 @@ pub(crate) fn follow(home: Arc<Home>, metrics: Arc<Metrics>) -> Changes {
 }
 
 /// All of them, and their watch.
-async fn round(home: &Home, metrics: &Metrics, send: &mpsc::Sender<Change>) -> Result<(), PlaceError> {
+async fn list_and_watch(
+    home: &Home,
+    metrics: &Metrics,
+    send: &mpsc::Sender<Change>,
+) -> Result<(), PlaceError> {
     let listing = home.place.list_identities(&home.pivots, None).await?;
-    metrics.unblock(PIVOTS);
+    metrics.remove_obstacle(PIVOTS_UNREADABLE);
     let reads = listing.metas.into_iter().map(|meta| home.find_pivot(meta.namespace, meta.name).boxed());
     let reads: Vec<_> = reads.collect();
     // One that is gone meanwhile is left out, and the watch tells it again.
-    let pivots = stream::iter(reads).buffered(READS).try_filter_map(|pivot| ready(Ok(pivot)));
+    let pivots = stream::iter(reads).buffered(MAX_READS).try_filter_map(|pivot| ready(Ok(pivot)));
     let pivots: Vec<Pivot> = pivots.try_collect().await?;
     // Nobody is left to hear it.
-    let told = |sent: Result<(), mpsc::error::SendError<Change>>| sent.is_ok();
-    if !told(send.send(Change::All(pivots)).await) {
+    let was_received = |sent: Result<(), mpsc::error::SendError<Change>>| sent.is_ok();
+    if !was_received(send.send(Change::All(pivots)).await) {
         return Ok(());
     }
     let mut events = home.place.watch(&home.pivots, None, &listing.resource_version).await?;
     while let Some(event) = events.next().await {
         let change = match event? {
-            Event::Applied(object) => Change::Seen(Box::new(Pivot::of(&object))),
+            Event::Applied(object) => Change::Updated(Box::new(Pivot::from_object(&object))),
             Event::Deleted(object) => Change::Gone(object.key()),
         };
-        if !told(send.send(change).await) {
+        if !was_received(send.send(change).await) {
             return Ok(());
         }
     }

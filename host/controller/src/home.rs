@@ -10,15 +10,15 @@ use pivot_places::{Change, Patch, Place, PlaceError, Preconditions, Subresource,
 use serde_json::{Value, json};
 
 use crate::resource::{self, FINALIZER, Pivot};
-use crate::status::{Status, now};
+use crate::status::{Status, current_time};
 
 /// How often a request is repeated that got no answer, and how long after it, unless the server asks for a longer pause.
-const TRIES: usize = 5;
-const PAUSE: Duration = Duration::from_secs(1);
+const MAX_TRIES: usize = 5;
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause that a server can ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The component that Events name.
-const COMPONENT: &str = "pivot-host";
+const EVENT_SOURCE: &str = "pivot-host";
 /// On the Secrets that keep the way to a target: the Pivot, and the Cluster.
 const OF_PIVOT: &str = "pivot-host.io/pivot";
 const LEADS_TO: &str = "pivot-host.io/leads-to";
@@ -47,15 +47,15 @@ fn kind_of_events() -> Kind {
 }
 
 /// A built-in kind that moves deal with.
-pub(crate) fn builtin(group: &str, kind: &str) -> Result<Arc<Kind>, PlaceError> {
+pub(crate) fn builtin_kind(group: &str, kind: &str) -> Result<Arc<Kind>, PlaceError> {
     let found = builtin_kinds().into_iter().find(|one| one.group_kind.is(group, kind));
     found.map(Arc::new).ok_or_else(|| PlaceError::NotFound(format!("the kind {kind}")))
 }
 
 impl Home {
     pub(crate) fn new(place: Arc<dyn Place>, namespace: &str) -> Result<Self, PlaceError> {
-        let (pivots, events) = (resource::kind(), Arc::new(kind_of_events()));
-        let secrets = builtin("", "Secret")?;
+        let (pivots, events) = (resource::pivot_kind(), Arc::new(kind_of_events()));
+        let secrets = builtin_kind("", "Secret")?;
         Ok(Self { place, pivots, secrets, events, namespace: namespace.to_owned() })
     }
 
@@ -66,25 +66,25 @@ impl Home {
         name: String,
     ) -> Result<Option<Pivot>, PlaceError> {
         let key = Key::new(self.pivots.group_kind.clone(), namespace.as_deref(), &name);
-        let found = again(|| self.place.get(&self.pivots, &key)).await?;
-        Ok(found.as_ref().map(Pivot::of))
+        let found = retry_request(|| self.place.get(&self.pivots, &key)).await?;
+        Ok(found.as_ref().map(Pivot::from_object))
     }
 
     /// A Pivot as it is now, if it is still the same one.
-    pub(crate) async fn now(&self, pivot: &Pivot) -> Result<Option<Pivot>, PlaceError> {
-        let now = again(|| self.place.get(&self.pivots, &pivot.key)).await?;
-        Ok(now.as_ref().map(Pivot::of).filter(|now| now.meta.uid == pivot.meta.uid))
+    pub(crate) async fn reload_pivot(&self, pivot: &Pivot) -> Result<Option<Pivot>, PlaceError> {
+        let now = retry_request(|| self.place.get(&self.pivots, &pivot.key)).await?;
+        Ok(now.as_ref().map(Pivot::from_object).filter(|now| now.meta.uid == pivot.meta.uid))
     }
 
     /// Writes what a Pivot shows. One that is gone shows nothing.
-    pub(crate) async fn show(&self, pivot: &Pivot, status: &Status) -> Result<(), PlaceError> {
+    pub(crate) async fn write_status(&self, pivot: &Pivot, status: &Status) -> Result<(), PlaceError> {
         // A merge patch: what is null is removed.
         let patch = Patch {
             body: json!({"metadata": {"uid": pivot.meta.uid}, "status": status}),
             subresource: Subresource::Status,
             change: Change::Real,
         };
-        match again(|| self.place.patch(&self.pivots, &pivot.key, &patch)).await {
+        match retry_request(|| self.place.patch(&self.pivots, &pivot.key, &patch)).await {
             Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -92,18 +92,18 @@ impl Home {
 
     /// Makes sure that the Pivot stays until its move has ended. Returns whether it is held: one that was deleted meanwhile is not,
     /// and nothing may begin for it.
-    pub(crate) async fn hold(&self, pivot: &Pivot) -> Result<bool, PlaceError> {
-        self.finalizers(pivot, |names| {
+    pub(crate) async fn add_finalizer(&self, pivot: &Pivot) -> Result<bool, PlaceError> {
+        self.change_finalizers(pivot, |names| {
             let there = names.iter().any(|name| name == FINALIZER);
             (!there).then(|| names.iter().cloned().chain([FINALIZER.to_owned()]).collect())
         })
         .await?;
-        Ok(self.now(pivot).await?.is_some_and(|now| now.kept()))
+        Ok(self.reload_pivot(pivot).await?.is_some_and(|now| now.has_finalizer()))
     }
 
     /// Lets a deleted Pivot go.
-    pub(crate) async fn let_go(&self, pivot: &Pivot) -> Result<(), PlaceError> {
-        self.finalizers(pivot, |names| {
+    pub(crate) async fn remove_finalizer(&self, pivot: &Pivot) -> Result<(), PlaceError> {
+        self.change_finalizers(pivot, |names| {
             let there = names.iter().any(|name| name == FINALIZER);
             there.then(|| names.iter().filter(|name| *name != FINALIZER).cloned().collect())
         })
@@ -112,20 +112,22 @@ impl Home {
 
     /// Changes the finalizers from what they are to what is wanted, if anything is. They are one list, so the version counts. What
     /// is being deleted takes no new ones.
-    async fn finalizers(
+    async fn change_finalizers(
         &self,
         pivot: &Pivot,
         wanted: impl Fn(&[String]) -> Option<Vec<String>>,
     ) -> Result<(), PlaceError> {
-        for _ in 0..TRIES {
-            let Some(now) = again(|| self.place.get(&self.pivots, &pivot.key)).await? else { return Ok(()) };
+        for _ in 0..MAX_TRIES {
+            let Some(now) = retry_request(|| self.place.get(&self.pivots, &pivot.key)).await? else {
+                return Ok(());
+            };
             let Some(wanted) = wanted(&now.meta.finalizers).filter(|_| now.meta.uid == pivot.meta.uid) else {
                 return Ok(());
             };
             let version = &now.meta.resource_version;
             let body = json!({"metadata": {"resourceVersion": version, "finalizers": wanted}});
             let patch = Patch { body, subresource: Subresource::None, change: Change::Real };
-            match again(|| self.place.patch(&self.pivots, &pivot.key, &patch)).await {
+            match retry_request(|| self.place.patch(&self.pivots, &pivot.key, &patch)).await {
                 Err(PlaceError::Conflict(_)) => {}
                 Ok(_) | Err(PlaceError::NotFound(_)) => return Ok(()),
                 Err(_)
@@ -140,9 +142,9 @@ impl Home {
     }
 
     /// Writes an Event about a Pivot. It is for people: if it can't be written, the work goes on.
-    pub(crate) async fn tell(&self, pivot: &Pivot, normal: bool, reason: &str, message: &str) {
+    pub(crate) async fn write_event(&self, pivot: &Pivot, normal: bool, reason: &str, message: &str) {
         let (namespace, name) = (pivot.namespace(), &pivot.key.name);
-        let time = now();
+        let time = current_time();
         // Unique: two of one Pivot in the same microsecond would be one too many anyway.
         let stamp = jiff::Timestamp::now().as_microsecond();
         let body = json!({
@@ -154,7 +156,7 @@ impl Home {
             },
             "type": if normal { "Normal" } else { "Warning" },
             "reason": reason, "message": line(message, 1_000),
-            "source": {"component": COMPONENT}, "firstTimestamp": time, "lastTimestamp": time, "count": 1,
+            "source": {"component": EVENT_SOURCE}, "firstTimestamp": time, "lastTimestamp": time, "count": 1,
         });
         if let Err(error) = self.place.create(&self.events, &body, Change::Real).await {
             tracing::debug!(%error, "the Event was not written");
@@ -162,32 +164,40 @@ impl Home {
     }
 
     /// A Secret of this cluster.
-    pub(crate) async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Object>, PlaceError> {
+    pub(crate) async fn find_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Object>, PlaceError> {
         let key = Key::new(self.secrets.group_kind.clone(), Some(namespace), name);
-        again(|| self.place.get(&self.secrets, &key)).await
+        retry_request(|| self.place.get(&self.secrets, &key)).await
     }
 
-    fn way(&self, pivot: &Pivot) -> Key {
+    fn target_secret_key(&self, pivot: &Pivot) -> Key {
         let name = format!("pivot-target-{}", pivot.meta.uid);
         Key::new(self.secrets.group_kind.clone(), Some(&self.namespace), name)
     }
 
     /// The kept way to a Pivot's target, if it leads to this Cluster: the Pivot may have been changed since.
-    pub(crate) async fn kept_way(&self, pivot: &Pivot, cluster: &Key) -> Result<Option<Object>, PlaceError> {
-        let key = self.way(pivot);
-        let kept = again(|| self.place.get(&self.secrets, &key)).await?;
+    pub(crate) async fn find_target_secret(
+        &self,
+        pivot: &Pivot,
+        cluster: &Key,
+    ) -> Result<Option<Object>, PlaceError> {
+        let key = self.target_secret_key(pivot);
+        let kept = retry_request(|| self.place.get(&self.secrets, &key)).await?;
         Ok(kept.filter(|kept| kept.meta.annotations.get(LEADS_TO) == Some(&cluster.to_string())))
     }
 
     /// Keeps the way to the target: the Secret that has it moves away with its Cluster, and whoever goes on with the move after
     /// that needs it. It is kept in the controller's own namespace, and never copied from there.
-    pub(crate) async fn keep_way(
+    pub(crate) async fn keep_target_secret(
         &self,
         pivot: &Pivot,
         cluster: &Key,
         data: &Value,
     ) -> Result<(), PlaceError> {
-        let key = self.way(pivot);
+        let key = self.target_secret_key(pivot);
         let annotations = json!({
             OF_PIVOT: format!("{}/{}", pivot.namespace(), pivot.key.name), LEADS_TO: cluster.to_string(),
         });
@@ -201,17 +211,17 @@ impl Home {
             subresource: Subresource::None,
             change: Change::Real,
         };
-        match again(|| self.place.create(&self.secrets, &body, Change::Real)).await {
+        match retry_request(|| self.place.create(&self.secrets, &body, Change::Real)).await {
             Err(PlaceError::AlreadyExists(_)) => {
-                again(|| self.place.patch(&self.secrets, &key, &patch)).await.map(drop)
+                retry_request(|| self.place.patch(&self.secrets, &key, &patch)).await.map(drop)
             }
             other => other.map(drop),
         }
     }
 
-    pub(crate) async fn forget_way(&self, pivot: &Pivot) -> Result<(), PlaceError> {
-        let (key, any) = (self.way(pivot), Preconditions::default());
-        match again(|| self.place.delete(&self.secrets, &key, &any)).await {
+    pub(crate) async fn delete_target_secret(&self, pivot: &Pivot) -> Result<(), PlaceError> {
+        let (key, any) = (self.target_secret_key(pivot), Preconditions::default());
+        match retry_request(|| self.place.delete(&self.secrets, &key, &any)).await {
             Err(PlaceError::NotFound(_)) => Ok(()),
             other => other,
         }
@@ -219,15 +229,15 @@ impl Home {
 }
 
 /// Repeats a request that got no answer. Each one here may be made twice.
-pub(crate) async fn again<T, F: Future<Output = Result<T, PlaceError>>>(
+pub(crate) async fn retry_request<T, F: Future<Output = Result<T, PlaceError>>>(
     request: impl Fn() -> F,
 ) -> Result<T, PlaceError> {
     let mut tries = 1;
     loop {
         match request().await {
-            Err(error) if error.transient() && tries < TRIES => {
+            Err(error) if error.transient() && tries < MAX_TRIES => {
                 tracing::debug!(%error, "asked again");
-                tokio::time::sleep(pause_after(&error, PAUSE)).await;
+                tokio::time::sleep(pause_after(&error, RETRY_PAUSE)).await;
                 tries += 1;
             }
             other => return other,
@@ -252,7 +262,7 @@ mod tests {
     async fn repetition_waits_as_long_as_the_server_asks() {
         for (asked, expected) in [(None, 1), (Some(0), 1), (Some(20), 20), (Some(86_400), 60)] {
             let (begun, tries) = (Instant::now(), AtomicU32::new(0));
-            let answer = again(|| async {
+            let answer = retry_request(|| async {
                 match tries.fetch_add(1, Ordering::SeqCst) {
                     0 => Err(PlaceError::TooManyRequests { retry_after: asked.map(Duration::from_secs) }),
                     _ => Ok(()),

@@ -12,16 +12,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::home::{builtin, pause_after};
-use crate::metrics::{LEASE, Metrics};
+use crate::home::{builtin_kind, pause_after};
+use crate::metrics::{LEASE_UNUSABLE, Metrics};
 
-const NAME: &str = "pivot-host-controller";
+const LEASE_NAME: &str = "pivot-host-controller";
 /// How long a Lease counts without renewal, by the clock of who waits for it.
-const DURATION: Duration = Duration::from_secs(15);
-const RENEW: Duration = Duration::from_secs(4);
+const LEASE_DURATION: Duration = Duration::from_secs(15);
+const RENEW_INTERVAL: Duration = Duration::from_secs(4);
 /// Who couldn't renew for this long stops leading, before another begins.
-const FENCE: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_secs(2);
+const RENEW_DEADLINE: Duration = Duration::from_secs(10);
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The Lease of the controllers of one cluster.
 pub(crate) struct Leadership {
@@ -33,33 +33,33 @@ pub(crate) struct Leadership {
 
 /// The Lease as it was last seen.
 #[derive(Clone, PartialEq, Eq)]
-struct Seen {
+struct LeaseState {
     version: String,
     holder: String,
 }
 
 impl Leadership {
     pub(crate) fn new(place: Arc<dyn Place>, namespace: &str, identity: &str) -> Result<Self, PlaceError> {
-        let kind = builtin("coordination.k8s.io", "Lease")?;
-        let key = Key::new(GroupKind::new("coordination.k8s.io", "Lease"), Some(namespace), NAME);
+        let kind = builtin_kind("coordination.k8s.io", "Lease")?;
+        let key = Key::new(GroupKind::new("coordination.k8s.io", "Lease"), Some(namespace), LEASE_NAME);
         Ok(Self { place, kind, key, identity: identity.to_owned() })
     }
 
     /// Waits until this process leads; returns the version of the Lease.
-    pub(crate) async fn won(&self, metrics: &Metrics) -> String {
-        let mut unchanged: Option<(Seen, Instant)> = None;
+    pub(crate) async fn wait_until_leading(&self, metrics: &Metrics) -> String {
+        let mut unchanged: Option<(LeaseState, Instant)> = None;
         let mut stands_by = false;
         // The same error again and again is logged once.
         let mut logged = None;
         loop {
-            let mut pause = LOOK;
+            let mut pause = LOOK_INTERVAL;
             match self.try_to_win(&mut unchanged).await {
                 Ok(Some(version)) => {
-                    metrics.unblock(LEASE);
+                    metrics.remove_obstacle(LEASE_UNUSABLE);
                     return version;
                 }
                 Ok(None) => {
-                    metrics.unblock(LEASE);
+                    metrics.remove_obstacle(LEASE_UNUSABLE);
                     logged = None;
                     if !stands_by {
                         tracing::info!(
@@ -70,10 +70,10 @@ impl Leadership {
                     }
                 }
                 Err(error) => {
-                    metrics.block(LEASE, error.to_string());
-                    pause = pause_after(&error, LOOK);
+                    metrics.add_obstacle(LEASE_UNUSABLE, error.to_string());
+                    pause = pause_after(&error, LOOK_INTERVAL);
                     if logged.as_ref() != Some(&error) {
-                        tracing::warn!(%error, "{LEASE}");
+                        tracing::warn!(%error, "{LEASE_UNUSABLE}");
                         logged = Some(error);
                     }
                 }
@@ -84,14 +84,14 @@ impl Leadership {
 
     async fn try_to_win(
         &self,
-        unchanged: &mut Option<(Seen, Instant)>,
+        unchanged: &mut Option<(LeaseState, Instant)>,
     ) -> Result<Option<String>, PlaceError> {
-        let Some(seen) = self.read().await? else {
+        let Some(seen) = self.read_lease().await? else {
             let mut body = json!({
                 "apiVersion": self.kind.api_version(), "kind": "Lease",
-                "metadata": {"name": NAME, "namespace": self.key.namespace},
+                "metadata": {"name": LEASE_NAME, "namespace": self.key.namespace},
             });
-            pivot_core::merge::apply(&mut body, &self.held());
+            pivot_core::merge::apply(&mut body, &self.holder_patch());
             return match self.place.create(&self.kind, &body, Change::Real).await {
                 Ok(lease) => Ok(Some(lease.meta.resource_version)),
                 Err(PlaceError::AlreadyExists(_)) => Ok(None),
@@ -102,63 +102,66 @@ impl Leadership {
             Some((last, since)) if *last == seen => *since,
             _ => unchanged.insert((seen.clone(), Instant::now())).1,
         };
-        let free = seen.holder.is_empty() || seen.holder == self.identity || since.elapsed() >= DURATION;
-        if free { self.write(&self.held(), &seen.version).await } else { Ok(None) }
+        let free =
+            seen.holder.is_empty() || seen.holder == self.identity || since.elapsed() >= LEASE_DURATION;
+        if free { self.write_lease(&self.holder_patch(), &seen.version).await } else { Ok(None) }
     }
 
     /// Keeps the Lease; returns why it is lost.
-    pub(crate) async fn lost(&self, mut version: String) -> String {
+    pub(crate) async fn renew_until_lost(&self, mut version: String) -> String {
         let mut renewed = Instant::now();
         loop {
-            sleep(RENEW).await;
+            sleep(RENEW_INTERVAL).await;
             let attempt = Instant::now();
-            match timeout(RENEW, self.renew(&version)).await {
+            match timeout(RENEW_INTERVAL, self.renew_lease(&version)).await {
                 Ok(Ok(Some(new))) => (version, renewed) = (new, attempt),
                 Ok(Ok(None)) => return "another controller has the Lease".to_owned(),
                 Ok(Err(error)) => tracing::warn!(%error, "the Lease of the controller was not renewed"),
                 Err(_) => tracing::warn!("the Lease of the controller was not renewed in time"),
             }
-            if renewed.elapsed() >= FENCE {
-                return format!("the Lease was not renewed for {} seconds", FENCE.as_secs());
+            if renewed.elapsed() >= RENEW_DEADLINE {
+                return format!("the Lease was not renewed for {} seconds", RENEW_DEADLINE.as_secs());
             }
         }
     }
 
-    async fn renew(&self, version: &str) -> Result<Option<String>, PlaceError> {
-        if let Some(version) = self.write(&self.held(), version).await? {
+    async fn renew_lease(&self, version: &str) -> Result<Option<String>, PlaceError> {
+        if let Some(version) = self.write_lease(&self.holder_patch(), version).await? {
             return Ok(Some(version));
         }
         // An earlier attempt may have succeeded without an answer.
-        match self.read().await? {
-            Some(seen) if seen.holder == self.identity => self.write(&self.held(), &seen.version).await,
+        match self.read_lease().await? {
+            Some(seen) if seen.holder == self.identity => {
+                self.write_lease(&self.holder_patch(), &seen.version).await
+            }
             _ => Ok(None),
         }
     }
 
     /// Lets the next controller begin at once.
-    pub(crate) async fn give_back(&self) {
+    pub(crate) async fn release_lease(&self) {
         let free = json!({"spec": {"holderIdentity": ""}});
         let given = async {
-            match self.read().await? {
+            match self.read_lease().await? {
                 Some(seen) if seen.holder == self.identity => {
-                    self.write(&free, &seen.version).await.map(drop)
+                    self.write_lease(&free, &seen.version).await.map(drop)
                 }
                 _ => Ok(()),
             }
         };
-        if let Ok(Err(error)) = timeout(RENEW, given).await {
+        if let Ok(Err(error)) = timeout(RENEW_INTERVAL, given).await {
             tracing::debug!(%error, "the Lease of the controller was not given back");
         }
     }
 
-    fn held(&self) -> Value {
+    fn holder_patch(&self) -> Value {
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
         json!({"spec": {
-            "holderIdentity": self.identity, "leaseDurationSeconds": DURATION.as_secs(), "renewTime": now,
+            "holderIdentity": self.identity, "leaseDurationSeconds": LEASE_DURATION.as_secs(), "renewTime": now,
         }})
     }
 
-    async fn read(&self) -> Result<Option<Seen>, PlaceError> {
+    async fn read_lease(&self) -> Result<Option<LeaseState>, PlaceError> {
         #[derive(Deserialize, Default)]
         #[serde(default)]
         struct View {
@@ -172,12 +175,15 @@ impl Leadership {
         let lease = self.place.get(&self.kind, &self.key).await?;
         Ok(lease.map(|lease| {
             let View { spec } = lease.view().unwrap_or_default();
-            Seen { version: lease.meta.resource_version, holder: spec.holder_identity.unwrap_or_default() }
+            LeaseState {
+                version: lease.meta.resource_version,
+                holder: spec.holder_identity.unwrap_or_default(),
+            }
         }))
     }
 
     /// Writes the Lease in the state that was seen; `None` if it has changed since.
-    async fn write(&self, patch: &Value, version: &str) -> Result<Option<String>, PlaceError> {
+    async fn write_lease(&self, patch: &Value, version: &str) -> Result<Option<String>, PlaceError> {
         let mut body = patch.clone();
         pivot_core::merge::apply(&mut body, &json!({"metadata": {"resourceVersion": version}}));
         let patch = Patch { body, subresource: Subresource::None, change: Change::Real };

@@ -14,18 +14,18 @@
 //! | `attempt` | one attempt at one Pivot |
 //! | `decide` | what the records call for: pure |
 //! | `resource`, `status`, `reason` | what a Pivot asks for, and what it shows |
-//! | `ends` | the way to the two clusters |
+//! | `clusters` | the way to the two clusters |
 //! | `home`, `follow` | the cluster that Pivots live in: writing and reading |
 //! | `leader` | which of several controllers works |
 //! | `view`, `wording`, `metrics`, `serve` | for people, and for Prometheus |
-//! | [`definition()`], [`manifests()`] | what is installed |
+//! | [`pivot_definition()`], [`controller_manifests()`] | what is installed |
 
 mod attempt;
+mod clusters;
 mod confined;
 mod controller;
 mod decide;
 mod definition;
-mod ends;
 mod follow;
 mod home;
 mod leader;
@@ -40,12 +40,14 @@ mod turns;
 mod view;
 mod wording;
 
+pub use clusters::{KubeOpener, Opener};
 pub use controller::Controller;
-pub use definition::definition;
-pub use ends::{KubeOpener, Opener};
-pub use manifests::{AgentInstallation, AgentShows, AgentsOf, Installation, agent_manifests, manifests};
+pub use definition::pivot_definition;
+pub use manifests::{
+    AcceptedAgents, AgentCredentials, AgentInstallation, Installation, agent_manifests, controller_manifests,
+};
 pub use metrics::Metrics;
-pub use resource::{From, GROUP, KubeconfigSecret, MoveOptions, Spec, To, VERSION};
+pub use resource::{GROUP, KubeconfigSecret, MoveOptions, PivotSource, PivotTarget, Spec, VERSION};
 pub use serve::Server;
 pub use shared::Settings;
 pub use wording::describe_stop;

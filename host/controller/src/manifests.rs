@@ -4,29 +4,29 @@
 use pivot_core::names::RECORD_NAMESPACE;
 use serde_json::{Value, json};
 
-use crate::definition::definition;
+use crate::definition::pivot_definition;
 use crate::resource::GROUP;
 
-const NAME: &str = "pivot-host";
-const AGENT: &str = "pivot-host-agent";
+const CONTROLLER_NAME: &str = "pivot-host";
+const AGENT_NAME: &str = "pivot-host-agent";
 const CONFIG_MAPS: (&str, &str) = ("", "configmaps");
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// The user and group that the image runs as.
-const NOBODY: u32 = 65_532;
-const PORT: u16 = 8_080;
+const IMAGE_USER: u32 = 65_532;
+const HTTP_PORT: u16 = 8_080;
 /// For probes alone: other pods can't reach it, where network policies are enforced.
-const HEALTH: u16 = 8_081;
-const AGENTS: u16 = 8_443;
+const HEALTH_PORT: u16 = 8_081;
+const AGENTS_PORT: u16 = 8_443;
 /// The variable with the UID of the controller's pod.
 const POD_UID: &str = "POD_UID";
 /// Label of namespaces whose pods may read the metrics.
 const READS_METRICS: &str = "pivot-host.io/reads-metrics";
 /// The memory of an agent, and of a controller, which holds answers of clusters of others: a part of it is what they may take.
-const MEMORY: &str = "1Gi";
-const CONTROLLERS_MEMORY: &str = "4Gi";
+const AGENT_MEMORY: &str = "1Gi";
+const CONTROLLER_MEMORY: &str = "4Gi";
 /// Where the certificate is mounted.
-const TLS: &str = "/tls";
+const TLS_PATH: &str = "/tls";
 
 /// What differs between installations.
 #[derive(Clone, Debug)]
@@ -38,16 +38,16 @@ pub struct Installation {
     /// Number of controllers; one works at a time.
     pub replicas: u32,
     /// Whose agents it takes.
-    pub agents: AgentsOf,
+    pub agents: AcceptedAgents,
     /// What every move out of its cluster carries along, as it is typed.
-    pub carry: Vec<String>,
+    pub also_copy: Vec<String>,
 }
 
 /// Whose agents a controller takes.
 #[derive(Clone, Debug)]
-pub enum AgentsOf {
+pub enum AcceptedAgents {
     /// It takes none.
-    Nobody,
+    None,
     /// Those that are invited, which call by these names.
     Invitation(Vec<String>),
     /// Those of the authority in this Secret of its namespace, with the certificate that it shows to them.
@@ -55,43 +55,48 @@ pub enum AgentsOf {
 }
 
 /// Everything, in the order in which it is applied.
-pub fn manifests(installation: &Installation) -> Vec<Value> {
+pub fn controller_manifests(installation: &Installation) -> Vec<Value> {
     let namespace = &installation.namespace;
     let secrets: &[&str] = match installation.agents {
         // Who is removed is noticed.
-        AgentsOf::Invitation(_) => &["get", "list", "watch", "create", "patch", "delete"],
-        AgentsOf::Nobody | AgentsOf::Secret(_) => &["get", "create", "patch", "delete"],
+        AcceptedAgents::Invitation(_) => &["get", "list", "watch", "create", "patch", "delete"],
+        AcceptedAgents::None | AcceptedAgents::Secret(_) => &["get", "create", "patch", "delete"],
     };
     let objects = [
-        own_namespace(namespace),
-        definition(),
-        account(NAME, namespace),
-        role(
+        namespace_manifest(namespace),
+        pivot_definition(),
+        service_account(CONTROLLER_NAME, namespace),
+        role_manifest(
             None,
             &[
-                rule(GROUP, &["pivots"], &["get", "list", "watch", "patch"]),
-                rule(GROUP, &["pivots/status"], &["patch"]),
-                rule("", &["events"], &["create"]),
+                policy_rule(GROUP, &["pivots"], &["get", "list", "watch", "patch"]),
+                policy_rule(GROUP, &["pivots/status"], &["patch"]),
+                policy_rule("", &["events"], &["create"]),
             ],
         ),
-        binding(None, namespace),
+        role_binding(None, namespace),
         // Its Lease, the ways to targets that it keeps, and the agents that are invited.
-        role(
+        role_manifest(
             Some(namespace),
             &[
-                rule("coordination.k8s.io", &["leases"], &["get", "create", "patch"]),
-                rule("", &["secrets"], secrets),
+                policy_rule("coordination.k8s.io", &["leases"], &["get", "create", "patch"]),
+                policy_rule("", &["secrets"], secrets),
             ],
         ),
-        binding(Some(namespace), namespace),
-        controller(installation),
+        role_binding(Some(namespace), namespace),
+        controller_deployment(installation),
         network_policy(installation),
     ];
-    let records = record_access(&format!("{NAME}-controller"), NAME, namespace, &[CONFIG_MAPS, LEASES]);
+    let records = record_access(
+        &format!("{CONTROLLER_NAME}-controller"),
+        CONTROLLER_NAME,
+        namespace,
+        &[CONFIG_MAPS, LEASES],
+    );
     let objects = objects.into_iter().chain(records);
     let service = match installation.agents {
-        AgentsOf::Nobody => None,
-        AgentsOf::Invitation(_) | AgentsOf::Secret(_) => Some(service(namespace)),
+        AcceptedAgents::None => None,
+        AcceptedAgents::Invitation(_) | AcceptedAgents::Secret(_) => Some(agents_service(namespace)),
     };
     objects.chain(service).collect()
 }
@@ -101,7 +106,7 @@ pub fn manifests(installation: &Installation) -> Vec<Value> {
 fn record_access(name: &str, account: &str, namespace: &str, resources: &[(&str, &str)]) -> [Value; 2] {
     let metadata = json!({"name": name, "namespace": RECORD_NAMESPACE});
     let verbs = ["get", "list", "create", "patch", "delete"];
-    let rules: Vec<Value> = resources.iter().map(|(group, of)| rule(group, &[*of], &verbs)).collect();
+    let rules: Vec<Value> = resources.iter().map(|(group, of)| policy_rule(group, &[*of], &verbs)).collect();
     [
         json!({"apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": metadata, "rules": rules}),
         json!({
@@ -117,76 +122,78 @@ fn record_access(name: &str, account: &str, namespace: &str, resources: &[(&str,
 fn network_policy(installation: &Installation) -> Value {
     let port = |port: u16| json!([{"protocol": "TCP", "port": port}]);
     let labelled = json!([{"namespaceSelector": {"matchLabels": {READS_METRICS: "true"}}}]);
-    let metrics = json!({"from": labelled, "ports": port(PORT)});
+    let metrics = json!({"from": labelled, "ports": port(HTTP_PORT)});
     let agents = match installation.agents {
-        AgentsOf::Nobody => None,
-        AgentsOf::Invitation(_) | AgentsOf::Secret(_) => Some(json!({"ports": port(AGENTS)})),
+        AcceptedAgents::None => None,
+        AcceptedAgents::Invitation(_) | AcceptedAgents::Secret(_) => {
+            Some(json!({"ports": port(AGENTS_PORT)}))
+        }
     };
     let ingress: Vec<Value> = [metrics].into_iter().chain(agents).collect();
     json!({
         "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
-        "metadata": {"name": NAME, "namespace": installation.namespace},
+        "metadata": {"name": CONTROLLER_NAME, "namespace": installation.namespace},
         "spec": {
-            "podSelector": {"matchLabels": {"app.kubernetes.io/name": NAME}}, "policyTypes": ["Ingress"],
+            "podSelector": {"matchLabels": {"app.kubernetes.io/name": CONTROLLER_NAME}}, "policyTypes": ["Ingress"],
             "ingress": ingress,
         },
     })
 }
 
-fn own_namespace(name: &str) -> Value {
+fn namespace_manifest(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": name, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
     })
 }
 
-fn account(name: &str, namespace: &str) -> Value {
+fn service_account(name: &str, namespace: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}})
 }
 
 /// Where agents call. How that is reached from outside is the site's; it has to pass TLS through.
-fn service(namespace: &str) -> Value {
+fn agents_service(namespace: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Service",
-        "metadata": {"name": format!("{NAME}-agents"), "namespace": namespace},
+        "metadata": {"name": format!("{CONTROLLER_NAME}-agents"), "namespace": namespace},
         "spec": {
-            "selector": {"app.kubernetes.io/name": NAME},
-            "ports": [{"name": "agents", "port": AGENTS, "targetPort": "agents"}],
+            "selector": {"app.kubernetes.io/name": CONTROLLER_NAME},
+            "ports": [{"name": "agents", "port": AGENTS_PORT, "targetPort": "agents"}],
         },
     })
 }
 
-fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
+fn policy_rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 
-fn metadata(namespace: Option<&str>) -> Value {
-    let name = format!("{NAME}-controller");
+fn controller_metadata(namespace: Option<&str>) -> Value {
+    let name = format!("{CONTROLLER_NAME}-controller");
     match namespace {
         Some(namespace) => json!({"name": name, "namespace": namespace}),
         None => json!({ "name": name }),
     }
 }
 
-fn role(namespace: Option<&str>, rules: &[Value]) -> Value {
+fn role_manifest(namespace: Option<&str>, rules: &[Value]) -> Value {
     let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
-    json!({"apiVersion": format!("{RBAC}/v1"), "kind": kind, "metadata": metadata(namespace), "rules": rules})
+    json!({"apiVersion": format!("{RBAC}/v1"), "kind": kind, "metadata": controller_metadata(namespace), "rules": rules})
 }
 
-fn binding(within: Option<&str>, namespace: &str) -> Value {
+fn role_binding(within: Option<&str>, namespace: &str) -> Value {
     let (kind, role) = match within {
         Some(_) => ("RoleBinding", "Role"),
         None => ("ClusterRoleBinding", "ClusterRole"),
     };
     json!({
-        "apiVersion": format!("{RBAC}/v1"), "kind": kind, "metadata": metadata(within),
-        "roleRef": {"apiGroup": RBAC, "kind": role, "name": format!("{NAME}-controller")},
-        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
+        "apiVersion": format!("{RBAC}/v1"), "kind": kind, "metadata": controller_metadata(within),
+        "roleRef": {"apiGroup": RBAC, "kind": role, "name": format!("{CONTROLLER_NAME}-controller")},
+        "subjects": [{"kind": "ServiceAccount", "name": CONTROLLER_NAME, "namespace": namespace}],
     })
 }
 
 /// Whom a Deployment runs, and how.
-struct Running<'a> {
+struct DeploymentSettings<'a> {
     name: &'a str,
     namespace: &'a str,
     image: &'a str,
@@ -202,7 +209,7 @@ struct Running<'a> {
     tls: Option<&'a str>,
 }
 
-fn deployment(running: &Running<'_>) -> Value {
+fn deployment_manifest(running: &DeploymentSettings<'_>) -> Value {
     let labels = json!({"app.kubernetes.io/name": running.name});
     let mut container = json!({
         "name": running.name, "image": running.image, "args": running.args, "env": running.env,
@@ -217,22 +224,26 @@ fn deployment(running: &Running<'_>) -> Value {
         // A move that stops midway undoes what it can.
         "terminationGracePeriodSeconds": 90,
         "securityContext": {
-            "runAsNonRoot": true, "runAsUser": NOBODY, "runAsGroup": NOBODY, "fsGroup": NOBODY,
+            "runAsNonRoot": true, "runAsUser": IMAGE_USER, "runAsGroup": IMAGE_USER, "fsGroup": IMAGE_USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
     });
     for (probe, how) in &running.probes {
-        set(&mut container, probe, how.clone());
+        set_field(&mut container, probe, how.clone());
     }
     if let Some(secret) = running.tls {
-        set(&mut container, "volumeMounts", json!([{"name": "tls", "mountPath": TLS, "readOnly": true}]));
-        set(
+        set_field(
+            &mut container,
+            "volumeMounts",
+            json!([{"name": "tls", "mountPath": TLS_PATH, "readOnly": true}]),
+        );
+        set_field(
             &mut pod,
             "volumes",
             json!([{"name": "tls", "secret": {"secretName": secret, "defaultMode": 0o440}}]),
         );
     }
-    set(&mut pod, "containers", json!([container]));
+    set_field(&mut pod, "containers", json!([container]));
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": running.name, "namespace": running.namespace, "labels": labels},
@@ -244,14 +255,14 @@ fn deployment(running: &Running<'_>) -> Value {
     })
 }
 
-fn set(object: &mut Value, name: &str, value: Value) {
+fn set_field(object: &mut Value, name: &str, value: Value) {
     if let Some(object) = object.as_object_mut() {
         object.insert(name.to_owned(), value);
     }
 }
 
-fn controller(installation: &Installation) -> Value {
-    let Installation { image, namespace, replicas, agents, carry } = installation;
+fn controller_deployment(installation: &Installation) -> Value {
+    let Installation { image, namespace, replicas, agents, also_copy } = installation;
     // A container that is started again is the only one of its pod, and leads at once if the one before it did.
     let identity = format!("$({POD_UID})");
     let own = [
@@ -268,32 +279,32 @@ fn controller(installation: &Installation) -> Value {
     .map(str::to_owned);
     let pair = |flag: &str, value: &str| [flag.to_owned(), value.to_owned()];
     let (known, tls) = match agents {
-        AgentsOf::Nobody => (Vec::new(), None),
-        AgentsOf::Invitation(names) => {
+        AcceptedAgents::None => (Vec::new(), None),
+        AcceptedAgents::Invitation(names) => {
             (names.iter().flat_map(|name| pair("--agents-host", name)).collect(), None)
         }
-        AgentsOf::Secret(secret) => (pair("--agents-tls", TLS).to_vec(), Some(secret.as_str())),
+        AcceptedAgents::Secret(secret) => (pair("--agents-tls", TLS_PATH).to_vec(), Some(secret.as_str())),
     };
-    let listens = (!known.is_empty()).then(|| pair("--agents", &format!("[::]:{AGENTS}")));
+    let listens = (!known.is_empty()).then(|| pair("--agents", &format!("[::]:{AGENTS_PORT}")));
     let port = |name: &str, port: u16| json!({"name": name, "containerPort": port});
     let probe = |path: &str| json!({"httpGet": {"path": path, "port": "health"}});
-    deployment(&Running {
-        name: NAME,
+    deployment_manifest(&DeploymentSettings {
+        name: CONTROLLER_NAME,
         namespace,
         image,
         replicas: *replicas,
-        memory: CONTROLLERS_MEMORY,
+        memory: CONTROLLER_MEMORY,
         strategy: "RollingUpdate",
-        ports: [port("http", PORT), port("health", HEALTH)]
+        ports: [port("http", HTTP_PORT), port("health", HEALTH_PORT)]
             .into_iter()
-            .chain(listens.iter().map(|_| port("agents", AGENTS)))
+            .chain(listens.iter().map(|_| port("agents", AGENTS_PORT)))
             .collect(),
         args: own
             .into_iter()
-            .chain([format!("[::]:{PORT}"), "--health".to_owned(), format!("[::]:{HEALTH}")])
+            .chain([format!("[::]:{HTTP_PORT}"), "--health".to_owned(), format!("[::]:{HEALTH_PORT}")])
             .chain(listens.into_iter().flatten())
             .chain(known)
-            .chain(carry.iter().flat_map(|part| pair("--also-copy", part)))
+            .chain(also_copy.iter().flat_map(|part| pair("--also-copy", part)))
             .collect(),
         env: vec![json!({"name": POD_UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}})],
         probes: vec![("livenessProbe", probe("/healthz")), ("readinessProbe", probe("/readyz"))],
@@ -309,7 +320,7 @@ pub struct AgentInstallation {
     /// The agent's namespace.
     pub namespace: String,
     /// What it shows to the controller.
-    pub shows: AgentShows,
+    pub credentials: AgentCredentials,
     /// Whom it calls, and what it may be asked.
     pub arguments: Vec<String>,
     /// Returns true if runs take leases in its cluster: moves out of it do, and so does an agent that finishes moves alone.
@@ -318,7 +329,7 @@ pub struct AgentInstallation {
 
 /// What an agent shows to its controller.
 #[derive(Clone, Debug)]
-pub enum AgentShows {
+pub enum AgentCredentials {
     /// What is in a Secret that somebody else writes.
     Mounted(String),
     /// What it gets by an invitation, in a Secret that it writes itself.
@@ -332,12 +343,14 @@ pub enum AgentShows {
 
 /// Everything for an agent, in the order in which it is applied, but for its permissions: they depend on the move.
 pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
-    let AgentInstallation { image, namespace, shows, arguments, takes_leases } = installation;
-    let (shown, own, tls) = match shows {
-        AgentShows::Mounted(secret) => (["--tls".to_owned(), TLS.to_owned()], Vec::new(), Some(&**secret)),
-        AgentShows::Invited { secret, data } => (
+    let AgentInstallation { image, namespace, credentials, arguments, takes_leases } = installation;
+    let (shown, own, tls) = match credentials {
+        AgentCredentials::Mounted(secret) => {
+            (["--tls".to_owned(), TLS_PATH.to_owned()], Vec::new(), Some(&**secret))
+        }
+        AgentCredentials::Invited { secret, data } => (
             ["--credentials".to_owned(), format!("{namespace}/{secret}")],
-            credentials(namespace, secret, data).to_vec(),
+            credential_manifests(namespace, secret, data).to_vec(),
             None,
         ),
     };
@@ -347,12 +360,12 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
         .chain(shown)
         .chain(arguments.iter().cloned())
         .collect();
-    let agent = deployment(&Running {
-        name: AGENT,
+    let agent = deployment_manifest(&DeploymentSettings {
+        name: AGENT_NAME,
         namespace,
         image,
         replicas: 1,
-        memory: MEMORY,
+        memory: AGENT_MEMORY,
         strategy: "Recreate",
         args,
         env: Vec::new(),
@@ -362,16 +375,17 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
     });
     let locks = (*takes_leases).then_some(LEASES);
     let resources: Vec<_> = [CONFIG_MAPS].into_iter().chain(locks).collect();
-    let records = record_access(AGENT, AGENT, namespace, &resources);
-    let objects = [own_namespace(namespace), account(AGENT, namespace)].into_iter().chain(own);
+    let records = record_access(AGENT_NAME, AGENT_NAME, namespace, &resources);
+    let objects =
+        [namespace_manifest(namespace), service_account(AGENT_NAME, namespace)].into_iter().chain(own);
     objects.chain(records).chain([agent]).collect()
 }
 
 /// The Secret of an invited agent, which is the only thing that it may do of its own.
-fn credentials(namespace: &str, secret: &str, data: &Value) -> [Value; 3] {
+fn credential_manifests(namespace: &str, secret: &str, data: &Value) -> [Value; 3] {
     let metadata = |name: &str| json!({"name": name, "namespace": namespace});
-    let mut rule = rule("", &["secrets"], &["get", "patch"]);
-    set(&mut rule, "resourceNames", json!([secret]));
+    let mut rule = policy_rule("", &["secrets"], &["get", "patch"]);
+    set_field(&mut rule, "resourceNames", json!([secret]));
     [
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata(secret), "data": data}),
         json!({
@@ -380,7 +394,7 @@ fn credentials(namespace: &str, secret: &str, data: &Value) -> [Value; 3] {
         json!({
             "apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding", "metadata": metadata(secret),
             "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": secret},
-            "subjects": [{"kind": "ServiceAccount", "name": AGENT, "namespace": namespace}],
+            "subjects": [{"kind": "ServiceAccount", "name": AGENT_NAME, "namespace": namespace}],
         }),
     ]
 }
@@ -393,7 +407,7 @@ mod tests {
         agent_manifests(&AgentInstallation {
             image: "i".to_owned(),
             namespace: "own".to_owned(),
-            shows: AgentShows::Mounted("tls".to_owned()),
+            credentials: AgentCredentials::Mounted("tls".to_owned()),
             arguments: Vec::new(),
             takes_leases,
         })
@@ -402,12 +416,12 @@ mod tests {
     // proves: T149
     #[test]
     fn printed_roles_leave_kube_system_alone() {
-        let controller = manifests(&Installation {
+        let controller = controller_manifests(&Installation {
             image: "i".to_owned(),
             namespace: "own".to_owned(),
             replicas: 1,
-            agents: AgentsOf::Nobody,
-            carry: Vec::new(),
+            agents: AcceptedAgents::None,
+            also_copy: Vec::new(),
         });
         let both = ["configmaps", "leases"];
         for (objects, expected) in [(controller, &both[..]), (agent(true), &both), (agent(false), &both[..1])]

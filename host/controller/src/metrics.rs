@@ -8,8 +8,8 @@ use pivot_core::record::Phase;
 use pivot_link::Agents;
 
 /// Obstacles to a controller's work, as `/readyz` names them.
-pub(crate) const PIVOTS: &str = "the Pivots can't be read";
-pub(crate) const LEASE: &str = "the controllers' Lease can't be read or written";
+pub(crate) const PIVOTS_UNREADABLE: &str = "the Pivots can't be read";
+pub(crate) const LEASE_UNUSABLE: &str = "the controllers' Lease can't be read or written";
 
 /// Numbers of a controller, and the obstacles to its work.
 #[derive(Debug, Default)]
@@ -35,17 +35,17 @@ struct Numbers {
 
 impl Metrics {
     /// With the agents that it takes, if it takes any.
-    pub fn of(agents: Option<Arc<Agents>>) -> Self {
+    pub fn with_agents(agents: Option<Arc<Agents>>) -> Self {
         Self { agents, ..Self::default() }
     }
 
-    pub(crate) fn leads(&self, leads: bool) {
-        self.numbers().leads = leads;
+    pub(crate) fn set_leading(&self, leads: bool) {
+        self.lock_numbers().leads = leads;
     }
 
     /// Sets the Pivots that there are, each by the phase that it shows and whether it has stalled, and how many attempts are at work.
-    pub(crate) fn pivots(&self, pivots: impl Iterator<Item = (&'static str, bool)>, running: usize) {
-        let mut numbers = self.numbers();
+    pub(crate) fn set_pivots(&self, pivots: impl Iterator<Item = (&'static str, bool)>, running: usize) {
+        let mut numbers = self.lock_numbers();
         numbers.pivots.clear();
         (numbers.stalled, numbers.running) = (0, running);
         for (phase, stalled) in pivots {
@@ -54,32 +54,32 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn block(&self, what: &'static str, why: String) {
-        self.numbers().blocked.insert(what, why);
+    pub(crate) fn add_obstacle(&self, what: &'static str, why: String) {
+        self.lock_numbers().blocked.insert(what, why);
     }
 
-    pub(crate) fn unblock(&self, what: &'static str) {
-        self.numbers().blocked.remove(what);
+    pub(crate) fn remove_obstacle(&self, what: &'static str) {
+        self.lock_numbers().blocked.remove(what);
     }
 
     /// Returns the obstacles to the controller's work, whether it leads or stands by.
-    pub fn blocked(&self) -> Vec<String> {
-        self.numbers().blocked.iter().map(|(what, why)| format!("{what}: {why}")).collect()
+    pub fn obstacles(&self) -> Vec<String> {
+        self.lock_numbers().blocked.iter().map(|(what, why)| format!("{what}: {why}")).collect()
     }
 
-    pub(crate) fn attempt(&self, ended: &'static str) {
-        *self.numbers().attempts.entry(ended).or_default() += 1;
+    pub(crate) fn count_attempt(&self, ended: &'static str) {
+        *self.lock_numbers().attempts.entry(ended).or_default() += 1;
     }
 
-    pub(crate) fn phase(&self, phase: Phase, milliseconds: u64) {
-        let mut numbers = self.numbers();
+    pub(crate) fn count_phase(&self, phase: Phase, milliseconds: u64) {
+        let mut numbers = self.lock_numbers();
         let (times, sum) = numbers.phases.entry(phase).or_default();
         (*times, *sum) = (*times + 1, *sum + milliseconds);
     }
 
     /// The page that Prometheus reads.
-    pub fn page(&self) -> String {
-        let Numbers { leads, pivots, running, stalled, blocked: _, attempts, phases } = &*self.numbers();
+    pub fn render_page(&self) -> String {
+        let Numbers { leads, pivots, running, stalled, blocked: _, attempts, phases } = &*self.lock_numbers();
         let mut page = String::new();
         let mut metric = |name: &str, of: &str, help: &str, lines: Vec<(String, String)>| {
             // Writing to a String can't fail.
@@ -118,7 +118,7 @@ impl Metrics {
         page
     }
 
-    fn numbers(&self) -> MutexGuard<'_, Numbers> {
+    fn lock_numbers(&self) -> MutexGuard<'_, Numbers> {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -130,13 +130,13 @@ mod tests {
     #[test]
     fn the_page_has_every_number_with_its_type() {
         let metrics = Metrics::default();
-        metrics.leads(true);
+        metrics.set_leading(true);
         let pivots = [("Copied", true), ("Copied", false), ("Succeeded", false)];
-        metrics.pivots(pivots.into_iter(), 2);
-        metrics.attempt("done");
-        metrics.phase(Phase::Copied, 1_500);
-        metrics.phase(Phase::Copied, 500);
-        let page = metrics.page();
+        metrics.set_pivots(pivots.into_iter(), 2);
+        metrics.count_attempt("done");
+        metrics.count_phase(Phase::Copied, 1_500);
+        metrics.count_phase(Phase::Copied, 500);
+        let page = metrics.render_page();
         for line in [
             "pivot_host_leader 1",
             "pivot_host_agents_connected 0",

@@ -31,9 +31,9 @@ pub(crate) const FINALIZER: &str = "pivot-host.io/pivot";
 /// Asks for another attempt at once, whenever its value changes. By convention the value is a time.
 pub(crate) const REQUESTED_AT: &str = "pivot-host.io/requestedAt";
 /// The fields of a Pivot.
-const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
+const PIVOT_FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// The entry in which Cluster API keeps a kubeconfig.
-const ENTRY: &str = "value";
+const KUBECONFIG_ENTRY: &str = "value";
 
 /// What contradicts itself; the server says the same, by the definition.
 pub(crate) const ONE_SOURCE: &str = "from.kubeconfig and from.agent exclude each other";
@@ -54,9 +54,9 @@ pub(crate) const SAME_CLUSTER: &str =
 pub struct Spec {
     /// Where the objects are.
     #[serde(default)]
-    pub from: From,
+    pub from: PivotSource,
     /// Where they go.
-    pub to: To,
+    pub to: PivotTarget,
     /// Only these Clusters and what they need; if none is named, all of the namespace.
     #[serde(default)]
     pub clusters: BTreeSet<String>,
@@ -81,7 +81,7 @@ pub enum WhenAway {
 /// The source. If nothing is named, the Pivot's own cluster and namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct From {
+pub struct PivotSource {
     /// Another cluster.
     #[serde(default)]
     pub kubeconfig: Option<KubeconfigSecret>,
@@ -96,7 +96,7 @@ pub struct From {
 /// The target. If no cluster is named, the Pivot's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct To {
+pub struct PivotTarget {
     /// The workload cluster of this Cluster, which is in the source.
     #[serde(default)]
     pub cluster: Option<String>,
@@ -111,14 +111,14 @@ pub struct To {
     pub namespace: Option<String>,
 }
 
-impl From {
+impl PivotSource {
     /// Whether it is the Pivot's own cluster.
     pub(crate) fn is_own(&self) -> bool {
         self.kubeconfig.is_none() && self.agent.is_none()
     }
 }
 
-impl To {
+impl PivotTarget {
     /// Whether it is the Pivot's own cluster.
     pub(crate) fn is_own(&self) -> bool {
         let Self { cluster, kubeconfig, agent, .. } = self;
@@ -133,12 +133,12 @@ pub struct KubeconfigSecret {
     /// Its name.
     pub name: String,
     /// The entry of its data.
-    #[serde(default = "entry")]
+    #[serde(default = "default_entry")]
     pub key: String,
 }
 
-pub(crate) fn entry() -> String {
-    ENTRY.to_owned()
+pub(crate) fn default_entry() -> String {
+    KUBECONFIG_ENTRY.to_owned()
 }
 
 /// A risk that a Pivot accepts.
@@ -174,9 +174,9 @@ pub struct MoveOptions {
 }
 
 /// The largest spec of which anything is kept. The largest that the definition allows is smaller.
-const SPEC: usize = 64 << 10;
+const MAX_SPEC_BYTES: usize = 64 << 10;
 /// The longest value with which an attempt can be asked for.
-pub(crate) const REQUEST: usize = 1 << 10;
+pub(crate) const MAX_REQUEST_BYTES: usize = 1 << 10;
 
 /// A Pivot as it was last seen.
 #[derive(Clone, Debug)]
@@ -189,7 +189,7 @@ pub(crate) struct Pivot {
 }
 
 /// The kind of Pivots.
-pub(crate) fn kind() -> Arc<Kind> {
+pub(crate) fn pivot_kind() -> Arc<Kind> {
     Arc::new(Kind {
         group_kind: GroupKind::new(GROUP, "Pivot"),
         version: VERSION.to_owned(),
@@ -202,20 +202,23 @@ pub(crate) fn kind() -> Arc<Kind> {
 }
 
 impl Pivot {
-    pub(crate) fn of(object: &Object) -> Self {
+    pub(crate) fn from_object(object: &Object) -> Self {
         let body = object.value().unwrap_or_default();
         // There may be many, and each may be large.
         let mut meta = object.meta.clone();
         meta.labels.clear();
         meta.owner_references.clear();
         meta.finalizers.retain(|name| name == FINALIZER);
-        meta.annotations.retain(|name, value| name.starts_with(OURS) && value.len() <= REQUEST);
+        meta.annotations.retain(|name, value| name.starts_with(OURS) && value.len() <= MAX_REQUEST_BYTES);
         let part = |name: &str| body.get(name).cloned().unwrap_or_default();
-        let unknown =
-            body.as_object().into_iter().flat_map(Map::keys).find(|name| !FIELDS.contains(&name.as_str()));
+        let unknown = body
+            .as_object()
+            .into_iter()
+            .flat_map(Map::keys)
+            .find(|name| !PIVOT_FIELDS.contains(&name.as_str()));
         let spec = match unknown {
-            _ if body.get("spec").is_some_and(|spec| spec.to_string().len() > SPEC) => {
-                Err(format!("spec: it has more than {SPEC} bytes"))
+            _ if body.get("spec").is_some_and(|spec| spec.to_string().len() > MAX_SPEC_BYTES) => {
+                Err(format!("spec: it has more than {MAX_SPEC_BYTES} bytes"))
             }
             Some(name) => Err(format!("unknown field `{name}` next to spec")),
             None => serde_json::from_value(part("spec")).map_err(|error| format!("spec: {error}")),
@@ -230,26 +233,26 @@ impl Pivot {
     }
 
     /// Whether one of its clusters is this agent's.
-    pub(crate) fn is_of(&self, agent: &AgentName) -> bool {
+    pub(crate) fn is_of_agent(&self, agent: &AgentName) -> bool {
         let named = |spec: &Spec| [&spec.from.agent, &spec.to.agent].contains(&&Some(agent.name.clone()));
         self.namespace() == agent.namespace && self.spec.as_ref().is_ok_and(named)
     }
 
-    pub(crate) fn deleted(&self) -> bool {
+    pub(crate) fn is_deleted(&self) -> bool {
         self.meta.deletion_timestamp.is_some()
     }
 
     /// The value with which another attempt was last asked for.
-    pub(crate) fn request(&self) -> Option<&str> {
+    pub(crate) fn requested_at(&self) -> Option<&str> {
         self.meta.annotations.get(REQUESTED_AT).map(String::as_str)
     }
 
-    pub(crate) fn kept(&self) -> bool {
+    pub(crate) fn has_finalizer(&self) -> bool {
         self.meta.finalizers.iter().any(|name| name == FINALIZER)
     }
 
     /// Who runs its move, in the records: by this the move is found again, whatever became of the status.
-    pub(crate) fn operator(&self) -> String {
+    pub(crate) fn operator_name(&self) -> String {
         format!("Pivot {}/{} (UID {})", self.namespace(), self.key.name, self.meta.uid)
     }
 }
@@ -266,7 +269,7 @@ impl Spec {
     }
 
     /// The engine's options for the Pivot of a namespace, or why there are none.
-    pub(crate) fn options(&self, own: &str) -> Result<Options, String> {
+    pub(crate) fn engine_options(&self, own: &str) -> Result<Options, String> {
         let Self { from, to, clusters, when_away, options } = self;
         let MoveOptions {
             exclude,
@@ -297,14 +300,14 @@ impl Spec {
         }
         let there = if to.is_own() { own } else { to.namespace.as_deref().unwrap_or(namespace) };
         let pairs = (there != namespace).then(|| (namespace.to_owned(), there.to_owned()));
-        let (of_scope, accept) = accepted_risks(accept)?.split_scope();
+        let (of_scope, accept) = parse_accepted_risks(accept)?.split_scope();
         let scope = Scope {
             clusters: clusters.iter().map(|name| ClusterName::new(namespace, name)).collect(),
-            exclude: parts("exclude", exclude)?,
+            exclude: parse_parts("exclude", exclude)?,
             also_copy: if from.is_own() {
-                within(own, parts("alsoCopy", also_copy)?)?
+                confine_parts(own, parse_parts("alsoCopy", also_copy)?)?
             } else {
-                parts("alsoCopy", also_copy)?
+                parse_parts("alsoCopy", also_copy)?
             },
             namespace_map: NamespaceMap::new(pairs).map_err(|error| format!("to.namespace: {error}"))?,
             accept: of_scope,
@@ -331,7 +334,7 @@ impl Spec {
 }
 
 /// The same parts, of one namespace: otherwise a Pivot would bring what its author may not read to a cluster where the author may.
-fn within(own: &str, parts: BTreeSet<Part>) -> Result<BTreeSet<Part>, String> {
+fn confine_parts(own: &str, parts: BTreeSet<Part>) -> Result<BTreeSet<Part>, String> {
     let of_own = |part: Part| {
         let named = part.object.as_ref().map(|object| object.namespace.as_deref());
         match (named, part.within.as_deref()) {
@@ -343,12 +346,12 @@ fn within(own: &str, parts: BTreeSet<Part>) -> Result<BTreeSet<Part>, String> {
     parts.into_iter().map(of_own).collect()
 }
 
-fn parts(option: &str, given: &[String]) -> Result<BTreeSet<Part>, String> {
+fn parse_parts(option: &str, given: &[String]) -> Result<BTreeSet<Part>, String> {
     let part = |text: &String| typed::part(text).map_err(|why| format!("options.{option} {text:?}: {why}"));
     given.iter().map(part).collect()
 }
 
-fn accepted_risks(accept: &[PivotRisk]) -> Result<AcceptedRisks, String> {
+fn parse_accepted_risks(accept: &[PivotRisk]) -> Result<AcceptedRisks, String> {
     let mut risks = Vec::new();
     for PivotRisk { code, kinds } in accept {
         let wrong = |why: String| format!("options.accept {code:?}: {why}");
@@ -370,7 +373,7 @@ mod tests {
     fn options_of_a_pivot_reach_its_move() {
         let options = |given| {
             let spec = json!({"to": {"cluster": "c"}, "options": given});
-            serde_json::from_value::<Spec>(spec).unwrap().options("a").unwrap()
+            serde_json::from_value::<Spec>(spec).unwrap().engine_options("a").unwrap()
         };
         let usual = options(json!({}));
         assert!(usual.accept.is_empty() && usual.scope.accept.is_empty());
@@ -401,7 +404,7 @@ mod tests {
             ),
         ] {
             let spec = json!({"to": {"cluster": "c"}, "options": {"accept": [accept]}});
-            let refused = serde_json::from_value::<Spec>(spec).unwrap().options("a").unwrap_err();
+            let refused = serde_json::from_value::<Spec>(spec).unwrap().engine_options("a").unwrap_err();
             assert!(refused.starts_with(why), "{refused}");
         }
     }

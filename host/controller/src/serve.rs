@@ -23,12 +23,12 @@ use tokio::time::{sleep, timeout};
 use crate::metrics::Metrics;
 
 /// How long a client may take to ask, and to read the answer.
-const ASKING: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most clients at once.
-const CLIENTS: usize = 256;
+const MAX_CLIENTS: usize = 256;
 /// The format of the metrics: Prometheus reads no page without one.
-const METRICS: &str = "text/plain; version=0.0.4";
-const TEXT: &str = "text/plain";
+const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4";
+const TEXT_CONTENT_TYPE: &str = "text/plain";
 
 /// Where metrics and health are served.
 pub struct Server {
@@ -43,13 +43,13 @@ impl Server {
     }
 
     /// The address, with the port that was chosen.
-    pub fn address(&self) -> std::io::Result<SocketAddr> {
+    pub fn local_address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
     /// Answers until it is dropped.
     pub async fn run(self) -> Infallible {
-        let clients = Newcomers::new(CLIENTS);
+        let clients = Newcomers::new(MAX_CLIENTS);
         // Dropped with this.
         let mut connections = JoinSet::new();
         loop {
@@ -61,13 +61,13 @@ impl Server {
             let (metrics, mut client) = (self.metrics.clone(), clients.admit(from.ip()));
             connections.spawn(async move {
                 let answer = service_fn(|request: Request<Incoming>| {
-                    let answer = answer(request.method(), request.uri().path(), &metrics);
+                    let answer = answer_request(request.method(), request.uri().path(), &metrics);
                     async move { Ok::<_, Infallible>(answer) }
                 });
                 let mut server = http1::Builder::new();
-                server.timer(TokioTimer::new()).header_read_timeout(ASKING).keep_alive(false);
+                server.timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT).keep_alive(false);
                 tokio::select! {
-                    served = timeout(ASKING, server.serve_connection(TokioIo::new(stream), answer)) => {
+                    served = timeout(REQUEST_TIMEOUT, server.serve_connection(TokioIo::new(stream), answer)) => {
                         tracing::debug!(?served, "a client of the metrics");
                     }
                     () = client.wait_until_displaced() => tracing::debug!("a client of the metrics was displaced"),
@@ -77,18 +77,24 @@ impl Server {
     }
 }
 
-fn answer(method: &Method, path: &str, metrics: &Metrics) -> Response<Full<Bytes>> {
+fn answer_request(method: &Method, path: &str, metrics: &Metrics) -> Response<Full<Bytes>> {
     // The server sends no body in answer to HEAD.
     let reads = [Method::GET, Method::HEAD].contains(method);
     let (status, content_type, body) = match path {
-        "/metrics" if reads => (StatusCode::OK, METRICS, metrics.page()),
-        "/healthz" if reads => (StatusCode::OK, TEXT, "ok\n".to_owned()),
+        "/metrics" if reads => (StatusCode::OK, METRICS_CONTENT_TYPE, metrics.render_page()),
+        "/healthz" if reads => (StatusCode::OK, TEXT_CONTENT_TYPE, "ok\n".to_owned()),
         // Which of several controllers leads doesn't make the others unready.
-        "/readyz" if reads => match metrics.blocked() {
-            blocked if blocked.is_empty() => (StatusCode::OK, TEXT, "ok\n".to_owned()),
-            blocked => (StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{}\n", blocked.join("\n"))),
+        "/readyz" if reads => match metrics.obstacles() {
+            blocked if blocked.is_empty() => (StatusCode::OK, TEXT_CONTENT_TYPE, "ok\n".to_owned()),
+            blocked => {
+                (StatusCode::SERVICE_UNAVAILABLE, TEXT_CONTENT_TYPE, format!("{}\n", blocked.join("\n")))
+            }
         },
-        _ => (StatusCode::NOT_FOUND, TEXT, "there are /metrics, /healthz and /readyz\n".to_owned()),
+        _ => (
+            StatusCode::NOT_FOUND,
+            TEXT_CONTENT_TYPE,
+            "there are /metrics, /healthz and /readyz\n".to_owned(),
+        ),
     };
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
@@ -102,7 +108,7 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
-    use crate::metrics::LEASE;
+    use crate::metrics::LEASE_UNUSABLE;
 
     /// The head of an answer, in lower case, and its body.
     async fn ask(address: SocketAddr, method: &str, path: &str) -> (String, String) {
@@ -119,10 +125,10 @@ mod tests {
     #[tokio::test]
     async fn silent_clients_keep_no_probe_out() {
         let server = Server::bind(([127, 0, 0, 1], 0).into(), Arc::default()).await.unwrap();
-        let address = server.address().unwrap();
+        let address = server.local_address().unwrap();
         let server = tokio::spawn(server.run());
         let mut silent = Vec::new();
-        for n in 0..2 * CLIENTS {
+        for n in 0..2 * MAX_CLIENTS {
             let mut stream = TcpStream::connect(address).await.unwrap();
             // Some ask, again and again, and never read.
             if n % 2 == 0 {
@@ -141,7 +147,7 @@ mod tests {
     #[tokio::test]
     async fn every_page_has_a_type_and_answers_head() {
         let server = Server::bind(([127, 0, 0, 1], 0).into(), Arc::default()).await.unwrap();
-        let address = server.address().unwrap();
+        let address = server.local_address().unwrap();
         let server = tokio::spawn(server.run());
         for (path, status, of) in [
             ("/metrics", "200 ok", "text/plain; version=0.0.4"),
@@ -166,14 +172,14 @@ mod tests {
     async fn controller_that_can_not_work_is_unready() {
         let metrics = Arc::new(Metrics::default());
         let server = Server::bind(([127, 0, 0, 1], 0).into(), metrics.clone()).await.unwrap();
-        let address = server.address().unwrap();
+        let address = server.local_address().unwrap();
         let server = tokio::spawn(server.run());
-        metrics.block(LEASE, "forbidden: create Lease".to_owned());
+        metrics.add_obstacle(LEASE_UNUSABLE, "forbidden: create Lease".to_owned());
         let (head, body) = ask(address, "GET", "/readyz").await;
         assert!(head.starts_with("http/1.1 503 "), "{head}");
         assert!(body.contains("forbidden: create Lease"), "{body}");
         assert!(ask(address, "GET", "/healthz").await.0.starts_with("http/1.1 200 "));
-        metrics.unblock(LEASE);
+        metrics.remove_obstacle(LEASE_UNUSABLE);
         assert!(ask(address, "GET", "/readyz").await.0.starts_with("http/1.1 200 "));
         server.abort();
     }

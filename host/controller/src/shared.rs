@@ -8,7 +8,7 @@ use pivot_core::Both;
 use pivot_core::part::Part;
 use pivot_engine::{Plugins, Stop};
 
-use crate::ends::Opener;
+use crate::clusters::Opener;
 use crate::home::Home;
 use crate::metrics::Metrics;
 use crate::turns::Turns;
@@ -21,7 +21,7 @@ pub struct Settings {
     /// Where leases and records of moves are kept, on both sides.
     pub record_namespace: String,
     /// What every move out of its cluster carries along.
-    pub carry: BTreeSet<Part>,
+    pub also_copy: BTreeSet<Part>,
     /// Its name among the controllers of its cluster.
     pub identity: String,
     /// The most moves at work at once. As many again may wait for others.
@@ -46,5 +46,5 @@ pub(crate) struct Shared {
     /// For moves.
     pub(crate) turns: Arc<Turns>,
     /// For reading a Pivot and opening its clusters, which may not answer.
-    pub(crate) doors: Arc<Turns>,
+    pub(crate) opening_turns: Arc<Turns>,
 }

@@ -76,7 +76,7 @@ pub(crate) struct Condition {
 
 /// The types of conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum ConditionType {
     /// Both clusters answer.
     Connected,
     /// The point of no return is passed.
@@ -91,8 +91,8 @@ pub(crate) enum About {
     Ready,
 }
 
-impl About {
-    fn name(self) -> &'static str {
+impl ConditionType {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Connected => "Connected",
             Self::Committed => "Committed",
@@ -105,8 +105,8 @@ impl About {
 }
 
 /// The most characters of a message that are shown, and of that with what shows that there were more.
-const LONGEST: usize = 2_000;
-pub(crate) const LONGEST_MESSAGE: usize = LONGEST + 1;
+const MAX_SHOWN_CHARACTERS: usize = 2_000;
+pub(crate) const MAX_MESSAGE_CHARACTERS: usize = MAX_SHOWN_CHARACTERS + 1;
 /// The phases before the first of the engine's, and after the last.
 const PENDING: &str = "Pending";
 const ROLLING_BACK: &str = "RollingBack";
@@ -127,8 +127,8 @@ const PHASES: [&str; 10] = [
 
 impl Status {
     /// Whether a condition is true.
-    pub(crate) fn is(&self, about: About) -> bool {
-        self.conditions.iter().any(|condition| condition.of == about.name() && condition.status == "True")
+    pub(crate) fn is_true(&self, about: ConditionType) -> bool {
+        self.conditions.iter().any(|condition| condition.of == about.as_str() && condition.status == "True")
     }
 
     /// Whether its move has changed something, as far as this knows.
@@ -138,49 +138,49 @@ impl Status {
     }
 
     /// Whether a condition says this already.
-    pub(crate) fn says(&self, about: About, message: &str) -> bool {
-        let message = shortened(message);
-        self.conditions.iter().any(|condition| condition.of == about.name() && condition.message == message)
+    pub(crate) fn has_message(&self, about: ConditionType, message: &str) -> bool {
+        let message = shorten_message(message);
+        self.conditions.iter().any(|condition| condition.of == about.as_str() && condition.message == message)
     }
 
     /// Shows that an attempt is at work, and nothing of the attempt before.
     fn show_running(&mut self, reason: Reason, message: &str) {
-        self.set_to(About::Succeeded, "Unknown", reason, message);
-        self.set(About::Ready, false, reason, message);
-        self.set(About::Reconciling, true, reason, message);
-        self.set(About::Stalled, false, reason, "");
+        self.set_condition_status(ConditionType::Succeeded, "Unknown", reason, message);
+        self.set_condition(ConditionType::Ready, false, reason, message);
+        self.set_condition(ConditionType::Reconciling, true, reason, message);
+        self.set_condition(ConditionType::Stalled, false, reason, "");
     }
 
     /// Shows that an attempt ended before the move did.
     pub(crate) fn stop_attempt(&mut self, stalled: bool, reason: Reason, message: &str) {
         self.interrupted = None;
-        self.say(message);
-        self.set(About::Succeeded, false, reason, message);
-        self.set(About::Ready, false, reason, message);
-        self.set(About::Reconciling, !stalled, reason, message);
-        self.set(About::Stalled, stalled, reason, message);
+        self.set_message(message);
+        self.set_condition(ConditionType::Succeeded, false, reason, message);
+        self.set_condition(ConditionType::Ready, false, reason, message);
+        self.set_condition(ConditionType::Reconciling, !stalled, reason, message);
+        self.set_condition(ConditionType::Stalled, stalled, reason, message);
     }
 
     /// Both clusters answered.
-    pub(crate) fn connected(&mut self) {
-        self.set(About::Connected, true, Reason::Answered, "");
+    pub(crate) fn set_connected(&mut self) {
+        self.set_condition(ConditionType::Connected, true, Reason::Answered, "");
     }
 
     /// Sets a condition.
-    pub(crate) fn set(&mut self, about: About, holds: bool, reason: Reason, message: &str) {
-        self.set_to(about, if holds { "True" } else { "False" }, reason, message);
+    pub(crate) fn set_condition(&mut self, about: ConditionType, holds: bool, reason: Reason, message: &str) {
+        self.set_condition_status(about, if holds { "True" } else { "False" }, reason, message);
     }
 
-    fn set_to(&mut self, about: About, status: &str, reason: Reason, message: &str) {
+    fn set_condition_status(&mut self, about: ConditionType, status: &str, reason: Reason, message: &str) {
         let generation = self.observed_generation;
-        let old = self.conditions.iter().position(|condition| condition.of == about.name());
+        let old = self.conditions.iter().position(|condition| condition.of == about.as_str());
         let since = old.and_then(|at| self.conditions.get(at)).filter(|old| old.status == status);
-        let last_transition_time = since.map_or_else(now, |old| old.last_transition_time.clone());
+        let last_transition_time = since.map_or_else(current_time, |old| old.last_transition_time.clone());
         let new = Condition {
-            of: about.name().to_owned(),
+            of: about.as_str().to_owned(),
             status: status.to_owned(),
             reason: reason.as_str().to_owned(),
-            message: shortened(message),
+            message: shorten_message(message),
             observed_generation: generation,
             last_transition_time,
         };
@@ -190,8 +190,8 @@ impl Status {
         }
     }
 
-    pub(crate) fn say(&mut self, message: &str) {
-        self.message = Some(shortened(message));
+    pub(crate) fn set_message(&mut self, message: &str) {
+        self.message = Some(shorten_message(message));
     }
 
     /// Begins an attempt. What the last one showed stays until this one goes further, unless this one was asked for or the spec was
@@ -201,40 +201,42 @@ impl Status {
         self.observed_generation = generation;
         self.last_handled_request = request.map(str::to_owned);
         self.next_attempt = None;
-        if asked && !self.is(About::Succeeded) {
+        if asked && !self.is_true(ConditionType::Succeeded) {
             self.show_running(Reason::Pending, "an attempt begins");
         }
     }
 
     /// Nothing has begun, or is about to.
-    pub(crate) fn pending(&mut self, why: &str) {
+    pub(crate) fn show_pending(&mut self, why: &str) {
         if self.phase.is_none() {
             self.phase = Some(PENDING.to_owned());
             self.show_running(Reason::Pending, why);
         }
-        self.prepare(why);
+        self.show_preparation(why);
     }
 
     /// Says what an attempt does before its move goes on. The conditions say it, too, unless they show how the last attempt ended.
-    fn prepare(&mut self, what: &str) {
-        let shows = |one: &Condition| one.of == About::Ready.name() && one.reason == Reason::Pending.as_str();
+    fn show_preparation(&mut self, what: &str) {
+        let shows = |one: &Condition| {
+            one.of == ConditionType::Ready.as_str() && one.reason == Reason::Pending.as_str()
+        };
         if self.conditions.iter().any(shows) {
             self.show_running(Reason::Pending, what);
         }
-        self.say(what);
+        self.set_message(what);
     }
 
     /// A move is about to begin, or to resume from the phase of its record. While it shows `Checked` its spec can be changed, so a
     /// move that is resumed shows no earlier phase than it has reached.
-    pub(crate) fn begin(&mut self, recorded: Option<Phase>) {
+    pub(crate) fn show_move(&mut self, recorded: Option<Phase>) {
         let phase = match recorded {
             Some(recorded) => self.engine_phase().map_or(recorded, |shown| shown.max(recorded)),
             None => Phase::Checked,
         };
         self.phase = Some(phase.to_string());
-        self.prepare(match recorded {
+        self.show_preparation(match recorded {
             Some(_) => "checking both sides before the move is resumed",
-            None => doing(Phase::Checked),
+            None => phase_description(Phase::Checked),
         });
     }
 
@@ -251,16 +253,16 @@ impl Status {
     }
 
     /// Whether a move may have begun.
-    pub(crate) fn begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.phase.as_deref().is_some_and(|phase| phase != PENDING)
     }
 
-    pub(crate) fn rolling_back(&mut self) {
+    pub(crate) fn show_rollback(&mut self) {
         self.phase = Some(ROLLING_BACK.to_owned());
-        self.say("the Pivot was deleted before its move was committed: undoing it");
+        self.set_message("the Pivot was deleted before its move was committed: undoing it");
     }
 
-    pub(crate) fn succeeded(&mut self, move_id: &str, moved: usize, kept: usize) {
+    pub(crate) fn show_success(&mut self, move_id: &str, moved: usize, kept: usize) {
         let message = match kept {
             0 => format!("{moved} objects moved"),
             kept => format!("{moved} objects moved, {kept} are on both sides"),
@@ -268,24 +270,24 @@ impl Status {
         self.phase = Some(SUCCEEDED.to_owned());
         self.move_id = Some(move_id.to_owned());
         self.failures = 0;
-        self.say(&message);
-        self.connected();
-        self.set(About::Committed, true, Reason::Succeeded, "");
-        self.set(About::Succeeded, true, Reason::Succeeded, &message);
-        self.set(About::Ready, true, Reason::Succeeded, &message);
-        self.set(About::Reconciling, false, Reason::Succeeded, "");
-        self.set(About::Stalled, false, Reason::Succeeded, "");
+        self.set_message(&message);
+        self.set_connected();
+        self.set_condition(ConditionType::Committed, true, Reason::Succeeded, "");
+        self.set_condition(ConditionType::Succeeded, true, Reason::Succeeded, &message);
+        self.set_condition(ConditionType::Ready, true, Reason::Succeeded, &message);
+        self.set_condition(ConditionType::Reconciling, false, Reason::Succeeded, "");
+        self.set_condition(ConditionType::Stalled, false, Reason::Succeeded, "");
     }
 
     /// Shows that a side doesn't answer. Once it does, the message is again what it was.
-    fn interrupt(&mut self, side: Side, why: &str) {
+    fn show_silence(&mut self, side: Side, why: &str) {
         let before = self.interrupted.take().map_or_else(|| self.message.clone(), |(_, message)| message);
         self.interrupted = Some((side, before));
-        self.say(why);
+        self.set_message(why);
     }
 
     /// What the engine reported.
-    pub(crate) fn fold(&mut self, event: &Event) {
+    pub(crate) fn apply_event(&mut self, event: &Event) {
         let answers = match event {
             Event::Object { side, .. } => self.interrupted.as_ref().is_some_and(|(silent, _)| silent == side),
             Event::Planned { .. }
@@ -299,8 +301,8 @@ impl Status {
         }
         match event {
             Event::Planned { summary, .. } => {
-                self.objects = Objects { planned: count(summary.objects), ..Objects::default() };
-                self.connected();
+                self.objects = Objects { planned: to_u64(summary.objects), ..Objects::default() };
+                self.set_connected();
             }
             Event::PhaseBegun { phase, .. } => {
                 if self.engine_phase() < Some(*phase) {
@@ -308,11 +310,16 @@ impl Status {
                 }
                 // What is said of a check depends on whether the move is under way, which the event doesn't have.
                 if *phase > Phase::Checked {
-                    self.say(doing(*phase));
+                    self.set_message(phase_description(*phase));
                     self.show_running(Reason::Running, &format!("phase {phase}"));
                 }
                 if *phase > Phase::Committed {
-                    self.set(About::Committed, true, Reason::Committed, "the move can only go forward");
+                    self.set_condition(
+                        ConditionType::Committed,
+                        true,
+                        Reason::Committed,
+                        "the move can only go forward",
+                    );
                 }
             }
             Event::Object { verb: Verb::Created | Verb::Updated | Verb::Used, .. } => {
@@ -327,14 +334,17 @@ impl Status {
                 let others = awaited.len().saturating_sub(1) + more;
                 let others = if others > 0 { format!(", and {others} more") } else { String::new() };
                 let until = time_after(Duration::from_secs(*seconds_left));
-                self.say(&format!("waiting, until {until} at most: {first}{others}"));
+                self.set_message(&format!("waiting, until {until} at most: {first}{others}"));
             }
             Event::Asking { side, place, seconds } => {
-                self.interrupt(*side, &format!("no answer from the {side}, {place}, for {seconds} seconds"));
+                self.show_silence(
+                    *side,
+                    &format!("no answer from the {side}, {place}, for {seconds} seconds"),
+                );
             }
             Event::Retrying { side, error, .. } => {
                 let why = error.strip_prefix("no answer: ").unwrap_or(error);
-                self.interrupt(*side, &format!("the {side} does not answer: {why}"));
+                self.show_silence(*side, &format!("the {side} does not answer: {why}"));
             }
             _ => {}
         }
@@ -344,7 +354,7 @@ impl Status {
 }
 
 /// What a phase does, in words.
-fn doing(phase: Phase) -> &'static str {
+fn phase_description(phase: Phase) -> &'static str {
     match phase {
         Phase::Checked => "checking both sides; nothing is changed yet",
         Phase::Paused => "pausing the source",
@@ -356,21 +366,21 @@ fn doing(phase: Phase) -> &'static str {
     }
 }
 
-fn count(number: usize) -> u64 {
+fn to_u64(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 /// A foreign server may have said it: in one line, without characters that control what shows it.
-fn shortened(message: &str) -> String {
+fn shorten_message(message: &str) -> String {
     let message = line(message, message.len());
-    match message.char_indices().nth(LONGEST) {
+    match message.char_indices().nth(MAX_SHOWN_CHARACTERS) {
         Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()),
         None => message,
     }
 }
 
 /// As API servers write times.
-pub(crate) fn now() -> String {
+pub(crate) fn current_time() -> String {
     time_after(Duration::ZERO)
 }
 
@@ -401,12 +411,12 @@ mod tests {
             (None, Phase::Released, "Released"),
         ] {
             let mut status = showing(shown);
-            status.begin(Some(recorded));
+            status.show_move(Some(recorded));
             for phase in [Phase::Checked, Phase::Paused] {
-                status.fold(&Event::PhaseBegun { phase, objects: 1 });
+                status.apply_event(&Event::PhaseBegun { phase, objects: 1 });
                 assert_eq!(status.phase.as_deref(), Some(expected), "{shown:?}, {recorded}, {phase}");
             }
-            status.fold(&Event::PhaseBegun { phase: Phase::Settled, objects: 1 });
+            status.apply_event(&Event::PhaseBegun { phase: Phase::Settled, objects: 1 });
             assert_eq!(status.phase.as_deref(), Some("Settled"));
         }
     }
@@ -419,14 +429,14 @@ mod tests {
         status.stop_attempt(true, Reason::Refused, "no\n  Type: Ready\u{1b}[2K");
         let shown = "no   Type: Ready [2K";
         assert_eq!(status.message.as_deref(), Some(shown));
-        assert!(status.says(About::Stalled, shown));
+        assert!(status.has_message(ConditionType::Stalled, shown));
         let long = "ä".repeat(3_000);
-        status.say(&long);
-        assert!(status.message.unwrap().chars().count() <= LONGEST_MESSAGE);
+        status.set_message(&long);
+        assert!(status.message.unwrap().chars().count() <= MAX_MESSAGE_CHARACTERS);
     }
 
-    fn condition(status: &Status, about: About) -> (String, String) {
-        let found = status.conditions.iter().find(|condition| condition.of == about.name()).unwrap();
+    fn condition(status: &Status, about: ConditionType) -> (String, String) {
+        let found = status.conditions.iter().find(|condition| condition.of == about.as_str()).unwrap();
         (found.status.clone(), found.reason.clone())
     }
 
@@ -434,11 +444,16 @@ mod tests {
     fn corrected_attempt_shows_nothing_of_the_last() {
         let mut status = Status::default();
         status.begin_attempt(Some(1), None);
-        status.pending("waiting for its turn");
+        status.show_pending("waiting for its turn");
         let conditions = |status: &Status| {
-            [About::Succeeded, About::Ready, About::Reconciling, About::Stalled]
-                .map(|about| condition(status, about))
-                .map(|(status, reason)| format!("{status} {reason}"))
+            [
+                ConditionType::Succeeded,
+                ConditionType::Ready,
+                ConditionType::Reconciling,
+                ConditionType::Stalled,
+            ]
+            .map(|about| condition(status, about))
+            .map(|(status, reason)| format!("{status} {reason}"))
         };
         assert_eq!(
             conditions(&status),
@@ -449,17 +464,17 @@ mod tests {
         assert_eq!(conditions(&status), refused);
         // Looking again without a reason to expect anything else.
         status.begin_attempt(Some(1), None);
-        status.fold(&Event::PhaseBegun { phase: Phase::Checked, objects: 1 });
+        status.apply_event(&Event::PhaseBegun { phase: Phase::Checked, objects: 1 });
         assert_eq!(conditions(&status), refused);
         for (generation, request) in [(2, None), (2, Some("now"))] {
             let mut status = status.clone();
             status.begin_attempt(Some(generation), request);
             assert_eq!(conditions(&status)[0], "Unknown Pending");
         }
-        status.fold(&Event::PhaseBegun { phase: Phase::Paused, objects: 1 });
+        status.apply_event(&Event::PhaseBegun { phase: Phase::Paused, objects: 1 });
         let running = ["Unknown Running", "False Running", "True Running", "False Running"];
         assert_eq!(conditions(&status), running);
-        status.succeeded("m", 1, 0);
+        status.show_success("m", 1, 0);
         let done = ["True Succeeded", "True Succeeded", "False Succeeded", "False Succeeded"];
         assert_eq!(conditions(&status), done);
     }
@@ -468,38 +483,41 @@ mod tests {
     fn conditions_say_what_a_pending_attempt_does() {
         let mut status = Status::default();
         let said = |status: &Status| {
-            let found = status.conditions.iter().find(|one| one.of == About::Reconciling.name());
+            let found = status.conditions.iter().find(|one| one.of == ConditionType::Reconciling.as_str());
             (found.unwrap().message.clone(), status.message.clone().unwrap())
         };
         status.begin_attempt(Some(1), None);
         for what in ["connecting", "waiting for its turn", "reading the records"] {
-            status.pending(what);
+            status.show_pending(what);
             assert_eq!(said(&status), (what.to_owned(), what.to_owned()));
         }
-        status.begin(None);
-        assert_eq!(said(&status), (doing(Phase::Checked).to_owned(), doing(Phase::Checked).to_owned()));
+        status.show_move(None);
+        assert_eq!(
+            said(&status),
+            (phase_description(Phase::Checked).to_owned(), phase_description(Phase::Checked).to_owned())
+        );
         // An attempt shows the end of the last one until it goes further.
         status.stop_attempt(true, Reason::Refused, "a check says no");
-        status.pending("waiting for its turn");
+        status.show_pending("waiting for its turn");
         assert_eq!(said(&status), ("a check says no".to_owned(), "waiting for its turn".to_owned()));
     }
 
     #[test]
     fn answer_ends_the_message_about_silence() {
         let mut status = showing(None);
-        status.fold(&Event::PhaseBegun { phase: Phase::Copied, objects: 1 });
+        status.apply_event(&Event::PhaseBegun { phase: Phase::Copied, objects: 1 });
         let copying = status.message.clone();
         let side = Side::Target;
-        status.fold(&Event::Asking { side, place: "there".into(), seconds: 6 });
-        status.fold(&Event::Retrying { side, attempt: 2, error: "no answer: cut".into() });
+        status.apply_event(&Event::Asking { side, place: "there".into(), seconds: 6 });
+        status.apply_event(&Event::Retrying { side, attempt: 2, error: "no answer: cut".into() });
         assert_eq!(status.message.as_deref(), Some("the target does not answer: cut"));
         let created = |side| {
             let object = Key::new(GroupKind::new("", "Secret"), Some("a"), "s");
             Event::Object { verb: Verb::Created, object, side, phase: Phase::Copied }
         };
-        status.fold(&created(Side::Source));
+        status.apply_event(&created(Side::Source));
         assert_ne!(status.message, copying);
-        status.fold(&created(Side::Target));
+        status.apply_event(&created(Side::Target));
         assert_eq!(status.message, copying);
     }
 
@@ -507,7 +525,7 @@ mod tests {
     fn waiting_names_a_time_that_stays_true() {
         let mut status = showing(None);
         let earliest = time_after(Duration::from_secs(594));
-        status.fold(&Event::Waiting { awaited: Vec::new(), more: 0, seconds_left: 594 });
+        status.apply_event(&Event::Waiting { awaited: Vec::new(), more: 0, seconds_left: 594 });
         let message = status.message.unwrap();
         let until = message.split_whitespace().find(|word| word.ends_with('Z')).unwrap();
         assert!(*earliest <= *until && *until <= *time_after(Duration::from_secs(594)), "{message}");
@@ -518,7 +536,7 @@ mod tests {
         // The last one was rolled back from a terminal.
         for shown in [None, Some(PENDING), Some("Copied"), Some(ROLLING_BACK)] {
             let mut status = showing(shown);
-            status.begin(None);
+            status.show_move(None);
             assert_eq!(status.phase.as_deref(), Some("Checked"), "{shown:?}");
         }
     }

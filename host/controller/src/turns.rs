@@ -16,11 +16,11 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 /// Of how many turns a namespace may have one, and one is kept for moves that have begun.
-const SHARE: usize = 5;
+const SHARE_DIVISOR: usize = 5;
 /// Time that a turn lasts while others wait.
-const LONGEST: Duration = Duration::from_secs(30 * 60);
+const MAX_TURN: Duration = Duration::from_secs(30 * 60);
 /// Time between two looks whether others wait.
-const LOOK: Duration = Duration::from_secs(30);
+const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// A number of turns.
 #[derive(Debug)]
@@ -73,14 +73,14 @@ impl Turns {
     }
 
     /// Waits for a turn. Moves that have begun come first.
-    pub(crate) async fn take(self: &Arc<Self>, namespace: &str, has_begun: bool) -> Turn {
-        self.take_for(namespace, has_begun, false).await
+    pub(crate) async fn wait_for_turn(self: &Arc<Self>, namespace: &str, has_begun: bool) -> Turn {
+        self.queue_for_turn(namespace, has_begun, false).await
     }
 
-    async fn take_for(self: &Arc<Self>, namespace: &str, has_begun: bool, mut is_parked: bool) -> Turn {
+    async fn queue_for_turn(self: &Arc<Self>, namespace: &str, has_begun: bool, mut is_parked: bool) -> Turn {
         loop {
             let (ready, turn) = oneshot::channel();
-            self.queue(Waiting { namespace: namespace.to_owned(), has_begun, is_parked, ready });
+            self.enqueue(Waiting { namespace: namespace.to_owned(), has_begun, is_parked, ready });
             // It is sent, unless something panicked.
             if let Ok(turn) = turn.await {
                 return turn;
@@ -89,17 +89,17 @@ impl Turns {
         }
     }
 
-    fn queue(self: &Arc<Self>, waiting: Waiting) {
-        let mut state = self.state();
+    fn enqueue(self: &Arc<Self>, waiting: Waiting) {
+        let mut state = self.lock_state();
         state.waiting.push(waiting);
-        self.hand_out(state);
+        self.hand_out_turns(state);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_out(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+    fn hand_out_turns(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         let mut next = Vec::new();
         state.forget_gone();
         while let Some(position) = state.next(self.most) {
@@ -114,36 +114,36 @@ impl Turns {
     }
 
     /// Exchanges a turn of a namespace for a place among those that are parked. Returns false if there is no room.
-    fn park(self: &Arc<Self>, namespace: &str) -> bool {
-        let mut state = self.state();
+    fn try_park(self: &Arc<Self>, namespace: &str) -> bool {
+        let mut state = self.lock_state();
         state.forget_gone();
-        release(&mut state.held, namespace);
+        decrement(&mut state.held, namespace);
         *state.parked.entry(namespace.to_owned()).or_default() += 1;
         if state.has_room(namespace, self.most) {
-            self.hand_out(state);
+            self.hand_out_turns(state);
             return true;
         }
         *state.held.entry(namespace.to_owned()).or_default() += 1;
-        release(&mut state.parked, namespace);
+        decrement(&mut state.parked, namespace);
         false
     }
 
     /// Whether another namespace waits.
-    fn others_wait(&self, namespace: &str) -> bool {
-        self.state().waiting.iter().any(|one| one.namespace != namespace && !one.ready.is_closed())
+    fn has_others_waiting(&self, namespace: &str) -> bool {
+        self.lock_state().waiting.iter().any(|one| one.namespace != namespace && !one.ready.is_closed())
     }
 }
 
 /// Returns the share of a namespace in so many turns.
-fn share(most: usize) -> usize {
-    (most / SHARE).max(1)
+fn namespace_share(most: usize) -> usize {
+    (most / SHARE_DIVISOR).max(1)
 }
 
-fn count(of: &BTreeMap<String, usize>, namespace: &str) -> usize {
+fn count_of(of: &BTreeMap<String, usize>, namespace: &str) -> usize {
     of.get(namespace).copied().unwrap_or_default()
 }
 
-fn release(of: &mut BTreeMap<String, usize>, namespace: &str) {
+fn decrement(of: &mut BTreeMap<String, usize>, namespace: &str) {
     if let Some(count) = of.get_mut(namespace) {
         *count -= 1;
         if *count == 0 {
@@ -157,7 +157,7 @@ impl State {
     fn forget_gone(&mut self) {
         for gone in self.waiting.extract_if(.., |one| one.ready.is_closed()) {
             if gone.is_parked {
-                release(&mut self.parked, &gone.namespace);
+                decrement(&mut self.parked, &gone.namespace);
             }
         }
     }
@@ -165,13 +165,13 @@ impl State {
     /// Returns who is next, if there is a turn for them.
     fn next(&self, most: usize) -> Option<usize> {
         let left = most.saturating_sub(self.held.values().sum());
-        let kept = if most < SHARE { 0 } else { share(most) };
+        let kept = if most < SHARE_DIVISOR { 0 } else { namespace_share(most) };
         let may = |one: &Waiting| {
             let turns = if one.has_begun { left } else { left.saturating_sub(kept) };
-            turns > 0 && count(&self.held, &one.namespace) < share(most)
+            turns > 0 && count_of(&self.held, &one.namespace) < namespace_share(most)
         };
         let candidates = self.waiting.iter().enumerate().filter(|(_, one)| may(one));
-        let next = candidates.min_by_key(|(_, one)| (!one.has_begun, count(&self.held, &one.namespace)));
+        let next = candidates.min_by_key(|(_, one)| (!one.has_begun, count_of(&self.held, &one.namespace)));
         next.map(|(position, _)| position)
     }
 
@@ -180,7 +180,7 @@ impl State {
         let next = self.waiting.remove(position);
         *self.held.entry(next.namespace.clone()).or_default() += 1;
         if next.is_parked {
-            release(&mut self.parked, &next.namespace);
+            decrement(&mut self.parked, &next.namespace);
         }
         next
     }
@@ -192,16 +192,16 @@ impl State {
         let leaves = next.filter(|next| next.is_parked);
         let all = self.parked.values().sum::<usize>() - usize::from(leaves.is_some());
         let own = leaves.is_some_and(|next| next.namespace == namespace);
-        all <= most && count(&self.parked, namespace) - usize::from(own) <= share(most)
+        all <= most && count_of(&self.parked, namespace) - usize::from(own) <= namespace_share(most)
     }
 }
 
 impl Turn {
     /// Gives the turn back, because the attempt waits for others. If too many are parked, it keeps the turn for now.
     pub(crate) fn park(&self) {
-        let mut place = self.place();
+        let mut place = self.lock_place();
         if let Place::Held { since, .. } = *place {
-            let is_parked = self.turns.park(&self.namespace);
+            let is_parked = self.turns.try_park(&self.namespace);
             *place = if is_parked { Place::Parked } else { Place::Held { since, waits: true } };
         }
     }
@@ -209,50 +209,50 @@ impl Turn {
     /// Waits until the attempt has a turn again, if it gave its turn back.
     pub(crate) async fn unpark(&self, has_begun: bool) {
         let is_parked = {
-            let mut place = self.place();
+            let mut place = self.lock_place();
             if let Place::Held { since, .. } = *place {
                 *place = Place::Held { since, waits: false };
                 return;
             }
             std::mem::replace(&mut *place, Place::Left) == Place::Parked
         };
-        let next = self.turns.take_for(&self.namespace, has_begun, is_parked).await;
-        *self.place() = std::mem::replace(&mut *next.place(), Place::Left);
+        let next = self.turns.queue_for_turn(&self.namespace, has_begun, is_parked).await;
+        *self.lock_place() = std::mem::replace(&mut *next.lock_place(), Place::Left);
     }
 
     /// Waits until it has lasted for long enough, and another namespace waits. Until then, looks for room for one that waits for others.
-    pub(crate) async fn outstayed(&self) {
+    pub(crate) async fn wait_until_overdue(&self) {
         loop {
-            sleep(LOOK).await;
-            let place = *self.place();
+            sleep(LOOK_INTERVAL).await;
+            let place = *self.lock_place();
             if let Place::Held { waits: true, .. } = place {
                 self.park();
             }
-            let since = match *self.place() {
+            let since = match *self.lock_place() {
                 Place::Held { since, .. } => since,
                 Place::Parked | Place::Left => continue,
             };
-            if since.elapsed() >= LONGEST && self.turns.others_wait(&self.namespace) {
+            if since.elapsed() >= MAX_TURN && self.turns.has_others_waiting(&self.namespace) {
                 return;
             }
         }
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
+    fn lock_place(&self) -> MutexGuard<'_, Place> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let place = *self.place();
-        let mut state = self.turns.state();
+        let place = *self.lock_place();
+        let mut state = self.turns.lock_state();
         match place {
-            Place::Held { .. } => release(&mut state.held, &self.namespace),
-            Place::Parked => release(&mut state.parked, &self.namespace),
+            Place::Held { .. } => decrement(&mut state.held, &self.namespace),
+            Place::Parked => decrement(&mut state.parked, &self.namespace),
             Place::Left => return,
         }
-        self.turns.hand_out(state);
+        self.turns.hand_out_turns(state);
     }
 }
 
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     fn now(turns: &Arc<Turns>, namespace: &str, has_begun: bool) -> Option<Turn> {
-        turns.take(namespace, has_begun).now_or_never()
+        turns.wait_for_turn(namespace, has_begun).now_or_never()
     }
 
     // proves: T146
@@ -279,7 +279,7 @@ mod tests {
         let begun = now(&turns, "late", true).unwrap();
         assert!(now(&turns, "later", true).is_some());
         drop((many, others, begun));
-        assert!(turns.state().held.is_empty());
+        assert!(turns.lock_state().held.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -290,7 +290,7 @@ mod tests {
         let waits = |namespace: &'static str, has_begun| {
             let (turns, order) = (turns.clone(), &order);
             async move {
-                let turn = turns.take(namespace, has_begun).await;
+                let turn = turns.wait_for_turn(namespace, has_begun).await;
                 order.lock().unwrap().push((namespace, has_begun));
                 drop(turn);
             }
@@ -307,16 +307,17 @@ mod tests {
     async fn a_long_turn_ends_once_others_wait() {
         let turns = Turns::new(1);
         let turn = now(&turns, "a", true).unwrap();
-        let outstayed = async |turn: &Turn| tokio::time::timeout(LONGEST * 2, turn.outstayed()).await.is_ok();
-        assert!(!outstayed(&turn).await, "nobody waits");
+        let wait_until_overdue =
+            async |turn: &Turn| tokio::time::timeout(MAX_TURN * 2, turn.wait_until_overdue()).await.is_ok();
+        assert!(!wait_until_overdue(&turn).await, "nobody waits");
         let waits = |namespace: &'static str| {
             let turns = turns.clone();
-            tokio::spawn(async move { drop(turns.take(namespace, true).await) })
+            tokio::spawn(async move { drop(turns.wait_for_turn(namespace, true).await) })
         };
         let own = waits("a");
-        assert!(!outstayed(&turn).await, "only its own namespace waits");
+        assert!(!wait_until_overdue(&turn).await, "only its own namespace waits");
         let other = waits("b");
-        assert!(outstayed(&turn).await);
+        assert!(wait_until_overdue(&turn).await);
         drop(turn);
         own.await.unwrap();
         other.await.unwrap();
@@ -324,7 +325,7 @@ mod tests {
 
     /// Returns how many have a turn, and how many are parked.
     fn count_all(turns: &Turns) -> (usize, usize) {
-        let state = turns.state();
+        let state = turns.lock_state();
         (state.held.values().sum(), state.parked.values().sum())
     }
 
@@ -336,15 +337,15 @@ mod tests {
         let parked: Vec<Turn> = (0..10).map(|n| take(&format!("n{}", n / 2))).collect();
         assert!(now(&turns, "late", true).is_none());
         parked.iter().for_each(Turn::park);
-        assert!(turns.state().held.is_empty());
+        assert!(turns.lock_state().held.is_empty());
         // As many as there are turns are parked; the next one keeps its turn.
         let late = take("late");
         late.park();
-        assert_eq!(turns.state().held["late"], 1);
+        assert_eq!(turns.lock_state().held["late"], 1);
         drop(parked);
-        let look = tokio::time::timeout(LOOK * 2, late.outstayed());
+        let look = tokio::time::timeout(LOOK_INTERVAL * 2, late.wait_until_overdue());
         assert!(look.await.is_err());
-        assert!(turns.state().held.is_empty());
+        assert!(turns.lock_state().held.is_empty());
         late.unpark(true).await;
         drop(late);
         assert_eq!(count_all(&turns), (0, 0));

@@ -17,9 +17,9 @@ use crate::reason::Reason;
 use crate::resource::Pivot;
 use crate::status::Status;
 
-const EVERY: Duration = Duration::from_secs(1);
+const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest message in a log, in bytes.
-const LONGEST: usize = 1_000;
+const MAX_LOG_MESSAGE: usize = 1_000;
 
 /// What one Pivot is to show.
 pub(crate) struct View {
@@ -27,12 +27,12 @@ pub(crate) struct View {
     status: Mutex<Status>,
     news: Notify,
     /// What people are told as Events.
-    told: Mutex<Vec<Told>>,
+    told: Mutex<Vec<Announcement>>,
     metrics: Arc<Metrics>,
 }
 
 /// Something that is told as an Event.
-pub(crate) struct Told {
+pub(crate) struct Announcement {
     pub(crate) normal: bool,
     pub(crate) reason: String,
     pub(crate) message: String,
@@ -44,41 +44,41 @@ impl View {
     }
 
     /// Changes what is shown.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Status)) {
-        change(&mut lock(&self.status));
+    pub(crate) fn change_status(&self, change: impl FnOnce(&mut Status)) {
+        change(&mut lock_mutex(&self.status));
         self.news.notify_one();
     }
 
     pub(crate) fn status(&self) -> Status {
-        lock(&self.status).clone()
+        lock_mutex(&self.status).clone()
     }
 
     /// Writes what changes, until it is dropped.
-    pub(crate) async fn keep_showing(&self, home: &Home, pivot: &Pivot) {
+    pub(crate) async fn keep_writing(&self, home: &Home, pivot: &Pivot) {
         let mut shown = pivot.status.clone();
         loop {
             self.news.notified().await;
-            self.show(home, pivot, &mut shown).await;
-            sleep(EVERY).await;
+            self.write_changes(home, pivot, &mut shown).await;
+            sleep(WRITE_INTERVAL).await;
         }
     }
 
     /// Writes the Events that were not written yet.
     pub(crate) async fn write_events(&self, home: &Home, pivot: &Pivot) {
-        let told = std::mem::take(&mut *lock(&self.told));
-        for Told { normal, reason, message } in merge_by_reason(told) {
-            home.tell(pivot, normal, &reason, &message).await;
+        let told = std::mem::take(&mut *lock_mutex(&self.told));
+        for Announcement { normal, reason, message } in merge_by_reason(told) {
+            home.write_event(pivot, normal, &reason, &message).await;
         }
     }
 
     /// Writes what changed since.
-    pub(crate) async fn show(&self, home: &Home, pivot: &Pivot, shown: &mut Status) {
+    pub(crate) async fn write_changes(&self, home: &Home, pivot: &Pivot, shown: &mut Status) {
         self.write_events(home, pivot).await;
         let status = self.status();
         if status == *shown {
             return;
         }
-        match home.show(pivot, &status).await {
+        match home.write_status(pivot, &status).await {
             Ok(()) => *shown = status,
             // It is a view: the move goes on.
             Err(error) => tracing::warn!(%error, pivot = %pivot.key, "its status was not written"),
@@ -86,18 +86,18 @@ impl View {
     }
 
     /// Tells people, by an Event and in the log: Events are gone after an hour.
-    pub(crate) fn tell(&self, normal: bool, reason: Reason, message: String) {
-        self.tell_of(normal, reason.as_str(), message);
+    pub(crate) fn announce(&self, normal: bool, reason: Reason, message: String) {
+        self.announce_reason(normal, reason.as_str(), message);
     }
 
     /// Tells people about a phase or a code of the engine, whose name is the reason.
-    fn tell_of(&self, normal: bool, reason: &str, message: String) {
-        let (pivot, line) = (&self.pivot, line(&message, LONGEST));
+    fn announce_reason(&self, normal: bool, reason: &str, message: String) {
+        let (pivot, line) = (&self.pivot, line(&message, MAX_LOG_MESSAGE));
         match normal {
             true => tracing::info!(%pivot, reason, "{line}"),
             false => tracing::warn!(%pivot, reason, "{line}"),
         }
-        lock(&self.told).push(Told { normal, reason: reason.to_owned(), message });
+        lock_mutex(&self.told).push(Announcement { normal, reason: reason.to_owned(), message });
         self.news.notify_one();
     }
 }
@@ -106,39 +106,41 @@ impl Watcher for View {
     fn event(&self, event: Event) {
         match &event {
             Event::PhaseDone { phase, milliseconds } => {
-                self.metrics.phase(*phase, *milliseconds);
+                self.metrics.count_phase(*phase, *milliseconds);
                 let seconds = Duration::from_millis(*milliseconds).as_secs_f64();
-                self.tell_of(true, &phase.to_string(), format!("phase {phase} took {seconds:.1} s"));
+                self.announce_reason(true, &phase.to_string(), format!("phase {phase} took {seconds:.1} s"));
             }
             Event::Warning { code, object, text } => {
-                self.tell_of(false, &reason_of(code), about(object.as_ref(), text))
+                self.announce_reason(false, &reason_of(code), with_object(object.as_ref(), text))
             }
             // Whoever labels objects may have mistyped it, and would miss them only when they are needed.
             Event::Note { code, object, text } if code == ALSO_COPIED_NONE => {
-                self.tell_of(false, &reason_of(code), about(object.as_ref(), text));
+                self.announce_reason(false, &reason_of(code), with_object(object.as_ref(), text));
             }
             Event::Finding { plugin, code, severity, object, text, .. } if *severity != Severity::Note => {
                 let text = format!("plugin {plugin}: {text}");
-                self.tell_of(false, &reason_of(code), about(object.as_ref(), &text));
+                self.announce_reason(false, &reason_of(code), with_object(object.as_ref(), &text));
             }
             _ => {}
         }
-        self.change(|status| status.fold(&event));
+        self.change_status(|status| status.apply_event(&event));
     }
 }
 
 /// Merges messages with the same reason: a warning may come for every kind of a cluster.
-fn merge_by_reason(told: Vec<Told>) -> Vec<Told> {
-    let mut merged: Vec<(Told, usize)> = Vec::new();
+fn merge_by_reason(told: Vec<Announcement>) -> Vec<Announcement> {
+    let mut merged: Vec<(Announcement, usize)> = Vec::new();
     for next in told {
         match merged.iter_mut().find(|(one, _)| (one.normal, &one.reason) == (next.normal, &next.reason)) {
             Some((_, more)) => *more += 1,
             None => merged.push((next, 0)),
         }
     }
-    let counted = |(one, more): (Told, usize)| match more {
+    let counted = |(one, more): (Announcement, usize)| match more {
         0 => one,
-        more => Told { message: format!("{}; and {more} more, which the log has", one.message), ..one },
+        more => {
+            Announcement { message: format!("{}; and {more} more, which the log has", one.message), ..one }
+        }
     };
     merged.into_iter().map(counted).collect()
 }
@@ -153,11 +155,11 @@ fn reason_of(code: &str) -> String {
     words.map(capital).collect()
 }
 
-fn about(object: Option<&Key>, text: &str) -> String {
+fn with_object(object: Option<&Key>, text: &str) -> String {
     object.map_or_else(|| text.to_owned(), |object| format!("{object}: {text}"))
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -167,17 +169,17 @@ mod tests {
 
     #[test]
     fn one_event_tells_a_warning_about_many_kinds() {
-        let told = |reason: &str, message: &str| Told {
+        let told = |reason: &str, message: &str| Announcement {
             normal: false,
             reason: reason.to_owned(),
             message: message.to_owned(),
         };
-        let mut many: Vec<Told> =
+        let mut many: Vec<Announcement> =
             (0..61).map(|kind| told("DependentsUnreadable", &format!("kind {kind}"))).collect();
         many.insert(1, told("Other", "another"));
         let shown: Vec<String> = merge_by_reason(many)
             .into_iter()
-            .map(|Told { reason, message, .. }| format!("{reason}: {message}"))
+            .map(|Announcement { reason, message, .. }| format!("{reason}: {message}"))
             .collect();
         assert_eq!(shown, ["DependentsUnreadable: kind 0; and 60 more, which the log has", "Other: another"]);
     }

@@ -30,13 +30,13 @@ async fn a_namespace_moves_into_its_workload_cluster_and_the_pivot_says_so() {
     assert_eq!(stage.ways(), [], "a kubeconfig is kept only while the move is under way");
     stage.until("told", |stage| told(stage, "Copied") && told(stage, "Succeeded")).await;
     let counted =
-        |stage: &Stage| stage.metrics.page().contains("pivot_host_attempts_total{ended=\"done\"} 1");
+        |stage: &Stage| stage.metrics.render_page().contains("pivot_host_attempts_total{ended=\"done\"} 1");
     stage.until("counted", counted).await;
     // A controller that starts counts none that others have carried out.
     running.stop().await;
     let running = stage.start();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert!(counted(&stage), "{}", stage.metrics.page());
+    assert!(counted(&stage), "{}", stage.metrics.render_page());
 
     stage.delete("a").await;
     stage.until("let go", |stage| stage.pivot("a").is_none()).await;
@@ -145,7 +145,7 @@ async fn a_pivot_carries_what_is_in_its_namespace_and_the_controller_the_rest() 
         secret["metadata"]["labels"] = json!({"hand-on": label});
         stage.home.insert(secret).unwrap();
     }
-    stage.carry = BTreeSet::from([typed::part("Secret/keys/*:hand-on=yes").unwrap()]);
+    stage.also_copy = BTreeSet::from([typed::part("Secret/keys/*:hand-on=yes").unwrap()]);
     let running = stage.start();
     for other in ["Secret/keys/root", "Secret/keys/*", "Secret/keys/*:hand-on", "Node/n"] {
         stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"alsoCopy": [other], "accept": [{"code": "takeover-unchecked"}]}}));
@@ -190,12 +190,12 @@ async fn a_move_that_has_begun_carries_what_it_began_with() {
     stage.home.insert(secret).unwrap();
     let held = Arc::new(AtomicBool::new(true));
     held_at(&stage.target, &held);
-    stage.carry = BTreeSet::from([typed::part("Secret/keys/*:hand-on").unwrap()]);
+    stage.also_copy = BTreeSet::from([typed::part("Secret/keys/*:hand-on").unwrap()]);
     let running = stage.start();
     stage.ask("a");
     stage.until("copying", |stage| stage.pivot("a").unwrap()["status"]["phase"] == "Copied").await;
     running.stop().await;
-    stage.carry = BTreeSet::new();
+    stage.also_copy = BTreeSet::new();
     let running = stage.start();
     tokio::time::sleep(Duration::from_secs(60)).await;
     held.store(false, Ordering::SeqCst);
@@ -346,7 +346,7 @@ async fn one_of_two_controllers_works_and_the_other_follows_when_it_dies() {
 async fn restarted_controller_of_the_same_name_leads_at_once() {
     let stage = Stage::new(&["a"]);
     let first = stage.start_as("pod".to_owned());
-    let leads = |stage: &Stage| stage.metrics.page().contains("pivot_host_leader 1");
+    let leads = |stage: &Stage| stage.metrics.render_page().contains("pivot_host_leader 1");
     stage.until("leading", leads).await;
     first.kill();
     stage.ask("a");
@@ -370,11 +370,11 @@ async fn controller_without_a_permission_is_not_ready() {
             this.then(|| Fault::Before(PlaceError::Forbidden("no role".into())))
         });
         let running = stage.start();
-        let blocked = |stage: &Stage| stage.metrics.blocked().iter().any(|why| why.contains(shown));
+        let blocked = |stage: &Stage| stage.metrics.obstacles().iter().any(|why| why.contains(shown));
         stage.until("blocked", blocked).await;
-        assert!(stage.metrics.page().contains("pivot_host_leader 0"));
+        assert!(stage.metrics.render_page().contains("pivot_host_leader 0"));
         holds.store(false, Ordering::SeqCst);
-        stage.until("ready", |stage| stage.metrics.blocked().is_empty()).await;
+        stage.until("ready", |stage| stage.metrics.obstacles().is_empty()).await;
         stage.ask("a");
         stage.until("done", |stage| stage.done("a")).await;
         running.stop().await;

@@ -29,7 +29,7 @@ pub(crate) struct Stage {
     pub(crate) target: MemoryPlace,
     pub(crate) metrics: Arc<Metrics>,
     /// What the controllers carry along.
-    pub(crate) carry: BTreeSet<Part>,
+    pub(crate) also_copy: BTreeSet<Part>,
     /// Bytes of what home answers that a move may hold.
     pub(crate) budget: Option<usize>,
     pub(crate) longest_wait: Duration,
@@ -67,14 +67,14 @@ struct ByName {
 
 #[async_trait]
 impl Opener for ByName {
-    async fn open(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String> {
+    async fn open_by_secret(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String> {
         let body = secret.value().unwrap();
         let name = body["data"][entry].as_str().ok_or("no such entry")?;
         let place = self.places.iter().find(|(there, _)| *there == name).ok_or("no such cluster")?;
         Ok(Arc::new(Distant::of(place.1.clone())))
     }
 
-    async fn agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError> {
+    async fn open_agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError> {
         if name.name == "absent" {
             // As long as a controller waits for its call.
             tokio::time::sleep(Duration::from_secs(20)).await;
@@ -158,12 +158,12 @@ impl Stage {
         home.add_kind(kind("", "Event", "events", "v1", KindLabels::default()));
         home.add_namespace(OWN);
         namespaces.iter().for_each(|namespace| add_cluster(&home, namespace));
-        let (metrics, carry, started) = (Arc::default(), BTreeSet::new(), AtomicUsize::new(0));
+        let (metrics, also_copy, started) = (Arc::default(), BTreeSet::new(), AtomicUsize::new(0));
         Self {
             home,
             target,
             metrics,
-            carry,
+            also_copy,
             budget: None,
             longest_wait: Duration::from_secs(24 * 60 * 60),
             release_list_limit: usize::MAX,
@@ -194,7 +194,7 @@ impl Stage {
             settings: Settings {
                 namespace: OWN.into(),
                 record_namespace: "pivot-host-records".into(),
-                carry: self.carry.clone(),
+                also_copy: self.also_copy.clone(),
                 identity,
                 at_once: 10,
                 longest_wait: self.longest_wait,

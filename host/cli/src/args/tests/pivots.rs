@@ -37,7 +37,7 @@ fn describe_type(schema: &Value) -> String {
 }
 
 fn pivots() -> Value {
-    let definition = pivot_controller::definition();
+    let definition = pivot_controller::pivot_definition();
     definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"].clone()
 }
 

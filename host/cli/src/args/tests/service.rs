@@ -1,17 +1,17 @@
 //! Agents and controllers.
 
-use pivot_controller::{AgentsOf, Installation, manifests};
+use pivot_controller::{AcceptedAgents, Installation, controller_manifests};
 
 use super::*;
 
 #[test]
 fn printed_deployment_uses_its_pods_name() {
-    let objects = manifests(&Installation {
+    let objects = controller_manifests(&Installation {
         image: "i".to_owned(),
         namespace: "own".to_owned(),
         replicas: 2,
-        agents: AgentsOf::Invitation(vec!["a.example.com".to_owned()]),
-        carry: vec!["Secret/keys/*:hand-on".to_owned()],
+        agents: AcceptedAgents::Invitation(vec!["a.example.com".to_owned()]),
+        also_copy: vec!["Secret/keys/*:hand-on".to_owned()],
     });
     let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];

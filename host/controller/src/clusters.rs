@@ -15,24 +15,24 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::confined::Confined;
-use crate::home::{Home, builtin};
-use crate::resource::{KubeconfigSecret, Pivot, Spec, entry};
+use crate::home::{Home, builtin_kind};
+use crate::resource::{KubeconfigSecret, Pivot, Spec, default_entry};
 
 /// How long an agent may take to call again.
-const AGENT: Duration = Duration::from_secs(20);
+const AGENT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time that both clusters may take to be opened, and then to answer at all.
-pub(crate) const OPENING: Duration = Duration::from_secs(120);
+pub(crate) const OPENING_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longer than any attempt to connect.
-const FIRST_ANSWER: Duration = Duration::from_secs(30);
+const FIRST_ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Opens clusters.
 #[async_trait]
 pub trait Opener: Send + Sync + 'static {
     /// The one that a kubeconfig in a Secret leads to, without a request; the error has nothing of the Secret's data.
-    async fn open(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String>;
+    async fn open_by_secret(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String>;
 
     /// The one of an agent.
-    async fn agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError>;
+    async fn open_agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError>;
 
     /// Opens the Pivots' own cluster for one side of a move. A user who may write Pivots may fill their namespace: the answers that the side
     /// holds are bounded as they are read, so that other moves have room for theirs.
@@ -53,7 +53,7 @@ pub struct KubeOpener {
 
 #[async_trait]
 impl Opener for KubeOpener {
-    async fn open(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String> {
+    async fn open_by_secret(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String> {
         let options = ConnectOptions {
             budget: Some(Budget::new(self.answers)),
             foreign: Some(self.special_networks.clone()),
@@ -65,14 +65,14 @@ impl Opener for KubeOpener {
         }
     }
 
-    async fn agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError> {
+    async fn open_agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError> {
         let Some(agents) = &self.agents else {
             return Err(PlaceError::unsupported(
                 "this controller",
                 "be called by agents: start it with --agents",
             ));
         };
-        match agents.wait_for_place(name, AGENT).await {
+        match agents.wait_for_place(name, AGENT_TIMEOUT).await {
             Some(place) => Ok(place),
             None => Err(PlaceError::Unavailable(agents.describe_absence(name).await)),
         }
@@ -84,36 +84,36 @@ impl Opener for KubeOpener {
 }
 
 /// The two clusters, opened.
-pub(crate) struct Ends {
+pub(crate) struct OpenedSides {
     pub(crate) sides: Sides,
     /// The Secret that leads to the target, if it may move away with its Cluster.
     pub(crate) found_by: Option<Key>,
 }
 
 /// Why they were not opened.
-pub(crate) enum EndsError {
+pub(crate) enum OpenError {
     /// Another try may do.
     NoAnswer(String),
     /// Not until somebody changes something.
     Wrong(String),
     /// There is no way to the target: it moved away with its Cluster, or that is still being built. The source may know which.
-    NoWay { source: Arc<dyn Place>, why: String, still_building: bool },
+    NoTarget { source: Arc<dyn Place>, why: String, still_building: bool },
 }
 
-impl From<PlaceError> for EndsError {
+impl From<PlaceError> for OpenError {
     fn from(error: PlaceError) -> Self {
         if error.transient() { Self::NoAnswer(error.to_string()) } else { Self::Wrong(error.to_string()) }
     }
 }
 
 /// Opens both, and waits until both answer. Nothing here takes long, whoever's clusters they are.
-pub(crate) async fn open(
+pub(crate) async fn open_both_clusters(
     home: &Home,
     opener: &dyn Opener,
     pivot: &Pivot,
     spec: &Spec,
     record_namespace: &str,
-) -> Result<Ends, EndsError> {
+) -> Result<OpenedSides, OpenError> {
     let opening = open_and_wait(home, opener, pivot, spec, record_namespace);
     // Secrets, which others write, have the addresses of these.
     let leads_elsewhere = [&spec.from.kubeconfig, &spec.to.kubeconfig].into_iter().any(Option::is_some);
@@ -129,62 +129,66 @@ async fn open_and_wait(
     pivot: &Pivot,
     spec: &Spec,
     record_namespace: &str,
-) -> Result<Ends, EndsError> {
-    let opened = timeout(OPENING, open_both(home, opener, pivot, spec, record_namespace)).await;
-    let late =
-        || EndsError::NoAnswer(format!("both clusters were not opened within {} seconds", OPENING.as_secs()));
+) -> Result<OpenedSides, OpenError> {
+    let opened = timeout(OPENING_TIMEOUT, open_sides(home, opener, pivot, spec, record_namespace)).await;
+    let late = || {
+        OpenError::NoAnswer(format!(
+            "both clusters were not opened within {} seconds",
+            OPENING_TIMEOUT.as_secs()
+        ))
+    };
     let ends = opened.map_err(|_| late())??;
     let Sides { source, target } = &ends.sides;
-    tokio::try_join!(answers(Side::Source, &**source), answers(Side::Target, &**target))?;
+    tokio::try_join!(wait_for_answer(Side::Source, &**source), wait_for_answer(Side::Target, &**target))?;
     Ok(ends)
 }
 
 /// Lets every failure to connect take equally long: the author of the address must not learn by the time whether a port is open, closed or
 /// filtered.
-async fn take_equally_long<T>(opening: impl Future<Output = Result<T, EndsError>>) -> Result<T, EndsError> {
-    let until = Instant::now() + FIRST_ANSWER;
+async fn take_equally_long<T>(opening: impl Future<Output = Result<T, OpenError>>) -> Result<T, OpenError> {
+    let until = Instant::now() + FIRST_ANSWER_TIMEOUT;
     let opened = opening.await;
-    if matches!(opened, Err(EndsError::NoAnswer(_))) {
+    if matches!(opened, Err(OpenError::NoAnswer(_))) {
         sleep_until(until).await;
     }
     opened
 }
 
 /// Waits for any answer. What one says that isn't about the connection comes up again.
-async fn answers(side: Side, place: &dyn Place) -> Result<(), EndsError> {
-    let why = match timeout(FIRST_ANSWER, place.identify()).await {
+async fn wait_for_answer(side: Side, place: &dyn Place) -> Result<(), OpenError> {
+    let why = match timeout(FIRST_ANSWER_TIMEOUT, place.identify()).await {
         Ok(Err(error)) if error.transient() => error.to_string(),
         Ok(_) => return Ok(()),
-        Err(_) => format!("nothing for {} seconds", FIRST_ANSWER.as_secs()),
+        Err(_) => format!("nothing for {} seconds", FIRST_ANSWER_TIMEOUT.as_secs()),
     };
-    Err(EndsError::NoAnswer(format!("no answer from the {side}: {why}")))
+    Err(OpenError::NoAnswer(format!("no answer from the {side}: {why}")))
 }
 
-async fn open_both(
+async fn open_sides(
     home: &Home,
     opener: &dyn Opener,
     pivot: &Pivot,
     spec: &Spec,
     record_namespace: &str,
-) -> Result<Ends, EndsError> {
-    let by = async |secret: &KubeconfigSecret| -> Result<Arc<dyn Place>, EndsError> {
-        let found = home.secret(pivot.namespace(), &secret.name).await?;
+) -> Result<OpenedSides, OpenError> {
+    let by = async |secret: &KubeconfigSecret| -> Result<Arc<dyn Place>, OpenError> {
+        let found = home.find_secret(pivot.namespace(), &secret.name).await?;
         let Some(found) = found else {
-            return Err(EndsError::Wrong(format!(
+            return Err(OpenError::Wrong(format!(
                 "there is no Secret {}/{}",
                 pivot.namespace(),
                 secret.name
             )));
         };
-        opener.open(found, &secret.key).await.map_err(EndsError::Wrong)
+        opener.open_by_secret(found, &secret.key).await.map_err(OpenError::Wrong)
     };
     // An agent's certificate names the namespace whose Pivots may use it.
     let of = async |name: &String| {
-        opener.agent(&AgentName { namespace: pivot.namespace().to_owned(), name: name.clone() }).await
+        opener.open_agent(&AgentName { namespace: pivot.namespace().to_owned(), name: name.clone() }).await
     };
     let own = |side| {
         let (place, namespace) = (opener.open_own(), pivot.namespace().to_owned());
-        let (record_namespace, operator) = (record_namespace.to_owned(), pivot.operator());
+        let (record_namespace, operator) = (record_namespace.to_owned(), pivot.operator_name());
         let uid = pivot.meta.uid.clone();
         Arc::new(Confined { place, side, namespace, record_namespace, operator, uid }) as Arc<dyn Place>
     };
@@ -194,55 +198,57 @@ async fn open_both(
         (None, None) => own(Side::Source),
     };
     let (target, found_by) = match (&spec.to.cluster, &spec.to.kubeconfig, &spec.to.agent) {
-        (Some(cluster), ..) => workload(home, opener, pivot, spec, (source.clone(), cluster)).await?,
+        (Some(cluster), ..) => {
+            open_workload_cluster(home, opener, pivot, spec, (source.clone(), cluster)).await?
+        }
         (None, Some(secret), _) => (by(secret).await?, None),
         (None, None, Some(agent)) => (of(agent).await?, None),
         (None, None, None) => (own(Side::Target), None),
     };
-    Ok(Ends { sides: Sides { source, target }, found_by })
+    Ok(OpenedSides { sides: Sides { source, target }, found_by })
 }
 
 /// Opens the workload cluster of a Cluster in the source. Its Secret moves away with it: from then on the copy of it leads there.
-async fn workload(
+async fn open_workload_cluster(
     home: &Home,
     opener: &dyn Opener,
     pivot: &Pivot,
     spec: &Spec,
     (source, cluster): (Arc<dyn Place>, &str),
-) -> Result<(Arc<dyn Place>, Option<Key>), EndsError> {
+) -> Result<(Arc<dyn Place>, Option<Key>), OpenError> {
     let namespace = spec.source_namespace(pivot.namespace());
     let cluster = Key::new(GroupKind::new(GROUP_CLUSTER, "Cluster"), Some(namespace), cluster);
     let key = kubeconfig_of(&cluster);
-    let found = source.get(&builtin("", "Secret")?, &key).await?;
-    let kept = home.kept_way(pivot, &cluster).await?;
+    let found = source.get(&builtin_kind("", "Secret")?, &key).await?;
+    let kept = home.find_target_secret(pivot, &cluster).await?;
     // A Secret counts only beside its Cluster: otherwise whoever may write Secrets beside a Pivot, and no Cluster, could choose where
     // everything goes. Where there is none, this says whether the Cluster is still being built.
-    let there = (found.is_some() || kept.is_none()) && exists(&*source, &cluster).await?;
+    let there = (found.is_some() || kept.is_none()) && cluster_exists(&*source, &cluster).await?;
     let secret = match (found, kept) {
         (Some(secret), _) if there => {
             let data = secret.value().ok().and_then(|body| body.get("data").cloned()).unwrap_or(Value::Null);
-            home.keep_way(pivot, &cluster, &data).await?;
+            home.keep_target_secret(pivot, &cluster, &data).await?;
             secret
         }
         (_, Some(kept)) => kept,
         (Some(_), None) => {
             let why = format!("{key} is there, but {cluster} is not");
-            return Err(EndsError::NoWay { source, why, still_building: false });
+            return Err(OpenError::NoTarget { source, why, still_building: false });
         }
         (None, None) if there => {
             let why = format!("there is no {key}: the control plane of {cluster} is not initialised yet");
-            return Err(EndsError::NoWay { source, why, still_building: true });
+            return Err(OpenError::NoTarget { source, why, still_building: true });
         }
         (None, None) => {
             let why = format!("there is no {key}, and no {cluster}: it may have been moved already");
-            return Err(EndsError::NoWay { source, why, still_building: false });
+            return Err(OpenError::NoTarget { source, why, still_building: false });
         }
     };
-    let place = opener.open(secret, &entry()).await.map_err(EndsError::Wrong)?;
+    let place = opener.open_by_secret(secret, &default_entry()).await.map_err(OpenError::Wrong)?;
     Ok((place, Some(key)))
 }
 
-async fn exists(source: &dyn Place, cluster: &Key) -> Result<bool, EndsError> {
+async fn cluster_exists(source: &dyn Place, cluster: &Key) -> Result<bool, OpenError> {
     let kinds = source.kinds().await?;
     let Some(kind) = kinds.into_iter().find(|kind| kind.group_kind == cluster.group_kind) else {
         return Ok(false);
@@ -266,14 +272,14 @@ mod tests {
     // proves: T151
     #[tokio::test]
     async fn secrets_lead_to_allowed_special_addresses_alone() {
-        let kind = builtin("", "Secret").unwrap();
+        let kind = builtin_kind("", "Secret").unwrap();
         let body = json!({"metadata": {"name": "way", "namespace": "shop"}, "data": {"value": OWN_MACHINE}});
         let secret = Object::from_value(kind, &body).unwrap();
         let own = KubePlace::connect_by_secret(secret.clone(), "value", ConnectOptions::default()).await;
         let own = own.unwrap();
         let open = async |special_networks| {
             let opener = KubeOpener { own: own.clone(), agents: None, answers: 1 << 20, special_networks };
-            opener.open(secret.clone(), "value").await.map(drop)
+            opener.open_by_secret(secret.clone(), "value").await.map(drop)
         };
         let refused = open(Vec::new()).await.unwrap_err();
         assert!(refused.contains("127.0.0.1 has a special address"), "{refused}");
@@ -285,12 +291,12 @@ mod tests {
     async fn failures_to_connect_take_equally_long() {
         let fails = |takes| async move {
             sleep(Duration::from_secs(takes)).await;
-            Err::<(), _>(EndsError::NoAnswer("no connection".into()))
+            Err::<(), _>(OpenError::NoAnswer("no connection".into()))
         };
         for takes in [0, 10, 20] {
             let begun = Instant::now();
             assert!(take_equally_long(fails(takes)).await.is_err());
-            assert_eq!(begun.elapsed().as_secs(), FIRST_ANSWER.as_secs(), "{takes}");
+            assert_eq!(begun.elapsed().as_secs(), FIRST_ANSWER_TIMEOUT.as_secs(), "{takes}");
         }
         let begun = Instant::now();
         assert!(take_equally_long(async { Ok(()) }).await.is_ok());
