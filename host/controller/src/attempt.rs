@@ -1,4 +1,5 @@
-//! One attempt at what a Pivot asks for: opens both clusters, reads their records, does what they call for, and says how it ended.
+//! One attempt at the move of a Pivot: opens both clusters, reads their records, takes the action that they call for, and reports
+//! the result.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -25,13 +26,13 @@ use crate::view::View;
 /// The first pause after a failure doubles each time, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// The pause before a Pivot that waits until clusters are built is looked at again.
+/// The pause before the next attempt at a Pivot that waits until clusters are built.
 const WAITING_PAUSE: Duration = Duration::from_secs(15);
-/// The longest pause for what is stalled, which begins with the one for what waits: what has to change may be in either cluster, and a
-/// Secret may be created seconds after its Pivot.
+/// The longest pause for a stalled Pivot. The first one is as long as for a Pivot that waits: the missing change may be in either
+/// cluster, and a Secret may be created seconds after its Pivot.
 const LONGEST_STALLED_PAUSE: Duration = Duration::from_secs(600);
 
-/// How an attempt ended, and so when the next one begins.
+/// The result of an attempt, which decides when the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The move has ended.
@@ -42,11 +43,11 @@ pub(crate) enum Verdict {
     Gone,
     /// Another try may do.
     Retry,
-    /// It begins once clusters are built: somebody is at that.
+    /// The move begins once its clusters are built, which is under way.
     Waits,
-    /// Not until somebody changes something; that may be anywhere, so it is looked at again now and then.
+    /// The move needs a change by a user. The change may be anywhere, so the controller tries again now and then.
     Stalled,
-    /// It was asked to stop.
+    /// The attempt was halted.
     Halted,
 }
 
@@ -81,15 +82,15 @@ fn double_pause(failures: u32, first: Duration, longest: Duration) -> Duration {
     first.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(longest)
 }
 
-/// Tells that a Pivot was deleted too late for its move to be undone.
+/// Message for a Pivot that was deleted too late for a rollback of its move.
 const FINISHING_MESSAGE: &str =
     "the Pivot was deleted after the commit of its move: the move is finished first";
 
-/// Tells that a Pivot was deleted in time.
+/// Message for a Pivot that was deleted in time.
 const ROLLBACK_MESSAGE: &str =
     "the Pivot was deleted before the commit of its move: the move is rolled back first";
 
-/// Why nothing could be done.
+/// A reason why an attempt failed.
 enum Trouble {
     /// A request to the Pivot's own cluster.
     Home(PlaceError),
@@ -122,16 +123,16 @@ const READS_RECORDS: &str = "reading the records of both sides";
 const TURN_HAS_COME: &str = "going on, because its turn has come";
 /// Time that an attempt may take to reach a safe point once its turn is over.
 const HALT_TIMEOUT: Duration = Duration::from_secs(120);
-/// A stop that is asked for like this ends at the next safe point.
+/// Signal that stops a run at its next safe point.
 const TERMINATE: u8 = 15;
 
-/// Makes one attempt. `failures` is how many before it failed in a row.
+/// Makes one attempt. `failures` is the number of consecutive failures before it.
 pub(crate) async fn run_attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32, halter: Halter) -> Verdict {
     let door = tokio::select! {
         door = shared.opening_turns.wait_for_turn(pivot.namespace(), pivot.status.has_changed_something()) => door,
         _ = halter.wait() => return Verdict::Halted,
     };
-    // As it is now: what was seen may be older than what the last attempt wrote.
+    // Read again, because the Pivot may be older than the last attempt's status.
     let pivot = match shared.home.reload_pivot(&pivot).await {
         Ok(Some(now)) if now.has_finalizer() || !now.is_deleted() => now,
         Ok(_) => return Verdict::Gone,
@@ -205,7 +206,7 @@ impl Attempt<'_> {
     /// Opens both clusters, and waits for a turn before anything is read that may take long.
     async fn open_and_move(&self, door: Turn) -> Result<Verdict, Trouble> {
         let Self { shared, pivot, .. } = *self;
-        // What succeeded left nothing to undo, and what never began has nothing: whatever is wrong with it then, it may go.
+        // A move that succeeded or never began needs no rollback, whatever else is wrong with the Pivot.
         if pivot.is_deleted() && (pivot.status.is_true(ConditionType::Succeeded) || !pivot.status.has_begun())
         {
             return self.release_pivot().await;
@@ -271,7 +272,7 @@ impl Attempt<'_> {
     async fn follow_records(&self, mut setup: Setup, spec: &Spec) -> Result<Verdict, Trouble> {
         let Self { pivot, .. } = *self;
         let status = run::status(setup.clone()).await?;
-        // What the controller carries along may have been changed since the move began: that goes on as it was begun.
+        // The controller's `--also-copy` may have changed since. A move is resumed with the objects that it began with.
         let mut begun = status.moves.iter().filter(|one| one.record.started_by == pivot.operator_name());
         if let Some(asked) = begun.find_map(|one| one.asked.as_ref()).filter(|_| spec.from.is_own()) {
             setup.options.scope.also_copy.clone_from(&asked.also_copy);
@@ -320,7 +321,7 @@ impl Attempt<'_> {
     }
 
     async fn run_move(&self, setup: Setup, recorded: Option<Phase>) -> Result<Verdict, Trouble> {
-        // Before anything can be changed: a Pivot that doesn't say this never began.
+        // Written before any change: a Pivot without this phase never began.
         self.view.change_status(|status| status.show_move(recorded));
         self.shared.home.write_status(self.pivot, &self.view.status()).await?;
         let Report { move_id, done, .. } = run::start(setup).await?;
@@ -332,7 +333,7 @@ impl Attempt<'_> {
     async fn report_success(&self, move_id: &str, moved: usize, kept: usize) -> Result<Verdict, Trouble> {
         self.view.change_status(|status| status.show_success(move_id, moved, kept));
         self.view.announce(true, Reason::Succeeded, format!("move {move_id}: {moved} objects moved"));
-        // What has ended is in the target's records alone: until the Pivot says so, the way there is needed.
+        // Only the target's records have the end of the move. Until the Pivot shows it, the target's Secret is needed.
         self.shared.home.write_status(self.pivot, &self.view.status()).await?;
         self.shared.home.delete_target_secret(self.pivot).await?;
         Ok(Verdict::Done)
@@ -344,7 +345,8 @@ impl Attempt<'_> {
         Ok(Verdict::Gone)
     }
 
-    /// There is no way to the target. If its move ended, the source knows that; if none is under way, there is nothing to undo.
+    /// Ends an attempt whose target can't be reached. The source's records say whether the move ended, or whether one is under
+    /// way.
     async fn handle_missing_target(
         &self,
         options: Options,
@@ -386,7 +388,7 @@ impl Attempt<'_> {
     }
 }
 
-/// What an attempt came to, for the Pivot's readers and for the next attempt.
+/// Reports the result of an attempt in the Pivot's status, and returns the verdict.
 fn report_result(
     shared: &Shared,
     pivot: &Pivot,
@@ -418,7 +420,7 @@ fn report_result(
         view.change_status(|status| status.set_message("stopped with the controller; the next one goes on"));
         return verdict;
     }
-    // It is looked at again and again, and told once.
+    // A repeated problem is announced once.
     let told = matches!(verdict, Verdict::Waits | Verdict::Stalled)
         && pivot.status.has_message(ConditionType::Succeeded, &message);
     let failures = if verdict == Verdict::Waits { 0 } else { failures + 1 };
@@ -438,7 +440,7 @@ fn report_result(
     verdict
 }
 
-/// What a stop of the engine means: whether to try again, and in which words of one.
+/// Returns the verdict of a stop of the engine, whether the clusters answered, and the reason.
 fn classify_stop(stop: &Stop) -> (Verdict, Option<bool>, Reason) {
     let silent = matches!(&stop.failure, Failure::Unreachable { .. })
         || matches!(&stop.failure, Failure::Place { error, .. } if error.transient());
@@ -457,7 +459,7 @@ fn classify_stop(stop: &Stop) -> (Verdict, Option<bool>, Reason) {
         _ if busy => (Verdict::Retry, None, Reason::OtherRun),
         _ if lost => (Verdict::Retry, None, Reason::LeaseLost),
         Exit::Plugin => (Verdict::Stalled, Some(true), Reason::Plugins),
-        // A target that doesn't answer passes, too; that it doesn't is said above.
+        // A target that doesn't answer counts as passing, too, and is handled above.
         Exit::Refused | Exit::Unreachable if stop.passes() => (Verdict::Waits, Some(true), Reason::Waiting),
         Exit::Refused if distrusted => (Verdict::Stalled, Some(false), Reason::NoCluster),
         Exit::Refused | Exit::Unreachable | Exit::Differs => (Verdict::Stalled, Some(true), Reason::Refused),
@@ -523,7 +525,7 @@ mod tests {
         assert_eq!(of, (Verdict::Stalled, Some(false), Reason::NoCluster));
     }
 
-    /// A server that is too busy renews no lease for a while: nobody has to change anything.
+    /// A server that is too busy renews no lease for a while, and no user must change anything.
     #[test]
     fn a_lost_lease_is_no_reason_to_wait_for_somebody() {
         for (exit, phase) in [(Exit::Refused, None), (Exit::PartWay, Some(Phase::Copied))] {

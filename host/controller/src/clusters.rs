@@ -1,4 +1,4 @@
-//! The two clusters of a Pivot, and the way to them: kubeconfigs in Secrets, and links of agents.
+//! Opens the two clusters of a Pivot, by kubeconfigs in Secrets and by links of agents.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::confined::Confined;
 use crate::home::{Home, builtin_kind};
 use crate::resource::{KubeconfigSecret, Pivot, Spec, default_entry};
 
-/// How long an agent may take to call again.
+/// Time that an agent may take to call again.
 const AGENT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time that both clusters may take to be opened, and then to answer at all.
 pub(crate) const OPENING_TIMEOUT: Duration = Duration::from_secs(120);
@@ -28,10 +28,10 @@ const FIRST_ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Opens clusters.
 #[async_trait]
 pub trait Opener: Send + Sync + 'static {
-    /// The one that a kubeconfig in a Secret leads to, without a request; the error has nothing of the Secret's data.
+    /// Opens the cluster of a kubeconfig in a Secret, without a request. The error contains nothing of the Secret's data.
     async fn open_by_secret(&self, secret: Object, entry: &str) -> Result<Arc<dyn Place>, String>;
 
-    /// The one of an agent.
+    /// Opens the cluster of an agent.
     async fn open_agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError>;
 
     /// Opens the Pivots' own cluster for one side of a move. A user who may write Pivots may fill their namespace: the answers that the side
@@ -90,13 +90,14 @@ pub(crate) struct OpenedSides {
     pub(crate) found_by: Option<Key>,
 }
 
-/// Why they were not opened.
+/// The error if the two clusters can't be opened.
 pub(crate) enum OpenError {
-    /// Another try may do.
+    /// Another attempt may succeed.
     NoAnswer(String),
-    /// Not until somebody changes something.
+    /// An attempt succeeds only after a change by a user.
     Wrong(String),
-    /// There is no way to the target: it moved away with its Cluster, or that is still being built. The source may know which.
+    /// The target's kubeconfig is missing: it moved away with its Cluster, or the Cluster is still being built. The source's
+    /// records may show which.
     NoTarget { source: Arc<dyn Place>, why: String, still_building: bool },
 }
 
@@ -106,7 +107,7 @@ impl From<PlaceError> for OpenError {
     }
 }
 
-/// Opens both, and waits until both answer. Nothing here takes long, whoever's clusters they are.
+/// Opens both clusters, and waits until both answer. The time is bounded for all clusters.
 pub(crate) async fn open_both_clusters(
     home: &Home,
     opener: &dyn Opener,
@@ -115,7 +116,7 @@ pub(crate) async fn open_both_clusters(
     record_namespace: &str,
 ) -> Result<OpenedSides, OpenError> {
     let opening = open_and_wait(home, opener, pivot, spec, record_namespace);
-    // Secrets, which others write, have the addresses of these.
+    // Their addresses come from Secrets that others write.
     let leads_elsewhere = [&spec.from.kubeconfig, &spec.to.kubeconfig].into_iter().any(Option::is_some);
     match leads_elsewhere || spec.to.cluster.is_some() {
         true => take_equally_long(opening).await,
@@ -154,7 +155,7 @@ async fn take_equally_long<T>(opening: impl Future<Output = Result<T, OpenError>
     opened
 }
 
-/// Waits for any answer. What one says that isn't about the connection comes up again.
+/// Waits for any answer. Errors that aren't about the connection occur again later.
 async fn wait_for_answer(side: Side, place: &dyn Place) -> Result<(), OpenError> {
     let why = match timeout(FIRST_ANSWER_TIMEOUT, place.identify()).await {
         Ok(Err(error)) if error.transient() => error.to_string(),
@@ -208,7 +209,8 @@ async fn open_sides(
     Ok(OpenedSides { sides: Sides { source, target }, found_by })
 }
 
-/// Opens the workload cluster of a Cluster in the source. Its Secret moves away with it: from then on the copy of it leads there.
+/// Opens the workload cluster of a Cluster in the source. The Cluster's Secret moves away with it, and from then on the
+/// controller uses its copy.
 async fn open_workload_cluster(
     home: &Home,
     opener: &dyn Opener,
@@ -221,8 +223,8 @@ async fn open_workload_cluster(
     let key = kubeconfig_of(&cluster);
     let found = source.get(&builtin_kind("", "Secret")?, &key).await?;
     let kept = home.find_target_secret(pivot, &cluster).await?;
-    // A Secret counts only beside its Cluster: otherwise whoever may write Secrets beside a Pivot, and no Cluster, could choose where
-    // everything goes. Where there is none, this says whether the Cluster is still being built.
+    // A Secret counts only next to its Cluster. Otherwise a user who may write Secrets, but no Clusters, could choose the target.
+    // Without a Secret, this shows whether the Cluster is still being built.
     let there = (found.is_some() || kept.is_none()) && cluster_exists(&*source, &cluster).await?;
     let secret = match (found, kept) {
         (Some(secret), _) if there => {

@@ -1,9 +1,9 @@
-//! The controller's own cluster as a side of a Pivot's move: nothing is changed there but in the Pivot's namespace, and of the records
-//! and leases of moves its own, whatever the other side says. What is read is not confined.
+//! The controller's own cluster as a side of a Pivot's move. The move changes only the Pivot's namespace and its own records and
+//! leases, whatever the other side says. Reads are not confined.
 //!
-//! Who writes a Pivot may bring another side that is theirs, API server and all: what it says of its objects, of its kinds and of moves
-//! under way is a stranger's word. The controller's account has roles in the namespaces of other Pivots, so each write is judged here,
-//! where it would leave for the server. Checks before the move say more kindly what can't be (`Options::confined`).
+//! The author of a Pivot may control the other side, including its API server. So nothing that it reports about its objects, its
+//! kinds and moves under way is trusted. The controller's account has roles in the namespaces of other Pivots, so each write is
+//! checked here, just before it is sent to the server. Checks before the move explain refusals better (`Options::confined`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) struct Confined {
     pub(crate) side: Side,
     /// The Pivot's namespace.
     pub(crate) namespace: String,
-    /// Where leases and records of moves are kept.
+    /// Namespace of leases and records of moves.
     pub(crate) record_namespace: String,
     /// The Pivot, as records name it.
     pub(crate) operator: String,
@@ -58,7 +58,7 @@ impl Write<'_> {
     }
 }
 
-/// Whose record it is, and what it is about, if that can be read.
+/// The author and the scope of a record.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RecordAuthor {
@@ -88,7 +88,7 @@ impl MovedNamespaces {
 }
 
 impl Confined {
-    /// Refuses what is not the Pivot's: a request about that name, of a kind as this cluster serves it.
+    /// Refuses a request about an object that isn't the Pivot's, with the kind as this cluster serves it.
     async fn check_write(
         &self,
         kind: &Arc<Kind>,
@@ -149,20 +149,22 @@ impl Confined {
         matches!(write, Write::Create(body) if *body == record_namespace_manifest(&self.record_namespace))
     }
 
-    /// Whether it is a lease that a move out of the Pivot's namespace takes. Into the cluster a move locks its source only.
+    /// Returns true for a lease that a move out of the Pivot's namespace takes. A move into the cluster takes leases only in its
+    /// source.
     fn is_own_lease(&self, name: &str, write: Write<'_>) -> bool {
         let of = name.strip_prefix(STATE).unwrap_or_default();
         let freed = |body: &Value| body.pointer("/spec/holderIdentity").is_some_and(|holder| *holder == "");
         self.side == Side::Source
             && match of {
-                // That of a dead run for all namespaces is set free.
+                // The lease of a dead run for all namespaces is released.
                 "" => matches!(write, Write::Patch(body) if freed(body)),
                 of => of.strip_prefix(".ns.") == Some(&*self.namespace) || of.starts_with("-probe-"),
             }
     }
 
-    /// Returns true if it is a record, or a piece of a release list, of a move of this Pivot, or out of its namespace. Everybody can know the
-    /// id of another's move, and a source can say that it is this Pivot's: nothing is created for an id that doesn't end in its UID.
+    /// Returns true if it is a record, or a piece of a release list, of a move of this Pivot, or out of its namespace. Other
+    /// users can know the id of a move, and a source can claim that it is this Pivot's. So nothing is created for an id that
+    /// doesn't end in the Pivot's UID.
     async fn is_own_record(&self, kind: &Arc<Kind>, name: &str, write: Write<'_>) -> Result<bool> {
         let of_record = name.strip_prefix(&record_name(self.side, ""));
         let Some(id) = of_record.or_else(|| move_of_piece(name)) else { return Ok(false) };
@@ -173,7 +175,8 @@ impl Confined {
                 is_move_of(id, &self.uid) && self.is_own(body, write)
             }
             (None, _) if of_record.is_some() => true,
-            // The commit writes a release list before its record. The list that a source hands over is beside the source's.
+            // The commit writes a release list before its record. The list of a handed-over source is next to the source's
+            // record.
             (None, _) => self.side == Side::Target && is_move_of(id, &self.uid),
         })
     }
@@ -191,7 +194,7 @@ impl Confined {
         let read = |text| serde_json::from_str::<RecordAuthor>(text).ok();
         let own = Namespaces::One(self.namespace.clone());
         match (text(ENTRY), text(SUMMARY).or_else(|| text(ROLLBACK_SUMMARY))) {
-            // What can't be read may be anybody's.
+            // A record that can't be read may belong to another move.
             (Some(text), _) => read(text).is_some_and(|record| match self.side {
                 Side::Source => record.scope.is_some_and(|scope| scope.names_on(self.side) == own),
                 Side::Target => record.started_by == self.operator,
@@ -267,7 +270,7 @@ impl Place for Confined {
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
         let (namespace, name) =
             (metadata_field(body, "namespace"), metadata_field(body, "name").unwrap_or_default());
-        // What is outside of namespaces is refused by the checks, beside which the server is asked.
+        // Objects outside of namespaces are refused by the checks that run with these dry runs.
         let is_asked = match change {
             Change::Real => false,
             Change::DryRun => !kind.namespaced || self.is_name_of_own_record(kind, namespace, name),
@@ -398,7 +401,7 @@ mod tests {
         place
     }
 
-    /// Which of create, patch and delete the place behind saw.
+    /// Returns which of create, patch and delete reached the place behind.
     async fn written(side: Side, kind: &Arc<Kind>, namespace: Option<&str>, name: &str) -> [bool; 3] {
         let key = Key::new(kind.group_kind.clone(), namespace, name);
         let mut body = json!({"metadata": {"name": name, "uid": "u"}});

@@ -1,7 +1,7 @@
 //! The loop: follows the Pivots of a cluster, keeps at most one attempt at work for each, and starts the next when it is due.
 //!
-//! What is remembered between attempts is only when to try again. Everything else is read from the Pivot and from the records of
-//! its two sides, so that another controller can take over at any moment.
+//! Between attempts, the controller keeps only the time of the next attempt. Everything else is read from the Pivot and from the
+//! records of its two sides, so that another controller can take over at any moment.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -33,29 +33,29 @@ use crate::turns::Turns;
 
 /// The pause before agents can call again at an address that could not be listened at.
 const RELISTEN_PAUSE: Duration = Duration::from_secs(5);
-/// How long attempts may take to reach a safe point when the controller stops.
+/// Time that attempts may take to reach a safe point when the controller stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
-/// A stop that is asked for like this ends at the next safe point.
+/// Signal that stops a run at its next safe point.
 const TERMINATE: u8 = 15;
 
-/// What carries out the Pivots of a cluster.
+/// Carries out the Pivots of a cluster.
 pub struct Controller {
-    /// The cluster that they live in.
+    /// The cluster that the Pivots live in.
     pub home: Arc<dyn Place>,
-    /// Opens the others.
+    /// Opens other clusters.
     pub opener: Arc<dyn Opener>,
     /// The plugins of each move.
     pub plugins: Arc<dyn Fn() -> Plugins + Send + Sync>,
-    /// How it runs.
+    /// Settings of the controller.
     pub settings: Settings,
-    /// Where it counts.
+    /// Metrics of the controller.
     pub metrics: Arc<Metrics>,
-    /// The agents that may call, and where.
+    /// The agents that may call, and the address at which they call.
     pub agents: Option<(SocketAddr, Arc<Agents>)>,
 }
 
 impl Controller {
-    /// Waits until it leads, and works until it is asked to stop.
+    /// Waits until the controller leads, and works until it is halted.
     pub async fn run(self, halter: Halter) -> Result<(), PlaceError> {
         let Self { home, opener, plugins, settings, metrics, agents } = self;
         let leadership = Leadership::new(home.clone(), &settings.namespace, &settings.identity)?;
@@ -83,7 +83,7 @@ impl Controller {
             shared.metrics.set_leading(true);
             let mut dispatcher = Dispatcher::new(shared.clone());
             let mut lost = std::pin::pin!(leadership.renew_until_lost(version));
-            // Until it is dropped, after the attempts have ended, it keeps the links alive.
+            // Keeps the links alive until the attempts have ended and this is dropped.
             let mut listening = std::pin::pin!(listen_for_agents(agents.as_ref()));
             let why = tokio::select! {
                 () = dispatcher.dispatch_attempts(agents.as_ref().map(|(_, agents)| &**agents)) => continue,
@@ -97,7 +97,7 @@ impl Controller {
                     dispatcher.stop_attempts().await;
                 }
                 None => {
-                    // Until the attempts have ended nobody else is to begin.
+                    // No other controller must begin until the attempts have ended.
                     tokio::select! {
                         () = dispatcher.stop_attempts() => leadership.release_lease().await,
                         why = lost => tracing::warn!(why, "this controller no longer leads"),
@@ -109,7 +109,7 @@ impl Controller {
     }
 }
 
-/// Takes agents, as only the controller that leads does: who meets another calls again.
+/// Listens for agents. Only the leading controller does; an agent that reaches another one calls again.
 async fn listen_for_agents(agents: Option<&(SocketAddr, Arc<Agents>)>) -> Infallible {
     let Some((address, agents)) = agents else { return pending().await };
     loop {
@@ -121,7 +121,7 @@ async fn listen_for_agents(agents: Option<&(SocketAddr, Arc<Agents>)>) -> Infall
     }
 }
 
-/// What is known of one Pivot.
+/// The state of one Pivot.
 struct Entry {
     pivot: Pivot,
     running: Option<RunningAttempt>,
@@ -138,7 +138,7 @@ struct LastAttempt {
     next: Option<Instant>,
 }
 
-/// What an attempt depends on.
+/// The facts that an attempt depends on: UID, generation and deletion.
 type AttemptBasis = (Uid, Option<i64>, bool);
 
 struct RunningAttempt {
@@ -152,7 +152,7 @@ impl Entry {
         (self.pivot.meta.uid.clone(), self.pivot.meta.generation, self.pivot.is_deleted())
     }
 
-    /// When an attempt is due; `None` if only a change makes one.
+    /// Returns the time of the next attempt; `None` if only a change makes one due.
     fn next_due(&self, now: Instant) -> Option<Instant> {
         match &self.tried {
             _ if self.running.is_some() => None,
@@ -171,7 +171,7 @@ struct Dispatcher {
     shared: Arc<Shared>,
     entries: BTreeMap<Key, Entry>,
     attempts: JoinSet<Verdict>,
-    /// Which attempt is whose.
+    /// The Pivot of each attempt.
     whose: BTreeMap<Id, Key>,
 }
 
@@ -180,7 +180,7 @@ impl Dispatcher {
         Self { shared, entries: BTreeMap::new(), attempts: JoinSet::new(), whose: BTreeMap::new() }
     }
 
-    /// Works until it is dropped.
+    /// Runs attempts until the future is dropped.
     async fn dispatch_attempts(&mut self, agents: Option<&Agents>) {
         let mut changes = follow_pivots(self.shared.home.clone(), self.shared.metrics.clone());
         let mut calls = agents.map(Agents::subscribe_to_calls);
@@ -228,7 +228,8 @@ impl Dispatcher {
             }
         }
         let Some(entry) = self.entries.get(&key) else { return };
-        // What was deleted or changed meanwhile is stopped, to be undone, finished, or begun as it is now.
+        // An attempt at a Pivot that was deleted or changed meanwhile is halted. The next one rolls back, finishes, or begins
+        // with the new spec.
         if let Some(RunningAttempt { halter, about, .. }) = &entry.running
             && *about != entry.attempt_basis()
         {
@@ -236,7 +237,7 @@ impl Dispatcher {
         }
     }
 
-    /// What stopped may have waited for this agent, or for what its cluster's people have changed.
+    /// Makes attempts that may have waited for this agent due now.
     fn retry_for_agent(&mut self, name: &AgentName) {
         let now = Instant::now();
         for entry in self.entries.values_mut().filter(|entry| entry.pivot.is_of_agent(name)) {
@@ -252,7 +253,7 @@ impl Dispatcher {
             if entry.next_due(now).is_none_or(|due| due > now) {
                 continue;
             }
-            // What failed was something else.
+            // The failures were about an older spec or request.
             if entry.tried.as_ref().is_some_and(|tried| !entry.is_repetition_of(tried)) {
                 entry.failures = 0;
             }
@@ -268,7 +269,7 @@ impl Dispatcher {
     fn finish_attempt(&mut self, ended: Result<(Id, Verdict), JoinError>) {
         let (id, verdict) = match ended {
             Ok(ended) => ended,
-            // What the panic says may quote an object.
+            // The panic's message may quote an object, so it isn't logged.
             Err(error) => {
                 tracing::error!("an attempt panicked; this is a bug in pivot-host, please report it");
                 (error.id(), Verdict::Retry)
@@ -280,7 +281,7 @@ impl Dispatcher {
         let Some(key) = self.whose.remove(&id) else { return };
         let Some(entry) = self.entries.get_mut(&key) else { return };
         let Some(RunningAttempt { about, request, .. }) = entry.running.take() else { return };
-        // Unless another of the same name has come meanwhile.
+        // Unless there is a new Pivot of the same name.
         if verdict == Verdict::Gone && entry.pivot.meta.uid == about.0 {
             self.entries.remove(&key);
             return;

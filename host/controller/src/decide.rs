@@ -1,4 +1,4 @@
-//! What to do about a Pivot, from what the two sides' records say of its move. Pure; the whole policy is this one function.
+//! Decides the action for a Pivot from the two sides' records of its move. Pure: [`decide_action`] is the whole policy.
 
 use pivot_core::Uid;
 use pivot_core::record::{Phase, is_move_of};
@@ -9,34 +9,34 @@ use pivot_engine::{OneSidedMove, Status};
 pub(crate) enum RecordedMove {
     /// No record names this Pivot.
     Nothing,
-    /// It is under way.
+    /// The move is under way.
     UnderWay {
         move_id: String,
-        /// Phase of its record.
+        /// Phase of the move's record.
         phase: Phase,
     },
-    /// It has ended.
+    /// The move has ended.
     Ended { move_id: String, moved: usize, kept: usize },
     /// Tells that a side went back to an earlier state, or lost it.
     WentBack { move_id: String, one_sided: OneSidedMove, has_ended: bool },
 }
 
-/// What to do.
+/// An action for a Pivot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Begin the move, or resume it from the phase of its record.
     Move { recorded: Option<Phase> },
-    /// Undo it.
+    /// Roll the move back.
     RollBack { move_id: String },
-    /// Say that it has ended.
+    /// Report that the move has ended.
     Report { move_id: String, moved: usize, kept: usize },
-    /// Do nothing but tell: people have to find out which side is right.
+    /// Change nothing and report: a user must find out which side is right.
     Refuse { move_id: String, one_sided: OneSidedMove },
-    /// Let the Pivot go: nothing of it is under way.
+    /// Release the Pivot: no move of it is under way.
     Release,
 }
 
-/// The move whose record names this operator.
+/// Returns the move whose record names this operator.
 pub(crate) fn find_recorded_move(status: &Status, operator: &str) -> RecordedMove {
     if let Some(one) = status.moves.iter().find(|one| one.record.started_by == operator) {
         if let Some(one_sided) = one.one_sided.clone() {
@@ -54,14 +54,14 @@ pub(crate) fn find_recorded_move(status: &Status, operator: &str) -> RecordedMov
     }
 }
 
-/// The id of a move whose record names this operator, and which the Pivot with this UID did not begin. Who controls a source could
-/// have another's move resumed, or recorded, in the Pivot's name.
+/// Returns the id of a move whose record names this operator, and which the Pivot with this UID did not begin. An attacker who
+/// controls a source could have another Pivot's move resumed, or recorded, in this Pivot's name.
 pub(crate) fn foreign_id<'a>(status: &'a Status, operator: &str, uid: &Uid) -> Option<&'a str> {
     let own = status.moves.iter().map(|one| &one.record).filter(|record| record.started_by == operator);
     own.map(|record| &*record.move_id).find(|id| !is_move_of(id, uid))
 }
 
-/// What to do about a Pivot that was deleted, or not. Once committed there is no way but forward, whatever its user wants.
+/// Returns the action for a Pivot. A committed move only goes forward, even if the Pivot was deleted.
 pub(crate) fn decide_action(deleted: bool, found: RecordedMove) -> Action {
     match (deleted, found) {
         (false, RecordedMove::Nothing) => Action::Move { recorded: None },

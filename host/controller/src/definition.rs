@@ -1,4 +1,4 @@
-//! The CustomResourceDefinition of Pivots. Its fields are those of [`Spec`](crate::resource::Spec); a test compares them.
+//! The CustomResourceDefinition of Pivots. It has the fields of [`Spec`](crate::resource::Spec); a test compares them.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const NAME_CHARACTERS: &str = "^[-._a-zA-Z0-9]+$";
 const TYPED_CHARACTERS: &str = r"^[ !#-\[\]-~]+$";
 /// The most fields of an object that keeps those that its schema doesn't have.
 const MAX_UNKNOWN_FIELDS: usize = 32;
-/// The longest text that a controller shows, except messages and the value with which an attempt was asked for.
+/// The longest text that a controller shows, except messages and the value of a request for an attempt.
 const MAX_TEXT_LENGTH: usize = 64;
 /// The most conditions. A controller shows fewer.
 const MAX_CONDITIONS: usize = 16;
@@ -43,11 +43,11 @@ const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 /// Options that may change while the move is under way: those that a move is resumed with at a terminal.
 const CHANGEABLE: [&str; 4] =
     ["checkTimeoutSeconds", "pauseTimeoutSeconds", "unpauseBatch", "takeoverTimeoutSeconds"];
-/// Forms in which objects are named.
+/// Forms in which users name objects.
 const FORMS_OF_PARTS: &str =
     "KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
 
-/// The definition.
+/// Returns the definition.
 pub fn pivot_definition() -> Value {
     let column = |name: &str, path: &str| json!({"name": name, "type": "string", "jsonPath": path});
     json!({
@@ -100,7 +100,7 @@ fn pivot_schema() -> Value {
     })
 }
 
-/// A rule that nothing of the spec differs from what it was but options that a move can be resumed with.
+/// Returns a rule that allows changes of the spec only in options that a move can be resumed with.
 fn unchanged_move_rule() -> String {
     let unchanged = |is_there: &dyn Fn(&str) -> String, field: &str| {
         let (now, before) = (is_there("self"), is_there("oldSelf"));
@@ -122,7 +122,7 @@ fn unchanged_move_rule() -> String {
     fields.chain(options).chain([unchanged_risks_rule()]).collect::<Vec<_>>().join(" && ")
 }
 
-/// A rule that the risks of the choice of objects are as they were.
+/// Returns a rule that the risks of the choice of objects are unchanged.
 fn unchanged_risks_rule() -> String {
     let codes = changeable_risks().iter().map(|code| format!("'{code}'")).collect::<Vec<_>>().join(", ");
     let fixed = |of: &str| {
@@ -147,7 +147,7 @@ fn list_schema(description: &str, most: ListLimits) -> Value {
     json!({"type": "array", "description": description, "maxItems": most.entries, "items": items})
 }
 
-/// The limit of a wait in seconds, with the default and the maximum of its flag.
+/// Returns the schema of the limit of a wait in seconds, with the default and the maximum of its flag.
 fn seconds_schema(awaited: &str, default: Duration) -> Value {
     let description =
         format!("Limit of the wait for {awaited}, in seconds. By default {}.", default.as_secs());
@@ -164,7 +164,7 @@ fn object_schema(description: &str, required: &[&str], properties: &[(&str, Valu
     schema
 }
 
-/// An object of the spec.
+/// Returns the schema of an object of the spec.
 fn spec_object_schema(description: &str, required: &[&str], properties: &[(&str, Value)]) -> Value {
     let mut schema = object_schema(description, required, properties);
     if let Some(schema) = schema.as_object_mut() {
@@ -314,7 +314,7 @@ fn options_schema() -> Value {
     )
 }
 
-/// The risks that may be accepted while the move is under way, as well.
+/// Returns the risks that may also be accepted while the move is under way.
 fn changeable_risks() -> Vec<&'static str> {
     Risk::accepted_by(AcceptedBy::Pivot).filter(|risk| !risk.is_of_scope()).map(Risk::code).collect()
 }

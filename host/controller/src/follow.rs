@@ -1,7 +1,7 @@
 //! Following the Pivots of a cluster: their names, each of them, then the changes, and again from the names when the watch ends.
 //!
-//! Whoever may write Pivots decides how many there are and how large they are. So they are read one by one, and only what counts of
-//! each is kept.
+//! Anyone with write access to Pivots decides how many there are and how large they are. So they are read one by one, and only
+//! the relevant parts of each are kept.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,22 +21,22 @@ use crate::resource::Pivot;
 /// The pause before the next list: short after a watch that ended, longer after one that failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How many changes may wait to be looked at.
+/// Most changes that may wait to be handled.
 const MAX_WAITING_CHANGES: usize = 64;
 /// Pivots that are read at once.
 const MAX_READS: usize = 8;
 
-/// What became of Pivots.
+/// A change of Pivots.
 pub(crate) enum Change {
-    /// These there are, and no others.
+    /// All Pivots that exist.
     All(Vec<Pivot>),
-    /// This one is as it is here.
+    /// The current state of a Pivot.
     Updated(Box<Pivot>),
-    /// This one is gone.
+    /// Key of a Pivot that is gone.
     Gone(Key),
 }
 
-/// The changes, as they come; nothing is followed once it is dropped.
+/// The stream of changes. Dropping it ends the watch.
 pub(crate) struct Changes {
     changes: mpsc::Receiver<Change>,
     task: JoinHandle<()>,
@@ -91,7 +91,7 @@ pub(crate) fn follow_pivots(home: Arc<Home>, metrics: Arc<Metrics>) -> Changes {
     Changes { changes, task }
 }
 
-/// All of them, and their watch.
+/// Sends all Pivots, and then their changes until the watch ends.
 async fn list_and_watch(
     home: &Home,
     metrics: &Metrics,
@@ -101,10 +101,10 @@ async fn list_and_watch(
     metrics.remove_obstacle(PIVOTS_UNREADABLE);
     let reads = listing.metas.into_iter().map(|meta| home.find_pivot(meta.namespace, meta.name).boxed());
     let reads: Vec<_> = reads.collect();
-    // One that is gone meanwhile is left out, and the watch tells it again.
+    // A Pivot that is gone meanwhile is left out, and the watch reports it.
     let pivots = stream::iter(reads).buffered(MAX_READS).try_filter_map(|pivot| ready(Ok(pivot)));
     let pivots: Vec<Pivot> = pivots.try_collect().await?;
-    // Nobody is left to hear it.
+    // False if the receiver is gone.
     let was_received = |sent: Result<(), mpsc::error::SendError<Change>>| sent.is_ok();
     if !was_received(send.send(Change::All(pivots)).await) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The cluster that Pivots live in: reading them, and writing what they show.
+//! The cluster that Pivots live in: reads Pivots, and writes their status.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::resource::{self, FINALIZER, Pivot};
 use crate::status::{Status, current_time};
 
-/// How often a request is repeated that got no answer, and how long after it, unless the server asks for a longer pause.
+/// Most tries of a request that gets no answer, and the pause between them, unless the server asks for a longer pause.
 const MAX_TRIES: usize = 5;
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause that a server can ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The component that Events name.
 const EVENT_SOURCE: &str = "pivot-host";
-/// On the Secrets that keep the way to a target: the Pivot, and the Cluster.
+/// Annotations of the Secrets that the controller keeps for targets: the Pivot, and the Cluster.
 const OF_PIVOT: &str = "pivot-host.io/pivot";
 const LEADS_TO: &str = "pivot-host.io/leads-to";
 
@@ -46,7 +46,7 @@ fn kind_of_events() -> Kind {
     }
 }
 
-/// A built-in kind that moves deal with.
+/// Returns a built-in kind that moves deal with.
 pub(crate) fn builtin_kind(group: &str, kind: &str) -> Result<Arc<Kind>, PlaceError> {
     let found = builtin_kinds().into_iter().find(|one| one.group_kind.is(group, kind));
     found.map(Arc::new).ok_or_else(|| PlaceError::NotFound(format!("the kind {kind}")))
@@ -59,7 +59,7 @@ impl Home {
         Ok(Self { place, pivots, secrets, events, namespace: namespace.to_owned() })
     }
 
-    /// The Pivot of that name, if there is one.
+    /// Returns the Pivot of that name, if there is one.
     pub(crate) async fn find_pivot(
         &self,
         namespace: Option<String>,
@@ -70,13 +70,13 @@ impl Home {
         Ok(found.as_ref().map(Pivot::from_object))
     }
 
-    /// A Pivot as it is now, if it is still the same one.
+    /// Reads a Pivot again; `None` if it is gone, or if another one has its name.
     pub(crate) async fn reload_pivot(&self, pivot: &Pivot) -> Result<Option<Pivot>, PlaceError> {
         let now = retry_request(|| self.place.get(&self.pivots, &pivot.key)).await?;
         Ok(now.as_ref().map(Pivot::from_object).filter(|now| now.meta.uid == pivot.meta.uid))
     }
 
-    /// Writes what a Pivot shows. One that is gone shows nothing.
+    /// Writes the status of a Pivot. If the Pivot is gone, this does nothing.
     pub(crate) async fn write_status(&self, pivot: &Pivot, status: &Status) -> Result<(), PlaceError> {
         // A merge patch: what is null is removed.
         let patch = Patch {
@@ -90,8 +90,8 @@ impl Home {
         }
     }
 
-    /// Makes sure that the Pivot stays until its move has ended. Returns whether it is held: one that was deleted meanwhile is not,
-    /// and nothing may begin for it.
+    /// Adds the finalizer, so that the Pivot stays until its move has ended. Returns false if the Pivot was deleted meanwhile;
+    /// then no move may begin for it.
     pub(crate) async fn add_finalizer(&self, pivot: &Pivot) -> Result<bool, PlaceError> {
         self.change_finalizers(pivot, |names| {
             let there = names.iter().any(|name| name == FINALIZER);
@@ -101,7 +101,7 @@ impl Home {
         Ok(self.reload_pivot(pivot).await?.is_some_and(|now| now.has_finalizer()))
     }
 
-    /// Lets a deleted Pivot go.
+    /// Removes the finalizer of a deleted Pivot.
     pub(crate) async fn remove_finalizer(&self, pivot: &Pivot) -> Result<(), PlaceError> {
         self.change_finalizers(pivot, |names| {
             let there = names.iter().any(|name| name == FINALIZER);
@@ -110,8 +110,8 @@ impl Home {
         .await
     }
 
-    /// Changes the finalizers from what they are to what is wanted, if anything is. They are one list, so the version counts. What
-    /// is being deleted takes no new ones.
+    /// Replaces the finalizers with those that `wanted` returns, if any. They are one list, so the write requires the version
+    /// that was read. An object that is being deleted accepts no new finalizers.
     async fn change_finalizers(
         &self,
         pivot: &Pivot,
@@ -141,7 +141,7 @@ impl Home {
         Err(PlaceError::Conflict(format!("{}: others change it all the time", pivot.key)))
     }
 
-    /// Writes an Event about a Pivot. It is for people: if it can't be written, the work goes on.
+    /// Writes an Event about a Pivot, for people. If that fails, the work goes on.
     pub(crate) async fn write_event(&self, pivot: &Pivot, normal: bool, reason: &str, message: &str) {
         let (namespace, name) = (pivot.namespace(), &pivot.key.name);
         let time = current_time();
@@ -163,7 +163,7 @@ impl Home {
         }
     }
 
-    /// A Secret of this cluster.
+    /// Returns a Secret of this cluster.
     pub(crate) async fn find_secret(
         &self,
         namespace: &str,
@@ -178,7 +178,8 @@ impl Home {
         Key::new(self.secrets.group_kind.clone(), Some(&self.namespace), name)
     }
 
-    /// The kept way to a Pivot's target, if it leads to this Cluster: the Pivot may have been changed since.
+    /// Returns the controller's copy of the Secret of a Pivot's target, if it belongs to this Cluster: the Pivot may have been
+    /// changed since.
     pub(crate) async fn find_target_secret(
         &self,
         pivot: &Pivot,
@@ -189,8 +190,8 @@ impl Home {
         Ok(kept.filter(|kept| kept.meta.annotations.get(LEADS_TO) == Some(&cluster.to_string())))
     }
 
-    /// Keeps the way to the target: the Secret that has it moves away with its Cluster, and whoever goes on with the move after
-    /// that needs it. It is kept in the controller's own namespace, and never copied from there.
+    /// Keeps a copy of the target's Secret: the original moves away with its Cluster, and later attempts need it. The copy is in
+    /// the controller's own namespace, and never copied from there.
     pub(crate) async fn keep_target_secret(
         &self,
         pivot: &Pivot,
@@ -228,7 +229,7 @@ impl Home {
     }
 }
 
-/// Repeats a request that got no answer. Each one here may be made twice.
+/// Repeats a request that got no answer. Only for requests that may be made twice.
 pub(crate) async fn retry_request<T, F: Future<Output = Result<T, PlaceError>>>(
     request: impl Fn() -> F,
 ) -> Result<T, PlaceError> {

@@ -1,7 +1,7 @@
-//! Which of several controllers works: the one that holds a Lease.
+//! Elects the controller that works: the one that holds a Lease.
 //!
-//! It keeps two from telling people two things at once. Safety doesn't depend on it: each move has locks and records of its own,
-//! which hold against any other run.
+//! The Lease keeps two controllers from showing different things. Safety doesn't depend on it: each move has its own leases and
+//! records, which hold against any other run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::home::{builtin_kind, pause_after};
 use crate::metrics::{LEASE_UNUSABLE, Metrics};
 
 const LEASE_NAME: &str = "pivot-host-controller";
-/// How long a Lease counts without renewal, by the clock of who waits for it.
+/// Time that a Lease counts without renewal, by the clock of the controller that waits for it.
 const LEASE_DURATION: Duration = Duration::from_secs(15);
 const RENEW_INTERVAL: Duration = Duration::from_secs(4);
-/// Who couldn't renew for this long stops leading, before another begins.
+/// A controller that couldn't renew its Lease for this long stops leading, before another begins.
 const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -45,11 +45,11 @@ impl Leadership {
         Ok(Self { place, kind, key, identity: identity.to_owned() })
     }
 
-    /// Waits until this process leads; returns the version of the Lease.
+    /// Waits until this process leads. Returns the version of the Lease.
     pub(crate) async fn wait_until_leading(&self, metrics: &Metrics) -> String {
         let mut unchanged: Option<(LeaseState, Instant)> = None;
         let mut stands_by = false;
-        // The same error again and again is logged once.
+        // Repetitions of one error are logged once.
         let mut logged = None;
         loop {
             let mut pause = LOOK_INTERVAL;
@@ -107,7 +107,7 @@ impl Leadership {
         if free { self.write_lease(&self.holder_patch(), &seen.version).await } else { Ok(None) }
     }
 
-    /// Keeps the Lease; returns why it is lost.
+    /// Renews the Lease until it is lost. Returns the reason.
     pub(crate) async fn renew_until_lost(&self, mut version: String) -> String {
         let mut renewed = Instant::now();
         loop {
@@ -182,7 +182,7 @@ impl Leadership {
         }))
     }
 
-    /// Writes the Lease in the state that was seen; `None` if it has changed since.
+    /// Writes the Lease if it has this version; returns `None` if it has changed since.
     async fn write_lease(&self, patch: &Value, version: &str) -> Result<Option<String>, PlaceError> {
         let mut body = patch.clone();
         pivot_core::merge::apply(&mut body, &json!({"metadata": {"resourceVersion": version}}));

@@ -1,24 +1,24 @@
 //! Carries out `Pivot` resources: moves that a cluster describes, run by a controller in it.
 //!
-//! The engine does each move, as it does for somebody at a terminal; this crate decides only when to run it, and shows how far it
-//! is. It keeps nothing that the records on the two sides don't have, so a controller can die at any moment.
+//! The engine does each move, as it does for a user at a terminal. This crate only decides when to run it, and shows its
+//! progress. It keeps nothing that the records on the two sides don't have, so a controller can die at any moment.
 //!
-//! It is written against [`pivot_places::Place`], for the Pivots themselves too: list, watch and patch are there, with their
-//! errors, and what is tested in memory is what runs. kube-runtime isn't used: it works with kube's own client only, its
+//! The crate is written against [`pivot_places::Place`], also for the Pivots themselves: list, watch and patch are there, with
+//! their errors, and tests in memory run the same code. kube-runtime isn't used: it works with kube's own client only, its
 //! `Config::concurrency` limits reconciliations for all namespaces together, and it has no Lease.
 //!
-//! | room | what is in it |
+//! | module | content |
 //! |---|---|
-//! | [`Controller`] | the loop: who is next, and when; `shared`: what it is told |
-//! | `turns` | how many attempts are at work, and who is next |
+//! | [`Controller`] | the loop that starts attempts; `shared`: its settings |
+//! | `turns` | the limit of attempts at work, and their order |
 //! | `attempt` | one attempt at one Pivot |
-//! | `decide` | what the records call for: pure |
-//! | `resource`, `status`, `reason` | what a Pivot asks for, and what it shows |
-//! | `clusters` | the way to the two clusters |
+//! | `decide` | the action that the records call for: pure |
+//! | `resource`, `status`, `reason` | the spec and the status of a Pivot |
+//! | `clusters`, `confined` | opening the two clusters, and the bounds of writes to the controller's own |
 //! | `home`, `follow` | the cluster that Pivots live in: writing and reading |
-//! | `leader` | which of several controllers works |
-//! | `view`, `wording`, `metrics`, `serve` | for people, and for Prometheus |
-//! | [`pivot_definition()`], [`controller_manifests()`] | what is installed |
+//! | `leader` | the election of the controller that works |
+//! | `view`, `wording`, `metrics`, `serve` | messages for people, and metrics for Prometheus |
+//! | [`pivot_definition()`], [`controller_manifests()`] | objects to install |
 
 mod attempt;
 mod clusters;

@@ -1,5 +1,5 @@
-//! Objects to install in a cluster for the controller, or for an agent. What a move needs beyond that depends on the move: `pivot-host generate
-//! rbac` prints it.
+//! Objects to install in a cluster for the controller, or for an agent. Further permissions depend on the move: `pivot-host
+//! generate rbac` prints them.
 
 use pivot_core::names::RECORD_NAMESPACE;
 use serde_json::{Value, json};
@@ -25,10 +25,10 @@ const READS_METRICS: &str = "pivot-host.io/reads-metrics";
 /// The memory of an agent, and of a controller, which holds answers of clusters of others: a part of it is what they may take.
 const AGENT_MEMORY: &str = "1Gi";
 const CONTROLLER_MEMORY: &str = "4Gi";
-/// Where the certificate is mounted.
+/// Path at which the certificate is mounted.
 const TLS_PATH: &str = "/tls";
 
-/// What differs between installations.
+/// Settings of an installation of the controller.
 #[derive(Clone, Debug)]
 pub struct Installation {
     /// The image.
@@ -37,28 +37,28 @@ pub struct Installation {
     pub namespace: String,
     /// Number of controllers; one works at a time.
     pub replicas: u32,
-    /// Whose agents it takes.
+    /// Agents that the controller accepts.
     pub agents: AcceptedAgents,
-    /// What every move out of its cluster carries along, as it is typed.
+    /// Objects that every move out of the controller's cluster also copies, as they are typed.
     pub also_copy: Vec<String>,
 }
 
-/// Whose agents a controller takes.
+/// The agents that a controller accepts.
 #[derive(Clone, Debug)]
 pub enum AcceptedAgents {
-    /// It takes none.
+    /// No agents.
     None,
-    /// Those that are invited, which call by these names.
+    /// Invited agents, which call by these host names.
     Invitation(Vec<String>),
-    /// Those of the authority in this Secret of its namespace, with the certificate that it shows to them.
+    /// Agents of the authority in this Secret of the controller's namespace, which also has the controller's certificate.
     Secret(String),
 }
 
-/// Everything, in the order in which it is applied.
+/// Returns all objects of a controller, in the order in which they are applied.
 pub fn controller_manifests(installation: &Installation) -> Vec<Value> {
     let namespace = &installation.namespace;
     let secrets: &[&str] = match installation.agents {
-        // Who is removed is noticed.
+        // A watch notices agents that are removed.
         AcceptedAgents::Invitation(_) => &["get", "list", "watch", "create", "patch", "delete"],
         AcceptedAgents::None | AcceptedAgents::Secret(_) => &["get", "create", "patch", "delete"],
     };
@@ -75,7 +75,7 @@ pub fn controller_manifests(installation: &Installation) -> Vec<Value> {
             ],
         ),
         role_binding(None, namespace),
-        // Its Lease, the ways to targets that it keeps, and the agents that are invited.
+        // For the Lease, the kept Secrets of targets, and the invited agents.
         role_manifest(
             Some(namespace),
             &[
@@ -101,8 +101,9 @@ pub fn controller_manifests(installation: &Installation) -> Vec<Value> {
     objects.chain(service).collect()
 }
 
-/// Permissions of an account in the namespace of leases and records of moves. Nothing else is in it, so that the role needs no permission where
-/// credentials, workloads or the cluster's own settings are. The namespace is not printed: who deletes what was printed keeps the records.
+/// Returns permissions of an account in the namespace of leases and records of moves. Nothing else is in it, so that the role
+/// needs no permission where credentials, workloads or the cluster's own settings are. The namespace is not printed, so that
+/// deleting the printed objects keeps the records.
 fn record_access(name: &str, account: &str, namespace: &str, resources: &[(&str, &str)]) -> [Value; 2] {
     let metadata = json!({"name": name, "namespace": RECORD_NAMESPACE});
     let verbs = ["get", "list", "create", "patch", "delete"];
@@ -117,8 +118,8 @@ fn record_access(name: &str, account: &str, namespace: &str, resources: &[(&str,
     ]
 }
 
-/// Who may reach the controller: for its metrics pods of labelled namespaces, for its agents anybody, for its health nobody but the
-/// node. What it may reach itself depends on where the clusters are.
+/// Returns the network policy of the controller. Pods of labelled namespaces can reach its metrics, any client can reach the port
+/// for agents, and only the node can reach its health. Egress depends on where the clusters are, and isn't limited.
 fn network_policy(installation: &Installation) -> Value {
     let port = |port: u16| json!([{"protocol": "TCP", "port": port}]);
     let labelled = json!([{"namespaceSelector": {"matchLabels": {READS_METRICS: "true"}}}]);
@@ -151,7 +152,7 @@ fn service_account(name: &str, namespace: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}})
 }
 
-/// Where agents call. How that is reached from outside is the site's; it has to pass TLS through.
+/// Returns the Service that agents call. The way to it from outside depends on the site, and must pass TLS through.
 fn agents_service(namespace: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Service",
@@ -192,14 +193,14 @@ fn role_binding(within: Option<&str>, namespace: &str) -> Value {
     })
 }
 
-/// Whom a Deployment runs, and how.
+/// Settings of a Deployment.
 struct DeploymentSettings<'a> {
     name: &'a str,
     namespace: &'a str,
     image: &'a str,
     replicas: u32,
     memory: &'a str,
-    /// Two of an agent would be called one after the other's back.
+    /// Update strategy. Two pods of an agent would compete for its link.
     strategy: &'a str,
     args: Vec<String>,
     env: Vec<Value>,
@@ -221,7 +222,7 @@ fn deployment_manifest(running: &DeploymentSettings<'_>) -> Value {
     });
     let mut pod = json!({
         "serviceAccountName": running.name,
-        // A move that stops midway undoes what it can.
+        // A move that stops partway rolls back if it can.
         "terminationGracePeriodSeconds": 90,
         "securityContext": {
             "runAsNonRoot": true, "runAsUser": IMAGE_USER, "runAsGroup": IMAGE_USER, "fsGroup": IMAGE_USER,
@@ -312,36 +313,38 @@ fn controller_deployment(installation: &Installation) -> Value {
     })
 }
 
-/// What differs between installations of an agent.
+/// Settings of an installation of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentInstallation {
     /// The image.
     pub image: String,
     /// The agent's namespace.
     pub namespace: String,
-    /// What it shows to the controller.
+    /// Credentials of the agent.
     pub credentials: AgentCredentials,
-    /// Whom it calls, and what it may be asked.
+    /// Arguments with the controller's address, and with the requests that the agent allows.
     pub arguments: Vec<String>,
-    /// Returns true if runs take leases in its cluster: moves out of it do, and so does an agent that finishes moves alone.
+    /// Whether runs take leases in the agent's cluster. Moves out of the cluster do, and so does an agent that finishes moves
+    /// alone.
     pub takes_leases: bool,
 }
 
-/// What an agent shows to its controller.
+/// The credentials with which an agent calls its controller.
 #[derive(Clone, Debug)]
 pub enum AgentCredentials {
-    /// What is in a Secret that somebody else writes.
+    /// A Secret that another program writes.
     Mounted(String),
-    /// What it gets by an invitation, in a Secret that it writes itself.
+    /// Credentials from an invitation, in a Secret that the agent writes itself.
     Invited {
-        /// Its name.
+        /// Name of the Secret.
         secret: String,
-        /// What is in it.
+        /// Data of the Secret.
         data: Value,
     },
 }
 
-/// Everything for an agent, in the order in which it is applied, but for its permissions: they depend on the move.
+/// Returns the objects of an agent, in the order in which they are applied. Its permissions are left out, because they depend on
+/// the move.
 pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
     let AgentInstallation { image, namespace, credentials, arguments, takes_leases } = installation;
     let (shown, own, tls) = match credentials {
@@ -381,7 +384,7 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
     objects.chain(records).chain([agent]).collect()
 }
 
-/// The Secret of an invited agent, which is the only thing that it may do of its own.
+/// Returns the Secret of an invited agent, with permission to update it.
 fn credential_manifests(namespace: &str, secret: &str, data: &Value) -> [Value; 3] {
     let metadata = |name: &str| json!({"name": name, "namespace": namespace});
     let mut rule = policy_rule("", &["secrets"], &["get", "patch"]);

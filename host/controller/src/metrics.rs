@@ -21,7 +21,7 @@ pub struct Metrics {
 #[derive(Debug, Default)]
 struct Numbers {
     leads: bool,
-    /// How many Pivots there are, by what they show.
+    /// Number of Pivots by the phase that they show.
     pivots: BTreeMap<&'static str, usize>,
     running: usize,
     stalled: usize,
@@ -29,12 +29,12 @@ struct Numbers {
     blocked: BTreeMap<&'static str, String>,
     /// Ended attempts, by how they ended.
     attempts: BTreeMap<&'static str, u64>,
-    /// How often a phase was done, and for how many milliseconds.
+    /// Number of times that a phase was done, and the sum of its milliseconds.
     phases: BTreeMap<Phase, (u64, u64)>,
 }
 
 impl Metrics {
-    /// With the agents that it takes, if it takes any.
+    /// Creates metrics that count connected agents, if the controller accepts any.
     pub fn with_agents(agents: Option<Arc<Agents>>) -> Self {
         Self { agents, ..Self::default() }
     }
@@ -43,7 +43,7 @@ impl Metrics {
         self.lock_numbers().leads = leads;
     }
 
-    /// Sets the Pivots that there are, each by the phase that it shows and whether it has stalled, and how many attempts are at work.
+    /// Sets the Pivots, each with the phase that it shows and whether it has stalled, and the number of attempts at work.
     pub(crate) fn set_pivots(&self, pivots: impl Iterator<Item = (&'static str, bool)>, running: usize) {
         let mut numbers = self.lock_numbers();
         numbers.pivots.clear();
@@ -77,7 +77,7 @@ impl Metrics {
         (*times, *sum) = (*times + 1, *sum + milliseconds);
     }
 
-    /// The page that Prometheus reads.
+    /// Returns the page that Prometheus reads.
     pub fn render_page(&self) -> String {
         let Numbers { leads, pivots, running, stalled, blocked: _, attempts, phases } = &*self.lock_numbers();
         let mut page = String::new();

@@ -1,7 +1,7 @@
-//! The resource `Pivot`: a move, as somebody describes it to a cluster.
+//! The resource `Pivot`: a move, as a user describes it to a cluster.
 //!
-//! Options have the names of the flags of `pivot-host move`. A field that this version doesn't know refuses the whole resource:
-//! an `exclude` that is overlooked would move what was to stay.
+//! Options have the names of the flags of `pivot-host move`. A Pivot with a field that this version doesn't know is refused as a
+//! whole: if an `exclude` were overlooked, objects would move that should stay.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::status::Status;
 
 /// The API group of Pivots.
 pub const GROUP: &str = "pivot-host.io";
-/// Its version.
+/// The version of the API.
 pub const VERSION: &str = "v1alpha1";
 /// Keeps a Pivot until its move has ended or is undone.
 pub(crate) const FINALIZER: &str = "pivot-host.io/pivot";
@@ -35,7 +35,7 @@ const PIVOT_FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "stat
 /// The entry in which Cluster API keeps a kubeconfig.
 const KUBECONFIG_ENTRY: &str = "value";
 
-/// What contradicts itself; the server says the same, by the definition.
+/// Messages about contradictions in a spec. The server has the same messages, by the definition.
 pub(crate) const ONE_SOURCE: &str = "from.kubeconfig and from.agent exclude each other";
 pub(crate) const ONE_TARGET: &str = "to.cluster, to.kubeconfig and to.agent exclude each other";
 pub(crate) const OWN_NAMESPACE: &str = "from.namespace needs from.kubeconfig or from.agent: out of this cluster, a Pivot moves its own namespace";
@@ -48,37 +48,37 @@ pub(crate) const OF_RECORDS: &str =
 pub(crate) const SAME_CLUSTER: &str =
     "spec.from and spec.to are both this cluster: name another cluster in one of them";
 
-/// What a Pivot asks for.
+/// The spec of a Pivot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Spec {
-    /// Where the objects are.
+    /// Source of the objects.
     #[serde(default)]
     pub from: PivotSource,
-    /// Where they go.
+    /// Target of the objects.
     pub to: PivotTarget,
-    /// Only these Clusters and what they need; if none is named, all of the namespace.
+    /// The Clusters that move, with the objects that they need. If empty, the whole namespace moves.
     #[serde(default)]
     pub clusters: BTreeSet<String>,
-    /// What becomes of a committed move while this cluster is away.
+    /// Behaviour of a committed move while this cluster can't be reached.
     #[serde(default)]
     pub when_away: WhenAway,
-    /// How they are moved.
+    /// Options of the move.
     #[serde(default)]
     pub options: MoveOptions,
 }
 
-/// What becomes of a committed move while the controller's cluster is away.
+/// The behaviour of a committed move while the controller's cluster can't be reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WhenAway {
-    /// It waits.
+    /// The move waits.
     #[default]
     Wait,
-    /// The target's agent resumes and settles the copies, if it was told to.
+    /// The target's agent resumes and settles the copies, if its flags allow that.
     Finish,
 }
 
-/// The source. If nothing is named, the Pivot's own cluster and namespace.
+/// The source. By default the Pivot's own cluster and namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PivotSource {
@@ -93,7 +93,7 @@ pub struct PivotSource {
     pub namespace: Option<String>,
 }
 
-/// The target. If no cluster is named, the Pivot's own.
+/// The target. By default the Pivot's own cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PivotTarget {
@@ -112,27 +112,27 @@ pub struct PivotTarget {
 }
 
 impl PivotSource {
-    /// Whether it is the Pivot's own cluster.
+    /// Returns true for the Pivot's own cluster.
     pub(crate) fn is_own(&self) -> bool {
         self.kubeconfig.is_none() && self.agent.is_none()
     }
 }
 
 impl PivotTarget {
-    /// Whether it is the Pivot's own cluster.
+    /// Returns true for the Pivot's own cluster.
     pub(crate) fn is_own(&self) -> bool {
         let Self { cluster, kubeconfig, agent, .. } = self;
         cluster.is_none() && kubeconfig.is_none() && agent.is_none()
     }
 }
 
-/// A Secret beside the Pivot that has a kubeconfig.
+/// A Secret with a kubeconfig, in the Pivot's namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KubeconfigSecret {
-    /// Its name.
+    /// Name of the Secret.
     pub name: String,
-    /// The entry of its data.
+    /// Key of the kubeconfig in the Secret's data.
     #[serde(default = "default_entry")]
     pub key: String,
 }
@@ -173,9 +173,9 @@ pub struct MoveOptions {
     pub unpause_batch: Option<u8>,
 }
 
-/// The largest spec of which anything is kept. The largest that the definition allows is smaller.
+/// The largest spec that is kept. The largest that the definition allows is smaller.
 const MAX_SPEC_BYTES: usize = 64 << 10;
-/// The longest value with which an attempt can be asked for.
+/// The longest value of a request for an attempt.
 pub(crate) const MAX_REQUEST_BYTES: usize = 1 << 10;
 
 /// A Pivot as it was last seen.
@@ -183,7 +183,7 @@ pub(crate) const MAX_REQUEST_BYTES: usize = 1 << 10;
 pub(crate) struct Pivot {
     pub(crate) key: Key,
     pub(crate) meta: Meta,
-    /// What it asks for, or why that can't be read.
+    /// The spec, or the reason why it can't be read.
     pub(crate) spec: Result<Spec, String>,
     pub(crate) status: Status,
 }
@@ -223,7 +223,7 @@ impl Pivot {
             Some(name) => Err(format!("unknown field `{name}` next to spec")),
             None => serde_json::from_value(part("spec")).map_err(|error| format!("spec: {error}")),
         };
-        // What can't be read was not written here, and is written again.
+        // A status that can't be read was not written by a controller, and is replaced.
         let status = serde_json::from_value(part("status")).unwrap_or_default();
         Self { key: object.key(), meta, spec, status }
     }
@@ -232,7 +232,7 @@ impl Pivot {
         self.key.namespace.as_deref().unwrap_or_default()
     }
 
-    /// Whether one of its clusters is this agent's.
+    /// Returns true if one of the Pivot's clusters is this agent's.
     pub(crate) fn is_of_agent(&self, agent: &AgentName) -> bool {
         let named = |spec: &Spec| [&spec.from.agent, &spec.to.agent].contains(&&Some(agent.name.clone()));
         self.namespace() == agent.namespace && self.spec.as_ref().is_ok_and(named)
@@ -242,7 +242,7 @@ impl Pivot {
         self.meta.deletion_timestamp.is_some()
     }
 
-    /// The value with which another attempt was last asked for.
+    /// Returns the value of the last request for an attempt.
     pub(crate) fn requested_at(&self) -> Option<&str> {
         self.meta.annotations.get(REQUESTED_AT).map(String::as_str)
     }
@@ -251,7 +251,7 @@ impl Pivot {
         self.meta.finalizers.iter().any(|name| name == FINALIZER)
     }
 
-    /// Who runs its move, in the records: by this the move is found again, whatever became of the status.
+    /// Returns the operator of the Pivot's move, as records name it. By this name the move is found again, even without a status.
     pub(crate) fn operator_name(&self) -> String {
         format!("Pivot {}/{} (UID {})", self.namespace(), self.key.name, self.meta.uid)
     }
@@ -263,12 +263,12 @@ impl Spec {
         [&self.from.namespace, &self.to.namespace].into_iter().flatten().any(|named| named == namespace)
     }
 
-    /// The source's namespace.
+    /// Returns the source's namespace.
     pub(crate) fn source_namespace<'a>(&'a self, own: &'a str) -> &'a str {
         self.from.namespace.as_deref().unwrap_or(own)
     }
 
-    /// The engine's options for the Pivot of a namespace, or why there are none.
+    /// Returns the engine's options for the Pivot of a namespace, or the reason why the spec is invalid.
     pub(crate) fn engine_options(&self, own: &str) -> Result<Options, String> {
         let Self { from, to, clusters, when_away, options } = self;
         let MoveOptions {
@@ -282,7 +282,7 @@ impl Spec {
         } = options;
         let elsewhere = usize::from(from.kubeconfig.is_some()) + usize::from(from.agent.is_some());
         let named = [to.cluster.is_some(), to.kubeconfig.is_some(), to.agent.is_some()];
-        // Who may write a Pivot in one namespace is not thereby allowed to move another.
+        // Permission to write a Pivot in one namespace is no permission to move another namespace.
         match (elsewhere, named.into_iter().filter(|is| *is).count()) {
             (2, _) => return Err(ONE_SOURCE.into()),
             (_, 2..) => return Err(ONE_TARGET.into()),
@@ -333,7 +333,8 @@ impl Spec {
     }
 }
 
-/// The same parts, of one namespace: otherwise a Pivot would bring what its author may not read to a cluster where the author may.
+/// Confines parts to one namespace. Otherwise a Pivot would copy objects that its author can't read to a cluster where the author
+/// can.
 fn confine_parts(own: &str, parts: BTreeSet<Part>) -> Result<BTreeSet<Part>, String> {
     let of_own = |part: Part| {
         let named = part.object.as_ref().map(|object| object.namespace.as_deref());

@@ -1,7 +1,7 @@
-//! `/metrics`, `/healthz` and `/readyz`, over plain HTTP. Nothing that is shown there is secret, and nothing can be done.
+//! `/metrics`, `/healthz` and `/readyz`, over plain HTTP. The pages contain no secrets, and requests change nothing.
 //!
-//! Whoever reaches the port may connect. Each connection is good for one request and some seconds, and those that are one too many
-//! displace the oldest from where most are, so that nobody keeps a probe from its answer.
+//! Any client that reaches the port may connect. A connection serves one request and lasts some seconds. A new connection above
+//! the limit displaces the oldest one of the address with most connections, so that no client keeps a probe from its answer.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::metrics::Metrics;
 
-/// How long a client may take to ask, and to read the answer.
+/// Time that a client may take to send a request, and to read the answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most clients at once.
 const MAX_CLIENTS: usize = 256;
@@ -30,24 +30,24 @@ const MAX_CLIENTS: usize = 256;
 const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 const TEXT_CONTENT_TYPE: &str = "text/plain";
 
-/// Where metrics and health are served.
+/// Serves metrics and health.
 pub struct Server {
     listener: TcpListener,
     metrics: Arc<Metrics>,
 }
 
 impl Server {
-    /// Listens.
+    /// Listens at an address.
     pub async fn bind(address: SocketAddr, metrics: Arc<Metrics>) -> std::io::Result<Self> {
         Ok(Self { listener: TcpListener::bind(address).await?, metrics })
     }
 
-    /// The address, with the port that was chosen.
+    /// Returns the address, with the port that was chosen.
     pub fn local_address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers until it is dropped.
+    /// Answers requests until the future is dropped.
     pub async fn run(self) -> Infallible {
         let clients = Newcomers::new(MAX_CLIENTS);
         // Dropped with this.

@@ -1,4 +1,4 @@
-//! What a controller is told, and what its attempts share.
+//! The settings of a controller, and the state that its attempts share.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::home::Home;
 use crate::metrics::Metrics;
 use crate::turns::Turns;
 
-/// How a controller runs.
+/// Settings of a controller.
 #[derive(Clone)]
 pub struct Settings {
-    /// Its own namespace: for its Lease, and for the ways to targets that it keeps.
+    /// The controller's own namespace, with its Lease and its copies of targets' Secrets.
     pub namespace: String,
-    /// Where leases and records of moves are kept, on both sides.
+    /// Namespace of leases and records of moves, on both sides.
     pub record_namespace: String,
-    /// What every move out of its cluster carries along.
+    /// Objects that every move out of the controller's cluster also copies.
     pub also_copy: BTreeSet<Part>,
-    /// Its name among the controllers of its cluster.
+    /// Name of the controller among the controllers of its cluster.
     pub identity: String,
     /// The most moves at work at once. As many again may wait for others.
     pub at_once: usize,
@@ -32,19 +32,19 @@ pub struct Settings {
     pub release_list_limit: usize,
     /// Flags of kubectl for the two sides of a move, in commands that readers of a Pivot can paste.
     pub kubectl_flags: Both<Vec<String>>,
-    /// Why a move stopped, for people.
+    /// Explains to people why a move stopped.
     pub explain: fn(&Stop) -> String,
 }
 
-/// What all attempts share.
+/// State that all attempts share.
 pub(crate) struct Shared {
     pub(crate) home: Arc<Home>,
     pub(crate) opener: Arc<dyn Opener>,
     pub(crate) plugins: Arc<dyn Fn() -> Plugins + Send + Sync>,
     pub(crate) settings: Settings,
     pub(crate) metrics: Arc<Metrics>,
-    /// For moves.
+    /// Turns for moves.
     pub(crate) turns: Arc<Turns>,
-    /// For reading a Pivot and opening its clusters, which may not answer.
+    /// Turns for reading a Pivot and opening its clusters, which may be unreachable.
     pub(crate) opening_turns: Arc<Turns>,
 }

@@ -1,4 +1,5 @@
-//! What a Pivot shows: a view for people and for `kubectl wait`. No decision is made by it; the records on the two sides decide.
+//! The status of a Pivot: a view for people and for `kubectl wait`. Decisions depend on the records of the two sides, not on the
+//! status.
 
 use std::time::Duration;
 
@@ -12,25 +13,25 @@ use serde_json::json;
 
 use crate::reason::Reason;
 
-/// What a Pivot shows.
+/// The status of a Pivot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Status {
-    /// Which version of the spec this is about.
+    /// Generation of the Pivot that this is about.
     pub(crate) observed_generation: Option<i64>,
-    /// How far it is: `Pending`, a phase of the move, `RollingBack`, or `Succeeded`.
+    /// `Pending`, a phase of the move, `RollingBack`, or `Succeeded`.
     pub(crate) phase: Option<String>,
     /// The move's id, as `pivot-host status` shows it.
     pub(crate) move_id: Option<String>,
-    /// How much of it: copied and deleted, of how many.
+    /// Numbers of objects that are planned, copied and deleted.
     pub(crate) objects: Objects,
-    /// The same in one word, for a column.
+    /// Copied and planned objects in one word, for a column.
     pub(crate) progress: Option<String>,
-    /// What it does or waits for, or why it stopped.
+    /// The current work or wait of the move, or the reason why it stopped.
     pub(crate) message: Option<String>,
     /// Attempts in a row that failed.
     pub(crate) failures: u32,
-    /// When the next attempt begins, if none is at work.
+    /// Time of the next attempt, if none is at work.
     pub(crate) next_attempt: Option<String>,
     /// Value of the annotation `pivot-host.io/requestedAt` when the last attempt began.
     pub(crate) last_handled_request: Option<String>,
@@ -45,11 +46,11 @@ pub(crate) struct Status {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Objects {
-    /// How many are to be copied.
+    /// Objects to copy.
     pub(crate) planned: u64,
-    /// How many are in the target.
+    /// Objects that are in the target.
     pub(crate) copied: u64,
-    /// How many were deleted from the source by the run that is, or was last, at work.
+    /// Objects that the current or last run deleted from the source.
     pub(crate) deleted: u64,
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct Objects {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Condition {
-    /// Its type.
+    /// Type of the condition.
     #[serde(rename = "type")]
     pub(crate) of: String,
     /// `True`, `False` or `Unknown`.
@@ -67,10 +68,10 @@ pub(crate) struct Condition {
     /// A sentence for people.
     #[serde(default)]
     pub(crate) message: String,
-    /// Which version of the spec this is about.
+    /// Generation of the Pivot that this is about.
     #[serde(default)]
     pub(crate) observed_generation: Option<i64>,
-    /// When the status last changed.
+    /// Time of the last change of the status.
     pub(crate) last_transition_time: String,
 }
 
@@ -85,9 +86,10 @@ pub(crate) enum ConditionType {
     Succeeded,
     /// The move is at work, waits, or is tried again.
     Reconciling,
-    /// It goes on only when somebody changes something.
+    /// The move needs a change by a user.
     Stalled,
-    /// The same as `Succeeded`, and there from the beginning: tools that wait for any kind (kstatus, Flux, `kubectl wait`) read it.
+    /// Equal to `Succeeded`, and present from the beginning: tools that wait for any kind (kstatus, Flux, `kubectl wait`) read
+    /// it.
     Ready,
 }
 
@@ -104,7 +106,7 @@ impl ConditionType {
     }
 }
 
-/// The most characters of a message that are shown, and of that with what shows that there were more.
+/// The most characters of a message that are shown, without and with the mark of a shortened message.
 const MAX_SHOWN_CHARACTERS: usize = 2_000;
 pub(crate) const MAX_MESSAGE_CHARACTERS: usize = MAX_SHOWN_CHARACTERS + 1;
 /// The phases before the first of the engine's, and after the last.
@@ -126,18 +128,18 @@ const PHASES: [&str; 10] = [
 ];
 
 impl Status {
-    /// Whether a condition is true.
+    /// Returns true if a condition is true.
     pub(crate) fn is_true(&self, about: ConditionType) -> bool {
         self.conditions.iter().any(|condition| condition.of == about.as_str() && condition.status == "True")
     }
 
-    /// Whether its move has changed something, as far as this knows.
+    /// Returns true if the move has changed something, according to this status.
     pub(crate) fn has_changed_something(&self) -> bool {
         let checked = Phase::Checked.to_string();
         self.phase.as_ref().is_some_and(|phase| ![PENDING, SUCCEEDED, &checked].contains(&phase.as_str()))
     }
 
-    /// Whether a condition says this already.
+    /// Returns true if a condition already has this message.
     pub(crate) fn has_message(&self, about: ConditionType, message: &str) -> bool {
         let message = shorten_message(message);
         self.conditions.iter().any(|condition| condition.of == about.as_str() && condition.message == message)
@@ -161,7 +163,7 @@ impl Status {
         self.set_condition(ConditionType::Stalled, stalled, reason, message);
     }
 
-    /// Both clusters answered.
+    /// Shows that both clusters answered.
     pub(crate) fn set_connected(&mut self) {
         self.set_condition(ConditionType::Connected, true, Reason::Answered, "");
     }
@@ -194,8 +196,8 @@ impl Status {
         self.message = Some(shorten_message(message));
     }
 
-    /// Begins an attempt. What the last one showed stays until this one goes further, unless this one was asked for or the spec was
-    /// changed.
+    /// Begins an attempt. The status of the last one stays until this one goes further, unless a user requested this one or
+    /// changed the spec.
     pub(crate) fn begin_attempt(&mut self, generation: Option<i64>, request: Option<&str>) {
         let asked = self.observed_generation != generation || self.last_handled_request.as_deref() != request;
         self.observed_generation = generation;
@@ -206,7 +208,7 @@ impl Status {
         }
     }
 
-    /// Nothing has begun, or is about to.
+    /// Shows that no move has begun.
     pub(crate) fn show_pending(&mut self, why: &str) {
         if self.phase.is_none() {
             self.phase = Some(PENDING.to_owned());
@@ -215,7 +217,8 @@ impl Status {
         self.show_preparation(why);
     }
 
-    /// Says what an attempt does before its move goes on. The conditions say it, too, unless they show how the last attempt ended.
+    /// Shows the work of an attempt before its move goes on. The conditions show it, too, unless they show the end of the last
+    /// attempt.
     fn show_preparation(&mut self, what: &str) {
         let shows = |one: &Condition| {
             one.of == ConditionType::Ready.as_str() && one.reason == Reason::Pending.as_str()
@@ -226,8 +229,8 @@ impl Status {
         self.set_message(what);
     }
 
-    /// A move is about to begin, or to resume from the phase of its record. While it shows `Checked` its spec can be changed, so a
-    /// move that is resumed shows no earlier phase than it has reached.
+    /// Shows that a move begins, or resumes from the phase of its record. The spec can be changed while the phase is `Checked`,
+    /// so a resumed move shows no earlier phase than it has reached.
     pub(crate) fn show_move(&mut self, recorded: Option<Phase>) {
         let phase = match recorded {
             Some(recorded) => self.engine_phase().map_or(recorded, |shown| shown.max(recorded)),
@@ -247,12 +250,12 @@ impl Status {
         PHASES.into_iter().find(|known| *known == shown).unwrap_or("Unknown")
     }
 
-    /// The phase, if it is one of the engine's.
+    /// Returns the phase, if it is one of the engine's.
     fn engine_phase(&self) -> Option<Phase> {
         serde_json::from_value(json!(self.phase)).ok()
     }
 
-    /// Whether a move may have begun.
+    /// Returns true if a move may have begun.
     pub(crate) fn has_begun(&self) -> bool {
         self.phase.as_deref().is_some_and(|phase| phase != PENDING)
     }
@@ -279,14 +282,14 @@ impl Status {
         self.set_condition(ConditionType::Stalled, false, Reason::Succeeded, "");
     }
 
-    /// Shows that a side doesn't answer. Once it does, the message is again what it was.
+    /// Shows that a side doesn't answer. Once it answers, the previous message returns.
     fn show_silence(&mut self, side: Side, why: &str) {
         let before = self.interrupted.take().map_or_else(|| self.message.clone(), |(_, message)| message);
         self.interrupted = Some((side, before));
         self.set_message(why);
     }
 
-    /// What the engine reported.
+    /// Shows an event of the engine.
     pub(crate) fn apply_event(&mut self, event: &Event) {
         let answers = match event {
             Event::Object { side, .. } => self.interrupted.as_ref().is_some_and(|(silent, _)| silent == side),
@@ -308,7 +311,7 @@ impl Status {
                 if self.engine_phase() < Some(*phase) {
                     self.phase = Some(phase.to_string());
                 }
-                // What is said of a check depends on whether the move is under way, which the event doesn't have.
+                // The message about a check depends on whether the move is under way, which the event doesn't have.
                 if *phase > Phase::Checked {
                     self.set_message(phase_description(*phase));
                     self.show_running(Reason::Running, &format!("phase {phase}"));
@@ -353,7 +356,7 @@ impl Status {
     }
 }
 
-/// What a phase does, in words.
+/// Describes the work of a phase.
 fn phase_description(phase: Phase) -> &'static str {
     match phase {
         Phase::Checked => "checking both sides; nothing is changed yet",
@@ -370,7 +373,7 @@ fn to_u64(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-/// A foreign server may have said it: in one line, without characters that control what shows it.
+/// Shortens a message that may come from a foreign server, into one line without control characters.
 fn shorten_message(message: &str) -> String {
     let message = line(message, message.len());
     match message.char_indices().nth(MAX_SHOWN_CHARACTERS) {
@@ -379,7 +382,7 @@ fn shorten_message(message: &str) -> String {
     }
 }
 
-/// As API servers write times.
+/// Returns the current time as API servers write it.
 pub(crate) fn current_time() -> String {
     time_after(Duration::ZERO)
 }

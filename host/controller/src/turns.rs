@@ -1,8 +1,8 @@
-//! Turns: how many attempts are at work at once, and who is next.
+//! Turns limit the attempts at work at once, and decide which attempt is next.
 //!
-//! Whoever may write Pivots decides how many there are, and by the clusters behind them how long each takes. So no namespace has more
-//! than its share of the turns, who has fewest is next, and a part of the turns is kept for moves that have begun: their Clusters
-//! are paused. A turn ends after a while if others wait.
+//! Anyone with write access to Pivots decides how many there are, and by the clusters behind them how long each takes. So no
+//! namespace has more than its share of the turns, the namespace with fewest turns is next, and a part of the turns is kept for
+//! moves that have begun: their Clusters are paused. A turn ends after a while if others wait.
 //!
 //! An attempt that waits for others is parked: it gives its turn back, and takes one again before it works. It holds what it has read,
 //! so no more attempts are parked than there are turns, and of a namespace no more than its share. One that finds no room keeps its
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-/// Of how many turns a namespace may have one, and one is kept for moves that have begun.
+/// A namespace may have one of this many turns, and one of this many is kept for moves that have begun.
 const SHARE_DIVISOR: usize = 5;
 /// Time that a turn lasts while others wait.
 const MAX_TURN: Duration = Duration::from_secs(30 * 60);
@@ -31,11 +31,11 @@ pub(crate) struct Turns {
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many each namespace has.
+    /// Number of turns of each namespace.
     held: BTreeMap<String, usize>,
     /// Number of parked attempts of each namespace.
     parked: BTreeMap<String, usize>,
-    /// Who waits, the first to come first.
+    /// Attempts that wait, in the order in which they came.
     waiting: Vec<Waiting>,
 }
 
@@ -43,7 +43,7 @@ struct State {
 struct Waiting {
     namespace: String,
     has_begun: bool,
-    /// Counts among those that are parked until it has a turn.
+    /// Whether the attempt counts as parked until it has a turn.
     is_parked: bool,
     ready: oneshot::Sender<Turn>,
 }
@@ -67,7 +67,7 @@ enum Place {
 }
 
 impl Turns {
-    /// So many at once.
+    /// Creates this many turns.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { most: most.max(1), state: Mutex::default() })
     }
@@ -81,7 +81,7 @@ impl Turns {
         loop {
             let (ready, turn) = oneshot::channel();
             self.enqueue(Waiting { namespace: namespace.to_owned(), has_begun, is_parked, ready });
-            // It is sent, unless something panicked.
+            // The turn is sent, unless something panicked.
             if let Ok(turn) = turn.await {
                 return turn;
             }
@@ -108,7 +108,7 @@ impl Turns {
         drop(state);
         for Waiting { namespace, ready, .. } in next {
             let place = Mutex::new(Place::Held { since: Instant::now(), waits: false });
-            // Who no longer waits gives it back at once.
+            // If the attempt no longer waits, the turn is dropped and given back.
             drop(ready.send(Turn { turns: self.clone(), namespace, place }));
         }
     }
@@ -128,7 +128,7 @@ impl Turns {
         false
     }
 
-    /// Whether another namespace waits.
+    /// Returns true if another namespace waits.
     fn has_others_waiting(&self, namespace: &str) -> bool {
         self.lock_state().waiting.iter().any(|one| one.namespace != namespace && !one.ready.is_closed())
     }
@@ -153,7 +153,7 @@ fn decrement(of: &mut BTreeMap<String, usize>, namespace: &str) {
 }
 
 impl State {
-    /// Forgets who no longer waits.
+    /// Forgets attempts that no longer wait.
     fn forget_gone(&mut self) {
         for gone in self.waiting.extract_if(.., |one| one.ready.is_closed()) {
             if gone.is_parked {
@@ -162,7 +162,7 @@ impl State {
         }
     }
 
-    /// Returns who is next, if there is a turn for them.
+    /// Returns the position of the next attempt, if there is a turn for it.
     fn next(&self, most: usize) -> Option<usize> {
         let left = most.saturating_sub(self.held.values().sum());
         let kept = if most < SHARE_DIVISOR { 0 } else { namespace_share(most) };
@@ -175,7 +175,7 @@ impl State {
         next.map(|(position, _)| position)
     }
 
-    /// Gives a turn to one that waits.
+    /// Gives a turn to an attempt that waits.
     fn take_out(&mut self, position: usize) -> Waiting {
         let next = self.waiting.remove(position);
         *self.held.entry(next.namespace.clone()).or_default() += 1;
@@ -220,7 +220,8 @@ impl Turn {
         *self.lock_place() = std::mem::replace(&mut *next.lock_place(), Place::Left);
     }
 
-    /// Waits until it has lasted for long enough, and another namespace waits. Until then, looks for room for one that waits for others.
+    /// Waits until the turn has lasted for long enough, and another namespace waits. Until then, parks the attempt if it waits
+    /// for others and there is room.
     pub(crate) async fn wait_until_overdue(&self) {
         loop {
             sleep(LOOK_INTERVAL).await;
@@ -309,7 +310,7 @@ mod tests {
         let turn = now(&turns, "a", true).unwrap();
         let wait_until_overdue =
             async |turn: &Turn| tokio::time::timeout(MAX_TURN * 2, turn.wait_until_overdue()).await.is_ok();
-        assert!(!wait_until_overdue(&turn).await, "nobody waits");
+        assert!(!wait_until_overdue(&turn).await, "no attempt waits");
         let waits = |namespace: &'static str| {
             let turns = turns.clone();
             tokio::spawn(async move { drop(turns.wait_for_turn(namespace, true).await) })

@@ -1,4 +1,4 @@
-//! From the engine's events to what a Pivot shows: collected as they come, written at most once a second.
+//! Turns the engine's events into a Pivot's status: collected as they come, written at most once a second.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,17 +21,17 @@ const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest message in a log, in bytes.
 const MAX_LOG_MESSAGE: usize = 1_000;
 
-/// What one Pivot is to show.
+/// The status and the Events to write for one Pivot.
 pub(crate) struct View {
     pivot: Key,
     status: Mutex<Status>,
     news: Notify,
-    /// What people are told as Events.
+    /// Announcements that were not written as Events yet.
     told: Mutex<Vec<Announcement>>,
     metrics: Arc<Metrics>,
 }
 
-/// Something that is told as an Event.
+/// A message for an Event.
 pub(crate) struct Announcement {
     pub(crate) normal: bool,
     pub(crate) reason: String,
@@ -43,7 +43,7 @@ impl View {
         Self { pivot, status: Mutex::new(status), news: Notify::new(), told: Mutex::default(), metrics }
     }
 
-    /// Changes what is shown.
+    /// Changes the status, which is written soon.
     pub(crate) fn change_status(&self, change: impl FnOnce(&mut Status)) {
         change(&mut lock_mutex(&self.status));
         self.news.notify_one();
@@ -53,7 +53,7 @@ impl View {
         lock_mutex(&self.status).clone()
     }
 
-    /// Writes what changes, until it is dropped.
+    /// Writes changes of the status until the future is dropped.
     pub(crate) async fn keep_writing(&self, home: &Home, pivot: &Pivot) {
         let mut shown = pivot.status.clone();
         loop {
@@ -71,7 +71,7 @@ impl View {
         }
     }
 
-    /// Writes what changed since.
+    /// Writes the status if it differs from `shown`.
     pub(crate) async fn write_changes(&self, home: &Home, pivot: &Pivot, shown: &mut Status) {
         self.write_events(home, pivot).await;
         let status = self.status();
@@ -80,17 +80,17 @@ impl View {
         }
         match home.write_status(pivot, &status).await {
             Ok(()) => *shown = status,
-            // It is a view: the move goes on.
+            // The status is only a view: the move goes on.
             Err(error) => tracing::warn!(%error, pivot = %pivot.key, "its status was not written"),
         }
     }
 
-    /// Tells people, by an Event and in the log: Events are gone after an hour.
+    /// Announces a message by an Event and in the log, because Events are gone after an hour.
     pub(crate) fn announce(&self, normal: bool, reason: Reason, message: String) {
         self.announce_reason(normal, reason.as_str(), message);
     }
 
-    /// Tells people about a phase or a code of the engine, whose name is the reason.
+    /// Announces a phase or a code of the engine, whose name is the reason.
     fn announce_reason(&self, normal: bool, reason: &str, message: String) {
         let (pivot, line) = (&self.pivot, line(&message, MAX_LOG_MESSAGE));
         match normal {
@@ -113,7 +113,7 @@ impl Watcher for View {
             Event::Warning { code, object, text } => {
                 self.announce_reason(false, &reason_of(code), with_object(object.as_ref(), text))
             }
-            // Whoever labels objects may have mistyped it, and would miss them only when they are needed.
+            // The user may have mistyped a label, and would miss the objects only when they are needed.
             Event::Note { code, object, text } if code == ALSO_COPIED_NONE => {
                 self.announce_reason(false, &reason_of(code), with_object(object.as_ref(), text));
             }
@@ -145,7 +145,7 @@ fn merge_by_reason(told: Vec<Announcement>) -> Vec<Announcement> {
     merged.into_iter().map(counted).collect()
 }
 
-/// As Events spell their reasons: `no-ready-node` is `NoReadyNode`.
+/// Returns a code as Events spell reasons: `no-ready-node` is `NoReadyNode`.
 fn reason_of(code: &str) -> String {
     let words = code.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let capital = |word: &str| {

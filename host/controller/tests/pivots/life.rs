@@ -1,4 +1,4 @@
-//! What becomes of a Pivot whose controller lives.
+//! The life of a Pivot whose controller lives.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -284,7 +284,7 @@ async fn a_move_from_another_cluster_comes_in() {
     stage.secret("desk", "way", "target");
     let options = json!({"accept": [{"code": "takeover-unchecked"}, {"code": "unprovisioned"}]});
     let from = json!({"kubeconfig": {"name": "way"}, "namespace": "a"});
-    // Who may write Pivots in one namespace has no say in another.
+    // Users who may write Pivots in one namespace change nothing in another.
     stage.ask_for("desk", json!({"from": from, "to": {"namespace": "a"}, "options": options}));
     stage.until("stalled", |stage| stage.is("desk", "Stalled")).await;
     let message = stage.condition("desk", "Stalled").unwrap()["message"].as_str().unwrap().to_owned();
@@ -481,7 +481,7 @@ async fn committed_pivot_continues_with_changed_options() {
     stage
         .until("waiting", |stage| stage.is("a", "Committed") && message(stage).contains("waiting, until"))
         .await;
-    // It can't be undone any more.
+    // The move can't be undone any more.
     stage.delete("a").await;
     stage.until("told", |stage| told(stage, "Finishing")).await;
     let pivot = stage.home.keys().into_iter().find(|key| key.group_kind.kind == "Pivot").unwrap();

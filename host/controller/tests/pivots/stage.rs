@@ -28,7 +28,7 @@ pub(crate) struct Stage {
     pub(crate) home: MemoryPlace,
     pub(crate) target: MemoryPlace,
     pub(crate) metrics: Arc<Metrics>,
-    /// What the controllers carry along.
+    /// Objects that every move also copies.
     pub(crate) also_copy: BTreeSet<Part>,
     /// Bytes of what home answers that a move may hold.
     pub(crate) budget: Option<usize>,
@@ -46,12 +46,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// It dies: nothing more is done.
+    /// Kills the controller, which does nothing more.
     pub(crate) fn kill(&self) {
         self.task.abort();
     }
 
-    /// It is asked to stop, and does.
+    /// Stops the controller, and waits until it has stopped.
     pub(crate) async fn stop(self) {
         self.halter.halt(Halt::Signal(15));
         self.task.await.unwrap().unwrap();
@@ -208,7 +208,7 @@ impl Stage {
         Running { task: tokio::spawn(controller.run(halter.clone())), halter }
     }
 
-    /// Somebody asks for a move of the namespace into its workload cluster.
+    /// A user requests a move of the namespace into its workload cluster.
     pub(crate) fn ask(&self, namespace: &str) {
         self.ask_for(
             namespace,
@@ -236,7 +236,7 @@ impl Stage {
         self.home.insert(body).unwrap();
     }
 
-    /// Somebody deletes it.
+    /// A user deletes the Pivot of the namespace.
     pub(crate) async fn delete(&self, namespace: &str) {
         let any = Preconditions::default();
         match self.home.delete(&Arc::new(pivots()), &pivot(namespace), &any).await {
@@ -257,7 +257,7 @@ impl Stage {
         conditions.into_iter().find(|condition| condition["type"] == of)
     }
 
-    /// It says that it has succeeded, and nothing is kept of it.
+    /// Asserts that the Pivot has succeeded, and that nothing is kept of it.
     pub(crate) fn done(&self, namespace: &str) -> bool {
         self.is(namespace, "Succeeded") && self.ways().is_empty()
     }
@@ -282,7 +282,7 @@ impl Stage {
         }
     }
 
-    /// What of a namespace's Cluster is in a cluster.
+    /// Returns the parts of a namespace's Cluster that are in a cluster.
     pub(crate) fn cluster_in(&self, place: &MemoryPlace, namespace: &str) -> Vec<String> {
         let of_cluster = |key: &Key| key.group_kind.group == CAPI || key.name == "c-kubeconfig";
         let keys = place.keys().into_iter();
@@ -294,7 +294,7 @@ impl Stage {
         there
     }
 
-    /// What the controller keeps of moves: nothing, unless one is under way.
+    /// Returns what the controller keeps of moves: nothing, unless one is under way.
     pub(crate) fn ways(&self) -> Vec<Key> {
         let secret = |key: &Key| key.group_kind.is_secret() && key.namespace.as_deref() == Some(OWN);
         self.home.keys().into_iter().filter(secret).collect()

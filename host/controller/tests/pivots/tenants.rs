@@ -188,7 +188,7 @@ async fn absent_agents_of_one_namespace_delay_no_other() {
         stage.ask_by_name("many", &format!("p{n}"), json!({"to": {"agent": "absent"}}));
     }
     let running = stage.start();
-    // They are all known, and the first wait.
+    // All Pivots are known, and the first wait.
     tokio::time::sleep(Duration::from_secs(60)).await;
     let begun = tokio::time::Instant::now();
     stage.ask("z");
