@@ -479,7 +479,7 @@ mod tests {
     use crate::turns::Turns;
 
     #[tokio::test(start_paused = true)]
-    async fn turn_that_comes_ends_its_message() {
+    async fn coming_turn_ends_its_message() {
         let turns = Turns::new(1);
         let turn = Arc::new(turns.wait_for_turn("a", true).await);
         let pivot = Key::new(GroupKind::new("", "Pivot"), Some("a"), "p");
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn server_that_is_not_trusted_is_not_connected() {
+    fn untrusted_server_is_not_connected() {
         let error = PlaceError::Untrusted("invalid peer certificate: UnknownIssuer".into());
         let failure = Failure::Place {
             side: Side::Target,
@@ -527,7 +527,7 @@ mod tests {
 
     /// A server that is too busy renews no lease for a while, and no user must change anything.
     #[test]
-    fn a_lost_lease_is_no_reason_to_wait_for_somebody() {
+    fn lost_lease_is_retried() {
         for (exit, phase) in [(Exit::Refused, None), (Exit::PartWay, Some(Phase::Copied))] {
             let failure = Failure::Halted(Halt::LeaseLost("it was not renewed for 10 seconds".into()));
             let stop = stop(failure, exit, phase);

@@ -273,7 +273,7 @@ mod tests {
 
     // proves: T151
     #[tokio::test]
-    async fn secrets_lead_to_allowed_special_addresses_alone() {
+    async fn secrets_lead_to_allowed_special_addresses_only() {
         let kind = builtin_kind("", "Secret").unwrap();
         let body = json!({"metadata": {"name": "way", "namespace": "shop"}, "data": {"value": OWN_MACHINE}});
         let secret = Object::from_value(kind, &body).unwrap();

@@ -446,7 +446,7 @@ mod tests {
 
     // proves: T44
     #[tokio::test]
-    async fn what_is_outside_of_the_pivots_namespace_is_not_changed() {
+    async fn moves_in_change_only_their_own_namespace() {
         for (group, of, namespace, name, seen) in [
             (CAPI, "Machine", Some("shop"), "m", ALL),
             ("", "Secret", Some("shop"), "s", ALL),
@@ -485,7 +485,7 @@ mod tests {
 
     // proves: T141
     #[tokio::test]
-    async fn moves_out_change_their_own_namespace_alone() {
+    async fn moves_out_change_only_their_own_namespace() {
         for (group, of, namespace, name, seen) in [
             // Nothing is moved into a source.
             (CAPI, "Machine", Some("shop"), "m", [false, true, true]),
@@ -527,7 +527,7 @@ mod tests {
 
     // proves: T142
     #[tokio::test]
-    async fn roles_workloads_and_credentials_never_come_in() {
+    async fn roles_workloads_and_credentials_are_refused() {
         for (group, of) in [
             ("rbac.authorization.k8s.io", "RoleBinding"),
             ("apps", "Deployment"),
@@ -552,7 +552,7 @@ mod tests {
 
     /// A source that says that a kind is in namespaces: where the object lands, this cluster's definition says.
     #[tokio::test]
-    async fn what_is_cluster_scoped_here_is_not_created_by_giving_it_a_namespace() {
+    async fn namespace_makes_no_cluster_scoped_object_allowed() {
         let confined = confined(MemoryPlace::new("home"), Side::Target);
         let body = json!({"metadata": {"name": "evil", "namespace": "shop"}});
         let refused = confined.create(&kind(CAPI, "Identity"), &body, Change::Real).await.unwrap_err();

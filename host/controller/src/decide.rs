@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deleted_pivot_is_undone_until_it_is_committed_and_finished_afterwards() {
+    fn deleted_pivot_rolls_back_only_before_commit() {
         let under_way = |phase| RecordedMove::UnderWay { move_id: "m".into(), phase };
         let resumed = |phase| Action::Move { recorded: Some(phase) };
         assert_eq!(decide_action(true, under_way(Phase::Copied)), Action::RollBack { move_id: "m".into() });

@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_shown_fits_the_definition() {
+    fn largest_status_fits_the_definition() {
         let long = "ä".repeat(100_000);
         let mut shown = Status::default();
         shown.set_message(&long);
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_has_the_fields_that_the_controller_reads_and_no_others() {
+    fn definition_has_exactly_the_fields_read() {
         let secret = || Some(KubeconfigSecret { name: "s".into(), key: "value".into() });
         let full = Spec {
             from: PivotSource { kubeconfig: secret(), agent: Some("e".into()), namespace: Some("a".into()) },
@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_has_the_fields_that_the_controller_shows() {
+    fn definition_has_the_fields_shown() {
         let mut shown = Status::default();
         shown.set_condition(ConditionType::Connected, true, Reason::Answered, "");
         same_fields(&serde_json::to_value(shown).unwrap(), &status_schema());

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_has_every_number_with_its_type() {
+    fn page_has_every_number_with_its_type() {
         let metrics = Metrics::default();
         metrics.set_leading(true);
         let pivots = [("Copied", true), ("Copied", false), ("Succeeded", false)];

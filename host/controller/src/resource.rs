@@ -371,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_of_a_pivot_reach_its_move() {
+    fn pivot_options_reach_the_move() {
         let options = |given| {
             let spec = json!({"to": {"cluster": "c"}, "options": given});
             serde_json::from_value::<Spec>(spec).unwrap().engine_options("a").unwrap()

@@ -123,7 +123,7 @@ mod tests {
 
     // proves: T145
     #[tokio::test]
-    async fn silent_clients_keep_no_probe_out() {
+    async fn silent_clients_block_no_probe() {
         let server = Server::bind(([127, 0, 0, 1], 0).into(), Arc::default()).await.unwrap();
         let address = server.local_address().unwrap();
         let server = tokio::spawn(server.run());
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn controller_that_can_not_work_is_unready() {
+    async fn controller_with_an_obstacle_is_unready() {
         let metrics = Arc::new(Metrics::default());
         let server = Server::bind(([127, 0, 0, 1], 0).into(), metrics.clone()).await.unwrap();
         let address = server.local_address().unwrap();

@@ -405,7 +405,7 @@ mod tests {
 
     /// While it shows `Checked`, the server lets the spec be changed.
     #[test]
-    fn a_resumed_move_shows_no_earlier_phase() {
+    fn resumed_move_shows_no_earlier_phase() {
         for (shown, recorded, expected) in [
             (Some("Copied"), Phase::Copied, "Copied"),
             (Some("Live"), Phase::Committed, "Live"),
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_say_what_a_pending_attempt_does() {
+    fn conditions_show_the_work_before_a_move() {
         let mut status = Status::default();
         let said = |status: &Status| {
             let found = status.conditions.iter().find(|one| one.of == ConditionType::Reconciling.as_str());
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_names_a_time_that_stays_true() {
+    fn wait_message_has_an_absolute_time() {
         let mut status = showing(None);
         let earliest = time_after(Duration::from_secs(594));
         status.apply_event(&Event::Waiting { awaited: Vec::new(), more: 0, seconds_left: 594 });
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn a_move_that_begins_shows_that_it_is_checked() {
+    fn beginning_move_shows_checked() {
         // The last one was rolled back from a terminal.
         for shown in [None, Some(PENDING), Some("Copied"), Some(ROLLING_BACK)] {
             let mut status = showing(shown);
@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_have_no_phases_of_others() {
+    fn metrics_reject_unknown_phases() {
         let label = |phase: &str| showing(Some(phase)).phase_label();
         for phase in PHASES {
             assert_eq!(label(phase), phase);

@@ -269,7 +269,7 @@ mod tests {
 
     // proves: T146
     #[tokio::test(start_paused = true)]
-    async fn no_namespace_takes_all_turns() {
+    async fn namespaces_take_no_more_than_their_share() {
         let turns = Turns::new(10);
         let many: Vec<Option<Turn>> = (0..50).map(|_| now(&turns, "many", false)).collect();
         assert_eq!(many.iter().flatten().count(), 2);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn begun_moves_and_small_users_come_first() {
+    async fn begun_moves_and_small_namespaces_come_first() {
         let turns = Turns::new(1);
         let first = now(&turns, "a", false).unwrap();
         let order = Mutex::new(Vec::new());
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_long_turn_ends_once_others_wait() {
+    async fn long_turn_ends_once_others_wait() {
         let turns = Turns::new(1);
         let turn = now(&turns, "a", true).unwrap();
         let wait_until_overdue =
@@ -354,7 +354,7 @@ mod tests {
 
     /// A namespace with one turn, and room for one that is parked.
     #[tokio::test(start_paused = true)]
-    async fn turn_goes_to_a_parked_attempt_that_leaves_room() {
+    async fn parked_attempt_with_next_turn_leaves_room() {
         let turns = Turns::new(1);
         let first = now(&turns, "a", true).unwrap();
         first.park();

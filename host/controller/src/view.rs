@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_event_tells_a_warning_about_many_kinds() {
+    fn warnings_about_many_kinds_are_merged() {
         let told = |reason: &str, message: &str| Announcement {
             normal: false,
             reason: reason.to_owned(),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_becomes_a_reason() {
+    fn codes_become_reasons() {
         assert_eq!(reason_of("no-ready-node"), "NoReadyNode");
         assert_eq!(reason_of(""), "");
     }

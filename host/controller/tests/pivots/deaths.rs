@@ -131,7 +131,7 @@ fn nothing_of_ours(stage: &Stage, place: &MemoryPlace) {
 
 // proves: T48
 #[tokio::test(start_paused = true)]
-async fn whenever_a_controller_dies_the_next_one_comes_to_the_same_end() {
+async fn next_controller_ends_the_move_after_death() {
     for nth in 1..=most_writes().await {
         for dies in [Dies::Before, Dies::After] {
             let (stage, running) = come_to(nth, Some(dies)).await;
@@ -150,7 +150,7 @@ async fn whenever_a_controller_dies_the_next_one_comes_to_the_same_end() {
 
 // proves: T42
 #[tokio::test(start_paused = true)]
-async fn a_pivot_deleted_at_any_moment_leaves_its_cluster_whole_on_one_side() {
+async fn deleted_pivot_leaves_one_whole_side() {
     let (mut undone, mut moved) = (0, 0);
     for nth in 1..=most_writes().await {
         let (stage, running) = come_to(nth, None).await;
@@ -171,7 +171,7 @@ async fn a_pivot_deleted_at_any_moment_leaves_its_cluster_whole_on_one_side() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_is_stopped_leaves_the_move_to_the_next() {
+async fn stopped_controller_leaves_moves_to_the_next() {
     for nth in 1..=most_writes().await {
         let (stage, running) = come_to(nth, None).await;
         running.stop().await;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::stage::{Stage, object};
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_moves_into_its_workload_cluster_and_the_pivot_says_so() {
+async fn namespace_moves_into_its_workload_cluster() {
     let stage = Stage::new(&["a", "b"]);
     stage.ask("a");
     let running = stage.start();
@@ -52,7 +52,7 @@ fn told(stage: &Stage, reason: &str) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_pivots_are_carried_out_at_once() {
+async fn ten_pivots_run_at_once() {
     let names: Vec<String> = (0..10).map(|index| format!("n{index}")).collect();
     let namespaces: Vec<&str> = names.iter().map(String::as_str).collect();
     let stage = Stage::new(&namespaces);
@@ -66,7 +66,7 @@ async fn ten_pivots_are_carried_out_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_refused_stalls_and_goes_on_when_it_is_corrected() {
+async fn refused_pivot_stalls_until_corrected() {
     let stage = Stage::new(&["a"]);
     stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"accept": [{"code": "takeover-unchecked"}], "exclude": ["machines"]}}));
     let running = stage.start();
@@ -90,7 +90,7 @@ async fn what_is_refused_stalls_and_goes_on_when_it_is_corrected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_field_anywhere_refuses_the_pivot() {
+async fn unknown_field_anywhere_refuses_the_pivot() {
     let stage = Stage::new(&["a"]);
     let running = stage.start();
     for path in [
@@ -121,7 +121,7 @@ async fn an_unknown_field_anywhere_refuses_the_pivot() {
 
 // proves: T37
 #[tokio::test(start_paused = true)]
-async fn a_pivot_of_the_own_cluster_moves_no_other_namespace() {
+async fn pivot_moves_no_other_own_namespace() {
     let stage = Stage::new(&["a", "b"]);
     stage.ask_for(
         "a",
@@ -137,7 +137,7 @@ async fn a_pivot_of_the_own_cluster_moves_no_other_namespace() {
 
 // proves: T43
 #[tokio::test(start_paused = true)]
-async fn a_pivot_carries_what_is_in_its_namespace_and_the_controller_the_rest() {
+async fn pivots_also_copy_only_in_their_namespace() {
     let mut stage = Stage::new(&["a"]);
     stage.home.add_namespace("keys");
     for (namespace, name, label) in [("a", "own", ""), ("keys", "aws", "yes"), ("keys", "root", "no")] {
@@ -182,7 +182,7 @@ pub(crate) fn held_at(place: &MemoryPlace, held: &Arc<AtomicBool>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_move_that_has_begun_carries_what_it_began_with() {
+async fn begun_move_keeps_its_also_copied_objects() {
     let mut stage = Stage::new(&["a"]);
     stage.home.add_namespace("keys");
     let mut secret = object("keys", "Secret", "aws", None);
@@ -206,7 +206,7 @@ async fn a_move_that_has_begun_carries_what_it_began_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_move_that_is_refused_midway_shows_its_phase() {
+async fn refused_move_shows_its_phase() {
     let stage = Stage::new(&["a"]);
     let held = Arc::new(AtomicBool::new(true));
     held_at(&stage.target, &held);
@@ -229,7 +229,7 @@ async fn a_move_that_is_refused_midway_shows_its_phase() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_that_does_not_answer_is_asked_again() {
+async fn silent_cluster_is_asked_again() {
     let stage = Stage::new(&["a"]);
     let silent = Arc::new(AtomicBool::new(true));
     stage.target.on_call({
@@ -255,7 +255,7 @@ async fn a_cluster_that_does_not_answer_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_pivot_shows_comes_back_from_the_records() {
+async fn lost_status_returns_from_the_records() {
     let stage = Stage::new(&["a"]);
     stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "way"}}, "options": {"accept": [{"code": "takeover-unchecked"}]}}));
     stage.secret("a", "way", "target");
@@ -274,7 +274,7 @@ async fn what_a_pivot_shows_comes_back_from_the_records() {
 
 // proves: T44
 #[tokio::test(start_paused = true)]
-async fn a_move_from_another_cluster_comes_in() {
+async fn pivot_moves_in_from_another_cluster() {
     let stage = Stage::new(&["a"]);
     stage.ask("a");
     let running = stage.start();
@@ -327,7 +327,7 @@ async fn pivot_of_the_same_name_continues_no_move() {
 
 // proves: T48
 #[tokio::test(start_paused = true)]
-async fn one_of_two_controllers_works_and_the_other_follows_when_it_dies() {
+async fn second_controller_works_after_the_first_dies() {
     let stage = Stage::new(&["a", "b"]);
     let first = stage.start();
     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -343,7 +343,7 @@ async fn one_of_two_controllers_works_and_the_other_follows_when_it_dies() {
 
 /// As a container of a pod does that was killed.
 #[tokio::test(start_paused = true)]
-async fn restarted_controller_of_the_same_name_leads_at_once() {
+async fn restarted_controller_leads_at_once() {
     let stage = Stage::new(&["a"]);
     let first = stage.start_as("pod".to_owned());
     let leads = |stage: &Stage| stage.metrics.render_page().contains("pivot_host_leader 1");
@@ -382,7 +382,7 @@ async fn controller_without_a_permission_is_not_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_stands_beside_a_move_between_two_others() {
+async fn third_cluster_runs_a_move_between_others() {
     let stage = Stage::new(&["a"]);
     stage.home.add_namespace("desk");
     stage.secret("desk", "from", "home");
@@ -402,7 +402,7 @@ async fn a_controller_stands_beside_a_move_between_two_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_never_began_may_go_whatever_is_wrong_with_it() {
+async fn deleted_pivot_without_a_move_is_released() {
     let stage = Stage::new(&["a"]);
     stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "mistyped"}}}));
     let running = stage.start();
@@ -417,7 +417,7 @@ async fn what_never_began_may_go_whatever_is_wrong_with_it() {
 
 /// Without the condition, kstatus takes a Pivot for done as soon as its generation was observed.
 #[tokio::test(start_paused = true)]
-async fn no_pivot_is_ready_before_its_move_has_ended() {
+async fn pivot_is_ready_only_after_its_move() {
     let stage = Stage::new(&["a"]);
     let held = Arc::new(AtomicBool::new(true));
     held_at(&stage.target, &held);
@@ -438,7 +438,7 @@ async fn no_pivot_is_ready_before_its_move_has_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_secret_that_comes_late_is_found_soon() {
+async fn late_secret_is_found_soon() {
     let stage = Stage::new(&["a"]);
     stage.ask_for("a", json!({"to": {"kubeconfig": {"name": "late"}}, "options": {"accept": [{"code": "takeover-unchecked"}]}}));
     let running = stage.start();
@@ -516,7 +516,7 @@ async fn controller_reads_no_list_beyond_its_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kept_way_leads_to_no_other_cluster() {
+async fn kept_secret_leads_to_no_other_cluster() {
     let stage = Stage::new(&["a"]);
     // Refused after the way was kept.
     stage.ask_for(
@@ -551,7 +551,7 @@ async fn a_kept_way_leads_to_no_other_cluster() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_pivot_moves_into_the_namespace_of_records() {
+async fn pivots_never_move_into_record_namespace() {
     let stage = Stage::new(&["a"]);
     let running = stage.start();
     stage.ask_for("a", json!({"to": {"cluster": "c", "namespace": names::RECORD_NAMESPACE}}));

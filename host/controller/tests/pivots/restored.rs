@@ -56,7 +56,7 @@ async fn moved() -> (Stage, Vec<Backup>) {
 
 // proves: I14, T166
 #[tokio::test(start_paused = true)]
-async fn restored_pivots_do_not_succeed_beside_their_source() {
+async fn restored_pivots_fail_next_to_their_source() {
     let (stage, backups) = moved().await;
     let (mut without_record, mut with_record, mut over) = (0, 0, 0);
     for (number, backup) in backups.iter().enumerate() {

@@ -26,7 +26,7 @@ fn uid(place: &MemoryPlace) -> Value {
 /// A target of one's own can have a record of a move that never was.
 // proves: T47
 #[tokio::test(start_paused = true)]
-async fn what_a_foreign_target_says_of_a_move_has_nothing_carried_along() {
+async fn foreign_target_adds_no_copied_objects() {
     let stage = Stage::new(&["a"]);
     stage.home.add_namespace("bank");
     stage.home.insert(object("bank", "Secret", "db", None)).unwrap();
@@ -58,7 +58,7 @@ async fn what_a_foreign_target_says_of_a_move_has_nothing_carried_along() {
 /// The author of a Pivot controls the records in a foreign source, which can say anything.
 // proves: T44
 #[tokio::test(start_paused = true)]
-async fn what_a_foreign_source_says_of_its_move_undoes_nothing_in_another_namespace() {
+async fn foreign_source_undoes_nothing_in_another_namespace() {
     let stage = Stage::new(&["a"]);
     stage.ask("a");
     let running = stage.start();
@@ -181,7 +181,7 @@ async fn sources_choose_no_record_names_in_the_target() {
 /// Each takes as long as a controller waits for an agent, again and again.
 // proves: T146
 #[tokio::test(start_paused = true)]
-async fn absent_agents_of_one_namespace_delay_no_other() {
+async fn absent_agents_delay_no_other_namespace() {
     let stage = Stage::new(&["z"]);
     stage.home.add_namespace("many");
     for n in 0..150 {
@@ -199,7 +199,7 @@ async fn absent_agents_of_one_namespace_delay_no_other() {
 
 // proves: T51
 #[tokio::test(start_paused = true)]
-async fn a_pivot_uses_the_agents_of_its_own_namespace_only() {
+async fn pivot_uses_only_agents_of_its_namespace() {
     let stage = Stage::new(&["shop", "bank"]);
     for namespace in ["shop", "bank"] {
         stage.ask_for(
@@ -223,7 +223,7 @@ async fn a_pivot_uses_the_agents_of_its_own_namespace_only() {
 
 // proves: T39
 #[tokio::test(start_paused = true)]
-async fn a_secret_without_its_cluster_leads_nowhere() {
+async fn secret_without_its_cluster_is_ignored() {
     let stage = Stage::new(&["a"]);
     stage.secret("a", "d-kubeconfig", "target");
     stage.ask_for(
@@ -372,7 +372,7 @@ async fn words_of_foreign_servers_stay_in_one_line() {
 /// An author can have a Pivot wait for a pause that never comes, and a move that waits holds what it has read.
 // proves: T146
 #[tokio::test(start_paused = true)]
-async fn waits_of_pivots_end_with_the_operators_limit() {
+async fn operator_limits_waits_of_pivots() {
     let mut stage = Stage::new(&["a"]);
     stage.longest_wait = Duration::from_secs(60);
     let machine = Key::new(GroupKind::new("cluster.x-k8s.io", "Machine"), Some("a"), "m0");
