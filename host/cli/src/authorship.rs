@@ -31,7 +31,8 @@ pub(crate) fn run(signing: &Signing, output: &Output) -> u8 {
 /// Signs the manifest, which has digests of all files.
 fn sign_manifest(signing: &Signing, output: &Output) -> Result<()> {
     let refused = |why: Text| (Exit::Refused, why);
-    let examined = Examined::of(&signing.file, None).map_err(|error| refused(error.to_string().into()))?;
+    let examined =
+        Examined::examine(&signing.file, None).map_err(|error| refused(error.to_string().into()))?;
     let Some(digest) = examined.digest().map(str::to_owned) else {
         return Err(refused(output::altered_files_text(&examined)));
     };

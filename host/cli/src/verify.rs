@@ -80,7 +80,7 @@ pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, outpu
 
 fn examine_directory(DirectoryEnd { path, keys }: &DirectoryEnd) -> Result<Examined, DirectoryError> {
     let identities = keys.as_deref().map(Identities::read).transpose()?;
-    Examined::of(path, identities)
+    Examined::examine(path, identities)
 }
 
 fn report_refusal(message: Text, output: &Output) -> u8 {

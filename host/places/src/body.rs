@@ -7,8 +7,9 @@ use crate::place::{PlaceError, Preconditions, Result, Subresource};
 
 /// The object's key.
 pub(crate) fn key_of(kind: &Kind, body: &Value) -> Result<Key> {
-    let name = text(body, "name").unwrap_or_default();
-    let namespace = text(body, "namespace").filter(|namespace| kind.namespaced && !namespace.is_empty());
+    let name = metadata_text(body, "name").unwrap_or_default();
+    let namespace =
+        metadata_text(body, "namespace").filter(|namespace| kind.namespaced && !namespace.is_empty());
     if name.is_empty() {
         return Err(PlaceError::Invalid(format!("{} without a name", kind.group_kind)));
     }
@@ -19,27 +20,30 @@ pub(crate) fn key_of(kind: &Kind, body: &Value) -> Result<Key> {
 }
 
 /// A string field of the metadata.
-pub(crate) fn text<'a>(body: &'a Value, field: &str) -> Option<&'a str> {
-    meta(body, field)?.as_str()
+pub(crate) fn metadata_text<'a>(body: &'a Value, field: &str) -> Option<&'a str> {
+    metadata_field(body, field)?.as_str()
 }
 
 /// A field of the metadata.
-pub(crate) fn meta<'a>(body: &'a Value, field: &str) -> Option<&'a Value> {
+pub(crate) fn metadata_field<'a>(body: &'a Value, field: &str) -> Option<&'a Value> {
     body.get("metadata")?.get(field)
 }
 
 /// Sets a field of the metadata; null removes it.
-pub(crate) fn set(body: &mut Value, field: &str, value: Value) {
+pub(crate) fn set_metadata(body: &mut Value, field: &str, value: Value) {
     merge::apply(body, &json!({"metadata": {field: value}}));
 }
 
 /// Fails unless the object is in the state that a delete requires.
-pub(crate) fn require(key: &Key, body: &Value, must: &Preconditions) -> Result<()> {
+pub(crate) fn check_preconditions(key: &Key, body: &Value, must: &Preconditions) -> Result<()> {
     let Preconditions { uid, resource_version } = must;
-    if uid.as_ref().is_some_and(|Uid(uid)| text(body, "uid") != Some(uid)) {
+    if uid.as_ref().is_some_and(|Uid(uid)| metadata_text(body, "uid") != Some(uid)) {
         return Err(PlaceError::Conflict(format!("{key}: another uid")));
     }
-    if resource_version.as_deref().is_some_and(|version| text(body, "resourceVersion") != Some(version)) {
+    if resource_version
+        .as_deref()
+        .is_some_and(|version| metadata_text(body, "resourceVersion") != Some(version))
+    {
         return Err(PlaceError::Conflict(format!("{key}: another resourceVersion")));
     }
     Ok(())
@@ -47,7 +51,7 @@ pub(crate) fn require(key: &Key, body: &Value, must: &Preconditions) -> Result<(
 
 /// An object after a patch: preconditions are checked, `fixed` metadata and the status of the part that isn't patched stay as
 /// they were.
-pub(crate) fn patched(
+pub(crate) fn patch_body(
     kind: &Kind,
     key: &Key,
     old: &Value,
@@ -58,7 +62,7 @@ pub(crate) fn patched(
     let mut new = old.clone();
     patch(&mut new);
     for field in ["uid", "resourceVersion"] {
-        if meta(&new, field).is_some_and(|value| Some(value) != meta(old, field)) {
+        if metadata_field(&new, field).is_some_and(|value| Some(value) != metadata_field(old, field)) {
             return Err(PlaceError::Conflict(format!("{key}: another {field}")));
         }
     }
@@ -66,7 +70,7 @@ pub(crate) fn patched(
         return Err(PlaceError::Invalid(format!("{key}: the name does not change")));
     }
     for field in fixed.iter().chain(&["uid", "resourceVersion"]) {
-        set(&mut new, field, meta(old, field).cloned().unwrap_or_default());
+        set_metadata(&mut new, field, metadata_field(old, field).cloned().unwrap_or_default());
     }
     Ok(match subresource {
         Subresource::Status => with_status_of(old, &new),
@@ -90,13 +94,13 @@ fn with_status_of(object: &Value, other: &Value) -> Value {
 /// Empty maps and lists of the metadata are not written.
 pub(crate) fn drop_empty(body: &mut Value) {
     for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
-        let empty = match meta(body, field) {
+        let empty = match metadata_field(body, field) {
             Some(Value::Object(map)) => map.is_empty(),
             Some(Value::Array(items)) => items.is_empty(),
             _ => false,
         };
         if empty {
-            set(body, field, Value::Null);
+            set_metadata(body, field, Value::Null);
         }
     }
 }

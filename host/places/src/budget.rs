@@ -11,7 +11,7 @@ use pivot_core::held::Held;
 use crate::place::PlaceError;
 
 /// Bytes that an object takes beside its text, at least: a server that sends tiny ones would be held for a tenth of what they take.
-const EACH: usize = 512;
+const OBJECT_OVERHEAD: usize = 512;
 
 /// Bytes that may be held at once.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ impl Share {
     /// # Errors
     /// If the budget has not as much left.
     pub fn grow_by_objects(&mut self, objects: usize, about: &str) -> Result<(), PlaceError> {
-        self.grow(objects.saturating_mul(EACH), about)
+        self.grow(objects.saturating_mul(OBJECT_OVERHEAD), about)
     }
 
     /// Gives back what is no longer held.

@@ -37,11 +37,11 @@ pub use examine::Examined;
 pub use loose::objects_of_file;
 pub use manifest::Manifest;
 
-use crate::body::set;
+use crate::body::set_metadata;
 use crate::place::{Begun, Opening, PlaceError, Result};
 use contents::{Contents, Entry};
 use files::Files;
-use manifest::{Compared, Writer};
+use manifest::{Differences, Writer};
 
 /// The error of every write to a directory that is read.
 const READ_ONLY: PlaceError = PlaceError::unsupported("a directory that is read", "be written to");
@@ -76,22 +76,22 @@ enum Mode {
 impl DirectoryPlace {
     /// A directory to read from; nothing in it is changed.
     pub fn to_read(path: &Path) -> Result<Self, DirectoryError> {
-        Self::reading(Files::open(path)?)
+        Self::open_to_read(Files::open(path)?)
     }
 
     /// The same where all files are encrypted.
     pub fn to_decrypt(path: &Path, identities: Identities) -> Result<Self, DirectoryError> {
-        Self::reading(Files::open(path)?.opened_by(Some(identities)))
+        Self::open_to_read(Files::open(path)?.with_identities(Some(identities)))
     }
 
-    fn reading(files: Files) -> Result<Self, DirectoryError> {
+    fn open_to_read(files: Files) -> Result<Self, DirectoryError> {
         let (manifest, digest) = manifest::read_with_digest(&files)?.unzip();
-        manifest::complete(&files, manifest.as_ref())?;
-        let mut contents = complete::contents(&files, manifest.as_ref())?;
-        contents.unpause(manifest.as_ref().map(|manifest| manifest.move_id.as_str()))?;
+        manifest::check_complete(&files, manifest.as_ref())?;
+        let mut contents = complete::read_contents(&files, manifest.as_ref())?;
+        contents.unpause_all(manifest.as_ref().map(|manifest| manifest.move_id.as_str()))?;
         let mut is_as_written = false;
         if let Some(manifest) = &manifest {
-            let Compared { missing, changed, added } = manifest.compare_read(&files)?;
+            let Differences { missing, changed, added } = manifest.compare_read(&files)?;
             if !missing.is_empty() {
                 return Err(DirectoryError::Missing { path: files.path().to_owned(), files: missing });
             }
@@ -105,21 +105,23 @@ impl DirectoryPlace {
 
     /// A directory to write to, once a move opens it. It is created if it doesn't exist.
     pub fn to_write(path: &Path) -> Result<Self, DirectoryError> {
-        Self::writing(path, None)
+        Self::open_to_write(path, None)
     }
 
     /// The same, with every object encrypted.
     pub fn to_encrypt(path: &Path, recipients: Recipients) -> Result<Self, DirectoryError> {
-        Self::writing(path, Some(recipients))
+        Self::open_to_write(path, Some(recipients))
     }
 
-    fn writing(path: &Path, recipients: Option<Recipients>) -> Result<Self, DirectoryError> {
+    fn open_to_write(path: &Path, recipients: Option<Recipients>) -> Result<Self, DirectoryError> {
         let place =
             Self::new(Files::create(path)?, recipients, (None, None), Mode::Unopened, Contents::default());
         let Shared { files, .. } = &*place.shared;
         // Found out here, it is found out before anything is paused. A mark alone counts for nothing: any move may begin there.
-        if let (Some(writer), Some(_)) = (manifest::unfinished(files)?, files.first(manifest::UNFINISHED)?) {
-            writer.goes_on(files, place.shared.encryption())?;
+        if let (Some(writer), Some(_)) =
+            (manifest::read_unfinished(files)?, files.first_foreign_name(manifest::UNFINISHED_FILE)?)
+        {
+            writer.check_same_encryption(files, place.shared.encryption())?;
         }
         Ok(place)
     }
@@ -150,11 +152,11 @@ impl DirectoryPlace {
 }
 
 impl Shared {
-    fn contents(&self) -> MutexGuard<'_, Contents> {
+    fn lock_contents(&self) -> MutexGuard<'_, Contents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn mode(&self) -> MutexGuard<'_, Mode> {
+    fn lock_mode(&self) -> MutexGuard<'_, Mode> {
         self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -169,8 +171,8 @@ impl Shared {
     }
 
     /// The move that is writing; an error if none is.
-    fn writer(&self) -> Result<String> {
-        match &*self.mode() {
+    fn writing_move(&self) -> Result<String> {
+        match &*self.lock_mode() {
             Mode::Written(move_id) => Ok(move_id.clone()),
             Mode::Read => Err(READ_ONLY),
             Mode::Unopened => {
@@ -180,97 +182,102 @@ impl Shared {
     }
 
     /// Opens it for one move: it must be empty, or started by the same move before, or by one that died before it wrote anything.
-    fn open(&self, opening: &Opening) -> Result<(), DirectoryError> {
+    fn open_for_move(&self, opening: &Opening) -> Result<(), DirectoryError> {
         let Opening { move_id, begun } = opening;
         let files = &self.files;
-        if matches!(&*self.mode(), Mode::Written(opened) if opened == move_id) {
+        if matches!(&*self.lock_mode(), Mode::Written(opened) if opened == move_id) {
             return Ok(());
         }
-        let before = manifest::read(files)?;
+        let before = manifest::read_manifest(files)?;
         if *begun == Begun::Written {
-            let unclosed = manifest::unfinished(files)?.is_some_and(|found| found.move_id == *move_id);
+            let unclosed = manifest::read_unfinished(files)?.is_some_and(|found| found.move_id == *move_id);
             if before.is_some() || !unclosed {
                 return Err(DirectoryError::NotLeftUnclosed { path: files.path().to_owned() });
             }
         }
         let owner = match &before {
             Some(manifest) => Some(manifest.writer()),
-            None => manifest::unfinished(files)?,
+            None => manifest::read_unfinished(files)?,
         };
         let writer = Writer { move_id: move_id.clone(), encryption: self.encryption() };
         match owner {
             // A complete copy is not changed again, except by a move whose record doesn't know yet that it is complete.
-            Some(found) if before.is_some() && *begun == Begun::No => return Err(self.of_other(found)),
+            Some(found) if before.is_some() && *begun == Begun::No => {
+                return Err(self.other_move_error(found));
+            }
             Some(found)
                 if found.move_id != *move_id
-                    && (before.is_some() || files.first(manifest::UNFINISHED)?.is_some()) =>
+                    && (before.is_some()
+                        || files.first_foreign_name(manifest::UNFINISHED_FILE)?.is_some()) =>
             {
-                return Err(self.of_other(found));
+                return Err(self.other_move_error(found));
             }
-            Some(found) if found.move_id == *move_id => found.goes_on(files, writer.encryption)?,
+            Some(found) if found.move_id == *move_id => {
+                found.check_same_encryption(files, writer.encryption)?
+            }
             None => {
-                if let Some(found) = files.first(manifest::UNFINISHED)? {
+                if let Some(found) = files.first_foreign_name(manifest::UNFINISHED_FILE)? {
                     return Err(DirectoryError::NotEmpty { path: files.path().to_owned(), found });
                 }
             }
             Some(_) => {}
         }
         if self.recipients.is_some()
-            && let Some(found) = self.foreign()?
+            && let Some(found) = self.find_foreign_file()?
         {
             return Err(DirectoryError::NotEmpty { path: files.path().to_owned(), found });
         }
         // From here on the directory is incomplete, until it is closed.
-        manifest::begin(files, &writer)?;
-        files.sweep()?;
-        let learnt = std::mem::take(&mut self.contents().kinds);
+        manifest::mark_unfinished(files, &writer)?;
+        files.remove_temporary_files()?;
+        let learnt = std::mem::take(&mut self.lock_contents().kinds);
         let mut contents = match &self.recipients {
             // What an earlier run encrypted can't be read here. It stays until all of it is written again.
             Some(_) => Contents::default(),
-            None => complete::contents(files, before.as_ref())?,
+            None => complete::read_contents(files, before.as_ref())?,
         };
         for (group_kind, kind) in learnt {
             contents.kinds.entry(group_kind).or_insert(kind);
         }
-        *self.contents() = contents;
-        *self.mode() = Mode::Written(move_id.clone());
+        *self.lock_contents() = contents;
+        *self.lock_mode() = Mode::Written(move_id.clone());
         Ok(())
     }
 
-    fn of_other(&self, found: Writer) -> DirectoryError {
+    fn other_move_error(&self, found: Writer) -> DirectoryError {
         DirectoryError::OtherMove { path: self.files.path().to_owned(), found: found.move_id }
     }
 
     /// A file that a move which encrypts did not write.
-    fn foreign(&self) -> Result<Option<String>, DirectoryError> {
-        let names = self.files.list()?.into_iter();
-        Ok(names.filter(|name| name != manifest::FILE && !files::is_encrypted_object(name)).min())
+    fn find_foreign_file(&self) -> Result<Option<String>, DirectoryError> {
+        let names = self.files.list_files()?.into_iter();
+        Ok(names.filter(|name| name != manifest::MANIFEST_FILE && !files::is_encrypted_object(name)).min())
     }
 
     /// If nothing was written, frees the directory for another move; otherwise it stays with this move, or with the one that
     /// opened it later.
     fn abandon(&self) -> Result<(), DirectoryError> {
-        let Ok(writer) = self.writer() else { return Ok(()) };
-        if self.contents().entries.is_empty() {
-            if self.is_of(&writer)? {
+        let Ok(writer) = self.writing_move() else { return Ok(()) };
+        if self.lock_contents().entries.is_empty() {
+            if self.is_marked_by(&writer)? {
                 if self.recipients.is_some() {
                     self.files.remove_encrypted(|_| false)?;
                 }
-                manifest::give_up(&self.files)?;
+                manifest::remove_mark(&self.files)?;
             }
-            *self.mode() = Mode::Unopened;
+            *self.lock_mode() = Mode::Unopened;
         }
         Ok(())
     }
 
     /// Whether the mark is still this move's: if two moves opened an empty directory at once, the later one has it.
-    fn is_of(&self, writer: &str) -> Result<bool, DirectoryError> {
-        Ok(manifest::unfinished(&self.files)?.is_some_and(|found| found.move_id == writer))
+    fn is_marked_by(&self, writer: &str) -> Result<bool, DirectoryError> {
+        Ok(manifest::read_unfinished(&self.files)?.is_some_and(|found| found.move_id == writer))
     }
 
     /// Marks the copy as complete: flushes everything to disk, then writes the manifest.
-    fn complete(&self, move_id: &str, handover: bool) -> Result<(), DirectoryError> {
-        let contents = self.contents();
+    fn complete_copy(&self, move_id: &str, handover: bool) -> Result<(), DirectoryError> {
+        let contents = self.lock_contents();
         let used = contents.entries.keys().map(|key| &key.group_kind);
         let kinds = used.filter_map(|kind| Some((kind.clone(), Kind::clone(contents.kinds.get(kind)?))));
         let kinds: BTreeMap<_, _> = kinds.collect();
@@ -283,22 +290,28 @@ impl Shared {
         }
         let writer = Writer { move_id: move_id.to_owned(), encryption: self.encryption() };
         let kinds = kinds.into_values().collect();
-        manifest::finish(&self.files, &writer, handover, kinds, &names).map(drop)
+        manifest::finish_copy(&self.files, &writer, handover, kinds, &names).map(drop)
     }
 
     /// What identifies the contents to those who read them, now or once the move that writes them has closed them.
-    fn digest(&self) -> Result<Option<Uid>, DirectoryError> {
-        let mode = self.mode().clone();
+    fn contents_id(&self) -> Result<Option<Uid>, DirectoryError> {
+        let mode = self.lock_mode().clone();
         match mode {
-            Mode::Read => Ok(Some(self.contents().digest())),
+            Mode::Read => Ok(Some(self.lock_contents().content_id())),
             Mode::Unopened => Ok(None),
-            Mode::Written(move_id) => self.contents().digest_as_read(&move_id).map(Some),
+            Mode::Written(move_id) => self.lock_contents().content_id_as_read(&move_id).map(Some),
         }
     }
 
     /// Stores an object at a new version.
-    fn store(&self, contents: &mut Contents, kind: &Arc<Kind>, key: &Key, mut body: Value) -> Result<Object> {
-        if !self.is_of(&self.writer()?).map_err(unwritten)? {
+    fn store_object(
+        &self,
+        contents: &mut Contents,
+        kind: &Arc<Kind>,
+        key: &Key,
+        mut body: Value,
+    ) -> Result<Object> {
+        if !self.is_marked_by(&self.writing_move()?).map_err(write_error)? {
             return Err(PlaceError::Invalid(format!("{} was opened by another move meanwhile", self.label)));
         }
         // No server counts this far, but anyone with an editor can. A version used twice would make two states indistinguishable.
@@ -309,33 +322,33 @@ impl Shared {
                 self.label
             ))
         })?;
-        set(&mut body, "resourceVersion", contents.version.to_string().into());
-        let object = object(kind, &body)?;
+        set_metadata(&mut body, "resourceVersion", contents.version.to_string().into());
+        let object = parse_object(kind, &body)?;
         let file = match contents.entries.get(key) {
             Some(entry) => entry.file.clone(),
-            None if self.recipients.is_some() => files::name(key) + encryption::ENDING,
-            None => files::name(key),
+            None if self.recipients.is_some() => files::object_file_name(key) + encryption::ENDING,
+            None => files::object_file_name(key),
         };
-        let mut content = pretty(&body)?;
+        let mut content = to_pretty_json(&body)?;
         if let Some(recipients) = &self.recipients {
             content = recipients
                 .encrypt(&content)
                 .map_err(|reason| PlaceError::Invalid(format!("{file}: {reason}")))?;
         }
         // Writes are fast: they go to the page cache, and to disk when the move closes the directory.
-        self.files.write(&file, &content).map_err(unwritten)?;
+        self.files.write_file(&file, &content).map_err(write_error)?;
         contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
-        let written = Some(files::sha256(&content));
+        let written = Some(files::sha256_hex(&content));
         contents.entries.insert(key.clone(), Entry { file, written, object: object.clone() });
         Ok(object)
     }
 }
 
-fn object(kind: &Arc<Kind>, body: &Value) -> Result<Object> {
+fn parse_object(kind: &Arc<Kind>, body: &Value) -> Result<Object> {
     Object::from_value(Arc::clone(kind), body).map_err(|error| PlaceError::Invalid(error.to_string()))
 }
 
-fn pretty(body: &Value) -> Result<Vec<u8>> {
+fn to_pretty_json(body: &Value) -> Result<Vec<u8>> {
     let mut text = serde_json::to_vec_pretty(body).map_err(|error| PlaceError::Invalid(error.to_string()))?;
     text.push(b'\n');
     Ok(text)
@@ -343,7 +356,7 @@ fn pretty(body: &Value) -> Result<Vec<u8>> {
 
 /// Retrying won't help if the disk is full, and the run can be resumed. The cause becomes part of the text: places return plain
 /// values.
-fn unwritten(error: DirectoryError) -> PlaceError {
+fn write_error(error: DirectoryError) -> PlaceError {
     PlaceError::Invalid(error.to_string())
 }
 

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use granit_parser::{Event, Options, Parser};
 
 /// How many bytes anchors and aliases may add in total, over everything that is read from one side.
-const BUDGET: u64 = 64 << 20;
+const MAX_EXPANSION_BYTES: u64 = 64 << 20;
 /// What the parser needs for one event, besides its text.
-const EVENT: u64 = 128;
+const EVENT_BYTES: u64 = 128;
 
 /// The remaining budget.
 pub(crate) struct Expansion {
@@ -20,7 +20,7 @@ pub(crate) struct Expansion {
 
 /// Why a text is not expanded.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum ExpansionError {
     TooMuch,
     /// It is not YAML, from this line and column on.
     Malformed(usize, usize),
@@ -28,29 +28,29 @@ pub(crate) enum Refused {
 
 impl Default for Expansion {
     fn default() -> Self {
-        Self { left: BUDGET }
+        Self { left: MAX_EXPANSION_BYTES }
     }
 }
 
 impl Expansion {
     /// Subtracts a text's growth from the budget.
-    pub(crate) fn take(&mut self, text: &str) -> Result<(), Refused> {
-        self.left = self.left.checked_sub(growth(text)?).ok_or(Refused::TooMuch)?;
+    pub(crate) fn charge(&mut self, text: &str) -> Result<(), ExpansionError> {
+        self.left = self.left.checked_sub(expansion_size(text)?).ok_or(ExpansionError::TooMuch)?;
         Ok(())
     }
 
     /// The error for a text that would exceed the budget.
-    pub(crate) fn exceeded() -> String {
+    pub(crate) fn exceeded_message() -> String {
         format!(
             "its YAML aliases, together with those in the files before it, expand to more than {} MiB",
-            BUDGET >> 20
+            MAX_EXPANSION_BYTES >> 20
         )
     }
 }
 
 /// What the parser stores for the anchors of a text, and replays for its aliases. Both count with everything in them: an anchor
 /// within an anchor is stored twice.
-fn growth(text: &str) -> Result<u64, Refused> {
+fn expansion_size(text: &str) -> Result<u64, ExpansionError> {
     // Most texts have neither, and are not scanned.
     if !text.contains('&') {
         return Ok(0);
@@ -64,15 +64,15 @@ fn growth(text: &str) -> Result<u64, Refused> {
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, _) = event.map_err(|error| {
             let marker = error.marker();
-            Refused::Malformed(marker.line(), marker.col() + 1)
+            ExpansionError::Malformed(marker.line(), marker.col() + 1)
         })?;
         let (anchor, size) = match event {
             Event::SequenceStart(_, anchor, _) | Event::MappingStart(_, anchor, _) => {
-                open.push((anchor, 2 * EVENT));
+                open.push((anchor, 2 * EVENT_BYTES));
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => open.pop().unwrap_or_default(),
-            Event::Scalar(text, _, anchor, _) => (anchor, EVENT.saturating_add(text.len() as u64)),
+            Event::Scalar(text, _, anchor, _) => (anchor, EVENT_BYTES.saturating_add(text.len() as u64)),
             Event::Alias(anchor) => {
                 // The parser refuses an alias inside its own anchor.
                 let size = anchors.get(&anchor).copied().unwrap_or_default();
@@ -110,44 +110,48 @@ mod tests {
 
     #[test]
     fn what_anchors_and_aliases_add_is_counted_and_not_expanded() {
-        let scalar = EVENT + 3;
-        assert_eq!(growth("a: lol\nb: '*lol & more'\n"), Ok(0));
-        assert_eq!(growth("a: &a lol\n"), Ok(scalar), "kept");
-        assert_eq!(growth("a: &a lol\nb: *a\nc: [*a, *a]\n"), Ok(4 * scalar), "and read again three times");
-        assert_eq!(growth("a: &a [lol]\nb: *a\n"), Ok(2 * (2 * EVENT + scalar)));
+        let scalar = EVENT_BYTES + 3;
+        assert_eq!(expansion_size("a: lol\nb: '*lol & more'\n"), Ok(0));
+        assert_eq!(expansion_size("a: &a lol\n"), Ok(scalar), "kept");
         assert_eq!(
-            growth("&a [&b [lol]]\n"),
-            Ok(4 * EVENT + scalar + 2 * EVENT + scalar),
+            expansion_size("a: &a lol\nb: *a\nc: [*a, *a]\n"),
+            Ok(4 * scalar),
+            "and read again three times"
+        );
+        assert_eq!(expansion_size("a: &a [lol]\nb: *a\n"), Ok(2 * (2 * EVENT_BYTES + scalar)));
+        assert_eq!(
+            expansion_size("&a [&b [lol]]\n"),
+            Ok(4 * EVENT_BYTES + scalar + 2 * EVENT_BYTES + scalar),
             "lol is kept twice"
         );
-        assert_eq!(growth("a: &a {x: 1}\nb: {<<: *a}\n"), Ok(2 * (4 * EVENT + 2)));
+        assert_eq!(expansion_size("a: &a {x: 1}\nb: {<<: *a}\n"), Ok(2 * (4 * EVENT_BYTES + 2)));
         assert_eq!(
-            growth("---\na: &a lol\n---\nb: &a [lol]\nc: *a\n"),
-            Ok(scalar + 2 * (2 * EVENT + scalar))
+            expansion_size("---\na: &a lol\n---\nb: &a [lol]\nc: *a\n"),
+            Ok(scalar + 2 * (2 * EVENT_BYTES + scalar))
         );
-        assert_eq!(growth("a: &a [*a]\n"), Ok(2 * EVENT), "the reader refuses it");
-        assert_eq!(growth(&bomb(3)), Ok(scalar + 2 * 10 * scalar + 2 * EVENT + deeper(scalar)));
-        assert_eq!(growth(&bomb(100)), Ok(u64::MAX), "as much as can be counted");
-        assert_eq!(growth("a: &a [\n"), Err(Refused::Malformed(1, 7)));
+        assert_eq!(expansion_size("a: &a [*a]\n"), Ok(2 * EVENT_BYTES), "the reader refuses it");
+        assert_eq!(expansion_size(&bomb(3)), Ok(scalar + 2 * 10 * scalar + 2 * EVENT_BYTES + deeper(scalar)));
+        assert_eq!(expansion_size(&bomb(100)), Ok(u64::MAX), "as much as can be counted");
+        assert_eq!(expansion_size("a: &a [\n"), Err(ExpansionError::Malformed(1, 7)));
     }
 
     /// The second and third anchor of a bomb.
     fn deeper(scalar: u64) -> u64 {
-        let first = 10 * scalar + 2 * EVENT;
-        let second = 10 * first + 2 * EVENT;
-        let third = 10 * second + 2 * EVENT;
+        let first = 10 * scalar + 2 * EVENT_BYTES;
+        let second = 10 * first + 2 * EVENT_BYTES;
+        let third = 10 * second + 2 * EVENT_BYTES;
         10 * first + second + 10 * second + third
     }
 
     #[test]
     fn many_texts_have_one_budget() {
         let (small, mut expansion) = (bomb(4), Expansion::default());
-        let size = growth(&small).unwrap();
-        assert!(size < BUDGET / 10, "one of them is allowed");
-        for _ in 0..BUDGET / size {
-            assert_eq!(expansion.take(&small), Ok(()));
+        let size = expansion_size(&small).unwrap();
+        assert!(size < MAX_EXPANSION_BYTES / 10, "one of them is allowed");
+        for _ in 0..MAX_EXPANSION_BYTES / size {
+            assert_eq!(expansion.charge(&small), Ok(()));
         }
-        assert_eq!(expansion.take(&small), Err(Refused::TooMuch));
-        assert_eq!(expansion.take("a: lol\n"), Ok(()), "what has no aliases needs none");
+        assert_eq!(expansion.charge(&small), Err(ExpansionError::TooMuch));
+        assert_eq!(expansion.charge("a: lol\n"), Ok(()), "what has no aliases needs none");
     }
 }

@@ -36,19 +36,19 @@ pub use caught::catches_panics;
 pub use connect::ConnectOptions;
 pub use error::ConnectError;
 pub use kubeconfig::current_context;
-pub use proxy::choose as choose_proxy;
+pub use proxy::choose_proxy;
 
 use crate::budget::Budget;
 use crate::place::{
     Access, Capabilities, Change, Event, Identity, KubeContext, Listing, MetaListing, Patch, Place,
     PlaceError, Preconditions, Result, ServicePath, Subresource, Throttled,
 };
-use list::object;
+use list::parse_object;
 use status::Quote;
-use transport::{Ask, Described, JSON, MERGE_PATCH, Transport};
+use transport::{ApiRequest, JSON, MERGE_PATCH, ServerDescription, Transport};
 
 /// Concurrent access reviews.
-const REVIEWS: usize = 16;
+const MAX_REVIEWS: usize = 16;
 
 /// An API server. Clones share its connections and its count of throttled requests.
 #[derive(Clone)]
@@ -65,7 +65,7 @@ pub struct KubePlace {
 impl KubePlace {
     /// Wraps a client created elsewhere.
     pub fn from_client(client: ::kube::Client, label: impl Into<String>) -> Self {
-        Self::new(client, label.into(), String::new(), Described::default(), None)
+        Self::new(client, label.into(), String::new(), ServerDescription::default(), None)
     }
 
     /// The namespace of the context, or `default`.
@@ -77,7 +77,7 @@ impl KubePlace {
         client: ::kube::Client,
         label: String,
         named_in: String,
-        described: Described,
+        described: ServerDescription,
         budget: Option<Budget>,
     ) -> Self {
         let default_namespace = client.default_namespace().to_owned();
@@ -91,7 +91,7 @@ impl KubePlace {
         Self { transport: self.transport.limit_answers(bytes), ..self.clone() }
     }
 
-    async fn review(&self, access: &Access) -> Result<bool> {
+    async fn review_access(&self, access: &Access) -> Result<bool> {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
@@ -114,9 +114,9 @@ impl KubePlace {
         }
         let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
         let about = "ask what the user is allowed to do".to_owned();
-        let ask = Ask::get(path, about.clone()).send(Method::POST, JSON, review.to_string());
+        let ask = ApiRequest::get(path, about.clone()).with_body(Method::POST, JSON, review.to_string());
         let answer = self.transport.call(ask).await?;
-        Ok(list::parse::<Review>(&answer, &about)?.status.allowed)
+        Ok(list::parse_json::<Review>(&answer, &about)?.status.allowed)
     }
 }
 
@@ -148,10 +148,10 @@ impl Place for KubePlace {
 
     async fn identify(&self) -> Result<Identity> {
         let about = "read Namespace kube-system".to_owned();
-        let ask = Ask::get("/api/v1/namespaces/kube-system".to_owned(), about.clone())
-            .accept("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json");
+        let ask = ApiRequest::get("/api/v1/namespaces/kube-system".to_owned(), about.clone())
+            .with_accept("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json");
         match self.transport.call(ask).await.map_err(PlaceError::from) {
-            Ok(body) => match list::meta(&body, &about)?.uid {
+            Ok(body) => match list::parse_meta(&body, &about)?.uid {
                 Uid(uid) if uid.is_empty() => {
                     Err(PlaceError::Unreadable(format!("{about}: the namespace has no uid")))
                 }
@@ -163,29 +163,29 @@ impl Place for KubePlace {
     }
 
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
-        kinds::all(&self.transport).await
+        kinds::discover_kinds(&self.transport).await
     }
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        list::objects(&self.transport, kind, namespace, "").await
+        list::list_objects(&self.transport, kind, namespace, "").await
     }
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
-        list::objects(&self.transport, kind, Some(namespace), label).await
+        list::list_objects(&self.transport, kind, Some(namespace), label).await
     }
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        list::metas(&self.transport, kind, namespace, Meta::forget_managers).await
+        list::list_metas(&self.transport, kind, namespace, Meta::forget_managers).await
     }
 
     async fn list_identities(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        list::metas(&self.transport, kind, namespace, Meta::reduce_to_identity).await
+        list::list_metas(&self.transport, kind, namespace, Meta::reduce_to_identity).await
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        let ask = Ask::get(url::object(kind, key)?, format!("read {key}"));
+        let ask = ApiRequest::get(url::object_path(kind, key)?, format!("read {key}"));
         match self.transport.call(ask).await {
-            Ok(body) => Ok(Some(object(kind, body)?)),
+            Ok(body) => Ok(Some(parse_object(kind, body)?)),
             // Only an answer of the API server itself counts: a proxy's 404 doesn't mean that the object is gone.
             Err(refusal) if transport::is_absent(&refusal) => Ok(None),
             Err(refusal) => Err(refusal.into()),
@@ -193,15 +193,17 @@ impl Place for KubePlace {
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        let path = format!("{}{}", url::home(kind, body)?, url::write_query(change));
+        let path = format!("{}{}", url::creation_path(kind, body)?, url::write_query(change));
         // The server answers with a 500, which would be retried.
         if body.pointer("/metadata/resourceVersion").and_then(Value::as_str).is_some_and(|v| !v.is_empty()) {
             let text = format!("create {}: with a resourceVersion", name_of(&kind.group_kind, body));
             return Err(PlaceError::Invalid(text));
         }
         let about = format!("create {}", name_of(&kind.group_kind, body));
-        let ask = Ask::get(path, about).send(Method::POST, JSON, body.to_string()).quote(quote(kind));
-        object(kind, self.transport.call(ask).await?)
+        let ask = ApiRequest::get(path, about)
+            .with_body(Method::POST, JSON, body.to_string())
+            .with_quote(quote_for(kind));
+        parse_object(kind, self.transport.call(ask).await?)
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
@@ -209,11 +211,11 @@ impl Place for KubePlace {
             Subresource::None => ("", ""),
             Subresource::Status => ("/status", " status"),
         };
-        let path = format!("{}{subresource}{}", url::object(kind, key)?, url::write_query(patch.change));
-        let ask = Ask::get(path, format!("patch {key}{part}"))
-            .send(Method::PATCH, MERGE_PATCH, patch.body.to_string())
-            .quote(quote(kind));
-        object(kind, self.transport.call(ask).await?)
+        let path = format!("{}{subresource}{}", url::object_path(kind, key)?, url::write_query(patch.change));
+        let ask = ApiRequest::get(path, format!("patch {key}{part}"))
+            .with_body(Method::PATCH, MERGE_PATCH, patch.body.to_string())
+            .with_quote(quote_for(kind));
+        parse_object(kind, self.transport.call(ask).await?)
     }
 
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
@@ -231,7 +233,7 @@ impl Place for KubePlace {
             "propagationPolicy": "Background",
             "preconditions": must,
         });
-        let ask = Ask::get(url::object(kind, key)?, format!("delete {key}")).send(
+        let ask = ApiRequest::get(url::object_path(kind, key)?, format!("delete {key}")).with_body(
             Method::DELETE,
             JSON,
             options.to_string(),
@@ -246,18 +248,18 @@ impl Place for KubePlace {
         namespace: Option<&str>,
         resource_version: &str,
     ) -> Result<BoxStream<'static, Result<Event>>> {
-        watch::open(&self.transport, kind, namespace, resource_version).await
+        watch::open_watch(&self.transport, kind, namespace, resource_version).await
     }
 
     async fn proxy_get(&self, service: &ServicePath, limit: usize) -> Result<(u16, Vec<u8>)> {
         let about = format!("ask service {}/{}", service.namespace, service.service);
-        let path = url::service(service)?;
+        let path = url::service_path(service)?;
         let (code, body) = self.transport.pass_through(path, limit, &about).await?;
         Ok((code, body.to_vec()))
     }
 
     fn used(&self) -> BTreeSet<Access> {
-        self.transport.used()
+        self.transport.used_access()
     }
 
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
@@ -269,15 +271,15 @@ impl Place for KubePlace {
             subresource: "".into(),
             namespace: None,
         };
-        if !asked.is_empty() && self.review(&everything).await? {
+        if !asked.is_empty() && self.review_access(&everything).await? {
             return Ok(Vec::new());
         }
         stream::iter(asked.to_vec())
             .map(|access| async move {
-                let allowed = self.review(&access).await?;
+                let allowed = self.review_access(&access).await?;
                 Ok((!allowed).then_some(access))
             })
-            .buffered(REVIEWS)
+            .buffered(MAX_REVIEWS)
             .try_filter_map(|denied| async move { Ok(denied) })
             .try_collect()
             .await
@@ -285,7 +287,7 @@ impl Place for KubePlace {
 }
 
 /// Whether the answer to a write may quote what was written. Reads and deletes send nothing that it could quote.
-fn quote(kind: &Kind) -> Quote {
+fn quote_for(kind: &Kind) -> Quote {
     if kind.group_kind.is_secret() { Quote::Names } else { Quote::Message }
 }
 

@@ -31,7 +31,7 @@ pub use crate::kube::{
     ConnectError, ConnectOptions, KubePlace, catches_panics, choose_proxy, current_context,
 };
 pub use crate::mapped::MappedPlace;
-pub use crate::regular::{open as open_regular_file, read as read_regular_file};
+pub use crate::regular::{open_regular_file, read_regular_file};
 pub use pace::Pace;
 pub use place::{
     Access, AgentDescription, Begun, Capabilities, Change, Closing, Event, Identity, KubeContext, Listing,

@@ -27,26 +27,26 @@ pub struct MappedPlace {
 
 impl MappedPlace {
     /// The place as it is if no name differs.
-    pub fn over(place: Arc<dyn Place>, map: &NamespaceMap) -> Arc<dyn Place> {
+    pub fn wrap(place: Arc<dyn Place>, map: &NamespaceMap) -> Arc<dyn Place> {
         match map.is_empty() {
             true => place,
             false => Arc::new(Self { place, map: Arc::new(map.clone()) }),
         }
     }
 
-    fn namespace<'a>(&'a self, name: Option<&'a str>) -> Option<&'a str> {
+    fn target_namespace<'a>(&'a self, name: Option<&'a str>) -> Option<&'a str> {
         name.map(|name| self.map.in_target(name))
     }
 
-    fn key(&self, key: &Key) -> Key {
+    fn target_key(&self, key: &Key) -> Key {
         self.map.into_target().key(key)
     }
 
-    fn object(&self, object: Object) -> Object {
+    fn source_object(&self, object: Object) -> Object {
         self.map.out_of_target().object(object)
     }
 
-    fn body(&self, kind: &Kind, body: &Value) -> Value {
+    fn target_body(&self, kind: &Kind, body: &Value) -> Value {
         let mut body = body.clone();
         self.map.into_target().body(kind, &mut body);
         body
@@ -88,46 +88,47 @@ impl Place for MappedPlace {
     }
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        let Listing { objects, resource_version } = self.place.list(kind, self.namespace(namespace)).await?;
-        let objects = objects.into_iter().map(|object| self.object(object)).collect();
+        let Listing { objects, resource_version } =
+            self.place.list(kind, self.target_namespace(namespace)).await?;
+        let objects = objects.into_iter().map(|object| self.source_object(object)).collect();
         Ok(Listing { objects, resource_version })
     }
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
         let namespace = self.map.in_target(namespace);
         let Listing { objects, resource_version } = self.place.list_labelled(kind, namespace, label).await?;
-        let objects = objects.into_iter().map(|object| self.object(object)).collect();
+        let objects = objects.into_iter().map(|object| self.source_object(object)).collect();
         Ok(Listing { objects, resource_version })
     }
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        let mut listing = self.place.list_meta(kind, self.namespace(namespace)).await?;
+        let mut listing = self.place.list_meta(kind, self.target_namespace(namespace)).await?;
         listing.metas.iter_mut().for_each(|meta| self.map.out_of_target().meta(kind, meta));
         Ok(listing)
     }
 
     async fn list_identities(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        let mut listing = self.place.list_identities(kind, self.namespace(namespace)).await?;
+        let mut listing = self.place.list_identities(kind, self.target_namespace(namespace)).await?;
         listing.metas.iter_mut().for_each(|meta| self.map.out_of_target().meta(kind, meta));
         Ok(listing)
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        Ok(self.place.get(kind, &self.key(key)).await?.map(|object| self.object(object)))
+        Ok(self.place.get(kind, &self.target_key(key)).await?.map(|object| self.source_object(object)))
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        Ok(self.object(self.place.create(kind, &self.body(kind, body), change).await?))
+        Ok(self.source_object(self.place.create(kind, &self.target_body(kind, body), change).await?))
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
         let Patch { body, subresource, change } = patch;
-        let patch = Patch { body: self.body(kind, body), subresource: *subresource, change: *change };
-        Ok(self.object(self.place.patch(kind, &self.key(key), &patch).await?))
+        let patch = Patch { body: self.target_body(kind, body), subresource: *subresource, change: *change };
+        Ok(self.source_object(self.place.patch(kind, &self.target_key(key), &patch).await?))
     }
 
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
-        self.place.delete(kind, &self.key(key), preconditions).await
+        self.place.delete(kind, &self.target_key(key), preconditions).await
     }
 
     async fn watch(
@@ -136,7 +137,7 @@ impl Place for MappedPlace {
         namespace: Option<&str>,
         resource_version: &str,
     ) -> Result<BoxStream<'static, Result<Event>>> {
-        let events = self.place.watch(kind, self.namespace(namespace), resource_version).await?;
+        let events = self.place.watch(kind, self.target_namespace(namespace), resource_version).await?;
         let map = self.map.clone();
         let event = move |event: Result<Event>| {
             Ok(match event? {
@@ -171,7 +172,7 @@ impl Place for MappedPlace {
     /// The answer keeps the target's own names: people have to grant what it says.
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
         let there = |access: &Access| Access {
-            namespace: self.namespace(access.namespace.as_deref()).map(str::to_owned),
+            namespace: self.target_namespace(access.namespace.as_deref()).map(str::to_owned),
             ..access.clone()
         };
         let asked: Vec<Access> = asked.iter().map(there).collect();

@@ -195,7 +195,7 @@ pub const STAND_IN_NAMESPACE: &str = "default";
 /// Why a call failed. Messages never contain an object's body.
 ///
 /// A plain value, since a place may be at the far end of a connection: it has no source, and causes are part of the text. The
-/// causes of connection errors are included in full, by `kube/transport.rs:chain`; of servers' answers, which may quote the
+/// causes of connection errors are included in full, by `kube/transport.rs:error_chain`; of servers' answers, which may quote the
 /// object, only what `kube/status.rs` lets through.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum PlaceError {

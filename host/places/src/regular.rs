@@ -7,44 +7,44 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// How many bytes of a file are read at most.
-const LIMIT: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// With this flag, opening a pipe doesn't wait for a writer.
 #[cfg(unix)]
 pub(crate) const NOT_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
 /// The content of the file at a path.
-pub fn read(path: &Path) -> Result<Vec<u8>> {
-    read_at_most(path, LIMIT)
+pub fn read_regular_file(path: &Path) -> Result<Vec<u8>> {
+    read_at_most(path, MAX_FILE_BYTES)
 }
 
 /// The same, of a file that has no reason to be large.
 pub(crate) fn read_at_most(path: &Path, limit: u64) -> Result<Vec<u8>> {
-    content_at_most(opened(path)?, limit)
+    read_content_at_most(open_checked(path)?, limit)
 }
 
 /// The file at a path, for a reader with limits of its own.
-pub fn open(path: &Path) -> Result<File> {
-    let file = opened(path)?;
+pub fn open_regular_file(path: &Path) -> Result<File> {
+    let file = open_checked(path)?;
     // Another file may have replaced it since it was checked.
     #[cfg(unix)]
-    check(file.metadata()?.mode())?;
+    check_is_regular(file.metadata()?.mode())?;
     Ok(file)
 }
 
-fn opened(path: &Path) -> Result<File> {
+fn open_checked(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
     {
-        check(path.metadata()?.mode())?;
+        check_is_regular(path.metadata()?.mode())?;
         options.custom_flags(NOT_WAITING);
     }
     options.open(path)
 }
 
 /// Whether others than its owner can read the file at a path, or write it. Where a system has no such rights, nobody can say.
-pub(crate) fn others_can_read(path: &Path) -> bool {
+pub(crate) fn is_accessible_to_others(path: &Path) -> bool {
     #[cfg(unix)]
     let others = path.metadata().is_ok_and(|metadata| metadata.mode() & 0o066 != 0);
     #[cfg(not(unix))]
@@ -56,15 +56,15 @@ pub(crate) fn others_can_read(path: &Path) -> bool {
 }
 
 /// The content of a file that was opened with [`NOT_WAITING`].
-pub(crate) fn content(file: File) -> Result<Vec<u8>> {
-    content_at_most(file, LIMIT)
+pub(crate) fn read_content(file: File) -> Result<Vec<u8>> {
+    read_content_at_most(file, MAX_FILE_BYTES)
 }
 
-fn content_at_most(file: File, limit: u64) -> Result<Vec<u8>> {
+fn read_content_at_most(file: File, limit: u64) -> Result<Vec<u8>> {
     let metadata = file.metadata()?;
     // Another file may have replaced it since it was checked.
     #[cfg(unix)]
-    check(metadata.mode())?;
+    check_is_regular(metadata.mode())?;
     let mut content = Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or_default());
     file.take(limit + 1).read_to_end(&mut content)?;
     match content.len() as u64 > limit {
@@ -75,7 +75,7 @@ fn content_at_most(file: File, limit: u64) -> Result<Vec<u8>> {
 
 /// Refuses anything but a regular file, before opening it: merely opening a device may activate it, and a socket can't be opened.
 #[cfg(unix)]
-pub(crate) fn check(mode: u32) -> Result<()> {
+pub(crate) fn check_is_regular(mode: u32) -> Result<()> {
     let what = match mode & 0o170_000 {
         0o100_000 => return Ok(()),
         0o010_000 => "a pipe",
@@ -98,14 +98,14 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         std::fs::write(&file, "content").unwrap();
-        let refused = |path: &Path| read(path).unwrap_err().to_string();
+        let refused = |path: &Path| read_regular_file(path).unwrap_err().to_string();
         assert_eq!(refused(&pipe), "a pipe, not a regular file");
         assert_eq!(refused(&socket), "a socket, not a regular file");
         assert_eq!(refused(Path::new("/dev/zero")), "a device, not a regular file");
         assert_eq!(refused(dir.path()), "a directory, not a regular file");
-        assert_eq!(read(&file).unwrap(), b"content");
+        assert_eq!(read_regular_file(&file).unwrap(), b"content");
         // As if it had replaced the file after the check.
         let opened = OpenOptions::new().read(true).custom_flags(NOT_WAITING).open(&pipe).unwrap();
-        assert_eq!(content(opened).unwrap_err().to_string(), "a pipe, not a regular file");
+        assert_eq!(read_content(opened).unwrap_err().to_string(), "a pipe, not a regular file");
     }
 }

@@ -79,19 +79,19 @@ impl MemoryPlace {
 
     /// Serves a kind; replaces one of the same group and kind.
     pub fn add_kind(&self, kind: Kind) -> &Self {
-        self.state().kinds.insert(kind.group_kind.clone(), Arc::new(kind));
+        self.lock_state().kinds.insert(kind.group_kind.clone(), Arc::new(kind));
         self
     }
 
     /// Sets the fields of a kind; without a schema it has all.
     pub fn set_schema(&self, kind: &GroupKind, schema: Schema) -> &Self {
-        self.state().schemas.insert(kind.clone(), schema);
+        self.lock_state().schemas.insert(kind.clone(), schema);
         self
     }
 
     /// Sets the clock, which stands still.
     pub fn set_time(&self, time: &str) -> &Self {
-        self.state().time = Some(time.to_owned());
+        self.lock_state().time = Some(time.to_owned());
         self
     }
 
@@ -106,34 +106,34 @@ impl MemoryPlace {
 
     /// Has an agent answer for the server, which says this about itself.
     pub fn set_agent(&self, agent: AgentDescription) -> &Self {
-        *lock(&self.shared.agent) = Some(agent);
+        *lock_mutex(&self.shared.agent) = Some(agent);
         self
     }
 
     /// Revokes one of the user's permissions.
     pub fn deny(&self, access: Access) -> &Self {
-        self.state().denied.insert(access);
+        self.lock_state().denied.insert(access);
         self
     }
 
     /// Inserts a complete object with its status and, if it has them, its UID and deletionTimestamp; creates its namespace.
     /// Faults don't apply, and the journal has no entry.
     pub fn insert(&self, body: Value) -> Result<Object> {
-        let object = self.state().insert(body);
+        let object = self.lock_state().insert(body);
         self.shared.news.send_replace(());
         object
     }
 
     /// Changes an object as a controller would, all parts of it at once.
     pub fn edit(&self, key: &Key, change: impl FnOnce(&mut Value)) -> Result<Object> {
-        let object = self.state().edit(key, change);
+        let object = self.lock_state().edit(key, change);
         self.shared.news.send_replace(());
         object
     }
 
     /// Removes an object, whatever its finalizers.
     pub fn remove(&self, key: &Key) -> Result<()> {
-        let removed = self.state().remove(key);
+        let removed = self.lock_state().remove(key);
         self.shared.news.send_replace(());
         removed
     }
@@ -141,57 +141,57 @@ impl MemoryPlace {
     /// Deletes objects that have owners of which none exists, like the garbage collector, until nothing is left to delete, and
     /// removes references to owners that are gone from the others. Returns the keys of what it deleted.
     pub fn collect_garbage(&self) -> Vec<Key> {
-        let keys = self.state().collect_garbage();
+        let keys = self.lock_state().collect_garbage();
         self.shared.news.send_replace(());
         keys
     }
 
     /// The current state of an object.
     pub fn body(&self, key: &Key) -> Option<Value> {
-        self.state().objects.get(key).cloned()
+        self.lock_state().objects.get(key).cloned()
     }
 
     /// All objects, in order.
     pub fn keys(&self) -> Vec<Key> {
-        self.state().objects.keys().cloned().collect()
+        self.lock_state().objects.keys().cloned().collect()
     }
 
     /// Calls `fault` before each call to decide whether it fails. The verb is as in [`Call::verb`], or `get`, `list`,
     /// `list-meta`, `watch`; the key of the latter three has no name.
     pub fn on_call(&self, fault: impl Fn(&str, &Key) -> Option<Fault> + Send + Sync + 'static) -> &Self {
-        *lock(&self.shared.on_call) = Some(Arc::new(fault));
+        *lock_mutex(&self.shared.on_call) = Some(Arc::new(fault));
         self
     }
 
     /// The calls that were meant to change something, since the start or since this was last called.
     pub fn journal(&self) -> Vec<Call> {
-        std::mem::take(&mut self.state().journal)
+        std::mem::take(&mut self.lock_state().journal)
     }
 
     /// Forgets past events: older watches must start over.
     pub fn expire_watches(&self) {
-        self.state().expire();
+        self.lock_state().expire_watches();
         self.shared.news.send_replace(());
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.shared.state)
+    fn lock_state(&self) -> MutexGuard<'_, State> {
+        lock_mutex(&self.shared.state)
     }
 
-    fn fault(&self, verb: &str, key: &Key) -> Option<Fault> {
+    fn injected_fault(&self, verb: &str, key: &Key) -> Option<Fault> {
         // The closure may use this very place, so no lock is held while it runs.
-        let on_call = lock(&self.shared.on_call).clone();
+        let on_call = lock_mutex(&self.shared.on_call).clone();
         on_call.and_then(|fault| fault(verb, key))
     }
 
-    fn reads<T>(&self, verb: &str, key: &Key, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
-        match self.fault(verb, key) {
+    fn read_state<T>(&self, verb: &str, key: &Key, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
+        match self.injected_fault(verb, key) {
             Some(Fault::Before(error) | Fault::After(error)) => Err(error),
-            None => read(&self.state()),
+            None => read(&self.lock_state()),
         }
     }
 
-    fn writes<T>(
+    fn write_state<T>(
         &self,
         verb: &str,
         key: &Key,
@@ -200,15 +200,15 @@ impl MemoryPlace {
         write: impl FnOnce(&mut State) -> Result<T>,
     ) -> Result<T> {
         let verb = if change == Change::DryRun { format!("dry-run {verb}") } else { verb.to_owned() };
-        let fault = self.fault(&verb, key);
+        let fault = self.injected_fault(&verb, key);
         let result = match fault {
             Some(Fault::Before(error)) => {
                 let call = Call { verb, key: key.clone(), body: body.clone(), done: false };
-                self.state().journal.push(call);
+                self.lock_state().journal.push(call);
                 return Err(error);
             }
             Some(Fault::After(_)) | None => {
-                let mut state = self.state();
+                let mut state = self.lock_state();
                 let result = write(&mut state);
                 let call = Call { verb, key: key.clone(), body: body.clone(), done: result.is_ok() };
                 state.journal.push(call);
@@ -223,7 +223,7 @@ impl MemoryPlace {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -30,7 +30,7 @@ impl Schema {
     }
 
     /// Applies the schema to an object that is written.
-    pub(super) fn admit(&self, object: &mut Value) -> Result<()> {
+    pub(super) fn apply_to(&self, object: &mut Value) -> Result<()> {
         let (Value::Object(fields), Value::Object(known)) = (&mut *object, &self.skeleton) else {
             return Ok(());
         };
@@ -41,7 +41,7 @@ impl Schema {
             }
             match known.get(name) {
                 Some(skeleton) => {
-                    prune(value, skeleton, name, &mut lost);
+                    prune_fields(value, skeleton, name, &mut lost);
                     true
                 }
                 None => {
@@ -60,14 +60,14 @@ impl Schema {
     }
 }
 
-fn prune(value: &mut Value, skeleton: &Value, path: &str, lost: &mut Vec<String>) {
+fn prune_fields(value: &mut Value, skeleton: &Value, path: &str, lost: &mut Vec<String>) {
     match (value, skeleton) {
         (Value::Object(fields), Value::Object(known)) if !known.is_empty() => {
             fields.retain(|name, value| {
                 let path = format!("{path}.{name}");
                 match known.get(name) {
                     Some(skeleton) => {
-                        prune(value, skeleton, &path, lost);
+                        prune_fields(value, skeleton, &path, lost);
                         true
                     }
                     None => {
@@ -80,7 +80,7 @@ fn prune(value: &mut Value, skeleton: &Value, path: &str, lost: &mut Vec<String>
         (Value::Array(items), Value::Array(known)) => {
             if let Some(skeleton) = known.first() {
                 for (index, item) in items.iter_mut().enumerate() {
-                    prune(item, skeleton, &format!("{path}[{index}]"), lost);
+                    prune_fields(item, skeleton, &format!("{path}[{index}]"), lost);
                 }
             }
         }
@@ -99,13 +99,13 @@ mod tests {
         let skeleton = json!({"spec": {"a": true, "list": [{"x": 1}], "any": {}}});
         let object = json!({"metadata": {"odd": 1},
             "spec": {"a": 1, "b": 2, "list": [{"x": 1, "y": 2}], "any": {"z": 1}}});
-        let error = Schema::strict(skeleton.clone()).admit(&mut object.clone()).unwrap_err().to_string();
+        let error = Schema::strict(skeleton.clone()).apply_to(&mut object.clone()).unwrap_err().to_string();
         assert_eq!(
             error,
             r#"refused: strict decoding error: unknown field "spec.b", unknown field "spec.list[0].y""#
         );
         let mut pruned = object;
-        Schema::lossy(skeleton).admit(&mut pruned).unwrap();
+        Schema::lossy(skeleton).apply_to(&mut pruned).unwrap();
         assert_eq!(
             pruned,
             json!({"metadata": {"odd": 1}, "spec": {"a": 1, "list": [{"x": 1}], "any": {"z": 1}}})

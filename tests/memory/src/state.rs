@@ -8,13 +8,13 @@ use pivot_places::{Access, Event, Listing, PlaceError, Result};
 use serde_json::Value;
 
 use super::Schema;
-use crate::body::set;
+use crate::body::set_metadata;
 
 /// The time of the clock that no test has set: tests compare objects.
 const EPOCH: &str = "2026-01-01T00:00:00Z";
 
 /// A past event.
-struct Past {
+struct PastEvent {
     version: u64,
     key: Key,
     body: Value,
@@ -42,7 +42,7 @@ pub(super) struct State {
     pub(super) objects: BTreeMap<Key, Value>,
     pub(super) denied: BTreeSet<Access>,
     pub(super) journal: Vec<Call>,
-    history: Vec<Past>,
+    history: Vec<PastEvent>,
     version: u64,
     /// The time to which a test set the clock.
     pub(super) time: Option<String>,
@@ -57,7 +57,7 @@ impl State {
     }
 
     /// The kind, if it is served in that version.
-    pub(super) fn served(&self, kind: &Kind) -> Result<Arc<Kind>> {
+    pub(super) fn served_kind(&self, kind: &Kind) -> Result<Arc<Kind>> {
         match self.kinds.get(&kind.group_kind) {
             Some(known) if known.served.contains(&kind.version) => Ok(Arc::clone(known)),
             _ => {
@@ -68,23 +68,23 @@ impl State {
     }
 
     pub(super) fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        self.served(kind)?;
+        self.served_kind(kind)?;
         let objects = self
             .objects
             .iter()
-            .filter(|(key, _)| matches(key, kind, namespace))
-            .map(|(_, body)| object(kind, body))
+            .filter(|(key, _)| is_in_collection(key, kind, namespace))
+            .map(|(_, body)| object_in_version(kind, body))
             .collect::<Result<_>>()?;
         Ok(Listing { objects, resource_version: self.version.to_string() })
     }
 
     pub(super) fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        self.served(kind)?;
-        self.objects.get(key).map(|body| object(kind, body)).transpose()
+        self.served_kind(kind)?;
+        self.objects.get(key).map(|body| object_in_version(kind, body)).transpose()
     }
 
     /// The version a watch starts after.
-    pub(super) fn from(&self, resource_version: &str) -> Result<u64> {
+    pub(super) fn watch_start(&self, resource_version: &str) -> Result<u64> {
         let version = match resource_version {
             "" | "0" => self.version,
             text => text
@@ -95,7 +95,7 @@ impl State {
     }
 
     /// The first event of a kind after a version.
-    pub(super) fn event(
+    pub(super) fn next_event(
         &self,
         kind: &Arc<Kind>,
         namespace: Option<&str>,
@@ -106,41 +106,43 @@ impl State {
         }
         let next = self.history.partition_point(|past| past.version <= from);
         let mut rest = self.history.iter().skip(next);
-        let Some(past) = rest.find(|past| matches(&past.key, kind, namespace)) else { return Ok(None) };
-        let object = object(kind, &past.body)?;
+        let Some(past) = rest.find(|past| is_in_collection(&past.key, kind, namespace)) else {
+            return Ok(None);
+        };
+        let object = object_in_version(kind, &past.body)?;
         let event = if past.deleted { Event::Deleted(object) } else { Event::Applied(object) };
         Ok(Some((past.version, event)))
     }
 
-    pub(super) fn expire(&mut self) {
+    pub(super) fn expire_watches(&mut self) {
         self.history.clear();
         self.version += 1;
         self.floor = self.version;
     }
 
     /// Writes an object at a new version.
-    pub(super) fn store(&mut self, key: Key, mut body: Value) -> Value {
-        self.stamp(&mut body);
-        self.remember(&key, &body, false);
+    pub(super) fn store_object(&mut self, key: Key, mut body: Value) -> Value {
+        self.set_next_version(&mut body);
+        self.record_event(&key, &body, false);
         self.objects.insert(key, body.clone());
         body
     }
 
     /// Removes an object at a new version; `body` is its last state.
     pub(super) fn drop_object(&mut self, key: &Key, mut body: Value) -> Value {
-        self.stamp(&mut body);
-        self.remember(key, &body, true);
+        self.set_next_version(&mut body);
+        self.record_event(key, &body, true);
         self.objects.remove(key);
         body
     }
 
-    fn stamp(&mut self, body: &mut Value) {
+    fn set_next_version(&mut self, body: &mut Value) {
         self.version += 1;
-        set(body, "resourceVersion", self.version.to_string().into());
+        set_metadata(body, "resourceVersion", self.version.to_string().into());
     }
 
-    fn remember(&mut self, key: &Key, body: &Value, deleted: bool) {
-        let past = Past { version: self.version, key: key.clone(), body: body.clone(), deleted };
+    fn record_event(&mut self, key: &Key, body: &Value, deleted: bool) {
+        let past = PastEvent { version: self.version, key: key.clone(), body: body.clone(), deleted };
         self.history.push(past);
     }
 }
@@ -149,13 +151,13 @@ fn too_old() -> PlaceError {
     PlaceError::Expired("too old resource version".to_owned())
 }
 
-fn matches(key: &Key, kind: &Kind, namespace: Option<&str>) -> bool {
+fn is_in_collection(key: &Key, kind: &Kind, namespace: Option<&str>) -> bool {
     key.group_kind == kind.group_kind
         && (!kind.namespaced || namespace.is_none() || key.namespace.as_deref() == namespace)
 }
 
 /// An object in the requested version; only the name of the version changes.
-pub(super) fn object(kind: &Arc<Kind>, body: &Value) -> Result<Object> {
+pub(super) fn object_in_version(kind: &Arc<Kind>, body: &Value) -> Result<Object> {
     let mut body = body.clone();
     if let Some(map) = body.as_object_mut() {
         map.insert("apiVersion".to_owned(), kind.api_version().into());

@@ -12,10 +12,10 @@ use pivot_places::{
 };
 use serde_json::Value;
 
-use super::{MemoryPlace, lock};
-use crate::body::{key_of, text};
+use super::{MemoryPlace, lock_mutex};
+use crate::body::{key_of, metadata_text};
 
-fn collection(kind: &Kind, namespace: Option<&str>) -> Key {
+fn collection_key(kind: &Kind, namespace: Option<&str>) -> Key {
     Key::new(kind.group_kind.clone(), namespace.filter(|_| kind.namespaced), "")
 }
 
@@ -38,21 +38,21 @@ impl Place for MemoryPlace {
     }
 
     fn agent(&self) -> Option<AgentDescription> {
-        lock(&self.shared.agent).clone()
+        lock_mutex(&self.shared.agent).clone()
     }
 
     async fn identify(&self) -> Result<Identity> {
         let key = Key::new(GroupKind::new("", "Namespace"), None, "kube-system");
-        let uid = self.body(&key).and_then(|body| Some(text(&body, "uid")?.to_owned()));
+        let uid = self.body(&key).and_then(|body| Some(metadata_text(&body, "uid")?.to_owned()));
         Ok(uid.map_or(Identity::Unknown, |uid| Identity::Cluster(Uid(uid))))
     }
 
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
-        Ok(self.state().kinds.values().cloned().collect())
+        Ok(self.lock_state().kinds.values().cloned().collect())
     }
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        self.reads("list", &collection(kind, namespace), |state| state.list(kind, namespace))
+        self.read_state("list", &collection_key(kind, namespace), |state| state.list(kind, namespace))
     }
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
@@ -62,7 +62,7 @@ impl Place for MemoryPlace {
     }
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        self.reads("list-meta", &collection(kind, namespace), |state| {
+        self.read_state("list-meta", &collection_key(kind, namespace), |state| {
             let Listing { objects, resource_version } = state.list(kind, namespace)?;
             let metas = objects.into_iter().map(|object| object.meta).collect();
             Ok(MetaListing { metas, resource_version })
@@ -70,12 +70,12 @@ impl Place for MemoryPlace {
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        self.reads("get", key, |state| state.get(kind, key))
+        self.read_state("get", key, |state| state.get(kind, key))
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
         let key = key_of(kind, body)?;
-        self.writes("create", &key, body, change, |state| state.create(kind, &key, body, change))
+        self.write_state("create", &key, body, change, |state| state.create(kind, &key, body, change))
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
@@ -85,13 +85,15 @@ impl Place for MemoryPlace {
             Subresource::None => "patch",
             Subresource::Status => "patch-status",
         };
-        self.writes(verb, key, body, change, |state| {
-            state.update(kind, key, subresource, change, |object| merge::apply(object, body))
+        self.write_state(verb, key, body, change, |state| {
+            state.update_object(kind, key, subresource, change, |object| merge::apply(object, body))
         })
     }
 
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
-        self.writes("delete", key, &Value::Null, Change::Real, |state| state.delete(kind, key, preconditions))
+        self.write_state("delete", key, &Value::Null, Change::Real, |state| {
+            state.delete(kind, key, preconditions)
+        })
     }
 
     async fn watch(
@@ -100,13 +102,15 @@ impl Place for MemoryPlace {
         namespace: Option<&str>,
         resource_version: &str,
     ) -> Result<BoxStream<'static, Result<Event>>> {
-        let key = collection(kind, namespace);
-        let from = self.reads("watch", &key, |state| state.served(kind).and(state.from(resource_version)))?;
+        let key = collection_key(kind, namespace);
+        let from = self.read_state("watch", &key, |state| {
+            state.served_kind(kind).and(state.watch_start(resource_version))
+        })?;
         let (kind, news) = (Arc::clone(kind), self.shared.news.subscribe());
         let start = (self.clone(), kind, key.namespace, news, from);
         let events = stream::try_unfold(start, |(place, kind, namespace, mut news, from)| async move {
             loop {
-                let next = place.state().event(&kind, namespace.as_deref(), from)?;
+                let next = place.lock_state().next_event(&kind, namespace.as_deref(), from)?;
                 if let Some((version, event)) = next {
                     return Ok(Some((event, (place, kind, namespace, news, version))));
                 }
@@ -119,7 +123,7 @@ impl Place for MemoryPlace {
     }
 
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        let state = self.state();
+        let state = self.lock_state();
         Ok(asked.iter().filter(|access| state.denied.contains(access)).cloned().collect())
     }
 }

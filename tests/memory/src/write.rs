@@ -8,8 +8,10 @@ use pivot_places::{Change, PlaceError, Preconditions, Result, Subresource};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::state::{State, object};
-use crate::body::{drop_empty, key_of, meta, patched, require, set, text};
+use super::state::{State, object_in_version};
+use crate::body::{
+    check_preconditions, drop_empty, key_of, metadata_field, metadata_text, patch_body, set_metadata,
+};
 
 /// Fields that only the server writes.
 const SERVERS_OWN: [&str; 6] =
@@ -23,7 +25,7 @@ impl State {
         body: &Value,
         change: Change,
     ) -> Result<Object> {
-        let served = self.served(kind)?;
+        let served = self.served_kind(kind)?;
         let written = body.get("apiVersion").and_then(Value::as_str);
         if written.is_some_and(|written| written != kind.api_version()) {
             return Err(PlaceError::Invalid(format!("{key}: not in {}", kind.api_version())));
@@ -32,13 +34,13 @@ impl State {
             let home = Key::new(GroupKind::new("", "Namespace"), None, namespace);
             match self.objects.get(&home) {
                 None => return Err(PlaceError::NotFound(format!("namespaces {namespace:?} not found"))),
-                Some(home) if meta(home, "deletionTimestamp").is_some() => {
+                Some(home) if metadata_field(home, "deletionTimestamp").is_some() => {
                     return Err(PlaceError::Forbidden(format!("namespace {namespace} is being terminated")));
                 }
                 Some(_) => {}
             }
         }
-        if text(body, "resourceVersion").is_some_and(|version| !version.is_empty()) {
+        if metadata_text(body, "resourceVersion").is_some_and(|version| !version.is_empty()) {
             let text = format!("{key}: resourceVersion should not be set on objects to be created");
             return Err(PlaceError::Invalid(text));
         }
@@ -46,28 +48,28 @@ impl State {
             return Err(PlaceError::AlreadyExists(key.to_string()));
         }
         let mut new = body.clone();
-        self.admit(key, &mut new)?;
+        self.apply_schema(key, &mut new)?;
         for field in SERVERS_OWN {
-            set(&mut new, field, Value::Null);
+            set_metadata(&mut new, field, Value::Null);
         }
         if let (true, Some(map)) = (served.status_subresource, new.as_object_mut()) {
             map.remove("status");
         }
-        set(&mut new, "uid", Uuid::new_v4().to_string().into());
-        set(&mut new, "creationTimestamp", self.read_time());
+        set_metadata(&mut new, "uid", Uuid::new_v4().to_string().into());
+        set_metadata(&mut new, "creationTimestamp", self.read_time());
         if counts_generations(kind) {
-            set(&mut new, "generation", 1.into());
+            set_metadata(&mut new, "generation", 1.into());
         }
         match change {
-            Change::DryRun => object(kind, &new),
+            Change::DryRun => object_in_version(kind, &new),
             Change::Real => {
-                let new = self.store(key.clone(), new);
-                object(kind, &new)
+                let new = self.store_object(key.clone(), new);
+                object_in_version(kind, &new)
             }
         }
     }
 
-    pub(super) fn update(
+    pub(super) fn update_object(
         &mut self,
         kind: &Arc<Kind>,
         key: &Key,
@@ -75,17 +77,17 @@ impl State {
         change: Change,
         edit: impl FnOnce(&mut Value),
     ) -> Result<Object> {
-        let served = self.served(kind)?;
+        let served = self.served_kind(kind)?;
         let old = self.objects.get(key).cloned().ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
         if subresource == Subresource::Status && !served.status_subresource {
             return Err(PlaceError::NotFound(format!("{key} has no status subresource")));
         }
-        let new = patched(&served, key, &old, edit, subresource, &SERVERS_OWN)?;
-        self.write(kind, key, &old, new, change)
+        let new = patch_body(&served, key, &old, edit, subresource, &SERVERS_OWN)?;
+        self.write_object(kind, key, &old, new, change)
     }
 
     /// The last step of every change.
-    fn write(
+    fn write_object(
         &mut self,
         kind: &Arc<Kind>,
         key: &Key,
@@ -93,42 +95,42 @@ impl State {
         mut new: Value,
         change: Change,
     ) -> Result<Object> {
-        self.admit(key, &mut new)?;
+        self.apply_schema(key, &mut new)?;
         drop_empty(&mut new);
-        let dying = meta(old, "deletionTimestamp").is_some();
-        if dying && finalizers(&new).difference(&finalizers(old)).next().is_some() {
+        let dying = metadata_field(old, "deletionTimestamp").is_some();
+        if dying && finalizer_names(&new).difference(&finalizer_names(old)).next().is_some() {
             let text = format!("{key}: no new finalizers can be added if the object is being deleted");
             return Err(PlaceError::Invalid(text));
         }
         if new == *old {
-            return object(kind, old);
+            return object_in_version(kind, old);
         }
         if counts_generations(kind) && !same_intent(kind, old, &new) {
-            let generation = meta(old, "generation").and_then(Value::as_i64).unwrap_or_default();
-            set(&mut new, "generation", (generation + 1).into());
+            let generation = metadata_field(old, "generation").and_then(Value::as_i64).unwrap_or_default();
+            set_metadata(&mut new, "generation", (generation + 1).into());
         }
         let new = match change {
             Change::DryRun => new,
-            Change::Real if dying && is_empty_list(&new, "finalizers") => self.drop_object(key, new),
-            Change::Real => self.store(key.clone(), new),
+            Change::Real if dying && is_list_empty(&new, "finalizers") => self.drop_object(key, new),
+            Change::Real => self.store_object(key.clone(), new),
         };
-        object(kind, &new)
+        object_in_version(kind, &new)
     }
 
     pub(super) fn delete(&mut self, kind: &Arc<Kind>, key: &Key, must: &Preconditions) -> Result<()> {
-        self.served(kind)?;
+        self.served_kind(kind)?;
         let old = self.objects.get(key).cloned().ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
-        require(key, &old, must)?;
-        if is_empty_list(&old, "finalizers") {
+        check_preconditions(key, &old, must)?;
+        if is_list_empty(&old, "finalizers") {
             self.drop_object(key, old);
-        } else if meta(&old, "deletionTimestamp").is_none() {
+        } else if metadata_field(&old, "deletionTimestamp").is_none() {
             let mut new = old;
-            set(&mut new, "deletionTimestamp", self.read_time());
-            set(&mut new, "deletionGracePeriodSeconds", 0.into());
-            if let Some(generation) = meta(&new, "generation").and_then(Value::as_i64) {
-                set(&mut new, "generation", (generation + 1).into());
+            set_metadata(&mut new, "deletionTimestamp", self.read_time());
+            set_metadata(&mut new, "deletionGracePeriodSeconds", 0.into());
+            if let Some(generation) = metadata_field(&new, "generation").and_then(Value::as_i64) {
+                set_metadata(&mut new, "generation", (generation + 1).into());
             }
-            self.store(key.clone(), new);
+            self.store_object(key.clone(), new);
         }
         Ok(())
     }
@@ -150,17 +152,17 @@ impl State {
                 self.insert(text)?;
             }
         }
-        if text(&body, "uid").is_none_or(str::is_empty) {
-            set(&mut body, "uid", Uuid::new_v4().to_string().into());
+        if metadata_text(&body, "uid").is_none_or(str::is_empty) {
+            set_metadata(&mut body, "uid", Uuid::new_v4().to_string().into());
         }
-        if meta(&body, "creationTimestamp").is_none() {
-            set(&mut body, "creationTimestamp", self.read_time());
+        if metadata_field(&body, "creationTimestamp").is_none() {
+            set_metadata(&mut body, "creationTimestamp", self.read_time());
         }
-        if counts_generations(&kind) && meta(&body, "generation").is_none() {
-            set(&mut body, "generation", 1.into());
+        if counts_generations(&kind) && metadata_field(&body, "generation").is_none() {
+            set_metadata(&mut body, "generation", 1.into());
         }
-        let body = self.store(key, body);
-        object(&kind, &body)
+        let body = self.store_object(key, body);
+        object_in_version(&kind, &body)
     }
 
     pub(super) fn edit(&mut self, key: &Key, edit: impl FnOnce(&mut Value)) -> Result<Object> {
@@ -170,7 +172,7 @@ impl State {
         };
         let mut new = old.clone();
         edit(&mut new);
-        self.write(&kind, key, &old, new, Change::Real)
+        self.write_object(&kind, key, &old, new, Change::Real)
     }
 
     pub(super) fn remove(&mut self, key: &Key) -> Result<()> {
@@ -182,12 +184,13 @@ impl State {
     pub(super) fn collect_garbage(&mut self) -> Vec<Key> {
         let mut collected = Vec::new();
         loop {
-            let there: BTreeSet<&str> = self.objects.values().filter_map(|body| text(body, "uid")).collect();
+            let there: BTreeSet<&str> =
+                self.objects.values().filter_map(|body| metadata_text(body, "uid")).collect();
             let orphan = self.objects.iter().find(|(_, body)| {
-                let owners = meta(body, "ownerReferences").and_then(Value::as_array);
+                let owners = metadata_field(body, "ownerReferences").and_then(Value::as_array);
                 let uids = owners.into_iter().flatten().filter_map(|owner| owner.get("uid")?.as_str());
-                meta(body, "deletionTimestamp").is_none()
-                    && !is_empty_list(body, "ownerReferences")
+                metadata_field(body, "deletionTimestamp").is_none()
+                    && !is_list_empty(body, "ownerReferences")
                     && !uids.into_iter().any(|uid| there.contains(uid))
             });
             let Some((key, kind)) =
@@ -206,12 +209,12 @@ impl State {
 
     /// What others own as well loses its references to owners that are gone.
     fn forget_owners_that_are_gone(&mut self) {
-        let uids = self.objects.values().filter_map(|body| text(body, "uid").map(str::to_owned));
+        let uids = self.objects.values().filter_map(|body| metadata_text(body, "uid").map(str::to_owned));
         let there: BTreeSet<String> = uids.collect();
         let is_gone =
             |owner: &Value| owner.get("uid").and_then(Value::as_str).is_none_or(|uid| !there.contains(uid));
         let loses = |body: &Value| {
-            let owners = meta(body, "ownerReferences").and_then(Value::as_array);
+            let owners = metadata_field(body, "ownerReferences").and_then(Value::as_array);
             owners.is_some_and(|owners| owners.iter().any(is_gone) && !owners.iter().all(is_gone))
         };
         let keys: Vec<Key> =
@@ -225,8 +228,8 @@ impl State {
         }
     }
 
-    fn admit(&self, key: &Key, body: &mut Value) -> Result<()> {
-        self.schemas.get(&key.group_kind).map_or(Ok(()), |schema| schema.admit(body))
+    fn apply_schema(&self, key: &Key, body: &mut Value) -> Result<()> {
+        self.schemas.get(&key.group_kind).map_or(Ok(()), |schema| schema.apply_to(body))
     }
 }
 
@@ -250,12 +253,12 @@ fn same_intent(kind: &Kind, old: &Value, new: &Value) -> bool {
     intent(old) == intent(new)
 }
 
-fn finalizers(body: &Value) -> BTreeSet<&str> {
-    let items = meta(body, "finalizers").and_then(Value::as_array);
+fn finalizer_names(body: &Value) -> BTreeSet<&str> {
+    let items = metadata_field(body, "finalizers").and_then(Value::as_array);
     items.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Returns true if a list in the metadata is empty.
-fn is_empty_list(body: &Value, field: &str) -> bool {
-    meta(body, field).and_then(Value::as_array).is_none_or(Vec::is_empty)
+fn is_list_empty(body: &Value, field: &str) -> bool {
+    metadata_field(body, field).and_then(Value::as_array).is_none_or(Vec::is_empty)
 }

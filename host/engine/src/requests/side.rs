@@ -98,7 +98,7 @@ impl Handle {
 
     /// The same side, whose namespaces have other names than the source's.
     pub(crate) fn mapped(self, map: &NamespaceMap) -> Self {
-        Self { place: MappedPlace::over(self.place, map), map: Arc::new(map.clone()), ..self }
+        Self { place: MappedPlace::wrap(self.place, map), map: Arc::new(map.clone()), ..self }
     }
 
     /// What people find an object under on this side.

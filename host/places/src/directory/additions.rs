@@ -15,7 +15,7 @@ use crate::expansion::Expansion;
 use crate::regular;
 
 /// How many bytes a file may have: a server takes less than two million of an object.
-const LARGEST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The objects of these files, in their order.
 pub fn additions_of_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Addition>, DirectoryError> {
@@ -24,10 +24,10 @@ pub fn additions_of_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Addition>, 
     for path in paths {
         let path = path.as_ref();
         let file = path.display().to_string();
-        let content = regular::read_at_most(path, LARGEST)
+        let content = regular::read_at_most(path, MAX_FILE_BYTES)
             .map_err(|source| DirectoryError::Io { path: file.clone(), source })?;
         let mut documents = Vec::new();
-        documents::of_content(&file, &content, &mut expansion, &mut documents)?;
+        documents::parse_content(&file, &content, &mut expansion, &mut documents)?;
         let unusable = |reason: String| DirectoryError::Unusable { path: file.clone(), reason };
         if documents.is_empty() {
             return Err(unusable("it has no objects".to_owned()));
@@ -36,7 +36,7 @@ pub fn additions_of_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Addition>, 
             if found.len() == MOST_ADDED {
                 return Err(unusable(format!("there are more than {MOST_ADDED} objects to add")));
             }
-            let addition = addition(document)?;
+            let addition = parse_addition(document)?;
             let (key, second) = (&addition.named().object, addition.origin());
             if let Some(first) = origins.insert(key.clone(), second.clone()) {
                 return Err(DirectoryError::Twice { key: Box::new(key.clone()), first, second });
@@ -47,7 +47,7 @@ pub fn additions_of_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Addition>, 
     Ok(found)
 }
 
-fn addition(mut document: Document) -> Result<Addition, DirectoryError> {
+fn parse_addition(mut document: Document) -> Result<Addition, DirectoryError> {
     let (kind, version) = definitions::kind_of(&document)?;
     if kind.is_secret() {
         encode_strings(&mut document)?;
@@ -166,7 +166,7 @@ mod tests {
         let levels = 200;
         let deep = format!("{BOM}data: {}{}", "[".repeat(levels), "]".repeat(levels));
         assert!(refused(&deep).starts_with("a.yaml, document 1: "));
-        let large = format!("{BOM}#{}", "x".repeat(LARGEST as usize));
+        let large = format!("{BOM}#{}", "x".repeat(MAX_FILE_BYTES as usize));
         assert_eq!(refused(&large), "a.yaml: larger than 16777216 bytes");
         let odd = "apiVersion: v1\nkind: \"Config\\e[2KMap\"\nmetadata: {name: a}\n";
         assert!(!refused(odd).contains('\u{1b}'));
@@ -183,7 +183,7 @@ mod tests {
         let body = |text: &str| {
             let document = |text: &str| {
                 let mut found = Vec::new();
-                documents::of_content("a.yaml", text.as_bytes(), &mut Expansion::default(), &mut found)
+                documents::parse_content("a.yaml", text.as_bytes(), &mut Expansion::default(), &mut found)
                     .unwrap();
                 found.remove(0)
             };

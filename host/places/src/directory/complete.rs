@@ -15,16 +15,16 @@ use super::contents::{Contents, Entry};
 use super::documents::{self, Document};
 use super::files::Files;
 use super::{DirectoryError, Manifest, definitions};
-use crate::body::{key_of, meta, set, text};
+use crate::body::{key_of, metadata_field, metadata_text, set_metadata};
 
 /// The namespace of UIDs that are made from names.
-const IDS: Uuid = Uuid::from_u128(0x7e0d_2ef4_9a5c_4d3a_8b1e_5f27_c06b_91d3);
+const UID_NAMESPACE: Uuid = Uuid::from_u128(0x7e0d_2ef4_9a5c_4d3a_8b1e_5f27_c06b_91d3);
 
 /// Everything in a directory.
-pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Contents, DirectoryError> {
-    let mut documents = documents::all(files, manifest)?;
-    documents.retain(|document| !super::manifest::is(&document.body));
-    let kinds = definitions::all(&documents, manifest)?;
+pub(super) fn read_contents(files: &Files, manifest: Option<&Manifest>) -> Result<Contents, DirectoryError> {
+    let mut documents = documents::read_all(files, manifest)?;
+    documents.retain(|document| !super::manifest::is_manifest(&document.body));
+    let kinds = definitions::collect_kinds(&documents, manifest)?;
     let mut versions = BTreeMap::new();
     let mut found: BTreeMap<Key, (Document, Arc<Kind>)> = BTreeMap::new();
     for mut document in documents {
@@ -40,11 +40,11 @@ pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Con
         if let Some(odd) = odd_name(&key.name).or_else(|| key.namespace.as_deref().and_then(odd_name)) {
             return Err(document.error(odd));
         }
-        if text(&document.body, "uid").is_none_or(str::is_empty) {
-            set(&mut document.body, "uid", id(&key).to_string().into());
+        if metadata_text(&document.body, "uid").is_none_or(str::is_empty) {
+            set_metadata(&mut document.body, "uid", uid_of_key(&key).to_string().into());
         }
-        if text(&document.body, "resourceVersion").is_none_or(str::is_empty) {
-            set(&mut document.body, "resourceVersion", "1".into());
+        if metadata_text(&document.body, "resourceVersion").is_none_or(str::is_empty) {
+            set_metadata(&mut document.body, "resourceVersion", "1".into());
         }
         if let Some((first, _)) = found.get(&key) {
             let (first, second) = (first.file.clone(), document.file);
@@ -52,7 +52,7 @@ pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Con
         }
         found.insert(key, (document, Arc::clone(kind)));
     }
-    let ids = ids(&found)?;
+    let ids = collect_uids(&found)?;
     let mut contents = Contents { kinds, ..Contents::default() };
     for (key, (mut document, kind)) in found {
         resolve_owners(&key, &mut document, &ids)?;
@@ -66,11 +66,14 @@ pub(super) fn contents(files: &Files, manifest: Option<&Manifest>) -> Result<Con
 }
 
 /// The UID of each object. A move would take two objects with the same UID for one.
-fn ids(found: &BTreeMap<Key, (Document, Arc<Kind>)>) -> Result<BTreeMap<Key, String>, DirectoryError> {
+fn collect_uids(
+    found: &BTreeMap<Key, (Document, Arc<Kind>)>,
+) -> Result<BTreeMap<Key, String>, DirectoryError> {
     let mut ids = BTreeMap::new();
     let mut first: BTreeMap<&str, (&Key, &Document)> = BTreeMap::new();
     for (key, (document, _)) in found {
-        let (uid, version) = (text(&document.body, "uid"), text(&document.body, "resourceVersion"));
+        let (uid, version) =
+            (metadata_text(&document.body, "uid"), metadata_text(&document.body, "resourceVersion"));
         let (uid, version) = (uid.unwrap_or_default(), version.unwrap_or_default());
         if let Some(odd) = odd_id(uid).or_else(|| odd_id(version)) {
             return Err(document.error(format!("{key}: {odd}")));
@@ -90,10 +93,10 @@ fn ids(found: &BTreeMap<Key, (Document, Arc<Kind>)>) -> Result<BTreeMap<Key, Str
     Ok(ids)
 }
 
-fn id(key: &Key) -> Uuid {
+fn uid_of_key(key: &Key) -> Uuid {
     let Key { group_kind: GroupKind { group, kind }, namespace, name } = key;
     let path = format!("{group}/{kind}/{}/{name}", namespace.as_deref().unwrap_or_default());
-    Uuid::new_v5(&IDS, path.as_bytes())
+    Uuid::new_v5(&UID_NAMESPACE, path.as_bytes())
 }
 
 /// Gives references without a UID the UID of the object they name: in the same namespace, or cluster-scoped.
@@ -102,7 +105,7 @@ fn resolve_owners(
     document: &mut Document,
     ids: &BTreeMap<Key, String>,
 ) -> Result<(), DirectoryError> {
-    let Some(Value::Array(mut owners)) = meta(&document.body, "ownerReferences").cloned() else {
+    let Some(Value::Array(mut owners)) = metadata_field(&document.body, "ownerReferences").cloned() else {
         return Ok(());
     };
     for owner in &mut owners {
@@ -123,6 +126,6 @@ fn resolve_owners(
             map.insert("uid".to_owned(), id.clone().into());
         }
     }
-    set(&mut document.body, "ownerReferences", Value::Array(owners));
+    set_metadata(&mut document.body, "ownerReferences", Value::Array(owners));
     Ok(())
 }

@@ -8,7 +8,7 @@ use pivot_core::{GroupKind, Key, Kind, Object, Uid, merge, names, pause};
 use sha2::{Digest, Sha256};
 
 use super::DirectoryError;
-use super::files::unencrypted;
+use super::files::plain_name;
 
 /// An object and the file that holds it.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ pub(super) struct Contents {
 impl Contents {
     /// Identifies these objects, wherever their files are and however they are formatted or encrypted: files that are encrypted
     /// again, for another key, still continue the move that began with them.
-    pub(super) fn digest(&self) -> Uid {
+    pub(super) fn content_id(&self) -> Uid {
         let mut hash = Sha256::new();
         for (key, entry) in &self.entries {
             // Each part is preceded by its length, so that adjacent parts can't be confused. A digest of a Secret's data would let
@@ -46,16 +46,16 @@ impl Contents {
     }
 
     /// The digest that readers get once this move has closed the directory: they read objects as they were before the pause.
-    pub(super) fn digest_as_read(&self, move_id: &str) -> Result<Uid, DirectoryError> {
+    pub(super) fn content_id_as_read(&self, move_id: &str) -> Result<Uid, DirectoryError> {
         let mut read = self.clone();
-        read.unpause(Some(move_id))?;
-        Ok(read.digest())
+        read.unpause_all(Some(move_id))?;
+        Ok(read.content_id())
     }
 
     /// Restores the state that objects had before they were paused in order to be copied: by a move, which left an undo
     /// annotation, or by clusterctl, which leaves none.
-    pub(super) fn unpause(&mut self, written_by: Option<&str>) -> Result<(), DirectoryError> {
-        let by_clusterctl = written_by.is_none() && self.is_clusterctls();
+    pub(super) fn unpause_all(&mut self, written_by: Option<&str>) -> Result<(), DirectoryError> {
+        let by_clusterctl = written_by.is_none() && self.is_from_clusterctl();
         for Entry { file, object, .. } in self.entries.values_mut() {
             let change = match written_by {
                 Some(move_id) => pause::undo(&object.meta, move_id),
@@ -76,17 +76,17 @@ impl Contents {
     }
 
     /// Whether `clusterctl move --to-directory` wrote its Clusters: it names their files so, and pauses all of them.
-    fn is_clusterctls(&self) -> bool {
+    fn is_from_clusterctl(&self) -> bool {
         let name = |Key { group_kind, namespace, name }: &Key| {
             format!("{}_{}_{name}.yaml", group_kind.kind, namespace.as_deref().unwrap_or_default())
         };
         let mut clusters = self.entries.iter().filter(|(key, _)| is_cluster(&key.group_kind)).peekable();
         let paused = |object: &Object| pause::is_paused(object).unwrap_or_default();
         clusters.peek().is_some()
-            && clusters.all(|(key, entry)| unencrypted(&entry.file) == name(key) && paused(&entry.object))
+            && clusters.all(|(key, entry)| plain_name(&entry.file) == name(key) && paused(&entry.object))
     }
 
-    pub(super) fn list(&self, kind: &Kind, namespace: Option<&str>) -> impl Iterator<Item = &Object> {
+    pub(super) fn list_objects(&self, kind: &Kind, namespace: Option<&str>) -> impl Iterator<Item = &Object> {
         let namespace = namespace.filter(|_| kind.namespaced).map(str::to_owned);
         let group_kind = kind.group_kind.clone();
         self.entries
@@ -117,7 +117,7 @@ mod tests {
     // proves: T130
     #[test]
     fn files_are_known_by_what_is_in_them_but_for_the_data_of_secrets() {
-        let digest = |files: &[(&str, &str)]| read(files).shared.contents().digest().0;
+        let digest = |files: &[(&str, &str)]| read(files).shared.lock_contents().content_id().0;
         let all = digest(&[("a.yaml", CLUSTER), ("b.yaml", SECRET)]);
         assert_eq!(digest(&[("all.yaml", &format!("{SECRET}\n---\n{CLUSTER}"))]), all);
         assert_eq!(digest(&[("a.yaml", CLUSTER), ("b.yaml", &SECRET.replace("eA==", "eQ=="))]), all);
@@ -130,7 +130,7 @@ mod tests {
     fn clusterctls_pauses_are_undone_and_nobody_elses() {
         let paused = |files: &[(&str, &str)]| {
             let place = read(files);
-            let contents = place.shared.contents();
+            let contents = place.shared.lock_contents();
             let text: String = contents
                 .entries
                 .values()

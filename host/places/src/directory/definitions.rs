@@ -75,7 +75,7 @@ pub(super) fn kind_of(document: &Document) -> Result<(GroupKind, String), Direct
 }
 
 /// The kinds of these documents and of the definitions among them.
-pub(super) fn all(
+pub(super) fn collect_kinds(
     documents: &[Document],
     manifest: Option<&Manifest>,
 ) -> Result<BTreeMap<GroupKind, Arc<Kind>>, DirectoryError> {
@@ -88,7 +88,7 @@ pub(super) fn all(
     for document in documents {
         let (group_kind, version) = kind_of(document)?;
         if group_kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-            let kind = define(document)?;
+            let kind = parse_definition(document)?;
             kinds.insert(kind.group_kind.clone(), kind);
         }
         used.entry(group_kind).or_default().insert(version);
@@ -100,7 +100,7 @@ pub(super) fn all(
         if *other != group_kind {
             return Err(document.error(format!("{group_kind} differs from {other} only in case")));
         }
-        kinds.entry(group_kind.clone()).or_insert_with(|| guess(group_kind, version, &document.body));
+        kinds.entry(group_kind.clone()).or_insert_with(|| guess_kind(group_kind, version, &document.body));
     }
     for (group_kind, kind) in &mut kinds {
         // Objects are read in the version that the files have: nothing converts them.
@@ -113,7 +113,7 @@ pub(super) fn all(
     Ok(kinds.into_iter().map(|(group_kind, kind)| (group_kind, Arc::new(kind))).collect())
 }
 
-fn define(document: &Document) -> Result<Kind, DirectoryError> {
+fn parse_definition(document: &Document) -> Result<Kind, DirectoryError> {
     let Definition { metadata, spec } = Definition::deserialize(&document.body)
         .map_err(|_| document.error("not a CustomResourceDefinition of apiextensions.k8s.io/v1"))?;
     let Spec { group, names: Names { kind, plural }, scope, versions } = spec;
@@ -121,7 +121,7 @@ fn define(document: &Document) -> Result<Kind, DirectoryError> {
         versions.iter().any(|version| version.served && version.subresources.status.is_some());
     let mut served: Vec<String> =
         versions.into_iter().filter(|version| version.served).map(|version| version.name).collect();
-    served.sort_by_cached_key(|version| Reverse(rank(version)));
+    served.sort_by_cached_key(|version| Reverse(version_rank(version)));
     let Some(version) = served.first().cloned() else {
         return Err(document.error("a definition that serves no version"));
     };
@@ -146,10 +146,10 @@ fn define(document: &Document) -> Result<Kind, DirectoryError> {
     }
 }
 
-fn guess(group_kind: GroupKind, version: String, body: &Value) -> Kind {
+fn guess_kind(group_kind: GroupKind, version: String, body: &Value) -> Kind {
     let builtin = !group_kind.group.contains('.') || group_kind.group.ends_with(".k8s.io");
     Kind {
-        plural: plural(&group_kind.kind),
+        plural: guess_plural(&group_kind.kind),
         namespaced: body.pointer("/metadata/namespace").is_some_and(|namespace| namespace != ""),
         status_subresource: body.get("status").is_some(),
         served: vec![version.clone()],
@@ -160,7 +160,7 @@ fn guess(group_kind: GroupKind, version: String, body: &Value) -> Kind {
 }
 
 /// Like Kubernetes' `UnsafeGuessKindToResource`.
-fn plural(kind: &str) -> String {
+fn guess_plural(kind: &str) -> String {
     let name = kind.to_lowercase();
     match name.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
@@ -170,7 +170,7 @@ fn plural(kind: &str) -> String {
 }
 
 /// Kubernetes' order of versions: stable before beta before alpha, newer before older, others last.
-fn rank(version: &str) -> (u8, u32, u32, Reverse<String>) {
+fn version_rank(version: &str) -> (u8, u32, u32, Reverse<String>) {
     let other = || (0, 0, 0, Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else { return other() };
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -195,7 +195,7 @@ mod tests {
     fn versions_are_ordered_as_kubernetes_does() {
         let mut versions =
             ["foo10", "v1beta1", "v11alpha2", "v1", "v12alpha1", "v2", "foo1", "v10", "v3beta1"].to_vec();
-        versions.sort_by_cached_key(|version| Reverse(rank(version)));
+        versions.sort_by_cached_key(|version| Reverse(version_rank(version)));
         assert_eq!(
             versions,
             ["v10", "v2", "v1", "v3beta1", "v1beta1", "v12alpha1", "v11alpha2", "foo1", "foo10"]
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn plurals_follow_the_usual_rule() {
-        let plurals = ["Machine", "IPAddress", "Policy", "ClusterClass"].map(plural);
+        let plurals = ["Machine", "IPAddress", "Policy", "ClusterClass"].map(guess_plural);
         assert_eq!(plurals, ["machines", "ipaddresses", "policies", "clusterclasses"]);
     }
 }

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::files::{self, Files};
 use super::manifest;
 use super::{DirectoryError, Manifest};
-use crate::expansion::{Expansion, Refused};
+use crate::expansion::{Expansion, ExpansionError};
 
 /// How many bytes of all files are read: their trees are in memory at once.
-const MOST_BYTES: usize = 1 << 30;
+const MAX_TOTAL_BYTES: usize = 1 << 30;
 
 /// One object as found in a file.
 pub(super) struct Document {
@@ -30,41 +30,41 @@ impl Document {
 }
 
 /// Every object below a directory, in the order of files and documents. Lists are expanded.
-pub(super) fn all(files: &Files, manifest: Option<&Manifest>) -> Result<Vec<Document>, DirectoryError> {
+pub(super) fn read_all(files: &Files, manifest: Option<&Manifest>) -> Result<Vec<Document>, DirectoryError> {
     let (mut found, mut expansion) = (Vec::new(), Expansion::default());
-    let names = files.list()?;
-    if manifest::encrypted(files, &names, manifest)? && !files.has_identities() {
+    let names = files.list_files()?;
+    if manifest::is_encrypted(files, &names, manifest)? && !files.has_identities() {
         return Err(DirectoryError::Encrypted { path: files.path().to_owned() });
     }
-    let mut left = MOST_BYTES;
+    let mut left = MAX_TOTAL_BYTES;
     // The manifest names objects, and has none: another content of the file than was read before must not count as objects.
-    let of_objects = |name: &&String| manifest.is_none() || *name != manifest::FILE;
+    let of_objects = |name: &&String| manifest.is_none() || *name != manifest::MANIFEST_FILE;
     for file in names.iter().filter(of_objects) {
         let Some(content) = files.read_decrypted(file)? else { continue };
         let Some(less) = left.checked_sub(content.len()) else {
-            let reason = format!("more than {} MiB in all its files", MOST_BYTES >> 20);
+            let reason = format!("more than {} MiB in all its files", MAX_TOTAL_BYTES >> 20);
             return Err(DirectoryError::Unusable { path: files.path().to_owned(), reason });
         };
         left = less;
-        of_content(file, &content, &mut expansion, &mut found)?;
+        parse_content(file, &content, &mut expansion, &mut found)?;
     }
     Ok(found)
 }
 
 /// Reads the objects of one file; returns false if there is no such file.
-pub(super) fn of(
+pub(super) fn read_file(
     files: &Files,
     file: &str,
     expansion: &mut Expansion,
     found: &mut Vec<Document>,
 ) -> Result<bool, DirectoryError> {
     let Some(content) = files.read_decrypted(file)? else { return Ok(false) };
-    of_content(file, &content, expansion, found)?;
+    parse_content(file, &content, expansion, found)?;
     Ok(true)
 }
 
 /// The same of what a file contains.
-pub(super) fn of_content(
+pub(super) fn parse_content(
     file: &str,
     content: &[u8],
     expansion: &mut Expansion,
@@ -72,35 +72,37 @@ pub(super) fn of_content(
 ) -> Result<(), DirectoryError> {
     let text = str::from_utf8(content)
         .map_err(|_| DirectoryError::Unusable { path: file.to_owned(), reason: "not UTF-8".to_owned() })?;
-    for (index, body) in parse(file, text, expansion)?.into_iter().enumerate() {
+    for (index, body) in parse_documents(file, text, expansion)?.into_iter().enumerate() {
         let document = Document { file: file.to_owned(), number: index + 1, body };
         // Otherwise the move would fail later, when it parses the object again to copy it.
-        if deeper(&document.body, DEPTH) {
+        if is_deeper_than(&document.body, DEPTH) {
             return Err(document.error(format!("nested deeper than {DEPTH} levels")));
         }
-        unroll(document, found)?;
+        expand_list(document, found)?;
     }
     Ok(())
 }
 
-fn parse(file: &str, text: &str, expansion: &mut Expansion) -> Result<Vec<Value>, DirectoryError> {
+fn parse_documents(file: &str, text: &str, expansion: &mut Expansion) -> Result<Vec<Value>, DirectoryError> {
     // JSON is YAML, but this reader is faster and knows surrogate pairs.
     if text.trim_start().starts_with('{') {
         let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
         match values {
             Ok(values) => return Ok(values),
-            Err(error) if files::unencrypted(file).ends_with(".json") => {
+            Err(error) if files::plain_name(file).ends_with(".json") => {
                 let at = format!("line {}, column {}", error.line(), error.column());
-                return Err(unreadable(file, 1, "JSON", Some(at)));
+                return Err(unreadable_document(file, 1, "JSON", Some(at)));
             }
             // It may be a YAML flow mapping.
             Err(_) => {}
         }
     }
-    expansion.take(text).map_err(|refused| match refused {
-        Refused::TooMuch => DirectoryError::Unusable { path: file.to_owned(), reason: Expansion::exceeded() },
-        Refused::Malformed(line, column) => {
-            unreadable(file, 1, "YAML", Some(format!("line {line}, column {column}")))
+    expansion.charge(text).map_err(|refused| match refused {
+        ExpansionError::TooMuch => {
+            DirectoryError::Unusable { path: file.to_owned(), reason: Expansion::exceeded_message() }
+        }
+        ExpansionError::Malformed(line, column) => {
+            unreadable_document(file, 1, "YAML", Some(format!("line {line}, column {column}")))
         }
     })?;
     let options = serde_saphyr::options! {
@@ -114,7 +116,7 @@ fn parse(file: &str, text: &str, expansion: &mut Expansion) -> Result<Vec<Value>
     for value in serde_saphyr::read_with_options::<_, Value>(&mut bytes, options) {
         let value = value.map_err(|error| {
             let at = error.location().map(|at| format!("line {}, column {}", at.line(), at.column()));
-            unreadable(file, values.len() + 1, "YAML", at)
+            unreadable_document(file, values.len() + 1, "YAML", at)
         })?;
         if !value.is_null() {
             values.push(value);
@@ -123,7 +125,7 @@ fn parse(file: &str, text: &str, expansion: &mut Expansion) -> Result<Vec<Value>
     Ok(values)
 }
 
-fn unreadable(file: &str, document: usize, format: &str, at: Option<String>) -> DirectoryError {
+fn unreadable_document(file: &str, document: usize, format: &str, at: Option<String>) -> DirectoryError {
     let at = at.map(|at| format!(" ({at})")).unwrap_or_default();
     DirectoryError::Document {
         file: file.to_owned(),
@@ -133,17 +135,17 @@ fn unreadable(file: &str, document: usize, format: &str, at: Option<String>) -> 
 }
 
 /// Whether a value has more than so many levels. The parsers reject anything too deep for this recursion.
-fn deeper(value: &Value, levels: usize) -> bool {
+fn is_deeper_than(value: &Value, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else { return value.is_object() || value.is_array() };
     match value {
-        Value::Object(map) => map.values().any(|value| deeper(value, below)),
-        Value::Array(items) => items.iter().any(|value| deeper(value, below)),
+        Value::Object(map) => map.values().any(|value| is_deeper_than(value, below)),
+        Value::Array(items) => items.iter().any(|value| is_deeper_than(value, below)),
         _ => false,
     }
 }
 
 /// Like kubectl, treats everything with a kind ending in List and with items as a list.
-fn unroll(mut document: Document, found: &mut Vec<Document>) -> Result<(), DirectoryError> {
+fn expand_list(mut document: Document, found: &mut Vec<Document>) -> Result<(), DirectoryError> {
     let listed = document.body.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
     if !document.body.is_object() {
         return Err(document.error("not an object"));
@@ -151,7 +153,7 @@ fn unroll(mut document: Document, found: &mut Vec<Document>) -> Result<(), Direc
     match document.body.get_mut("items").map(Value::take) {
         Some(Value::Array(items)) if listed => {
             for body in items {
-                unroll(Document { file: document.file.clone(), number: document.number, body }, found)?;
+                expand_list(Document { file: document.file.clone(), number: document.number, body }, found)?;
             }
         }
         Some(Value::Null) if listed => {}
@@ -173,7 +175,7 @@ mod tests {
     use super::*;
 
     fn read(file: &str, text: &str) -> Result<Vec<Value>, DirectoryError> {
-        parse(file, text, &mut Expansion::default())
+        parse_documents(file, text, &mut Expansion::default())
     }
 
     #[test]

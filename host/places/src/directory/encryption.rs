@@ -28,13 +28,13 @@ pub(super) const ENDING: &str = ".age";
 /// How an encrypted file begins that is written as text.
 const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";
 /// How large a file of keys may be.
-const KEY_FILE: u64 = 64 << 10;
+const MAX_KEY_FILE_BYTES: u64 = 64 << 10;
 /// How many keys it may hold. Each identity is tried on each stanza of a header.
-const RECIPIENTS: usize = 64;
-const IDENTITIES: usize = 16;
+const MAX_RECIPIENTS: usize = 64;
+const MAX_IDENTITIES: usize = 16;
 /// How large the header of an encrypted file may be, and how many stanzas it may have.
-const HEADER: usize = 16 << 10;
-const STANZAS: usize = 128;
+const MAX_HEADER_BYTES: usize = 16 << 10;
+const MAX_STANZAS: usize = 128;
 
 /// How the files of a directory are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl Recipients {
             true => "is a secret key, and recipients are public keys (age1…)",
             false => "is not an X25519 recipient (age1…), and keys of other kinds are not supported",
         };
-        keys(path, RECIPIENTS, "recipients", wrong).map(Self)
+        read_keys(path, MAX_RECIPIENTS, "recipients", wrong).map(Self)
     }
 
     pub(super) fn encrypt(&self, content: &[u8]) -> Result<Vec<u8>, String> {
@@ -76,8 +76,8 @@ impl Identities {
                 "is not an X25519 identity (AGE-SECRET-KEY-1…), and keys of other kinds are not supported"
             }
         };
-        let identities = keys(path, IDENTITIES, "identities", wrong).map(Self)?;
-        if regular::others_can_read(path) {
+        let identities = read_keys(path, MAX_IDENTITIES, "identities", wrong).map(Self)?;
+        if regular::is_accessible_to_others(path) {
             let path = path.display();
             tracing::warn!("others can read the secret keys in {path}: chmod 600 {path}");
         }
@@ -89,28 +89,28 @@ impl Identities {
         if encrypted.starts_with(ARMOR) {
             return Err("armored, as text; only binary files are read".to_owned());
         }
-        affordable(encrypted)?;
+        check_header(encrypted)?;
         library::decrypt(&self.0, encrypted)
     }
 }
 
 /// Refuses headers that would take long: each stanza costs a multiplication for each identity.
-fn affordable(encrypted: &[u8]) -> Result<(), String> {
-    let head = encrypted.get(..HEADER).unwrap_or(encrypted);
+fn check_header(encrypted: &[u8]) -> Result<(), String> {
+    let head = encrypted.get(..MAX_HEADER_BYTES).unwrap_or(encrypted);
     let end = head.windows(5).position(|window| window == b"\n--- ");
     // What is shorter than a header may be is cut off, and reported as such later.
-    if end.is_none() && encrypted.len() > HEADER && head.starts_with(b"age-encryption.org/") {
-        return Err(format!("its header is larger than {HEADER} bytes"));
+    if end.is_none() && encrypted.len() > MAX_HEADER_BYTES && head.starts_with(b"age-encryption.org/") {
+        return Err(format!("its header is larger than {MAX_HEADER_BYTES} bytes"));
     }
     let stanzas = head.get(..end.unwrap_or_default()).unwrap_or_default();
-    match stanzas.windows(4).filter(|window| window == b"\n-> ").count() > STANZAS {
-        true => Err(format!("its header names more than {STANZAS} recipients")),
+    match stanzas.windows(4).filter(|window| window == b"\n-> ").count() > MAX_STANZAS {
+        true => Err(format!("its header names more than {MAX_STANZAS} recipients")),
         false => Ok(()),
     }
 }
 
 /// The keys in a file. What is wrong with it is reported by line, and never quoted.
-fn keys<T: FromStr>(
+fn read_keys<T: FromStr>(
     path: &Path,
     most: usize,
     what: &str,
@@ -121,7 +121,7 @@ fn keys<T: FromStr>(
     if !library::IS_BUILT_IN {
         return Err(unusable("not used: this program was built without the feature `encryption`".to_owned()));
     }
-    let content = regular::read_at_most(path, KEY_FILE)
+    let content = regular::read_at_most(path, MAX_KEY_FILE_BYTES)
         .map_err(|source| DirectoryError::Io { path: shown.clone(), source })?;
     if content.starts_with(b"age-encryption.org/") || content.starts_with(ARMOR) {
         return Err(unusable("encrypted itself; decrypt it first".to_owned()));

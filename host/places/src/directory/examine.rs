@@ -6,7 +6,7 @@ use std::path::Path;
 use pivot_core::GroupKind;
 
 use super::files::Files;
-use super::manifest::{self, Compared};
+use super::manifest::{self, Differences};
 use super::{DirectoryError, Identities, Manifest, complete, documents};
 use crate::expansion::Expansion;
 
@@ -38,10 +38,10 @@ pub struct Examined {
 }
 
 /// Returns the error of each file that can't be read; if each can be read on its own, what is wrong with all together.
-fn each_unreadable(files: &Files, all: &DirectoryError) -> Result<Vec<String>, DirectoryError> {
+fn describe_unreadable_files(files: &Files, all: &DirectoryError) -> Result<Vec<String>, DirectoryError> {
     let mut errors = Vec::new();
-    for file in files.list()? {
-        let read = documents::of(files, &file, &mut Expansion::default(), &mut Vec::new());
+    for file in files.list_files()? {
+        let read = documents::read_file(files, &file, &mut Expansion::default(), &mut Vec::new());
         errors.extend(read.err().map(|error| error.to_string()));
     }
     if errors.is_empty() {
@@ -63,27 +63,27 @@ impl Examined {
     }
 
     /// Looks at a directory; into encrypted files with identities. Nothing in it is changed.
-    pub fn of(path: &Path, identities: Option<Identities>) -> Result<Self, DirectoryError> {
-        let files = Files::open(path)?.opened_by(identities);
+    pub fn examine(path: &Path, identities: Option<Identities>) -> Result<Self, DirectoryError> {
+        let files = Files::open(path)?.with_identities(identities);
         let (manifest, manifest_digest) = manifest::read_with_digest(&files)?.unzip();
-        manifest::complete(&files, manifest.as_ref())?;
-        let encrypted = manifest::encrypted(&files, &files.list()?, manifest.as_ref())?;
+        manifest::check_complete(&files, manifest.as_ref())?;
+        let encrypted = manifest::is_encrypted(&files, &files.list_files()?, manifest.as_ref())?;
         let (contents, unreadable) = match &manifest {
             // The checksums are those of the files as they are.
             Some(_) if encrypted && !files.has_identities() => (None, Vec::new()),
-            _ => match complete::contents(&files, manifest.as_ref()) {
+            _ => match complete::read_contents(&files, manifest.as_ref()) {
                 Ok(contents) => (Some(contents), Vec::new()),
                 Err(
                     error @ (DirectoryError::Document { .. }
                     | DirectoryError::Unusable { .. }
                     | DirectoryError::Twice { .. }),
-                ) => (None, each_unreadable(&files, &error)?),
+                ) => (None, describe_unreadable_files(&files, &error)?),
                 Err(error) => return Err(error),
             },
         };
-        let Compared { missing, changed, added } = match &manifest {
-            Some(manifest) => manifest.compare(&files)?,
-            None => Compared::default(),
+        let Differences { missing, changed, added } = match &manifest {
+            Some(manifest) => manifest.compare_files(&files)?,
+            None => Differences::default(),
         };
         let mut exposed = Vec::new();
         let objects = match contents {
@@ -92,7 +92,10 @@ impl Examined {
                 let mut objects: BTreeMap<GroupKind, usize> = BTreeMap::new();
                 for (key, entry) in &contents.entries {
                     *objects.entry(key.group_kind.clone()).or_default() += 1;
-                    if !encrypted && key.group_kind.is_secret() && files.others_can_read(&entry.file)? {
+                    if !encrypted
+                        && key.group_kind.is_secret()
+                        && files.is_accessible_to_others(&entry.file)?
+                    {
                         exposed.push(entry.file.clone());
                     }
                 }

@@ -7,7 +7,7 @@ use pivot_core::{Kind, KindLabels, Object};
 
 use super::files::Files;
 use super::{DirectoryError, definitions, documents};
-use crate::body::text;
+use crate::body::metadata_text;
 use crate::expansion::Expansion;
 
 /// The objects of a manifest file, in order. What a definition would say about their kinds is guessed: an object with a namespace
@@ -23,7 +23,7 @@ pub fn objects_of_file(path: &Path) -> Result<Vec<Object>, DirectoryError> {
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(|| io("it has no name"))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut found = Vec::new();
-    if !documents::of(&Files::open(folder)?, name, &mut Expansion::default(), &mut found)? {
+    if !documents::read_file(&Files::open(folder)?, name, &mut Expansion::default(), &mut found)? {
         return Err(io("no such file"));
     }
     let object = |document: documents::Document| {
@@ -33,7 +33,7 @@ pub fn objects_of_file(path: &Path) -> Result<Vec<Object>, DirectoryError> {
             served: vec![version.clone()],
             version,
             plural: String::new(),
-            namespaced: text(&document.body, "namespace").is_some(),
+            namespaced: metadata_text(&document.body, "namespace").is_some(),
             status_subresource: true,
             labels: KindLabels::default(),
         };

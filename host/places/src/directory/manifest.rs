@@ -13,16 +13,16 @@ use serde_json::Value;
 
 use super::DirectoryError;
 use super::encryption::{ENDING, Encryption};
-use super::files::{Files, sha256};
+use super::files::{Files, sha256_hex};
 
 const API_VERSION: &str = "pivot-host.io/v1alpha1";
 const KIND: &str = "Manifest";
-pub(super) const FILE: &str = "manifest.json";
-pub(super) const UNFINISHED: &str = ".pivot-host.json";
+pub(super) const MANIFEST_FILE: &str = "manifest.json";
+pub(super) const UNFINISHED_FILE: &str = ".pivot-host.json";
 /// The longest name that file systems have.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME_BYTES: usize = 255;
 /// How many characters of an invalid manifest field are printed.
-const SHOWN: usize = 100;
+const MAX_SHOWN_CHARACTERS: usize = 100;
 
 /// What the move that wrote a directory records about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub struct Manifest {
 
 /// What somebody did to a directory after the move that wrote it.
 #[derive(Debug, Default)]
-pub(super) struct Compared {
+pub(super) struct Differences {
     /// Files that are gone.
     pub(super) missing: Vec<String>,
     /// Files that are no longer as they were written.
@@ -73,7 +73,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Fails if its files are encrypted, and these wouldn't be; or the other way round.
-    pub(super) fn goes_on(
+    pub(super) fn check_same_encryption(
         &self,
         files: &Files,
         encryption: Option<Encryption>,
@@ -97,8 +97,8 @@ impl Manifest {
 
     /// Returns the differences of what was read. A file whose objects were not read is missing, even if it is back. A file whose objects
     /// were read is added, even if it is gone.
-    pub(super) fn compare_read(&self, files: &Files) -> Result<Compared, DirectoryError> {
-        let mut compared = self.compare(files)?;
+    pub(super) fn compare_read(&self, files: &Files) -> Result<Differences, DirectoryError> {
+        let mut compared = self.compare_files(files)?;
         compared.missing = self.files.keys().filter(|name| !files.was_read(name)).cloned().collect();
         let added: BTreeSet<String> = compared.added.into_iter().chain(files.names_read()).collect();
         compared.added = added.into_iter().filter(|name| self.is_added(name)).collect();
@@ -106,34 +106,34 @@ impl Manifest {
     }
 
     /// Fails where files are missing. That others were added or changed a site may have done on purpose.
-    pub(super) fn compare(&self, files: &Files) -> Result<Compared, DirectoryError> {
-        let mut compared = Compared::default();
+    pub(super) fn compare_files(&self, files: &Files) -> Result<Differences, DirectoryError> {
+        let mut compared = Differences::default();
         for (name, digest) in &self.files {
-            match files.digest(name)? {
+            match files.file_digest(name)? {
                 None => compared.missing.push(name.clone()),
                 Some(found) if found != *digest => compared.changed.push(name.clone()),
                 Some(_) => {}
             }
         }
-        compared.added = files.list()?.into_iter().filter(|name| self.is_added(name)).collect();
+        compared.added = files.list_files()?.into_iter().filter(|name| self.is_added(name)).collect();
         Ok(compared)
     }
 
     fn is_added(&self, name: &str) -> bool {
-        name != FILE && !self.files.contains_key(name)
+        name != MANIFEST_FILE && !self.files.contains_key(name)
     }
 }
 
 /// Whether a directory's files are encrypted: all of them are, or none.
 ///
 /// Plain files among encrypted ones were put there by somebody who did not need a key for that.
-pub(super) fn encrypted(
+pub(super) fn is_encrypted(
     files: &Files,
     names: &[String],
     manifest: Option<&Manifest>,
 ) -> Result<bool, DirectoryError> {
     let encrypted = names.iter().find(|name| name.ends_with(ENDING));
-    let plain = names.iter().find(|name| !name.ends_with(ENDING) && *name != FILE);
+    let plain = names.iter().find(|name| !name.ends_with(ENDING) && *name != MANIFEST_FILE);
     let promised = manifest.is_some_and(|manifest| manifest.encryption.is_some());
     let unusable = |path: &str, reason| Err(DirectoryError::Unusable { path: path.to_owned(), reason });
     match (encrypted, plain) {
@@ -151,60 +151,61 @@ pub(super) fn encrypted(
 }
 
 /// Whether a document is a manifest rather than an object.
-pub(super) fn is(body: &Value) -> bool {
+pub(super) fn is_manifest(body: &Value) -> bool {
     let text = |field| body.get(field).and_then(Value::as_str);
     text("kind") == Some(KIND)
         && text("apiVersion").is_some_and(|version| version.starts_with("pivot-host.io/"))
 }
 
 /// The manifest, if the directory has one.
-pub(super) fn read(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
+pub(super) fn read_manifest(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
     read_with_digest(files).map(|found| found.map(|(manifest, _)| manifest))
 }
 
 /// The manifest with its SHA-256, if the directory has one.
 pub(super) fn read_with_digest(files: &Files) -> Result<Option<(Manifest, String)>, DirectoryError> {
-    let Some(content) = files.read(FILE)? else { return Ok(None) };
-    let manifest: Manifest = parse(files, FILE, &content)?;
+    let Some(content) = files.read_file(MANIFEST_FILE)? else { return Ok(None) };
+    let manifest: Manifest = parse_json(files, MANIFEST_FILE, &content)?;
     if manifest.api_version != API_VERSION || manifest.kind != KIND {
-        let version = words::line(&format!("{} {}", manifest.api_version, manifest.kind), SHOWN);
-        return Err(unreadable(files, FILE, format!("{version} is not known here")));
+        let version =
+            words::line(&format!("{} {}", manifest.api_version, manifest.kind), MAX_SHOWN_CHARACTERS);
+        return Err(unreadable_file(files, MANIFEST_FILE, format!("{version} is not known here")));
     }
     // A truncated manifest would pass off a part as the whole.
     if manifest.count != manifest.files.len() {
         let reason = format!("it counts {} objects and lists {}", manifest.count, manifest.files.len());
-        return Err(unreadable(files, FILE, reason));
+        return Err(unreadable_file(files, MANIFEST_FILE, reason));
     }
-    if manifest.files.keys().any(|name| name.len() > LONGEST_NAME) {
-        let reason = format!("it lists a file whose name has more than {LONGEST_NAME} bytes");
-        return Err(unreadable(files, FILE, reason));
+    if manifest.files.keys().any(|name| name.len() > MAX_NAME_BYTES) {
+        let reason = format!("it lists a file whose name has more than {MAX_NAME_BYTES} bytes");
+        return Err(unreadable_file(files, MANIFEST_FILE, reason));
     }
-    known_move(files, FILE, &manifest.move_id)?;
+    check_move_id(files, MANIFEST_FILE, &manifest.move_id)?;
     match manifest.kinds.iter().find_map(odd_definition) {
-        Some(odd) => Err(unreadable(files, FILE, odd)),
-        None => Ok(Some((manifest, sha256(&content)))),
+        Some(odd) => Err(unreadable_file(files, MANIFEST_FILE, odd)),
+        None => Ok(Some((manifest, sha256_hex(&content)))),
     }
 }
 
 /// Fails if this can't be a move's id.
-fn known_move(files: &Files, name: &str, move_id: &str) -> Result<(), DirectoryError> {
+fn check_move_id(files: &Files, name: &str, move_id: &str) -> Result<(), DirectoryError> {
     match is_move_id(move_id) {
         true => Ok(()),
-        false => Err(unreadable(files, name, "its moveId is not one that pivot-host gives".to_owned())),
+        false => Err(unreadable_file(files, name, "its moveId is not one that pivot-host gives".to_owned())),
     }
 }
 
 /// The move that has started and not finished, if there is one.
-pub(super) fn unfinished(files: &Files) -> Result<Option<Writer>, DirectoryError> {
-    let Some(content) = files.read(UNFINISHED)? else { return Ok(None) };
-    let writer: Writer = parse(files, UNFINISHED, &content)?;
-    known_move(files, UNFINISHED, &writer.move_id)?;
+pub(super) fn read_unfinished(files: &Files) -> Result<Option<Writer>, DirectoryError> {
+    let Some(content) = files.read_file(UNFINISHED_FILE)? else { return Ok(None) };
+    let writer: Writer = parse_json(files, UNFINISHED_FILE, &content)?;
+    check_move_id(files, UNFINISHED_FILE, &writer.move_id)?;
     Ok(Some(writer))
 }
 
 /// Fails where a move has begun to write the directory, and has not finished.
-pub(super) fn complete(files: &Files, manifest: Option<&Manifest>) -> Result<(), DirectoryError> {
-    match (manifest, unfinished(files)?) {
+pub(super) fn check_complete(files: &Files, manifest: Option<&Manifest>) -> Result<(), DirectoryError> {
+    match (manifest, read_unfinished(files)?) {
         (None, Some(Writer { move_id, .. })) => {
             Err(DirectoryError::Incomplete { path: files.path().to_owned(), move_id })
         }
@@ -213,19 +214,19 @@ pub(super) fn complete(files: &Files, manifest: Option<&Manifest>) -> Result<(),
 }
 
 /// Marks the directory as incomplete.
-pub(super) fn begin(files: &Files, writer: &Writer) -> Result<(), DirectoryError> {
-    write(files, UNFINISHED, writer)?;
-    files.remove(FILE)
+pub(super) fn mark_unfinished(files: &Files, writer: &Writer) -> Result<(), DirectoryError> {
+    write_json(files, UNFINISHED_FILE, writer)?;
+    files.remove(MANIFEST_FILE)
 }
 
 /// Removes the mark, so that any move can use the directory.
-pub(super) fn give_up(files: &Files) -> Result<(), DirectoryError> {
-    files.remove(UNFINISHED)
+pub(super) fn remove_mark(files: &Files) -> Result<(), DirectoryError> {
+    files.remove(UNFINISHED_FILE)
 }
 
 /// Marks the directory as complete, with everything on disk. Of files that this run wrote, `names` has the digests: a checksum is
 /// for what was written, not for what somebody put in its place.
-pub(super) fn finish(
+pub(super) fn finish_copy(
     files: &Files,
     writer: &Writer,
     handover: bool,
@@ -234,14 +235,18 @@ pub(super) fn finish(
 ) -> Result<Manifest, DirectoryError> {
     let mut digests = BTreeMap::new();
     for (name, written) in names {
-        let Some(content) = files.read(name)? else {
-            return Err(unreadable(files, name, "taken away by someone else".to_owned()));
+        let Some(content) = files.read_file(name)? else {
+            return Err(unreadable_file(files, name, "taken away by someone else".to_owned()));
         };
-        let digest = sha256(&content);
+        let digest = sha256_hex(&content);
         if written.is_some_and(|written| written != digest) {
-            return Err(unreadable(files, name, "replaced by someone else since it was written".to_owned()));
+            return Err(unreadable_file(
+                files,
+                name,
+                "replaced by someone else since it was written".to_owned(),
+            ));
         }
-        files.sync(name)?;
+        files.sync_file(name)?;
         digests.insert((*name).to_owned(), digest);
     }
     let manifest = Manifest {
@@ -255,31 +260,31 @@ pub(super) fn finish(
         files: digests,
     };
     files.sync_names()?;
-    write(files, FILE, &manifest)?;
-    files.sync(FILE)?;
-    files.remove(UNFINISHED)?;
+    write_json(files, MANIFEST_FILE, &manifest)?;
+    files.sync_file(MANIFEST_FILE)?;
+    files.remove(UNFINISHED_FILE)?;
     files.sync_names()?;
     Ok(manifest)
 }
 
-fn write(files: &Files, name: &str, content: &impl Serialize) -> Result<(), DirectoryError> {
-    let mut text =
-        serde_json::to_vec_pretty(content).map_err(|error| unreadable(files, name, error.to_string()))?;
+fn write_json(files: &Files, name: &str, content: &impl Serialize) -> Result<(), DirectoryError> {
+    let mut text = serde_json::to_vec_pretty(content)
+        .map_err(|error| unreadable_file(files, name, error.to_string()))?;
     text.push(b'\n');
-    files.write(name, &text)
+    files.write_file(name, &text)
 }
 
-fn parse<T: for<'de> Deserialize<'de>>(
+fn parse_json<T: for<'de> Deserialize<'de>>(
     files: &Files,
     name: &str,
     content: &[u8],
 ) -> Result<T, DirectoryError> {
     serde_json::from_slice(content).map_err(|error| {
         let at = format!("not readable as JSON (line {}, column {})", error.line(), error.column());
-        unreadable(files, name, at)
+        unreadable_file(files, name, at)
     })
 }
 
-fn unreadable(files: &Files, name: &str, reason: String) -> DirectoryError {
+fn unreadable_file(files: &Files, name: &str, reason: String) -> DirectoryError {
     DirectoryError::Unusable { path: format!("{}/{name}", files.path()), reason }
 }

@@ -45,7 +45,7 @@ async fn written(path: &Path, move_id: &str) -> Result<DirectoryPlace> {
 
 async fn complete(place: &DirectoryPlace, handover: bool) -> Manifest {
     place.close(&Closing::Complete { handover }).await.unwrap();
-    manifest::read(&place.shared.files).unwrap().unwrap()
+    manifest::read_manifest(&place.shared.files).unwrap().unwrap()
 }
 
 /// The error of a move that can't open a directory.
@@ -114,7 +114,7 @@ async fn any_files_are_a_directory_or_refused() {
     place.learn(&[machines()]).await.unwrap();
     place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
     complete(&place, false).await;
-    let path = dir.path().join(manifest::FILE);
+    let path = dir.path().join(manifest::MANIFEST_FILE);
     let good = fs::read(&path).unwrap();
     let (mut same, mut refused) = (0, 0);
     mutants::each(&[&good], 400, |bytes| {
@@ -264,7 +264,7 @@ async fn a_manifest_of_the_release_before_is_read_too() {
     let manifest = read.manifest().unwrap();
     assert_eq!((&*manifest.move_id, &manifest.kinds[..]), ("move-1", &[Kind::clone(&machines())][..]));
     assert_eq!(find(&read, "Machine.cluster.x-k8s.io").await, machines());
-    let changed = manifest.compare(&read.shared.files).unwrap();
+    let changed = manifest.compare_files(&read.shared.files).unwrap();
     assert_eq!((changed.missing.len(), changed.changed.len(), changed.added.len()), (0, 0, 0), "{changed:?}");
 }
 
@@ -426,20 +426,20 @@ async fn after_the_highest_version_nothing_is_written() {
     let dir = TempDir::new().unwrap();
     let first =
         written(dir.path(), "m").await.unwrap().create(&machines(), &machine("a"), Change::Real).await;
-    let file = dir.path().join(files::name(&first.unwrap().key()));
+    let file = dir.path().join(files::object_file_name(&first.unwrap().key()));
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replacen("\"1\"", &format!("\"{}\"", u64::MAX), 1)).unwrap();
     let place = written(dir.path(), "m").await.unwrap();
     let error = place.create(&machines(), &machine("b"), Change::Real).await.err().unwrap();
     assert!(error.to_string().contains("highest version"), "{error}");
-    assert_eq!(place.shared.contents().entries.len(), 1);
+    assert_eq!(place.shared.lock_contents().entries.len(), 1);
 }
 
 #[tokio::test]
 async fn the_metal3_example_is_whole() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/metal3");
     let place = DirectoryPlace::to_read(Path::new(path)).unwrap();
-    let contents = place.shared.contents();
+    let contents = place.shared.lock_contents();
     let ids: Vec<&Uid> = contents.entries.values().map(|entry| &entry.object.meta.uid).collect();
     for (key, entry) in &contents.entries {
         for owner in &entry.object.meta.owner_references {
@@ -463,20 +463,20 @@ async fn digests_stand_for_what_was_read() {
     assert!(DirectoryPlace::to_read(dir.path()).unwrap().digest().is_some());
 
     let files = Files::open(dir.path()).unwrap();
-    let manifest = manifest::read(&files).unwrap().unwrap();
+    let manifest = manifest::read_manifest(&files).unwrap().unwrap();
     // Objects of this file are not read while it is away. It is back before it is compared.
     let hidden = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
     let hidden = hidden.min_by_key(|path| path.ends_with("manifest.json")).unwrap();
     let content = fs::read(&hidden).unwrap();
     fs::remove_file(&hidden).unwrap();
     // Meanwhile the manifest has its object.
-    let listed = fs::read(dir.path().join(manifest::FILE)).unwrap();
-    fs::write(dir.path().join(manifest::FILE), &content).unwrap();
-    let documents = documents::all(&files, Some(&manifest)).unwrap();
+    let listed = fs::read(dir.path().join(manifest::MANIFEST_FILE)).unwrap();
+    fs::write(dir.path().join(manifest::MANIFEST_FILE), &content).unwrap();
+    let documents = documents::read_all(&files, Some(&manifest)).unwrap();
     assert_eq!(documents.len(), 1);
     fs::write(&hidden, content).unwrap();
-    fs::write(dir.path().join(manifest::FILE), listed).unwrap();
-    assert!(manifest.compare(&files).unwrap().missing.is_empty());
+    fs::write(dir.path().join(manifest::MANIFEST_FILE), listed).unwrap();
+    assert!(manifest.compare_files(&files).unwrap().missing.is_empty());
     assert_eq!(manifest.compare_read(&files).unwrap().missing.len(), 1);
 }
 
@@ -490,11 +490,11 @@ async fn files_that_were_read_are_added_though_gone() {
     place.create(&machines(), &machine("a"), Change::Real).await.unwrap();
     complete(&place, false).await;
     let files = Files::open(dir.path()).unwrap();
-    let manifest = manifest::read(&files).unwrap().unwrap();
+    let manifest = manifest::read_manifest(&files).unwrap().unwrap();
     let added = dir.path().join("added.json");
     fs::write(&added, machine("b").to_string()).unwrap();
-    assert_eq!(documents::all(&files, Some(&manifest)).unwrap().len(), 2);
+    assert_eq!(documents::read_all(&files, Some(&manifest)).unwrap().len(), 2);
     fs::remove_file(&added).unwrap();
-    assert!(manifest.compare(&files).unwrap().added.is_empty());
+    assert!(manifest.compare_files(&files).unwrap().added.is_empty());
     assert_eq!(manifest.compare_read(&files).unwrap().added, ["added.json"]);
 }

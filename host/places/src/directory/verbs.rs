@@ -10,8 +10,8 @@ use pivot_core::{Key, Kind, Object, merge};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{DirectoryError, DirectoryPlace, object, unwritten};
-use crate::body::{drop_empty, key_of, patched, require, set, text};
+use super::{DirectoryError, DirectoryPlace, parse_object, write_error};
+use crate::body::{check_preconditions, drop_empty, key_of, metadata_text, patch_body, set_metadata};
 use crate::place::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,
     PlaceError, Preconditions, Result,
@@ -25,7 +25,7 @@ impl Place for DirectoryPlace {
 
     /// A directory accepts every kind; the manifest keeps names, scopes and labels for later readers.
     async fn learn(&self, kinds: &[Arc<Kind>]) -> Result<()> {
-        let mut contents = self.shared.contents();
+        let mut contents = self.shared.lock_contents();
         for kind in kinds {
             contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
         }
@@ -42,7 +42,7 @@ impl Place for DirectoryPlace {
 
     async fn open(&self, opening: &Opening) -> Result<()> {
         let (shared, opening) = (Arc::clone(&self.shared), opening.clone());
-        off_thread(move || shared.open(&opening)).await
+        off_thread(move || shared.open_for_move(&opening)).await
     }
 
     async fn close(&self, closing: &Closing) -> Result<()> {
@@ -50,23 +50,23 @@ impl Place for DirectoryPlace {
         match closing {
             Closing::Abandoned => off_thread(move || shared.abandon()).await,
             Closing::Complete { handover } => {
-                let move_id = shared.writer()?;
-                off_thread(move || shared.complete(&move_id, handover)).await
+                let move_id = shared.writing_move()?;
+                off_thread(move || shared.complete_copy(&move_id, handover)).await
             }
         }
     }
 
     async fn identify(&self) -> Result<Identity> {
-        let contents = self.shared.digest().map_err(unwritten)?;
+        let contents = self.shared.contents_id().map_err(write_error)?;
         Ok(Identity::Directory { path: self.shared.files.path().to_owned(), contents })
     }
 
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
-        Ok(self.shared.contents().kinds.values().cloned().collect())
+        Ok(self.shared.lock_contents().kinds.values().cloned().collect())
     }
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        let contents = self.shared.contents();
+        let contents = self.shared.lock_contents();
         // The caller may know more about the kind than the files do; the files decide each object's version, and nothing converts it.
         let mut versions: BTreeMap<String, Arc<Kind>> = BTreeMap::new();
         let mut asked = |object: &Object| {
@@ -80,7 +80,7 @@ impl Place for DirectoryPlace {
             };
             versions.entry(version.clone()).or_insert_with(as_written).clone()
         };
-        let objects = contents.list(kind, namespace);
+        let objects = contents.list_objects(kind, namespace);
         let objects = objects.map(|object| {
             let mut object = object.clone();
             object.kind = asked(&object);
@@ -97,57 +97,57 @@ impl Place for DirectoryPlace {
     }
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
-        let contents = self.shared.contents();
-        let metas = contents.list(kind, namespace).map(|object| object.meta.clone()).collect();
+        let contents = self.shared.lock_contents();
+        let metas = contents.list_objects(kind, namespace).map(|object| object.meta.clone()).collect();
         Ok(MetaListing { metas, resource_version: contents.version.to_string() })
     }
 
     async fn get(&self, _kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        Ok(self.shared.contents().entries.get(key).map(|entry| entry.object.clone()))
+        Ok(self.shared.lock_contents().entries.get(key).map(|entry| entry.object.clone()))
     }
 
     async fn create(&self, kind: &Arc<Kind>, body: &Value, change: Change) -> Result<Object> {
-        self.shared.writer()?;
+        self.shared.writing_move()?;
         let key = key_of(kind, body)?;
-        let mut contents = self.shared.contents();
+        let mut contents = self.shared.lock_contents();
         if contents.entries.contains_key(&key) {
             return Err(PlaceError::AlreadyExists(key.to_string()));
         }
-        if text(body, "resourceVersion").is_some_and(|version| !version.is_empty()) {
+        if metadata_text(body, "resourceVersion").is_some_and(|version| !version.is_empty()) {
             let text = format!("{key}: resourceVersion should not be set on objects to be created");
             return Err(PlaceError::Invalid(text));
         }
         let mut new = body.clone();
-        set(&mut new, "uid", Uuid::new_v4().to_string().into());
+        set_metadata(&mut new, "uid", Uuid::new_v4().to_string().into());
         drop_empty(&mut new);
         match change {
-            Change::DryRun => object(kind, &new),
-            Change::Real => self.shared.store(&mut contents, kind, &key, new),
+            Change::DryRun => parse_object(kind, &new),
+            Change::Real => self.shared.store_object(&mut contents, kind, &key, new),
         }
     }
 
     async fn patch(&self, kind: &Arc<Kind>, key: &Key, patch: &Patch) -> Result<Object> {
-        self.shared.writer()?;
-        let mut contents = self.shared.contents();
+        self.shared.writing_move()?;
+        let mut contents = self.shared.lock_contents();
         let entry = contents.entries.get(key).ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
         let old = entry.object.value().map_err(|error| PlaceError::Unreadable(error.to_string()))?;
         let Patch { body, subresource, change } = patch;
-        let mut new = patched(kind, key, &old, |object| merge::apply(object, body), *subresource, &[])?;
+        let mut new = patch_body(kind, key, &old, |object| merge::apply(object, body), *subresource, &[])?;
         drop_empty(&mut new);
         match change {
             _ if new == old => Ok(entry.object.clone()),
-            Change::DryRun => object(kind, &new),
-            Change::Real => self.shared.store(&mut contents, kind, key, new),
+            Change::DryRun => parse_object(kind, &new),
+            Change::Real => self.shared.store_object(&mut contents, kind, key, new),
         }
     }
 
     async fn delete(&self, _kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()> {
-        self.shared.writer()?;
-        let mut contents = self.shared.contents();
+        self.shared.writing_move()?;
+        let mut contents = self.shared.lock_contents();
         let entry = contents.entries.get(key).ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
         let old = entry.object.value().map_err(|error| PlaceError::Unreadable(error.to_string()))?;
-        require(key, &old, preconditions)?;
-        self.shared.files.remove(&entry.file).map_err(unwritten)?;
+        check_preconditions(key, &old, preconditions)?;
+        self.shared.files.remove(&entry.file).map_err(write_error)?;
         contents.entries.remove(key);
         Ok(())
     }
@@ -163,7 +163,7 @@ impl Place for DirectoryPlace {
     }
 
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        let read_only = self.shared.writer().is_err();
+        let read_only = self.shared.writing_move().is_err();
         let reads = |access: &Access| matches!(access.verb.as_ref(), "get" | "list" | "watch");
         Ok(asked.iter().filter(|access| read_only && !reads(access)).cloned().collect())
     }
@@ -174,5 +174,5 @@ async fn off_thread(work: impl FnOnce() -> Result<(), DirectoryError> + Send + '
     let done = tokio::task::spawn_blocking(work).await;
     // The error's own text quotes the panic, which may quote the object.
     done.map_err(|_| PlaceError::Unavailable("the task that reads and writes files panicked".to_owned()))?
-        .map_err(unwritten)
+        .map_err(write_error)
 }

@@ -14,7 +14,7 @@ const ABOUT_ONESELF: &str = "authorization.k8s.io";
 
 /// The permission that a request needs; none for discovery, and for questions about oneself: every authenticated user has those
 /// (`system:discovery`, `system:basic-user`).
-pub(super) fn needed(method: &Method, path_and_query: &str) -> Option<Access> {
+pub(super) fn needed_access(method: &Method, path_and_query: &str) -> Option<Access> {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let mut parts: Vec<Cow<'_, str>> =
         path.trim_matches('/').split('/').map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
@@ -97,7 +97,7 @@ mod tests {
             ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", None),
         ] {
             let method: Method = method.parse().unwrap();
-            let found = needed(&method, path).map(|access| access.to_string());
+            let found = needed_access(&method, path).map(|access| access.to_string());
             assert_eq!(found.as_deref(), expected, "{method} {path}");
         }
     }

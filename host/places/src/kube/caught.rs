@@ -21,7 +21,7 @@ pub fn catches_panics() -> bool {
 pub(super) struct Unsendable;
 
 /// Runs code in which kube makes a header of a token.
-pub(super) fn sendable<T>(work: impl FnOnce() -> T) -> Result<T, Unsendable> {
+pub(super) fn catch_unsendable<T>(work: impl FnOnce() -> T) -> Result<T, Unsendable> {
     CATCHING.set(true);
     // The state it worked on is dropped.
     let done = catch_unwind(AssertUnwindSafe(work));
@@ -39,10 +39,10 @@ mod tests {
 
     #[test]
     fn only_an_invalid_header_is_caught() {
-        assert!(matches!(sendable(|| 1), Ok(1)));
+        assert!(matches!(catch_unsendable(|| 1), Ok(1)));
         let panics = |words: &str| {
             let words = words.to_owned();
-            catch_unwind(|| sendable(|| -> () { resume_unwind(Box::new(words)) }).is_err())
+            catch_unwind(|| catch_unsendable(|| -> () { resume_unwind(Box::new(words)) }).is_err())
         };
         assert!(panics("token is not valid header: InvalidHeaderValue").unwrap());
         assert!(panics("something else").is_err());

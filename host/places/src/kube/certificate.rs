@@ -15,7 +15,7 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
 /// When the user's certificate expires; none if there is none, or if it can't be parsed.
-pub(super) fn end(user: &AuthInfo) -> Option<Timestamp> {
+pub(super) fn expiry_time(user: &AuthInfo) -> Option<Timestamp> {
     let text = match (&user.client_certificate_data, &user.client_certificate) {
         (Some(data), _) if !data.is_empty() => {
             base64::engine::general_purpose::STANDARD.decode(data.trim()).ok()?
@@ -24,24 +24,24 @@ pub(super) fn end(user: &AuthInfo) -> Option<Timestamp> {
         _ => return None,
     };
     let pem = pem::parse_many(text).ok()?;
-    not_after(pem.iter().find(|block| block.tag() == "CERTIFICATE")?.contents())
+    parse_not_after(pem.iter().find(|block| block.tag() == "CERTIFICATE")?.contents())
 }
 
-fn not_after(certificate: &[u8]) -> Option<Timestamp> {
-    let (certificate, _) = element(certificate, SEQUENCE)?;
-    let (signed, _) = element(certificate, SEQUENCE)?;
-    let rest = element(signed, VERSION).map_or(signed, |(_, rest)| rest);
-    let (_serial, rest) = element(rest, INTEGER)?;
-    let (_algorithm, rest) = element(rest, SEQUENCE)?;
-    let (_issuer, rest) = element(rest, SEQUENCE)?;
-    let (validity, _) = element(rest, SEQUENCE)?;
-    let (_not_before, rest) = time(validity)?;
-    let (not_after, _) = time(rest)?;
-    digits(not_after)
+fn parse_not_after(certificate: &[u8]) -> Option<Timestamp> {
+    let (certificate, _) = der_element(certificate, SEQUENCE)?;
+    let (signed, _) = der_element(certificate, SEQUENCE)?;
+    let rest = der_element(signed, VERSION).map_or(signed, |(_, rest)| rest);
+    let (_serial, rest) = der_element(rest, INTEGER)?;
+    let (_algorithm, rest) = der_element(rest, SEQUENCE)?;
+    let (_issuer, rest) = der_element(rest, SEQUENCE)?;
+    let (validity, _) = der_element(rest, SEQUENCE)?;
+    let (_not_before, rest) = der_time(validity)?;
+    let (not_after, _) = der_time(rest)?;
+    parse_time(not_after)
 }
 
 /// The content of the first element, which must have this tag, and the rest of the input.
-fn element(input: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+fn der_element(input: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&found, rest) = input.split_first()?;
     let (&first, rest) = rest.split_first()?;
     let (length, rest) = match first {
@@ -56,11 +56,11 @@ fn element(input: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
 }
 
 /// A time with its century, and the rest of the input.
-fn time(input: &[u8]) -> Option<(String, &[u8])> {
-    if let Some((text, rest)) = element(input, GENERALIZED_TIME) {
+fn der_time(input: &[u8]) -> Option<(String, &[u8])> {
+    if let Some((text, rest)) = der_element(input, GENERALIZED_TIME) {
         return Some((str::from_utf8(text).ok()?.to_owned(), rest));
     }
-    let (text, rest) = element(input, UTC_TIME)?;
+    let (text, rest) = der_element(input, UTC_TIME)?;
     let text = str::from_utf8(text).ok()?;
     // RFC 5280, 4.1.2.5.1.
     let century = if text.get(..2)?.parse::<u8>().ok()? < 50 { "20" } else { "19" };
@@ -68,7 +68,7 @@ fn time(input: &[u8]) -> Option<(String, &[u8])> {
 }
 
 /// `20270131235959Z`.
-fn digits(text: String) -> Option<Timestamp> {
+fn parse_time(text: String) -> Option<Timestamp> {
     let (date, time) = (text.get(..8)?, text.get(8..14)?);
     format!("{date}T{time}Z").parse().ok()
 }
@@ -89,14 +89,14 @@ mod tests {
                 client_certificate_data: Some(base64::engine::general_purpose::STANDARD.encode(pem)),
                 ..AuthInfo::default()
             };
-            assert_eq!(end(&user).unwrap().to_string(), text);
+            assert_eq!(expiry_time(&user).unwrap().to_string(), text);
         }
     }
 
     #[test]
     fn nonsense_has_no_expiry_date() {
         for bytes in [&b""[..], b"\x30", b"\x30\x84\xff\xff\xff\xff", b"\x30\x03\x30\x01\x02"] {
-            assert_eq!(not_after(bytes), None);
+            assert_eq!(parse_not_after(bytes), None);
         }
     }
 }

@@ -29,12 +29,12 @@ use tower::timeout::Timeout;
 use tower::util::MapFuture;
 use tower::{BoxError, Service, ServiceBuilder};
 
-use super::caught::{Unsendable, sendable};
+use super::caught::{Unsendable, catch_unsendable};
 use super::error::ConnectError;
 use super::kubeconfig::{self, Loaded};
 use super::resolver::{self, Resolver};
 use super::split::Split;
-use super::transport::{Described, chain};
+use super::transport::{ServerDescription, error_chain};
 use super::{KubePlace, certificate, inline, proxy};
 use crate::budget::Budget;
 use crate::place::KubeContext;
@@ -42,14 +42,14 @@ use crate::place::KubeContext;
 /// Longest label of a place. It is stored with each move that ends, and whoever writes a kubeconfig chooses it.
 const MAX_LABEL: usize = 500;
 /// How long to wait for a connection.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time until requests can be sent on a new connection, with the proxy's answer and the TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(20);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
 /// An HTTP/2 connection with open requests is probed after being idle for this long, and closed if no answer comes in the same time:
 /// earlier than a run loses its lease.
-const PROBE: Duration = Duration::from_secs(3);
+const PROBE_INTERVAL: Duration = Duration::from_secs(3);
 /// A connection is probed after being idle for this long, so that a watch notices a server that vanished.
-const KEEPALIVE: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// Bytes of one HTTP/2 answer that a server may send before they are read. A list of 500 objects takes three round trips.
 const STREAM_WINDOW: u32 = 1 << 20;
 /// Bytes that a server may send on a connection before they are read. Enough for many answers that are not read for a while, so
@@ -87,7 +87,7 @@ impl KubePlace {
     /// Finds the server and the credentials, and checks what can be checked without a request.
     pub async fn connect(mut options: ConnectOptions) -> Result<Self, ConnectError> {
         let kubeconfig = options.kubeconfig.take();
-        Self::connect_with(options, || kubeconfig::load(kubeconfig)).await
+        Self::connect_with(options, || kubeconfig::load_kubeconfig(kubeconfig)).await
     }
 
     /// The same by the kubeconfig in an entry of a Secret's data. Only a kubeconfig that contains all that it needs is accepted:
@@ -98,7 +98,7 @@ impl KubePlace {
         options: ConnectOptions,
     ) -> Result<Self, ConnectError> {
         let entry = entry.to_owned();
-        Self::connect_with(options, move || inline::load(&secret, &entry).map(Some)).await
+        Self::connect_with(options, move || inline::load_from_secret(&secret, &entry).map(Some)).await
     }
 
     async fn connect_with(
@@ -120,20 +120,22 @@ impl KubePlace {
         // This reads files, including those that the kubeconfig names: not on a thread that other tasks need.
         let configure = move || {
             let (path, (file, context, config)) = match load()? {
-                Some(loaded) => (loaded.path.clone(), resolve(loaded, chosen)?),
-                None => (None, in_cluster()?),
+                Some(loaded) => (loaded.path.clone(), resolve_context(loaded, chosen)?),
+                None => (None, pod_config()?),
             };
-            let end = certificate::end(&config.auth_info);
+            let end = certificate::expiry_time(&config.auth_info);
             Ok((path, file, context, config, end))
         };
         let (path, file, context, mut config, end) =
-            tokio::task::spawn_blocking(configure).await.unwrap_or_else(|_| Err(panicked()))?;
+            tokio::task::spawn_blocking(configure).await.unwrap_or_else(|_| Err(panic_error()))?;
         let broken = |reason, source| {
             let (file, context) = (file.clone(), context.clone());
             ConnectError::Context { file, context, reason, source }
         };
 
-        if let Some(why) = foreign.as_deref().and_then(|named| resolver::refuse(&config.cluster_url, named)) {
+        if let Some(why) =
+            foreign.as_deref().and_then(|named| resolver::refusal_reason(&config.cluster_url, named))
+        {
             return Err(broken(why, None));
         }
         if let Some(end) = end.filter(|end| *end < Timestamp::now()) {
@@ -160,7 +162,7 @@ impl KubePlace {
         };
         // A credential plugin runs here, and may ask the user to log in: not on a thread that other tasks need.
         let (is_foreign, resolver) = (foreign.is_some(), Resolver::new(foreign));
-        let client = tokio::task::spawn_blocking(move || sendable(|| client(config, resolver)))
+        let client = tokio::task::spawn_blocking(move || catch_unsendable(|| build_client(config, resolver)))
             .await
             // The error's own text quotes the panic, which may quote the configuration.
             .map_err(|_| broken("the task that makes the client panicked".to_owned(), None))?
@@ -170,29 +172,29 @@ impl KubePlace {
             })?
             .map_err(|error| match error {
                 // It may contain what a credential plugin printed.
-                ::kube::Error::Auth(_) => broken(chain(&error), None),
-                _ if chain(&error).contains(OLD_CERTIFICATE) => broken(
+                ::kube::Error::Auth(_) => broken(error_chain(&error), None),
+                _ if error_chain(&error).contains(OLD_CERTIFICATE) => broken(
                     "its client certificate has X.509 version 1, and only version 3 is accepted: sign it again with an extension \
                      (openssl x509 -req … -extfile FILE, where FILE says basicConstraints = CA:FALSE)"
                         .to_owned(),
                     None,
                 ),
-                _ => broken(chain(&error), Some(error.into())),
+                _ => broken(error_chain(&error), Some(error.into())),
             })?;
-        let described = Described { credentials, server, is_foreign };
+        let described = ServerDescription { credentials, server, is_foreign };
         let place = Self::new(client, label, named_in, described, budget);
         Ok(Self { context: path.map(|kubeconfig| KubeContext { kubeconfig, name: context }), ..place })
     }
 }
 
 /// The error's own text quotes the panic, which may quote the configuration.
-fn panicked() -> ConnectError {
+fn panic_error() -> ConnectError {
     let reason = "the task that reads it panicked".to_owned();
     ConnectError::Kubeconfig { file: "of this command".to_owned(), reason, source: None }
 }
 
 /// The configuration of the chosen context.
-fn resolve(
+fn resolve_context(
     Loaded { file, path: _, kubeconfig }: Loaded,
     chosen: KubeConfigOptions,
 ) -> Result<(String, String, Config), ConnectError> {
@@ -234,27 +236,27 @@ fn resolve(
         .iter()
         .find(|named| Some(&named.name) == user)
         .and_then(|named| named.auth_info.as_ref());
-    if let Some((named, error)) = kubeconfig::unreadable(cluster, user) {
+    if let Some((named, error)) = kubeconfig::find_unreadable_file(cluster, user) {
         let reason = format!("{named}: {error}");
         return Err(ConnectError::Context { file, context, reason, source: Some(error.into()) });
     }
     let config = match (found, cluster) {
         (None, _) => Err(KubeconfigError::LoadContext(context.clone())),
         (_, None) => Err(KubeconfigError::LoadClusterOfContext(named.unwrap_or_default())),
-        (Some(found), Some(cluster)) => configuration(found, cluster, user),
+        (Some(found), Some(cluster)) => build_config(found, cluster, user),
     };
     match config.map(|config| (kubeconfig::odd_config(&config), config)) {
         Ok((None, config)) => Ok((file, context, config)),
         Ok((Some(reason), _)) => Err(ConnectError::Context { file, context, reason, source: None }),
         Err(error) => {
-            let reason = chain(&error);
+            let reason = error_chain(&error);
             Err(ConnectError::Context { file, context, reason, source: Some(error.into()) })
         }
     }
 }
 
 /// The configuration of a context. kube's own loader isn't used, because it chooses the proxy, too.
-fn configuration(
+fn build_config(
     context: &Context,
     cluster: &Cluster,
     user: Option<&AuthInfo>,
@@ -263,7 +265,7 @@ fn configuration(
     let mut config = Config::new(server.parse().map_err(KubeconfigError::ParseClusterUrl)?);
     // Reads the certificate authority, from the kubeconfig or from its file.
     let described = ExecAuthCluster::try_from(cluster)?;
-    config.root_cert = described.certificate_authority_data.as_deref().map(certificates).transpose()?;
+    config.root_cert = described.certificate_authority_data.as_deref().map(parse_certificates).transpose()?;
     config.auth_info = user.cloned().unwrap_or_default();
     if let Some(exec) = config.auth_info.exec.as_mut().filter(|exec| exec.provide_cluster_info) {
         exec.cluster = Some(described);
@@ -275,23 +277,23 @@ fn configuration(
     config.disable_compression = cluster.disable_compression.unwrap_or(false);
     config.tls_server_name.clone_from(&cluster.tls_server_name);
     let variable = |name: &str| std::env::var(name).ok();
-    config.proxy_url = proxy::choose(&config.cluster_url, cluster.proxy_url.as_deref(), variable)
+    config.proxy_url = proxy::choose_proxy(&config.cluster_url, cluster.proxy_url.as_deref(), variable)
         .map_err(KubeconfigError::ParseProxyUrl)?;
     Ok(config)
 }
 
 /// The certificates in a PEM file, without what else is in it.
-fn certificates(authority: &[u8]) -> Result<Vec<Vec<u8>>, KubeconfigError> {
+fn parse_certificates(authority: &[u8]) -> Result<Vec<Vec<u8>>, KubeconfigError> {
     let parts = pem::parse_many(authority).map_err(KubeconfigError::ParseCertificates)?;
     Ok(parts.into_iter().filter(|part| part.tag() == "CERTIFICATE").map(Pem::into_contents).collect())
 }
 
-fn in_cluster() -> Result<(String, String, Config), ConnectError> {
+fn pod_config() -> Result<(String, String, Config), ConnectError> {
     let (file, context) = ("of the pod".to_owned(), "service account".to_owned());
     match Config::incluster() {
         Ok(config) => Ok((file, context, config)),
         Err(error) => {
-            let reason = chain(&error);
+            let reason = error_chain(&error);
             Err(ConnectError::Kubeconfig { file, reason, source: Some(error.into()) })
         }
     }
@@ -299,30 +301,30 @@ fn in_cluster() -> Result<(String, String, Config), ConnectError> {
 
 /// Returns a client. Over TLS it offers HTTP/2, as kubectl does, and requests share a connection, except watches and leases; otherwise
 /// every connection is kept open, so that parallel requests don't dial again.
-fn client(config: Config, resolver: Resolver) -> Result<::kube::Client, ::kube::Error> {
+fn build_client(config: Config, resolver: Resolver) -> Result<::kube::Client, ::kube::Error> {
     // Whoever runs pivot-host chose the proxy, which looks up the server's address itself.
     let resolver = if config.proxy_url.is_some() { Resolver::new(None) } else { resolver };
     let mut tcp = HttpConnector::new_with_resolver(resolver);
     tcp.enforce_http(false);
-    tcp.set_connect_timeout(Some(CONNECT));
-    tcp.set_keepalive(Some(KEEPALIVE));
-    tcp.set_keepalive_interval(Some(KEEPALIVE));
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    tcp.set_keepalive(Some(KEEPALIVE_INTERVAL));
+    tcp.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
     tcp.set_keepalive_retries(Some(3));
     // kube's own connector leaves Nagle's algorithm enabled, which delays the tail of a body by up to 40 ms.
     tcp.set_nodelay(true);
-    let Some(proxy) = config.proxy_url.clone() else { return client_over(&config, tcp) };
+    let Some(proxy) = config.proxy_url.clone() else { return build_client_over(&config, tcp) };
     match proxy.scheme_str() {
-        Some("socks5") => client_over(&config, SocksV5::new(proxy, tcp)),
+        Some("socks5") => build_client_over(&config, SocksV5::new(proxy, tcp)),
         Some("https") => {
             let tls = config.rustls_https_connector_with_connector(tcp)?;
-            client_over(&config, tunnel(&proxy, tls))
+            build_client_over(&config, proxy_tunnel(&proxy, tls))
         }
-        _ => client_over(&config, tunnel(&proxy, tcp)),
+        _ => build_client_over(&config, proxy_tunnel(&proxy, tcp)),
     }
 }
 
 /// Returns a connector that asks a proxy for a tunnel, with the credentials in the proxy's URL.
-fn tunnel<C>(proxy: &Uri, connector: C) -> Tunnel<C> {
+fn proxy_tunnel<C>(proxy: &Uri, connector: C) -> Tunnel<C> {
     let tunnel = Tunnel::new(proxy.clone(), connector);
     let described = Matcher::builder().all(proxy.to_string()).build().intercept(proxy);
     match described.as_ref().and_then(Intercept::basic_auth) {
@@ -334,7 +336,7 @@ fn tunnel<C>(proxy: &Uri, connector: C) -> Tunnel<C> {
 /// Puts a future on the heap, where it may be moved.
 type Boxed<F> = fn(F) -> Pin<Box<F>>;
 
-fn client_over<C>(config: &Config, connector: C) -> Result<::kube::Client, ::kube::Error>
+fn build_client_over<C>(config: &Config, connector: C) -> Result<::kube::Client, ::kube::Error>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Connection + Read + Write + Send + Unpin + 'static,
@@ -349,7 +351,8 @@ where
         let name = FixedServerNameResolver::new(name.map_err(::kube::Error::RustlsTls)?);
         Ok(tls.with_server_name_resolver(name))
     };
-    let https = |tls: HttpsConnector<C>| MapFuture::new(Timeout::new(tls, HANDSHAKE), Box::pin as Boxed<_>);
+    let https =
+        |tls: HttpsConnector<C>| MapFuture::new(Timeout::new(tls, HANDSHAKE_TIMEOUT), Box::pin as Boxed<_>);
     let mut http = Client::builder(TokioExecutor::new());
     http.timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
@@ -357,8 +360,8 @@ where
         .pool_max_idle_per_host(usize::MAX)
         .http2_initial_stream_window_size(STREAM_WINDOW)
         .http2_initial_connection_window_size(CONNECTION_WINDOW)
-        .http2_keep_alive_interval(PROBE)
-        .http2_keep_alive_timeout(PROBE);
+        .http2_keep_alive_interval(PROBE_INTERVAL)
+        .http2_keep_alive_timeout(PROBE_INTERVAL);
     let apart = http.build(https(tls()?.enable_http1().wrap_connector(connector.clone())));
     let shared = http.build(https(tls()?.enable_all_versions().wrap_connector(connector)));
     let service = ServiceBuilder::new()

@@ -25,7 +25,7 @@ pub enum ConnectError {
         looked: String,
     },
     /// No context was given and the file sets none.
-    #[error("kubeconfig {file} has no current context; there are: {}", listed(.known))]
+    #[error("kubeconfig {file} has no current context; there are: {}", list_names(.known))]
     NoContext {
         /// The file.
         file: String,
@@ -33,7 +33,7 @@ pub enum ConnectError {
         known: Vec<String>,
     },
     /// The file has no such entry.
-    #[error("kubeconfig {file} has no {what} {name:?}{}; there are: {}", suggest_name(.name, .known), listed(.known))]
+    #[error("kubeconfig {file} has no {what} {name:?}{}; there are: {}", suggest_name(.name, .known), list_names(.known))]
     Unknown {
         /// The file.
         file: String,
@@ -45,7 +45,7 @@ pub enum ConnectError {
         known: Vec<String>,
     },
     /// The context names no user, or one that doesn't exist. Continuing would mean continuing as anonymous.
-    #[error("kubeconfig {file}, context {context:?}: {}; there are: {}", nobody(.user), listed(.known))]
+    #[error("kubeconfig {file}, context {context:?}: {}; there are: {}", describe_missing_user(.user), list_names(.known))]
     NoUser {
         /// The file.
         file: String,
@@ -80,7 +80,7 @@ pub enum ConnectError {
     },
 }
 
-fn listed(known: &[String]) -> String {
+fn list_names(known: &[String]) -> String {
     if known.is_empty() { "none".to_owned() } else { known.join(", ") }
 }
 
@@ -89,7 +89,7 @@ fn suggest_name(name: &str, known: &[String]) -> String {
     words::did_you_mean(name, &known)
 }
 
-fn nobody(user: &Option<String>) -> String {
+fn describe_missing_user(user: &Option<String>) -> String {
     user.as_ref()
         .map_or_else(|| "it names no user".to_owned(), |user| format!("its user {user:?} does not exist"))
 }

@@ -14,7 +14,7 @@ use super::kubeconfig::{self, Loaded};
 use crate::expansion::Expansion;
 
 /// The most that an API server stores in a Secret.
-const LARGEST: usize = 1 << 20;
+const MAX_SECRET_BYTES: usize = 1 << 20;
 
 const FILE: &str = "reads a file on this machine";
 const PROGRAM: &str = "runs a program on this machine";
@@ -24,7 +24,7 @@ const ANYONE: &str = "sends Secrets to an unverified server";
 const PLAIN: &str = "sends Secrets in plain text, because it doesn't begin with https://";
 
 /// The kubeconfig in an entry of a Secret's data.
-pub(super) fn load(secret: &Object, entry: &str) -> Result<Loaded, ConnectError> {
+pub(super) fn load_from_secret(secret: &Object, entry: &str) -> Result<Loaded, ConnectError> {
     let file = format!("in {}", secret.key());
     let refused = |reason: String| ConnectError::Kubeconfig { file: file.clone(), reason, source: None };
     // An error would quote the body.
@@ -35,12 +35,12 @@ pub(super) fn load(secret: &Object, entry: &str) -> Result<Loaded, ConnectError>
         return Err(refused(format!("the Secret has no data {entry:?}")));
     };
     let content = STANDARD.decode(data).map_err(|_| refused(format!("its data {entry:?} is not base64")))?;
-    if content.len() > LARGEST {
-        return Err(refused(format!("larger than {LARGEST} bytes")));
+    if content.len() > MAX_SECRET_BYTES {
+        return Err(refused(format!("larger than {MAX_SECRET_BYTES} bytes")));
     }
-    let kubeconfig =
-        kubeconfig::parsed(content, &mut Expansion::default()).map_err(|why| refused(why.reason))?;
-    let fields = forbidden(&kubeconfig);
+    let kubeconfig = kubeconfig::parse_kubeconfig(content, &mut Expansion::default())
+        .map_err(|why| refused(why.reason))?;
+    let fields = forbidden_fields(&kubeconfig);
     if !fields.is_empty() {
         return Err(refused(format!(
             "refused: {}; embed its certificates and keys. A command line accepts a kubeconfig that you trust as a file",
@@ -51,9 +51,17 @@ pub(super) fn load(secret: &Object, entry: &str) -> Result<Loaded, ConnectError>
 }
 
 /// Returns the fields, in any entry, that a kubeconfig from a Secret must not have, with their effects.
-fn forbidden(kubeconfig: &Kubeconfig) -> Vec<String> {
-    let clusters = kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref()).flat_map(of_cluster);
-    let users = kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref()).flat_map(of_user);
+fn forbidden_fields(kubeconfig: &Kubeconfig) -> Vec<String> {
+    let clusters = kubeconfig
+        .clusters
+        .iter()
+        .filter_map(|named| named.cluster.as_ref())
+        .flat_map(forbidden_cluster_fields);
+    let users = kubeconfig
+        .auth_infos
+        .iter()
+        .filter_map(|named| named.auth_info.as_ref())
+        .flat_map(forbidden_user_fields);
     let mut effects: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (field, effect) in clusters.chain(users) {
         effects.entry(effect).or_default().insert(field);
@@ -65,7 +73,7 @@ fn forbidden(kubeconfig: &Kubeconfig) -> Vec<String> {
 }
 
 /// Destructured by name, so that a field that is new in kube can't be forgotten.
-fn of_cluster(cluster: &Cluster) -> Vec<(&'static str, &'static str)> {
+fn forbidden_cluster_fields(cluster: &Cluster) -> Vec<(&'static str, &'static str)> {
     let Cluster {
         server,
         insecure_skip_tls_verify,
@@ -79,7 +87,7 @@ fn of_cluster(cluster: &Cluster) -> Vec<(&'static str, &'static str)> {
     } = cluster;
     let encrypted =
         |server: &str| server.get(..8).is_some_and(|begin| begin.eq_ignore_ascii_case("https://"));
-    found([
+    present_fields([
         ("certificate-authority", FILE, certificate_authority.is_some()),
         ("insecure-skip-tls-verify", ANYONE, *insecure_skip_tls_verify == Some(true)),
         ("proxy-url", PROXY, proxy_url.is_some()),
@@ -87,7 +95,7 @@ fn of_cluster(cluster: &Cluster) -> Vec<(&'static str, &'static str)> {
     ])
 }
 
-fn of_user(user: &AuthInfo) -> Vec<(&'static str, &'static str)> {
+fn forbidden_user_fields(user: &AuthInfo) -> Vec<(&'static str, &'static str)> {
     let AuthInfo {
         username: _,
         password: _,
@@ -106,7 +114,7 @@ fn of_user(user: &AuthInfo) -> Vec<(&'static str, &'static str)> {
         exec,
         other: _,
     } = user;
-    found([
+    present_fields([
         ("as", OTHER_USER, impersonate.is_some()),
         ("as-groups", OTHER_USER, impersonate_groups.is_some()),
         ("as-uid", OTHER_USER, impersonate_uid.is_some()),
@@ -119,7 +127,7 @@ fn of_user(user: &AuthInfo) -> Vec<(&'static str, &'static str)> {
     ])
 }
 
-fn found<const N: usize>(
+fn present_fields<const N: usize>(
     fields: [(&'static str, &'static str, bool); N],
 ) -> Vec<(&'static str, &'static str)> {
     fields.into_iter().filter(|(_, _, there)| *there).map(|(field, what, _)| (field, what)).collect()
@@ -150,7 +158,7 @@ mod tests {
     }
 
     fn refused(secret: &Object) -> String {
-        let error = load(secret, "value").err().unwrap().to_string();
+        let error = load_from_secret(secret, "value").err().unwrap().to_string();
         assert!(!error.contains("hunter2"), "{error}");
         error.strip_prefix("kubeconfig in Secret ns/c-kubeconfig: ").unwrap().to_owned()
     }
@@ -166,13 +174,13 @@ mod tests {
 
     #[test]
     fn a_kubeconfig_with_everything_in_it_is_read() {
-        assert!(load(&holding(good().to_string()), "value").is_ok());
+        assert!(load_from_secret(&holding(good().to_string()), "value").is_ok());
         let mut more = good();
         more["users"][0]["user"] = json!({"token": "hunter2"});
         more["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = json!(false);
         more["clusters"][0]["cluster"]["tls-server-name"] = json!("a");
         more["clusters"][0]["cluster"]["server"] = json!("HTTPS://a:6443");
-        assert!(load(&holding(more.to_string()), "value").is_ok());
+        assert!(load_from_secret(&holding(more.to_string()), "value").is_ok());
     }
 
     // proves: D5, T91
@@ -229,6 +237,6 @@ mod tests {
         assert_eq!(refused(&holding(b"\xff\xfe\0")), "not UTF-8");
         assert_eq!(refused(&holding("users: hunter2")), "not readable as YAML at line 1, column 8");
         assert!(refused(&holding(bomb(9))).ends_with("expand to more than 64 MiB"));
-        assert_eq!(refused(&holding(vec![b' '; LARGEST + 1])), "larger than 1048576 bytes");
+        assert_eq!(refused(&holding(vec![b' '; MAX_SECRET_BYTES + 1])), "larger than 1048576 bytes");
     }
 }

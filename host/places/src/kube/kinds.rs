@@ -11,7 +11,7 @@ use pivot_core::{GroupKind, Kind, KindLabels, names};
 use serde::Deserialize;
 
 use super::list;
-use super::transport::{Ask, METADATA, Transport};
+use super::transport::{ApiRequest, METADATA, Transport};
 use crate::place::{PlaceError, Result};
 
 /// Newest first; servers older than 1.30 answer in the second format.
@@ -19,9 +19,9 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
                           application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
 /// How many kinds, times versions, a server may have; a busy management cluster has about three hundred. Each is listed in each
 /// namespace that moves.
-const MOST: usize = 10_000;
+const MAX_RESOURCES: usize = 10_000;
 /// Odd kinds that are logged one by one.
-const SHOWN: usize = 5;
+const MAX_LOGGED_KINDS: usize = 5;
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 #[derive(Deserialize)]
@@ -73,9 +73,12 @@ struct Subresource {
 }
 
 /// Every listable kind, ordered by group and kind.
-pub(super) async fn all(transport: &Transport) -> Result<Vec<Arc<Kind>>> {
-    let (core, named, labels) =
-        futures::join!(discover(transport, "/api"), discover(transport, "/apis"), labels(transport));
+pub(super) async fn discover_kinds(transport: &Transport) -> Result<Vec<Arc<Kind>>> {
+    let (core, named, labels) = futures::join!(
+        discover_groups(transport, "/api"),
+        discover_groups(transport, "/apis"),
+        read_definition_labels(transport)
+    );
     let labels = match labels {
         Ok(labels) => Some(labels),
         // A target doesn't need them; a source is refused for it if they turn out to be needed.
@@ -85,14 +88,14 @@ pub(super) async fn all(transport: &Transport) -> Result<Vec<Arc<Kind>>> {
         }
         Err(error) => return Err(error),
     };
-    merge(core?.into_iter().chain(named?), labels.as_ref())
+    merge_groups(core?.into_iter().chain(named?), labels.as_ref())
 }
 
-async fn discover(transport: &Transport, path: &str) -> Result<Vec<Group>> {
+async fn discover_groups(transport: &Transport, path: &str) -> Result<Vec<Group>> {
     let about = format!("discover {path}");
-    let ask = Ask::get(path.to_owned(), about.clone()).accept(AGGREGATED);
+    let ask = ApiRequest::get(path.to_owned(), about.clone()).with_accept(AGGREGATED);
     let body = transport.call(ask).await?;
-    let discovery: Discovery = list::parse(&body, &about)?;
+    let discovery: Discovery = list::parse_json(&body, &about)?;
     if discovery.kind != "APIGroupDiscoveryList" {
         return Err(PlaceError::Unreadable(format!(
             "{about}: the API server has no aggregated discovery (Kubernetes 1.27 and later do)"
@@ -102,9 +105,10 @@ async fn discover(transport: &Transport, path: &str) -> Result<Vec<Group>> {
 }
 
 /// Labels of the definitions, by `plural.group`.
-async fn labels(transport: &Transport) -> Result<BTreeMap<String, KindLabels>> {
+async fn read_definition_labels(transport: &Transport) -> Result<BTreeMap<String, KindLabels>> {
     let about = "list CustomResourceDefinitions";
-    let list = list::all(transport, DEFINITIONS, METADATA, about, &|raw| list::meta(&raw, about)).await?;
+    let list =
+        list::list_all(transport, DEFINITIONS, METADATA, about, &|raw| list::parse_meta(&raw, about)).await?;
     let mut out = BTreeMap::new();
     for meta in list.items {
         let labels = KindLabels {
@@ -119,7 +123,7 @@ async fn labels(transport: &Transport) -> Result<BTreeMap<String, KindLabels>> {
 }
 
 /// One entry per group and kind, at the first version in which the group serves it: groups list their preferred version first.
-fn merge(
+fn merge_groups(
     groups: impl Iterator<Item = Group>,
     labels: Option<&BTreeMap<String, KindLabels>>,
 ) -> Result<Vec<Arc<Kind>>> {
@@ -132,26 +136,28 @@ fn merge(
             }
             for resource in resources.into_iter().flatten() {
                 read += 1;
-                if read > MOST {
-                    return Err(PlaceError::Unreadable(format!("discovery: more than {MOST} resources")));
+                if read > MAX_RESOURCES {
+                    return Err(PlaceError::Unreadable(format!(
+                        "discovery: more than {MAX_RESOURCES} resources"
+                    )));
                 }
-                add(&mut kinds, &group, &version, resource, labels);
+                add_resource(&mut kinds, &group, &version, resource, labels);
             }
         }
     }
     let (usable, odd): (Vec<Kind>, Vec<Kind>) =
         kinds.into_values().partition(|kind| odd_definition(kind).is_none());
     // An aggregated server may return any name; used in a request, an odd one would lead elsewhere in the API.
-    for odd in odd.iter().filter_map(odd_definition).take(SHOWN) {
+    for odd in odd.iter().filter_map(odd_definition).take(MAX_LOGGED_KINDS) {
         tracing::warn!(odd, "the API server serves what can't be a kind; it is left out");
     }
-    if let Some(more) = odd.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+    if let Some(more) = odd.len().checked_sub(MAX_LOGGED_KINDS).filter(|more| *more > 0) {
         tracing::warn!(more, "the API server serves more of what can't be kinds; they are left out");
     }
     Ok(usable.into_iter().map(Arc::new).collect())
 }
 
-fn add(
+fn add_resource(
     kinds: &mut BTreeMap<GroupKind, Kind>,
     group: &str,
     version: &str,
@@ -209,7 +215,7 @@ mod tests {
         let groups: Vec<Group> = serde_json::from_str(groups).unwrap();
         let moves = KindLabels { moves: true, ..KindLabels::default() };
         let kinds =
-            merge(groups.into_iter(), Some(&BTreeMap::from([("bs.g.io".to_owned(), moves)]))).unwrap();
+            merge_groups(groups.into_iter(), Some(&BTreeMap::from([("bs.g.io".to_owned(), moves)]))).unwrap();
         let [a, b] = kinds.as_slice() else { panic!("{kinds:?}") };
         assert_eq!(
             (a.version.as_str(), a.served.as_slice()),
@@ -232,19 +238,21 @@ mod tests {
     #[test]
     fn a_server_with_kinds_without_end_is_not_believed() {
         let many = |count: usize| serving((0..count).map(|n| (format!("K{n}"), "ks")));
-        assert_eq!(merge(many(10_000).into_iter(), None).unwrap().len(), 10_000);
-        assert!(matches!(merge(many(10_001).into_iter(), None), Err(PlaceError::Unreadable(_))));
+        assert_eq!(merge_groups(many(10_000).into_iter(), None).unwrap().len(), 10_000);
+        assert!(matches!(merge_groups(many(10_001).into_iter(), None), Err(PlaceError::Unreadable(_))));
         // One kind, in that many versions.
         let same = serving((0..100_000).map(|_| ("K".to_owned(), "ks")));
-        assert!(merge(same.into_iter(), None).is_err());
+        assert!(merge_groups(same.into_iter(), None).is_err());
     }
 
     // proves: T107
     #[test]
     fn kinds_whose_names_would_change_the_path_are_left_out() {
         let odd = [("../x", "xs"), ("X", "../secrets"), ("Y", ".."), ("a\0b", "as"), ("Good", "goods")];
-        let kinds =
-            merge(serving(odd.into_iter().map(|(kind, plural)| (kind.to_owned(), plural))).into_iter(), None);
+        let kinds = merge_groups(
+            serving(odd.into_iter().map(|(kind, plural)| (kind.to_owned(), plural))).into_iter(),
+            None,
+        );
         let kinds: Vec<String> = kinds.unwrap().iter().map(|kind| kind.group_kind.to_string()).collect();
         assert_eq!(kinds, ["Good.g.io"]);
     }
@@ -254,7 +262,7 @@ mod tests {
         let groups = r#"[{"metadata": {"name": "g.io"}, "versions": [{"version": "v1", "resources": [
             {"resource": "as", "responseKind": {"kind": "A"}, "scope": "Namespaced", "verbs": ["list"]}]}]}]"#;
         let groups: Vec<Group> = serde_json::from_str(groups).unwrap();
-        let kinds = merge(groups.into_iter(), None).unwrap();
+        let kinds = merge_groups(groups.into_iter(), None).unwrap();
         assert!(kinds.iter().all(|kind| kind.labels.unread && !kind.labels.discover));
     }
 }

@@ -11,7 +11,7 @@ use http::uri::Scheme;
 use tower::BoxError;
 
 use super::error::ConnectError;
-use crate::expansion::{Expansion, Refused};
+use crate::expansion::{Expansion, ExpansionError};
 use crate::regular;
 
 /// A kubeconfig, and where it was read from.
@@ -24,13 +24,13 @@ pub(super) struct Loaded {
 
 /// Returns the current context of the kubeconfig that the usual rules find.
 pub fn current_context() -> Option<String> {
-    load(None).ok()??.kubeconfig.current_context.filter(|name| !name.is_empty())
+    load_kubeconfig(None).ok()??.kubeconfig.current_context.filter(|name| !name.is_empty())
 }
 
 /// Loads the kubeconfig by the usual rules; none if there is no file but a pod's service account.
-pub(super) fn load(explicit: Option<PathBuf>) -> Result<Option<Loaded>, ConnectError> {
+pub(super) fn load_kubeconfig(explicit: Option<PathBuf>) -> Result<Option<Loaded>, ConnectError> {
     if let Some(path) = explicit.filter(|path| !path.as_os_str().is_empty()) {
-        return read(&[path]).map(Some);
+        return read_files(&[path]).map(Some);
     }
     let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let mut paths: Vec<PathBuf> =
@@ -41,77 +41,78 @@ pub(super) fn load(explicit: Option<PathBuf>) -> Result<Option<Loaded>, ConnectE
     // Like kubectl: files of the list that don't exist (yet) are no error.
     let (there, missing): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.exists());
     if !there.is_empty() {
-        return read(&there).map(Some);
+        return read_files(&there).map(Some);
     }
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
         return Ok(None);
     }
-    Err(ConnectError::Missing { looked: names(&missing) })
+    Err(ConnectError::Missing { looked: join_paths(&missing) })
 }
 
-fn read(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
+fn read_files(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
     let (mut merged, mut expansion) = (Kubeconfig::default(), Expansion::default());
     for path in paths {
-        let refused = |Why { reason, source }| ConnectError::Kubeconfig {
+        let refused = |LoadError { reason, source }| ConnectError::Kubeconfig {
             file: path.display().to_string(),
             reason,
             source,
         };
-        let mut next = parsed(look(path).map_err(refused)?, &mut expansion).map_err(refused)?;
+        let mut next =
+            parse_kubeconfig(read_bytes(path).map_err(refused)?, &mut expansion).map_err(refused)?;
         if let Some(folder) = path.parent() {
-            files(&mut next).for_each(|file| absolute(folder, file));
+            file_fields(&mut next).for_each(|file| make_absolute(folder, file));
         }
-        merged = merged.merge(next).map_err(|error| refused(why(error)))?;
+        merged = merged.merge(next).map_err(|error| refused(describe_error(error)))?;
     }
     let path = if let [only] = paths { Some(only.clone()) } else { None };
-    Ok(Loaded { file: names(paths), path, kubeconfig: merged })
+    Ok(Loaded { file: join_paths(paths), path, kubeconfig: merged })
 }
 
 /// Why a text is no kubeconfig.
-pub(super) struct Why {
+pub(super) struct LoadError {
     pub(super) reason: String,
     source: Option<BoxError>,
 }
 
-impl From<&str> for Why {
+impl From<&str> for LoadError {
     fn from(reason: &str) -> Self {
         Self { reason: reason.to_owned(), source: None }
     }
 }
 
-fn why(error: KubeconfigError) -> Why {
+fn describe_error(error: KubeconfigError) -> LoadError {
     match error {
         // The parser's own text quotes lines of the file, including keys and tokens.
         KubeconfigError::Parse(error) => match error.location() {
             Some(at) => {
                 let reason = format!("not readable as YAML at line {}, column {}", at.line(), at.column());
-                Why { reason, source: None }
+                LoadError { reason, source: None }
             }
             None => "not readable as YAML".into(),
         },
-        other => Why { reason: other.to_string(), source: Some(other.into()) },
+        other => LoadError { reason: other.to_string(), source: Some(other.into()) },
     }
 }
 
 /// Parses a kubeconfig. Refuses one that can't be expanded.
-pub(super) fn parsed(content: Vec<u8>, expansion: &mut Expansion) -> Result<Kubeconfig, Why> {
-    let text = text(content).ok_or("not UTF-8")?;
-    match expansion.take(&text) {
+pub(super) fn parse_kubeconfig(content: Vec<u8>, expansion: &mut Expansion) -> Result<Kubeconfig, LoadError> {
+    let text = decode_text(content).ok_or("not UTF-8")?;
+    match expansion.charge(&text) {
         // Invalid YAML is reported by the parser.
-        Ok(()) | Err(Refused::Malformed(..)) => Kubeconfig::from_yaml(&text).map_err(why),
-        Err(Refused::TooMuch) => Err(Expansion::exceeded().as_str().into()),
+        Ok(()) | Err(ExpansionError::Malformed(..)) => Kubeconfig::from_yaml(&text).map_err(describe_error),
+        Err(ExpansionError::TooMuch) => Err(Expansion::exceeded_message().as_str().into()),
     }
 }
 
 /// Reads a file. Refuses one that can't be read to its end.
-fn look(path: &Path) -> Result<Vec<u8>, Why> {
-    regular::read(path).map_err(|error| {
+fn read_bytes(path: &Path) -> Result<Vec<u8>, LoadError> {
+    regular::read_regular_file(path).map_err(|error| {
         let way = if is_pipe(path) {
             "; if a shell made it with <(...), write its content to a file first"
         } else {
             ""
         };
-        Why { reason: format!("{error}{way}"), source: Some(error.into()) }
+        LoadError { reason: format!("{error}{way}"), source: Some(error.into()) }
     })
 }
 
@@ -128,7 +129,7 @@ fn is_pipe(_: &Path) -> bool {
 }
 
 /// Decodes UTF-8, or UTF-16 with a byte order mark, which Windows shells write.
-fn text(bytes: Vec<u8>) -> Option<String> {
+fn decode_text(bytes: Vec<u8>) -> Option<String> {
     let wide = |bytes: &[u8], number: fn([u8; 2]) -> u16| {
         let (pairs, rest) = bytes.as_chunks();
         let numbers: Vec<u16> = pairs.iter().copied().map(number).collect();
@@ -143,7 +144,7 @@ fn text(bytes: Vec<u8>) -> Option<String> {
 }
 
 /// The file names in it, which are relative to its folder.
-fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
+fn file_fields(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     let Kubeconfig { clusters, auth_infos, .. } = kubeconfig;
     let clusters =
         clusters.iter_mut().filter_map(|named| named.cluster.as_mut()?.certificate_authority.as_mut());
@@ -156,7 +157,7 @@ fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     clusters.chain(users)
 }
 
-fn absolute(folder: &Path, file: &mut String) {
+fn make_absolute(folder: &Path, file: &mut String) {
     if Path::new(file).is_relative()
         && let Some(joined) = folder.join(&*file).to_str()
     {
@@ -164,23 +165,23 @@ fn absolute(folder: &Path, file: &mut String) {
     }
 }
 
-fn names(paths: &[PathBuf]) -> String {
+fn join_paths(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// A file that the context names, that exists and can't be read to its end. A missing one is reported by the code that reads it.
-pub(super) fn unreadable<'a>(
+pub(super) fn find_unreadable_file<'a>(
     cluster: Option<&'a Cluster>,
     user: Option<&'a AuthInfo>,
 ) -> Option<(&'a String, std::io::Error)> {
-    files_of(cluster, user).find_map(|file| match regular::read(Path::new(file)) {
+    files_to_read(cluster, user).find_map(|file| match regular::read_regular_file(Path::new(file)) {
         Err(error) if error.kind() == std::io::ErrorKind::Other => Some((file, error)),
         _ => None,
     })
 }
 
 /// The files that will be read.
-fn files_of<'a>(
+fn files_to_read<'a>(
     cluster: Option<&'a Cluster>,
     user: Option<&'a AuthInfo>,
 ) -> impl Iterator<Item = &'a String> {
@@ -229,7 +230,7 @@ mod tests {
     use crate::mutants;
 
     fn refused(file: &Path) -> String {
-        load(Some(file.to_owned())).err().unwrap().to_string()
+        load_kubeconfig(Some(file.to_owned())).err().unwrap().to_string()
     }
 
     // proves: T113
@@ -241,15 +242,15 @@ mod tests {
         let key = AuthInfo { client_key: Some(zero.clone()), ..AuthInfo::default() };
         let token = AuthInfo { token_file: Some(zero.clone()), ..AuthInfo::default() };
         for user in [certificate, key, token] {
-            let (file, error) = unreadable(None, Some(&user)).unwrap();
+            let (file, error) = find_unreadable_file(None, Some(&user)).unwrap();
             assert_eq!((file, error.to_string().as_str()), (&zero, "a device, not a regular file"));
         }
         let mut cluster = Cluster { certificate_authority: Some(zero), ..Cluster::default() };
-        assert!(unreadable(Some(&cluster), None).is_some());
+        assert!(find_unreadable_file(Some(&cluster), None).is_some());
         cluster.certificate_authority_data = Some("x".to_owned());
-        assert!(unreadable(Some(&cluster), None).is_none(), "it is not read");
+        assert!(find_unreadable_file(Some(&cluster), None).is_none(), "it is not read");
         cluster.certificate_authority = Some("/nowhere/at/all".to_owned());
-        assert!(unreadable(Some(&cluster), None).is_none(), "whoever needs it reports that");
+        assert!(find_unreadable_file(Some(&cluster), None).is_none(), "whoever needs it reports that");
     }
 
     // proves: D3
@@ -260,7 +261,7 @@ mod tests {
             user: {token: t0ken, exec: {command: x, apiVersion: v1}}\n";
         let (mut good, mut refused) = (0, 0);
         mutants::each(&[GOOD.as_bytes()], 1_500, |bytes| {
-            match parsed(bytes.to_vec(), &mut Expansion::default()) {
+            match parse_kubeconfig(bytes.to_vec(), &mut Expansion::default()) {
                 Ok(_) => good += 1,
                 Err(why) => {
                     refused += 1;
@@ -303,10 +304,10 @@ mod tests {
         };
         let (little, big) = (wide([0xff, 0xfe], u16::to_le_bytes), wide([0xfe, 0xff], u16::to_be_bytes));
         for good in [&little[..], &big, b"a: b", b"\xef\xbb\xbfa: b"] {
-            assert_eq!(text(good.to_vec()).as_deref(), Some("a: b"));
+            assert_eq!(decode_text(good.to_vec()).as_deref(), Some("a: b"));
         }
         for bad in [&little[..5], &big[..5], b"\xff", b"\xff\xfe\0\xd8"] {
-            assert_eq!(text(bad.to_vec()), None);
+            assert_eq!(decode_text(bad.to_vec()), None);
         }
     }
 
@@ -317,9 +318,10 @@ mod tests {
         let yaml = "users:\n- name: u\n  user: {client-certificate: c.pem, client-key: /k.pem, exec: {command: ./login}}\n\
                     - name: v\n  user: {exec: {command: login}}\nclusters:\n- name: c\n  cluster: {certificate-authority: ca/ca.pem}\n";
         std::fs::write(&path, yaml).unwrap();
-        let mut kubeconfig = read(&[path]).unwrap().kubeconfig;
+        let mut kubeconfig = read_files(&[path]).unwrap().kubeconfig;
         let folder = folder.path().to_str().unwrap();
-        let found: Vec<String> = files(&mut kubeconfig).map(|file| file.replace(folder, "FOLDER")).collect();
+        let found: Vec<String> =
+            file_fields(&mut kubeconfig).map(|file| file.replace(folder, "FOLDER")).collect();
         assert_eq!(found, ["FOLDER/ca/ca.pem", "FOLDER/c.pem", "/k.pem", "FOLDER/./login"]);
         assert_eq!(
             kubeconfig.auth_infos[1].auth_info.as_ref().unwrap().exec.as_ref().unwrap().command.as_deref(),

@@ -7,7 +7,7 @@ use pivot_core::{Kind, Meta, Object};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::transport::{Ask, JSON, METADATA, Refusal, Transport};
+use super::transport::{ApiRequest, JSON, METADATA, Refusal, Transport};
 use super::url;
 use crate::budget::Share;
 use crate::pace::Pace;
@@ -15,18 +15,18 @@ use crate::place::{Listing, MetaListing, PlaceError, Result};
 
 /// Objects per page, like kubectl's: small enough to be cheap for the server, large enough that most kinds of a management
 /// cluster fit into one page.
-const PAGE: usize = 500;
+const PAGE_SIZE: usize = 500;
 /// Objects per page of a list by label, such as the list of records: each may be as large as a server accepts, and a page must stay
 /// below its limit. Also the first page size after a page of metadata that didn't fit into the budget.
-const SMALL_PAGE: usize = 20;
+const SMALL_PAGE_SIZE: usize = 20;
 /// The most objects of one list: a server that never ends a list is not a management cluster's.
-const MOST_OBJECTS: usize = 1_000_000;
+const MAX_OBJECTS: usize = 1_000_000;
 /// How many bytes of one page are read: 500 objects at the API server's limit of 1.5 MiB are 750 MiB.
-const PAGE_LIMIT: usize = 1 << 30;
+const MAX_PAGE_BYTES: usize = 1 << 30;
 /// Page size of a list by label: objects at the API server's limit, whose texts may take twice as much in an answer.
-const LABELLED_LIMIT: usize = 64 << 20;
+const MAX_SMALL_PAGE_BYTES: usize = 64 << 20;
 /// How many bytes of one list are read.
-const MOST_BYTES: u64 = 4 << 30;
+const MAX_LIST_BYTES: u64 = 4 << 30;
 
 #[derive(Deserialize)]
 struct Page<'a> {
@@ -55,14 +55,14 @@ type Keep<'a, T> = &'a (dyn Fn(Bytes) -> Result<T> + Sync);
 
 /// An item of which something is kept.
 pub(super) trait Item {
-    fn meta(&mut self) -> &mut Meta;
+    fn meta_mut(&mut self) -> &mut Meta;
 
     /// Returns the bytes of its page that are kept, if not the whole page is.
     fn kept_bytes(&self) -> Option<usize>;
 }
 
 impl Item for Object {
-    fn meta(&mut self) -> &mut Meta {
+    fn meta_mut(&mut self) -> &mut Meta {
         &mut self.meta
     }
 
@@ -73,7 +73,7 @@ impl Item for Object {
 }
 
 impl Item for Meta {
-    fn meta(&mut self) -> &mut Meta {
+    fn meta_mut(&mut self) -> &mut Meta {
         self
     }
 
@@ -83,41 +83,41 @@ impl Item for Meta {
 }
 
 /// Has the share of a page held for as long as one of its items is.
-fn hold<T: Item>(mut share: Share, items: &mut [T], about: &str) -> Result<()> {
+fn hold_share<T: Item>(mut share: Share, items: &mut [T], about: &str) -> Result<()> {
     if let Some(kept) = items.iter().map(Item::kept_bytes).sum::<Option<usize>>() {
         share.shrink_to(kept);
     }
     share.grow_by_objects(items.len(), about)?;
     let held = share.into_held();
-    items.iter_mut().for_each(|item| item.meta().held = held.clone());
+    items.iter_mut().for_each(|item| item.meta_mut().held = held.clone());
     Ok(())
 }
 
 /// Returns the size of the next page to try if one of metadata, or the list in one piece, doesn't fit into the budget. Little of a page is
 /// kept, and one full namespace must not keep others from a list of all. Smaller pages of whole objects would hold no less.
-fn smaller(refusal: &Refusal, accept: &str, limit: Option<usize>) -> Option<usize> {
+fn smaller_page(refusal: &Refusal, accept: &str, limit: Option<usize>) -> Option<usize> {
     match limit {
         _ if !refusal.exceeds_budget || accept != METADATA => None,
         Some(0 | 1) => None,
-        Some(limit) if limit <= SMALL_PAGE => Some(limit / 2),
-        Some(_) | None => Some(SMALL_PAGE),
+        Some(limit) if limit <= SMALL_PAGE_SIZE => Some(limit / 2),
+        Some(_) | None => Some(SMALL_PAGE_SIZE),
     }
 }
 
 /// Reads a collection page by page. If a continue token expires midway, starts over, once and without paging: pages of two
 /// different versions don't make one list.
-pub(super) async fn all<T: Item>(
+pub(super) async fn list_all<T: Item>(
     transport: &Transport,
     path: &str,
     accept: &str,
     about: &str,
     keep: Keep<'_, T>,
 ) -> Result<Items<T>, Refusal> {
-    labelled(transport, path, "", accept, about, keep).await
+    list_by_label(transport, path, "", accept, about, keep).await
 }
 
 /// The same, for objects that carry a label.
-async fn labelled<T: Item>(
+async fn list_by_label<T: Item>(
     transport: &Transport,
     path: &str,
     label: &str,
@@ -125,14 +125,14 @@ async fn labelled<T: Item>(
     about: &str,
     keep: Keep<'_, T>,
 ) -> Result<Items<T>, Refusal> {
-    let limit = if label.is_empty() { PAGE } else { SMALL_PAGE };
-    match pages(transport, path, label, accept, about, Some(limit), keep).await {
+    let limit = if label.is_empty() { PAGE_SIZE } else { SMALL_PAGE_SIZE };
+    match list_pages(transport, path, label, accept, about, Some(limit), keep).await {
         Err(Refusal { error: PlaceError::Expired(reason), .. }) => {
             tracing::debug!(about, reason, "the list expired between two pages; reading it in one piece");
-            match pages(transport, path, label, accept, about, None, keep).await {
-                Err(refusal) => match smaller(&refusal, accept, None) {
+            match list_pages(transport, path, label, accept, about, None, keep).await {
+                Err(refusal) => match smaller_page(&refusal, accept, None) {
                     Some(limit) => {
-                        let list = pages(transport, path, label, accept, about, Some(limit), keep).await;
+                        let list = list_pages(transport, path, label, accept, about, Some(limit), keep).await;
                         list.map_err(|refusal| end_retries(refusal, about))
                     }
                     None => Err(refusal),
@@ -153,7 +153,7 @@ fn end_retries(mut refusal: Refusal, about: &str) -> Refusal {
     refusal
 }
 
-async fn pages<T: Item>(
+async fn list_pages<T: Item>(
     transport: &Transport,
     path: &str,
     label: &str,
@@ -167,23 +167,23 @@ async fn pages<T: Item>(
     let mut bytes = 0;
     let pace = Pace::begin_many();
     let mut asked = 0;
-    while asked < MOST_OBJECTS {
-        asked += limit.unwrap_or(PAGE);
+    while asked < MAX_OBJECTS {
+        asked += limit.unwrap_or(PAGE_SIZE);
         let mut query = Vec::new();
         if !label.is_empty() {
-            query.push(format!("labelSelector={}", url::escape(label)));
+            query.push(format!("labelSelector={}", url::escape_segment(label)));
         }
         if let Some(limit) = limit {
             query.push(format!("limit={limit}"));
             if !token.is_empty() {
-                query.push(format!("continue={}", url::escape(&token)));
+                query.push(format!("continue={}", url::escape_segment(&token)));
             }
         }
         let url = if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) };
-        let most = if label.is_empty() { PAGE_LIMIT } else { LABELLED_LIMIT };
-        let ask = Ask::get(url, about.to_owned()).accept(accept).at_most(most);
+        let most = if label.is_empty() { MAX_PAGE_BYTES } else { MAX_SMALL_PAGE_BYTES };
+        let ask = ApiRequest::get(url, about.to_owned()).with_accept(accept).with_limit(most);
         let (body, share) = match transport.call_held(ask).await {
-            Err(refusal) if limit.is_some() => match smaller(&refusal, accept, limit) {
+            Err(refusal) if limit.is_some() => match smaller_page(&refusal, accept, limit) {
                 Some(less) => {
                     limit = Some(less);
                     continue;
@@ -194,14 +194,14 @@ async fn pages<T: Item>(
         };
         bytes += u64::try_from(body.len()).unwrap_or(u64::MAX);
         pace.check(bytes, about)?;
-        let page: Page<'_> = parse(&body, about)?;
+        let page: Page<'_> = parse_json(&body, about)?;
         let before = items.len();
         // Slices share the page's memory.
         for item in page.items.iter().flatten() {
             items.push(keep(body.slice_ref(item.get().as_bytes()))?);
         }
         if let (Some(share), Some(new)) = (share, items.get_mut(before..)) {
-            hold(share, new, about)?;
+            hold_share(share, new, about)?;
         }
         let PageMeta { resource_version, r#continue } = page.metadata;
         if r#continue.is_empty() || limit.is_none() {
@@ -210,17 +210,17 @@ async fn pages<T: Item>(
         if r#continue == token {
             return Err(PlaceError::Unreadable(format!("{about}: the same page again and again")).into());
         }
-        if bytes > MOST_BYTES {
+        if bytes > MAX_LIST_BYTES {
             break;
         }
         token = r#continue;
     }
-    let text = format!("{about}: more than {MOST_OBJECTS} objects or {MOST_BYTES} bytes, and no end");
+    let text = format!("{about}: more than {MAX_OBJECTS} objects or {MAX_LIST_BYTES} bytes, and no end");
     Err(PlaceError::Unreadable(text).into())
 }
 
 /// Parses an answer; the error gives the position but not the content.
-pub(super) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8], about: &str) -> Result<T> {
+pub(super) fn parse_json<'a, T: Deserialize<'a>>(body: &'a [u8], about: &str) -> Result<T> {
     serde_json::from_slice(body).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         PlaceError::Unreadable(format!("{about}: not the expected JSON (line {line}, column {column})"))
@@ -228,52 +228,52 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8], about: &str) -> Resu
 }
 
 /// Whole objects: all, or those that carry a label.
-pub(super) async fn objects(
+pub(super) async fn list_objects(
     transport: &Transport,
     kind: &Arc<Kind>,
     namespace: Option<&str>,
     label: &str,
 ) -> Result<Listing> {
-    let about = about(kind, namespace);
-    let path = url::collection(kind, namespace);
+    let about = describe_list(kind, namespace);
+    let path = url::collection_path(kind, namespace);
     // Most of what is listed is kept, and kept whole.
-    let list = labelled(transport, &path, label, JSON, &about, &|raw| object(kind, raw)).await?;
+    let list = list_by_label(transport, &path, label, JSON, &about, &|raw| parse_object(kind, raw)).await?;
     Ok(Listing { objects: list.items, resource_version: list.resource_version })
 }
 
 /// Metadata only, each reduced as it is read.
-pub(super) async fn metas(
+pub(super) async fn list_metas(
     transport: &Transport,
     kind: &Arc<Kind>,
     namespace: Option<&str>,
     reduce: impl Fn(&mut Meta) + Sync,
 ) -> Result<MetaListing> {
-    let about = about(kind, namespace);
-    let path = url::collection(kind, namespace);
+    let about = describe_list(kind, namespace);
+    let path = url::collection_path(kind, namespace);
     let reduced = |raw: Bytes| {
-        let mut meta = meta(&raw, &about)?;
+        let mut meta = parse_meta(&raw, &about)?;
         reduce(&mut meta);
         Ok(meta)
     };
-    let list = all(transport, &path, METADATA, &about, &reduced).await?;
+    let list = list_all(transport, &path, METADATA, &about, &reduced).await?;
     Ok(MetaListing { metas: list.items, resource_version: list.resource_version })
 }
 
 /// One object of an answer.
-pub(super) fn object(kind: &Arc<Kind>, raw: Bytes) -> Result<Object> {
+pub(super) fn parse_object(kind: &Arc<Kind>, raw: Bytes) -> Result<Object> {
     Object::parse(Arc::clone(kind), raw).map_err(|error| PlaceError::Unreadable(error.to_string()))
 }
 
 /// One item's metadata.
-pub(super) fn meta(raw: &[u8], about: &str) -> Result<Meta> {
+pub(super) fn parse_meta(raw: &[u8], about: &str) -> Result<Meta> {
     #[derive(Deserialize)]
     struct Envelope {
         metadata: Meta,
     }
-    parse::<Envelope>(raw, about).map(|envelope| envelope.metadata)
+    parse_json::<Envelope>(raw, about).map(|envelope| envelope.metadata)
 }
 
-fn about(kind: &Kind, namespace: Option<&str>) -> String {
+fn describe_list(kind: &Kind, namespace: Option<&str>) -> String {
     match namespace {
         Some(namespace) if kind.namespaced => format!("list {} in {namespace}", kind.group_kind),
         _ => format!("list {}", kind.group_kind),

@@ -11,7 +11,7 @@ use http::uri::{InvalidUri, Scheme};
 use hyper_util::client::proxy::matcher::Matcher;
 
 /// Chooses the proxy for a server. `own` is the kubeconfig's, and `variable` reads the environment.
-pub fn choose(
+pub fn choose_proxy(
     server: &Uri,
     own: Option<&str>,
     variable: impl Fn(&str) -> Option<String>,
@@ -34,7 +34,7 @@ pub fn choose(
 }
 
 fn is_local(server: &Uri) -> bool {
-    let host = server.host().map(unbracketed).unwrap_or_default();
+    let host = server.host().map(trim_brackets).unwrap_or_default();
     host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
@@ -59,14 +59,14 @@ fn is_exempt(server: &Uri, no_proxy: &str) -> bool {
 fn split_port(element: &str) -> (&str, Option<u16>) {
     match element.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => match port.parse() {
-            Ok(port) => (unbracketed(host), Some(port)),
+            Ok(port) => (trim_brackets(host), Some(port)),
             Err(_) => (element, None),
         },
-        _ => (unbracketed(element), None),
+        _ => (trim_brackets(element), None),
     }
 }
 
-fn unbracketed(host: &str) -> &str {
+fn trim_brackets(host: &str) -> &str {
     host.trim_matches(['[', ']'])
 }
 
@@ -80,7 +80,7 @@ mod tests {
         let variable = |name: &str| {
             environment.iter().find(|(there, _)| *there == name).map(|(_, value)| (*value).to_owned())
         };
-        choose(&server.parse().unwrap(), own, variable).unwrap().map(|proxy| proxy.to_string())
+        choose_proxy(&server.parse().unwrap(), own, variable).unwrap().map(|proxy| proxy.to_string())
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Service<Name> for Resolver {
             let (fine, special): (Vec<_>, Vec<_>) =
                 all.into_iter().partition(|address| is_reachable(address.ip(), &named));
             match special.first().filter(|_| fine.is_empty()) {
-                Some(address) => Err(describe(&host, address.ip()).into()),
+                Some(address) => Err(describe_refusal(&host, address.ip()).into()),
                 None => Ok(fine.into_iter()),
             }
         }
@@ -55,13 +55,13 @@ impl Service<Name> for Resolver {
 }
 
 /// Why a server may not be connected to, if its host is an address: no resolver sees those.
-pub(super) fn refuse(server: &Uri, named: &[Network]) -> Option<String> {
+pub(super) fn refusal_reason(server: &Uri, named: &[Network]) -> Option<String> {
     let host = server.host()?;
     let address = host.trim_matches(['[', ']']).parse().ok()?;
-    (!is_reachable(address, named)).then(|| describe(host, address))
+    (!is_reachable(address, named)).then(|| describe_refusal(host, address))
 }
 
-fn describe(host: &str, address: IpAddr) -> String {
+fn describe_refusal(host: &str, address: IpAddr) -> String {
     format!(
         "{host} has a special address ({address}): of the machine itself, its link or its cloud's metadata service; the operator of pivot-host can allow its network"
     )
@@ -98,7 +98,11 @@ mod tests {
             ("https://api.example.com:6443", "", true),
         ] {
             let named: Vec<Network> = named.split_whitespace().map(|one| one.parse().unwrap()).collect();
-            assert_eq!(refuse(&server.parse().unwrap(), &named).is_none(), allowed, "{server} {named:?}");
+            assert_eq!(
+                refusal_reason(&server.parse().unwrap(), &named).is_none(),
+                allowed,
+                "{server} {named:?}"
+            );
         }
     }
 }

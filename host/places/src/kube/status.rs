@@ -53,24 +53,24 @@ impl Status {
         serde_json::from_slice::<Self>(body).ok().filter(|status| status.kind == "Status")
     }
 
-    fn text(&self, quote: Quote) -> String {
+    fn error_text(&self, quote: Quote) -> String {
         if quote == Quote::Message && !self.message.is_empty() {
-            return shorten(&self.message);
+            return shorten_message(&self.message);
         }
-        let fields = self.fields().into_iter().collect::<Vec<_>>().join(", ");
+        let fields = self.invalid_fields().into_iter().collect::<Vec<_>>().join(", ");
         let reason = if self.reason.is_empty() { "no reason given" } else { &self.reason };
         if fields.is_empty() { reason.to_owned() } else { format!("{reason}: {fields}") }
     }
 
     /// The invalid fields.
-    fn fields(&self) -> BTreeSet<&str> {
+    fn invalid_fields(&self) -> BTreeSet<&str> {
         let causes = self.details.as_ref().and_then(|details| details.causes.as_deref()).unwrap_or_default();
         causes.iter().map(|cause| cause.field.as_str()).filter(|field| !field.is_empty()).collect()
     }
 }
 
 /// The error that an answer means. `about` describes the request, without any content.
-pub(super) fn error(
+pub(super) fn to_place_error(
     code: StatusCode,
     retry_after: Option<Duration>,
     status: Option<&Status>,
@@ -78,7 +78,7 @@ pub(super) fn error(
     about: &str,
 ) -> PlaceError {
     let text = match status {
-        Some(status) => format!("{about}: {}", status.text(quote)),
+        Some(status) => format!("{about}: {}", status.error_text(quote)),
         // How an API server answers for a kind it doesn't serve, and a proxy for any path.
         None if code == StatusCode::NOT_FOUND => format!("{about}: not served here"),
         None => format!("{about}: {code}, from something other than the API server"),
@@ -91,7 +91,7 @@ pub(super) fn error(
         409 if reason == "AlreadyExists" => PlaceError::AlreadyExists(text),
         409 => PlaceError::Conflict(text),
         // The patch names another UID than the object's: the object was replaced.
-        422 if status.is_some_and(|status| status.fields().contains("metadata.uid")) => {
+        422 if status.is_some_and(|status| status.invalid_fields().contains("metadata.uid")) => {
             PlaceError::Conflict(text)
         }
         410 => PlaceError::Expired(text),
@@ -107,7 +107,7 @@ pub(super) fn error(
     }
 }
 
-fn shorten(message: &str) -> String {
+fn shorten_message(message: &str) -> String {
     match message.char_indices().nth(MESSAGE_LIMIT) {
         None => message.to_owned(),
         Some((end, _)) => format!("{}… (cut)", message.get(..end).unwrap_or_default()),
@@ -119,7 +119,13 @@ mod tests {
     use super::*;
 
     fn read(code: u16, body: &str, quote: Quote) -> PlaceError {
-        error(StatusCode::from_u16(code).unwrap(), None, Status::parse(body.as_bytes()).as_ref(), quote, "it")
+        to_place_error(
+            StatusCode::from_u16(code).unwrap(),
+            None,
+            Status::parse(body.as_bytes()).as_ref(),
+            quote,
+            "it",
+        )
     }
 
     #[test]

@@ -23,11 +23,11 @@ use crate::place::{Access, PlaceError, Result};
 
 /// How long a server may be silent: before it answers, and between two pieces of an answer. A large list as a whole may take
 /// longer.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest answer that is read by default: an object has 1.5 MiB at most, and ten thousand kinds fit in.
 const ANSWER_LIMIT: usize = 32 << 20;
 /// Bytes of an answer that need no budget, unless it is a list: more than an object has. A lease is to be had whatever is held.
-const FREE: usize = 2 << 20;
+const FREE_BYTES: usize = 2 << 20;
 /// How many bytes of an error answer are read.
 const REFUSAL_LIMIT: usize = 1 << 20;
 /// After this many different warnings no more are passed on.
@@ -49,7 +49,7 @@ pub(super) const METADATA: &str =
 
 /// A request before it is sent.
 #[derive(Debug)]
-pub(super) struct Ask<'a> {
+pub(super) struct ApiRequest<'a> {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) accept: &'a str,
@@ -63,7 +63,7 @@ pub(super) struct Ask<'a> {
     pub(super) about: String,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> ApiRequest<'a> {
     /// A GET request.
     pub(super) fn get(path: String, about: String) -> Self {
         Self {
@@ -79,22 +79,22 @@ impl<'a> Ask<'a> {
     }
 
     /// Sets the format of the answer.
-    pub(super) fn accept(self, accept: &'a str) -> Self {
+    pub(super) fn with_accept(self, accept: &'a str) -> Self {
         Self { accept, ..self }
     }
 
     /// Sets the largest answer that is read.
-    pub(super) fn at_most(self, limit: usize) -> Self {
+    pub(super) fn with_limit(self, limit: usize) -> Self {
         Self { limit, ..self }
     }
 
     /// Sets the method and body.
-    pub(super) fn send(self, method: Method, content_type: &'a str, body: impl Into<Bytes>) -> Self {
+    pub(super) fn with_body(self, method: Method, content_type: &'a str, body: impl Into<Bytes>) -> Self {
         Self { method, content_type, body: body.into(), ..self }
     }
 
     /// Sets how much of the object an error may quote.
-    pub(super) fn quote(self, quote: Quote) -> Self {
+    pub(super) fn with_quote(self, quote: Quote) -> Self {
         Self { quote, ..self }
     }
 }
@@ -123,7 +123,7 @@ impl From<PlaceError> for Refusal {
 
 /// Where the server and the user come from, for errors; empty for a client created elsewhere.
 #[derive(Clone, Default)]
-pub(super) struct Described {
+pub(super) struct ServerDescription {
     /// Added to the error if the server doesn't know the user, such as when the client certificate expires.
     pub(super) credentials: String,
     /// Added to the error if the server's certificate is not trusted.
@@ -136,7 +136,7 @@ pub(super) struct Described {
 #[derive(Clone)]
 pub(super) struct Transport {
     client: ::kube::Client,
-    described: Described,
+    described: ServerDescription,
     /// The server's warnings so far.
     warnings: Arc<Mutex<BTreeSet<String>>>,
     /// The permissions that requests so far needed.
@@ -145,10 +145,10 @@ pub(super) struct Transport {
     budget: Option<Budget>,
 }
 
-impl Described {
+impl ServerDescription {
     /// A failure below HTTP. Of a foreign server nothing is told but whether one is there that speaks TLS.
-    pub(super) fn unreached(&self, error: &::kube::Error, about: &str) -> PlaceError {
-        let error = unreached(error, about);
+    pub(super) fn connection_error(&self, error: &::kube::Error, about: &str) -> PlaceError {
+        let error = connection_error(error, about);
         if !self.is_foreign {
             return self.add_to(error);
         }
@@ -164,10 +164,10 @@ impl Described {
         }
     }
 
-    fn silent(&self, about: &str) -> PlaceError {
+    fn silence_error(&self, about: &str) -> PlaceError {
         match self.is_foreign {
             true => PlaceError::Unavailable(format!("{about}: {NO_CONNECTION}")),
-            false => silent(about),
+            false => silence_error(about),
         }
     }
 
@@ -187,7 +187,7 @@ impl Described {
 }
 
 impl Transport {
-    pub(super) fn new(client: ::kube::Client, described: Described, budget: Option<Budget>) -> Self {
+    pub(super) fn new(client: ::kube::Client, described: ServerDescription, budget: Option<Budget>) -> Self {
         Self { client, described, warnings: Arc::default(), used: Arc::default(), budget }
     }
 
@@ -198,40 +198,40 @@ impl Transport {
     }
 
     /// The permissions that requests so far needed.
-    pub(super) fn used(&self) -> BTreeSet<Access> {
+    pub(super) fn used_access(&self) -> BTreeSet<Access> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn note(&self, method: &Method, path: &str) {
-        if let Some(access) = access::needed(method, path) {
+    fn record_access(&self, method: &Method, path: &str) {
+        if let Some(access) = access::needed_access(method, path) {
             self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(access);
         }
     }
 
     /// Sends a request and reads the whole answer.
-    pub(super) async fn call(&self, ask: Ask<'_>) -> Result<Bytes, Refusal> {
-        Ok(self.call_within(ask, FREE).await?.0)
+    pub(super) async fn call(&self, ask: ApiRequest<'_>) -> Result<Bytes, Refusal> {
+        Ok(self.call_within(ask, FREE_BYTES).await?.0)
     }
 
     /// Sends a request and reads the whole answer, and returns the share of the budget that it takes.
-    pub(super) async fn call_held(&self, ask: Ask<'_>) -> Result<(Bytes, Option<Share>), Refusal> {
+    pub(super) async fn call_held(&self, ask: ApiRequest<'_>) -> Result<(Bytes, Option<Share>), Refusal> {
         self.call_within(ask, 0).await
     }
 
     /// The same, in which so many bytes are free.
-    async fn call_within(&self, ask: Ask<'_>, free: usize) -> Result<(Bytes, Option<Share>), Refusal> {
+    async fn call_within(&self, ask: ApiRequest<'_>, free: usize) -> Result<(Bytes, Option<Share>), Refusal> {
         let (about, limit) = (ask.about.clone(), ask.limit);
-        let response = self.open(ask).await?;
+        let response = self.open_response(ask).await?;
         let mut share = self.budget.as_ref().map(Budget::share);
         let answer =
-            read(response.into_body(), limit, &about, share.as_mut().map(|share| (share, free))).await?;
+            read_body(response.into_body(), limit, &about, share.as_mut().map(|share| (share, free))).await?;
         Ok((answer, share))
     }
 
     /// Sends a request and leaves the answer's body to be read.
-    pub(super) async fn open(&self, ask: Ask<'_>) -> Result<Response<Body>, Refusal> {
-        let Ask { method, path, accept, content_type, body, quote, limit: _, about } = ask;
-        self.note(&method, &path);
+    pub(super) async fn open_response(&self, ask: ApiRequest<'_>) -> Result<Response<Body>, Refusal> {
+        let ApiRequest { method, path, accept, content_type, body, quote, limit: _, about } = ask;
+        self.record_access(&method, &path);
         let mut builder = Request::builder().method(method).uri(path).header(ACCEPT, accept);
         if !content_type.is_empty() {
             builder = builder.header(CONTENT_TYPE, content_type);
@@ -239,9 +239,9 @@ impl Transport {
         let request = builder
             .body(Body::from(body))
             .map_err(|error| PlaceError::Invalid(format!("{about}: not a request: {error}")))?;
-        let response = match tokio::time::timeout(SILENCE, self.client.send(request)).await {
-            Err(_) => return Err(self.described.silent(&about).into()),
-            Ok(Err(error)) => return Err(self.described.unreached(&error, &about).into()),
+        let response = match tokio::time::timeout(SILENCE_TIMEOUT, self.client.send(request)).await {
+            Err(_) => return Err(self.described.silence_error(&about).into()),
+            Ok(Err(error)) => return Err(self.described.connection_error(&error, &about).into()),
             Ok(Ok(response)) => response,
         };
         // Metadata lists cover every kind, including deprecated ones, which nobody chose.
@@ -252,15 +252,15 @@ impl Transport {
         if code.is_success() {
             return Ok(response);
         }
-        let retry_after = retry_after(response.headers());
-        let body = match read(response.into_body(), REFUSAL_LIMIT, &about, None).await {
+        let retry_after = parse_retry_after(response.headers());
+        let body = match read_body(response.into_body(), REFUSAL_LIMIT, &about, None).await {
             // The connection broke: a part of an answer is no answer of the server.
             Err(refusal @ Refusal { error: PlaceError::Unavailable(_), .. }) => return Err(refusal),
             // If the body is too long, there is still the status code.
             body => body.unwrap_or_default(),
         };
         let status = Status::parse(&body);
-        let error = status::error(code, retry_after, status.as_ref(), quote, &about);
+        let error = status::to_place_error(code, retry_after, status.as_ref(), quote, &about);
         Err(Refusal {
             error: self.described.add_to(error),
             authentic: status.is_some(),
@@ -270,17 +270,17 @@ impl Transport {
 
     /// A GET that another program answers: returns its code and body unchanged, up to a limit.
     pub(super) async fn pass_through(&self, path: String, limit: usize, about: &str) -> Result<(u16, Bytes)> {
-        self.note(&Method::GET, &path);
+        self.record_access(&Method::GET, &path);
         let request = Request::get(path)
             .body(Body::empty())
             .map_err(|error| PlaceError::Invalid(format!("{about}: not a request: {error}")))?;
-        let response = match tokio::time::timeout(SILENCE, self.client.send(request)).await {
-            Err(_) => return Err(self.described.silent(about)),
-            Ok(Err(error)) => return Err(self.described.unreached(&error, about)),
+        let response = match tokio::time::timeout(SILENCE_TIMEOUT, self.client.send(request)).await {
+            Err(_) => return Err(self.described.silence_error(about)),
+            Ok(Err(error)) => return Err(self.described.connection_error(&error, about)),
             Ok(Ok(response)) => response,
         };
         let code = response.status().as_u16();
-        Ok((code, read(response.into_body(), limit, about, None).await?))
+        Ok((code, read_body(response.into_body(), limit, about, None).await?))
     }
 
     /// Deprecations and the like, each once. They may quote the object, so a Secret's are not passed on. Warnings about the form
@@ -307,7 +307,7 @@ impl Transport {
 }
 
 /// Reads a body into one buffer, within a budget if there is one, but for the bytes that are free.
-async fn read<B>(
+async fn read_body<B>(
     mut body: B,
     limit: usize,
     about: &str,
@@ -322,10 +322,10 @@ where
     let most = if share.is_some() { 1 << 20 } else { 64 << 20 };
     let mut buffer = BytesMut::with_capacity(expected.min(most).min(limit));
     loop {
-        let frame = match tokio::time::timeout(SILENCE, body.frame()).await {
-            Err(_) => return Err(silent(about).into()),
+        let frame = match tokio::time::timeout(SILENCE_TIMEOUT, body.frame()).await {
+            Err(_) => return Err(silence_error(about).into()),
             Ok(None) => return Ok(buffer.freeze()),
-            Ok(Some(Err(error))) => return Err(unreached(&error, about).into()),
+            Ok(Some(Err(error))) => return Err(connection_error(&error, about).into()),
             Ok(Some(Ok(frame))) => frame,
         };
         let Ok(data) = frame.into_data() else { continue };
@@ -343,18 +343,18 @@ where
     }
 }
 
-fn silent(about: &str) -> PlaceError {
-    PlaceError::Unavailable(format!("{about}: nothing for {} seconds", SILENCE.as_secs()))
+fn silence_error(about: &str) -> PlaceError {
+    PlaceError::Unavailable(format!("{about}: nothing for {} seconds", SILENCE_TIMEOUT.as_secs()))
 }
 
 /// A failure below HTTP. Retrying doesn't fix a failure of trust.
-pub(super) fn unreached(error: &::kube::Error, about: &str) -> PlaceError {
+pub(super) fn connection_error(error: &::kube::Error, about: &str) -> PlaceError {
     let cause: &(dyn StdError + 'static) = match error {
         // Has no text of its own.
         ::kube::Error::Service(cause) => cause.as_ref(),
         other => other,
     };
-    let text = format!("{about}: {}", chain(cause));
+    let text = format!("{about}: {}", error_chain(cause));
     // The server's own verdict about the client's certificate is an alert.
     match error {
         ::kube::Error::Auth(_) => PlaceError::Unauthorized(text),
@@ -365,11 +365,11 @@ pub(super) fn unreached(error: &::kube::Error, about: &str) -> PlaceError {
 }
 
 /// An error with its causes, without repetition.
-pub(super) fn chain(error: &(dyn StdError + 'static)) -> String {
+pub(super) fn error_chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = String::new();
     let mut cause = Some(error);
     while let Some(error) = cause {
-        let unquoted = unquoted(error);
+        let unquoted = plugin_error_text(error);
         cause = if unquoted.is_some() { None } else { error.source() };
         let next = unquoted.unwrap_or_else(|| error.to_string());
         if text.is_empty() {
@@ -384,7 +384,7 @@ pub(super) fn chain(error: &(dyn StdError + 'static)) -> String {
 
 /// The text for a credential plugin's failure. kube's own text quotes its environment, its arguments and its output, which may
 /// contain tokens; only what the plugin wrote to stderr for people is passed on.
-fn unquoted(error: &(dyn StdError + 'static)) -> Option<String> {
+fn plugin_error_text(error: &(dyn StdError + 'static)) -> Option<String> {
     let auth = match error.downcast_ref() {
         Some(::kube::Error::Auth(auth)) => auth,
         _ => error.downcast_ref::<AuthError>()?,
@@ -402,7 +402,7 @@ fn unquoted(error: &(dyn StdError + 'static)) -> Option<String> {
     }
 }
 
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
@@ -415,7 +415,7 @@ pub(super) fn is_absent(refusal: &Refusal) -> bool {
 /// Treats a watch's error event like an HTTP answer with its code.
 pub(super) fn event_error(status: &Status, about: &str) -> PlaceError {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    status::error(code, None, Some(status), Quote::Message, about)
+    status::to_place_error(code, None, Some(status), Quote::Message, about)
 }
 
 #[cfg(test)]
@@ -430,8 +430,8 @@ mod tests {
     #[test]
     fn all_lost_connections_of_foreign_servers_read_alike() {
         let told = |cause: &str| {
-            let described = Described { is_foreign: true, ..Described::default() };
-            described.unreached(&::kube::Error::Service(cause.into()), "list").to_string()
+            let described = ServerDescription { is_foreign: true, ..ServerDescription::default() };
+            described.connection_error(&::kube::Error::Service(cause.into()), "list").to_string()
         };
         let refused = told("tcp connect error: Connection refused (os error 111)");
         for other in ["tcp connect error: deadline has elapsed", "dns error", "received corrupt message"] {
@@ -446,7 +446,7 @@ mod tests {
 
     #[test]
     fn failure_of_trust_names_the_side_that_is_not_trusted() {
-        let error = |cause: &str| unreached(&::kube::Error::Service(cause.into()), "read Namespace a");
+        let error = |cause: &str| connection_error(&::kube::Error::Service(cause.into()), "read Namespace a");
         let server = error("invalid peer certificate: UnknownIssuer");
         assert!(matches!(server, PlaceError::Untrusted(_)), "{server}");
         let client = error("received fatal alert: CertificateUnknown");
@@ -469,15 +469,15 @@ mod tests {
     // proves: T146
     #[tokio::test(start_paused = true)]
     async fn trickling_answers_are_given_up() {
-        let every = SILENCE - Duration::from_secs(1);
+        let every = SILENCE_TIMEOUT - Duration::from_secs(1);
         let begun = tokio::time::Instant::now();
         let Refusal { error, .. } =
-            read(body(std::iter::repeat(1), every), 1 << 20, "list", None).await.unwrap_err();
+            read_body(body(std::iter::repeat(1), every), 1 << 20, "list", None).await.unwrap_err();
         assert!(matches!(error, PlaceError::Unavailable(_)), "{error}");
         assert!(begun.elapsed() < Duration::from_secs(180), "{:?}", begun.elapsed());
         // A slow line that brings something is waited for.
         let slow = body(std::iter::repeat_n(500 << 10, 60), Duration::from_secs(20));
-        assert_eq!(read(slow, 1 << 30, "list", None).await.unwrap().len(), 60 * (500 << 10));
+        assert_eq!(read_body(slow, 1 << 30, "list", None).await.unwrap().len(), 60 * (500 << 10));
     }
 
     // proves: T147
@@ -486,9 +486,9 @@ mod tests {
         let budget = Budget::new(10 << 20);
         let mut share = budget.share();
         let large = || body(std::iter::repeat_n(1 << 20, 8), Duration::ZERO);
-        read(large(), 1 << 30, "list", Some((&mut share, 0))).await.unwrap();
+        read_body(large(), 1 << 30, "list", Some((&mut share, 0))).await.unwrap();
         let mut more = budget.share();
-        let refused = read(large(), 1 << 30, "list", Some((&mut more, 0))).await.unwrap_err();
+        let refused = read_body(large(), 1 << 30, "list", Some((&mut more, 0))).await.unwrap_err();
         assert!(
             refused.exceeds_budget && refused.error.to_string().contains("more than 10 MiB"),
             "{refused:?}"
@@ -496,9 +496,9 @@ mod tests {
         // Nothing is left of it, and an object is read nevertheless.
         let object = || body(std::iter::repeat_n(1 << 19, 3), Duration::ZERO);
         let mut none = budget.share();
-        read(object(), 1 << 30, "object", Some((&mut none, FREE))).await.unwrap();
-        assert!(read(object(), 1 << 30, "list", Some((&mut none, 0))).await.is_err());
+        read_body(object(), 1 << 30, "object", Some((&mut none, FREE_BYTES))).await.unwrap();
+        assert!(read_body(object(), 1 << 30, "list", Some((&mut none, 0))).await.is_err());
         drop((share, more, none));
-        read(large(), 1 << 30, "list", Some((&mut budget.share(), 0))).await.unwrap();
+        read_body(large(), 1 << 30, "list", Some((&mut budget.share(), 0))).await.unwrap();
     }
 }

@@ -11,39 +11,40 @@ use crate::place::{Change, PlaceError, Result, ServicePath};
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Escapes one path segment or query value.
-pub(super) fn escape(text: &str) -> String {
+pub(super) fn escape_segment(text: &str) -> String {
     utf8_percent_encode(text, PLAIN).to_string()
 }
 
 /// The collection of a kind: in one namespace, or in all.
-pub(super) fn collection(kind: &Kind, namespace: Option<&str>) -> String {
+pub(super) fn collection_path(kind: &Kind, namespace: Option<&str>) -> String {
     let group = &kind.group_kind.group;
-    let mut path = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", escape(group)) };
+    let mut path =
+        if group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", escape_segment(group)) };
     path.push('/');
-    path.push_str(&escape(&kind.version));
+    path.push_str(&escape_segment(&kind.version));
     if let (true, Some(namespace)) = (kind.namespaced, namespace) {
         path.push_str("/namespaces/");
-        path.push_str(&escape(namespace));
+        path.push_str(&escape_segment(namespace));
     }
     path.push('/');
-    path.push_str(&escape(&kind.plural));
+    path.push_str(&escape_segment(&kind.plural));
     path
 }
 
 /// One object.
-pub(super) fn object(kind: &Kind, key: &Key) -> Result<String> {
+pub(super) fn object_path(kind: &Kind, key: &Key) -> Result<String> {
     // An empty segment would name the collection: deleting one object would become deleting all.
     if key.name.is_empty() {
         return Err(PlaceError::Invalid(format!("{} without a name", kind.group_kind)));
     }
-    let namespace = in_namespace(kind, key.namespace.as_deref())?;
-    Ok(format!("{}/{}", collection(kind, namespace), escape(&key.name)))
+    let namespace = checked_namespace(kind, key.namespace.as_deref())?;
+    Ok(format!("{}/{}", collection_path(kind, namespace), escape_segment(&key.name)))
 }
 
 /// The path where an object is created.
-pub(super) fn home(kind: &Kind, body: &Value) -> Result<String> {
+pub(super) fn creation_path(kind: &Kind, body: &Value) -> Result<String> {
     let namespace = body.pointer("/metadata/namespace").and_then(Value::as_str);
-    Ok(collection(kind, in_namespace(kind, namespace)?))
+    Ok(collection_path(kind, checked_namespace(kind, namespace)?))
 }
 
 /// The query of a write.
@@ -57,7 +58,7 @@ pub(super) fn write_query(change: Change) -> String {
 
 /// The path of a service behind the server. It must not lead out of the service: `..`, in any encoding, would turn a request to
 /// the service into one to the API server, with our credentials.
-pub(super) fn service(service: &ServicePath) -> Result<String> {
+pub(super) fn service_path(service: &ServicePath) -> Result<String> {
     let ServicePath { namespace, service, port, path } = service;
     let (before, query) = path.split_once('?').unwrap_or((path, ""));
     let mut clean = String::new();
@@ -67,13 +68,14 @@ pub(super) fn service(service: &ServicePath) -> Result<String> {
             return Err(PlaceError::Invalid(format!("{path:?} is not a plain path of a service")));
         }
         clean.push('/');
-        clean.push_str(&escape(&plain));
+        clean.push_str(&escape_segment(&plain));
     }
     if before.ends_with('/') {
         clean.push('/');
     }
-    let (namespace, name) = (escape(namespace), escape(service));
-    let mut url = format!("/api/v1/namespaces/{namespace}/services/{name}:{}/proxy{clean}", escape(port));
+    let (namespace, name) = (escape_segment(namespace), escape_segment(service));
+    let mut url =
+        format!("/api/v1/namespaces/{namespace}/services/{name}:{}/proxy{clean}", escape_segment(port));
     if !query.is_empty() {
         url.push('?');
         url.push_str(&query.replace('#', ""));
@@ -81,7 +83,7 @@ pub(super) fn service(service: &ServicePath) -> Result<String> {
     Ok(url)
 }
 
-fn in_namespace<'a>(kind: &Kind, namespace: Option<&'a str>) -> Result<Option<&'a str>> {
+fn checked_namespace<'a>(kind: &Kind, namespace: Option<&'a str>) -> Result<Option<&'a str>> {
     match namespace.filter(|namespace| !namespace.is_empty()) {
         None if kind.namespaced => {
             Err(PlaceError::Invalid(format!("{} without a namespace", kind.group_kind)))
@@ -107,7 +109,7 @@ mod tests {
             port: port.to_owned(),
             path: path.to_owned(),
         };
-        let ask = |path| service(&at("n", "6385", path));
+        let ask = |path| service_path(&at("n", "6385", path));
         assert_eq!(
             ask("/v1/drivers?a=b").unwrap(),
             "/api/v1/namespaces/n/services/s:6385/proxy/v1/drivers?a=b"
@@ -117,21 +119,21 @@ mod tests {
             assert!(ask(path).is_err(), "{path}");
         }
         let name = at("../kube-system", "1", "");
-        assert!(service(&name).unwrap().starts_with("/api/v1/namespaces/..%2Fkube-system/services/"));
+        assert!(service_path(&name).unwrap().starts_with("/api/v1/namespaces/..%2Fkube-system/services/"));
     }
 
     #[test]
     fn paths_follow_group_scope_and_namespace() {
         let machine = kind("cluster.x-k8s.io", "v1beta2", "Machine", "machines", true);
-        assert_eq!(collection(&machine, None), "/apis/cluster.x-k8s.io/v1beta2/machines");
+        assert_eq!(collection_path(&machine, None), "/apis/cluster.x-k8s.io/v1beta2/machines");
         let key = Key::new(machine.group_kind.clone(), Some("a"), "m%/0");
         assert_eq!(
-            object(&machine, &key).unwrap(),
+            object_path(&machine, &key).unwrap(),
             "/apis/cluster.x-k8s.io/v1beta2/namespaces/a/machines/m%25%2F0"
         );
         let namespace = kind("", "v1", "Namespace", "namespaces", false);
         let key = Key::new(GroupKind::new("", "Namespace"), Some("ignored"), "a");
-        assert_eq!(object(&namespace, &key).unwrap(), "/api/v1/namespaces/a");
+        assert_eq!(object_path(&namespace, &key).unwrap(), "/api/v1/namespaces/a");
     }
 
     // proves: T107
@@ -140,7 +142,7 @@ mod tests {
         let machine = kind("cluster.x-k8s.io", "v1beta2", "Machine", "machines", true);
         for (namespace, name) in [(Some("a"), ""), (None, "m"), (Some(""), "m")] {
             let key = Key::new(machine.group_kind.clone(), namespace, name);
-            assert!(matches!(object(&machine, &key), Err(PlaceError::Invalid(_))), "{key:?}");
+            assert!(matches!(object_path(&machine, &key), Err(PlaceError::Invalid(_))), "{key:?}");
         }
     }
 }

@@ -11,9 +11,9 @@ use pivot_core::Kind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::list::{self, parse};
+use super::list::{self, parse_json};
 use super::status::Status;
-use super::transport::{self, Ask, Transport};
+use super::transport::{self, ApiRequest, Transport};
 use super::url;
 use crate::place::{Event, PlaceError, Result};
 
@@ -28,7 +28,7 @@ struct Line<'a> {
 }
 
 /// Opens a watch starting at a version.
-pub(super) async fn open(
+pub(super) async fn open_watch(
     transport: &Transport,
     kind: &Arc<Kind>,
     namespace: Option<&str>,
@@ -36,13 +36,13 @@ pub(super) async fn open(
 ) -> Result<BoxStream<'static, Result<Event>>> {
     let path = format!(
         "{}?watch=true&allowWatchBookmarks=true&resourceVersion={}",
-        url::collection(kind, namespace),
-        url::escape(resource_version)
+        url::collection_path(kind, namespace),
+        url::escape_segment(resource_version)
     );
     let about = format!("watch {}", kind.group_kind);
-    let ask = Ask::get(path, about.clone());
-    let response = transport.open(ask).await?;
-    Ok(events(response.into_body(), Arc::clone(kind), about))
+    let ask = ApiRequest::get(path, about.clone());
+    let response = transport.open_response(ask).await?;
+    Ok(event_stream(response.into_body(), Arc::clone(kind), about))
 }
 
 struct Reader {
@@ -52,7 +52,7 @@ struct Reader {
     about: String,
 }
 
-fn events(body: Body, kind: Arc<Kind>, about: String) -> BoxStream<'static, Result<Event>> {
+fn event_stream(body: Body, kind: Arc<Kind>, about: String) -> BoxStream<'static, Result<Event>> {
     let reader = Reader { body: Some(body), lines: Lines::default(), kind, about };
     stream::unfold(reader, |mut reader| async move {
         let next = reader.next().await?;
@@ -70,7 +70,7 @@ impl Reader {
         loop {
             let body = self.body.as_mut()?;
             if let Some(line) = self.lines.next() {
-                match self.event(&line).transpose() {
+                match self.parse_event(&line).transpose() {
                     None => continue,
                     some => return some,
                 }
@@ -81,7 +81,7 @@ impl Reader {
                 None => {
                     return Some(Err(PlaceError::Unavailable(format!("{}: cut off", self.about))));
                 }
-                Some(Err(error)) => return Some(Err(transport::unreached(&error, &self.about))),
+                Some(Err(error)) => return Some(Err(transport::connection_error(&error, &self.about))),
                 Some(Ok(frame)) => {
                     let Ok(data) = frame.into_data() else { continue };
                     if self.lines.push(&data).is_err() {
@@ -93,18 +93,18 @@ impl Reader {
         }
     }
 
-    fn event(&self, line: &Bytes) -> Result<Option<Event>> {
+    fn parse_event(&self, line: &Bytes) -> Result<Option<Event>> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(None);
         }
-        let Line { r#type, object } = parse(line, &self.about)?;
+        let Line { r#type, object } = parse_json(line, &self.about)?;
         let raw = || line.slice_ref(object.get().as_bytes());
         match r#type {
-            "ADDED" | "MODIFIED" => Ok(Some(Event::Applied(list::object(&self.kind, raw())?))),
-            "DELETED" => Ok(Some(Event::Deleted(list::object(&self.kind, raw())?))),
+            "ADDED" | "MODIFIED" => Ok(Some(Event::Applied(list::parse_object(&self.kind, raw())?))),
+            "DELETED" => Ok(Some(Event::Deleted(list::parse_object(&self.kind, raw())?))),
             "BOOKMARK" => Ok(None),
             "ERROR" => {
-                let status: Status = parse(object.get().as_bytes(), &self.about)?;
+                let status: Status = parse_json(object.get().as_bytes(), &self.about)?;
                 Err(transport::event_error(&status, &self.about))
             }
             other => Err(PlaceError::Unreadable(format!("{}: an event called {other:?}", self.about))),

@@ -69,7 +69,7 @@ fn names(path: &Path) -> Vec<String> {
 }
 
 fn manifest_of(path: &Path) -> Manifest {
-    manifest::read(&super::super::files::Files::open(path).unwrap()).unwrap().unwrap()
+    manifest::read_manifest(&super::super::files::Files::open(path).unwrap()).unwrap().unwrap()
 }
 
 // proves: T85
@@ -104,15 +104,15 @@ async fn files_are_known_by_their_content_however_they_are_encrypted() {
         fs::write(again.path().join(name), recipients().encrypt(&content).unwrap()).unwrap();
         assert_ne!(fs::read(again.path().join(name)).unwrap(), fs::read(dir.path().join(name)).unwrap());
     }
-    let digest = |path: &Path| decrypted(path).unwrap().shared.contents().digest();
+    let digest = |path: &Path| decrypted(path).unwrap().shared.lock_contents().content_id();
     assert_eq!(digest(again.path()), digest(dir.path()));
     let plain = TempDir::new().unwrap();
     for name in names(dir.path()).iter().filter(|name| is_age(name)) {
         let content = identities().decrypt(&fs::read(dir.path().join(name)).unwrap()).unwrap();
-        fs::write(plain.path().join(super::super::files::unencrypted(name)), content).unwrap();
+        fs::write(plain.path().join(super::super::files::plain_name(name)), content).unwrap();
     }
     let read = DirectoryPlace::to_read(plain.path()).unwrap();
-    assert_eq!(read.shared.contents().digest(), digest(dir.path()));
+    assert_eq!(read.shared.lock_contents().content_id(), digest(dir.path()));
 }
 
 fn is_age(name: &str) -> bool {
@@ -122,11 +122,11 @@ fn is_age(name: &str) -> bool {
 #[tokio::test]
 async fn checksums_are_compared_without_a_key_and_contents_with_one() {
     let dir = written().await;
-    let without = Examined::of(dir.path(), None).unwrap();
+    let without = Examined::examine(dir.path(), None).unwrap();
     assert!(
         without.encrypted && without.objects.is_none() && without.count == 2 && without.changed.is_empty()
     );
-    let with = Examined::of(dir.path(), Some(identities())).unwrap();
+    let with = Examined::examine(dir.path(), Some(identities())).unwrap();
     assert_eq!((with.count, with.objects.unwrap().into_values().collect::<Vec<_>>()), (2, vec![2]));
     // Others who can read a file read nothing in it.
     assert!(with.exposed.is_empty());
@@ -134,12 +134,12 @@ async fn checksums_are_compared_without_a_key_and_contents_with_one() {
     // Somebody who knows the recipient replaces a file, and the manifest's checksum doesn't fit any more.
     let file = dir.path().join("Secret_a_s.json.age");
     fs::write(&file, recipients().encrypt(secret("s").to_string().as_bytes()).unwrap()).unwrap();
-    assert_eq!(Examined::of(dir.path(), None).unwrap().changed, ["Secret_a_s.json.age"]);
+    assert_eq!(Examined::examine(dir.path(), None).unwrap().changed, ["Secret_a_s.json.age"]);
     fs::remove_file(&file).unwrap();
-    assert_eq!(Examined::of(dir.path(), None).unwrap().missing, ["Secret_a_s.json.age"]);
+    assert_eq!(Examined::examine(dir.path(), None).unwrap().missing, ["Secret_a_s.json.age"]);
     // Without a manifest nothing can be said without a key.
     fs::remove_file(dir.path().join("manifest.json")).unwrap();
-    let unknown = Examined::of(dir.path(), None).unwrap_err();
+    let unknown = Examined::examine(dir.path(), None).unwrap_err();
     assert!(matches!(unknown, DirectoryError::Encrypted { .. }), "{unknown}");
 }
 
@@ -153,7 +153,7 @@ async fn plain_files_among_encrypted_ones_are_refused_by_name() {
         refused(dir.path()),
         "note.yaml: not encrypted, while Secret_a_s.json.age is; either all files are, or none"
     );
-    assert!(Examined::of(dir.path(), None).is_err());
+    assert!(Examined::examine(dir.path(), None).is_err());
     assert!(DirectoryPlace::to_read(dir.path()).is_err());
     // The files replaced by plain ones, and the manifest by one that fits, but for what it promises.
     for name in names(dir.path()).iter().filter(|name| is_age(name)) {
@@ -247,7 +247,7 @@ async fn a_move_that_goes_on_writes_everything_again() {
     second.create(&secrets(), &secret("s"), Change::Real).await.unwrap();
     second.close(&Closing::Complete { handover: false }).await.unwrap();
     assert_eq!(names(dir.path()), ["Secret_a_s.json.age", "manifest.json"]);
-    assert_eq!(decrypted(dir.path()).unwrap().shared.contents().entries.len(), 1);
+    assert_eq!(decrypted(dir.path()).unwrap().shared.lock_contents().entries.len(), 1);
     // Its run may have died before it recorded that; then it is rolled back.
     let third = opened(dir.path(), "move-1").await;
     third.close(&Closing::Abandoned).await.unwrap();
@@ -338,7 +338,7 @@ fn keys_are_lines_beside_comments() {
     let read = Identities::read(&key_file(&dir, format!("# public key: {RECIPIENT}\n{IDENTITY}\n"))).unwrap();
     assert_eq!(read.decrypt(&both.encrypt(b"x").unwrap()).unwrap(), b"x");
     // A key of many recipients is as good as any.
-    let most = Recipients(vec![both.0[0].clone(); RECIPIENTS]);
+    let most = Recipients(vec![both.0[0].clone(); MAX_RECIPIENTS]);
     assert_eq!(read.decrypt(&most.encrypt(b"x").unwrap()).unwrap(), b"x");
 }
 

@@ -159,9 +159,9 @@ async fn old_certificate_is_explained() {
 fn untrusted_server_is_not_the_users_fault() {
     let failed = |why: &str| {
         let cause = std::io::Error::other(why.to_owned());
-        transport::unreached(&::kube::Error::Service(cause.into()), "asking for the kinds")
+        transport::connection_error(&::kube::Error::Service(cause.into()), "asking for the kinds")
     };
-    let described = Described {
+    let described = ServerDescription {
         credentials: "user".to_owned(),
         server: "https://k of kubeconfig a".to_owned(),
         is_foreign: false,
