@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::place::{PlaceError, Preconditions, Result, Subresource};
 
-/// The object's key.
+/// Returns the object's key.
 pub(crate) fn key_of(kind: &Kind, body: &Value) -> Result<Key> {
     let name = metadata_text(body, "name").unwrap_or_default();
     let namespace =
@@ -19,12 +19,12 @@ pub(crate) fn key_of(kind: &Kind, body: &Value) -> Result<Key> {
     Ok(Key::new(kind.group_kind.clone(), namespace, name))
 }
 
-/// A string field of the metadata.
+/// Returns a string field of the metadata.
 pub(crate) fn metadata_text<'a>(body: &'a Value, field: &str) -> Option<&'a str> {
     metadata_field(body, field)?.as_str()
 }
 
-/// A field of the metadata.
+/// Returns a field of the metadata.
 pub(crate) fn metadata_field<'a>(body: &'a Value, field: &str) -> Option<&'a Value> {
     body.get("metadata")?.get(field)
 }
@@ -49,8 +49,8 @@ pub(crate) fn check_preconditions(key: &Key, body: &Value, must: &Preconditions)
     Ok(())
 }
 
-/// An object after a patch: preconditions are checked, `fixed` metadata and the status of the part that isn't patched stay as
-/// they were.
+/// Returns an object after a patch. Checks preconditions; `fixed` metadata and the status of the part that isn't patched stay
+/// unchanged.
 pub(crate) fn patch_body(
     kind: &Kind,
     key: &Key,
@@ -79,7 +79,7 @@ pub(crate) fn patch_body(
     })
 }
 
-/// `object` with the status of `other`.
+/// Returns `object` with the status of `other`.
 fn with_status_of(object: &Value, other: &Value) -> Value {
     let mut object = object.clone();
     if let Some(map) = object.as_object_mut() {
@@ -91,7 +91,7 @@ fn with_status_of(object: &Value, other: &Value) -> Value {
     object
 }
 
-/// Empty maps and lists of the metadata are not written.
+/// Removes empty maps and lists of the metadata.
 pub(crate) fn drop_empty(body: &mut Value) {
     for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
         let empty = match metadata_field(body, field) {

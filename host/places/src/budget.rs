@@ -1,7 +1,7 @@
 //! Bounds for what is held of a server's answers.
 //!
-//! A server may be a stranger's, and may answer each list with as much as is read of it. What a program reads for a stranger has a
-//! budget, which gets its bytes back when what was read is dropped.
+//! A server may belong to a stranger, and may answer each list with as much as is read of it. Answers of strangers have a budget,
+//! which gets its bytes back when the answers are dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use pivot_core::held::Held;
 
 use crate::place::PlaceError;
 
-/// Bytes that an object takes beside its text, at least: a server that sends tiny ones would be held for a tenth of what they take.
+/// Least bytes that an object takes in addition to its text: without them, tiny objects would count for a tenth of their memory.
 const OBJECT_OVERHEAD: usize = 512;
 
 /// Bytes that may be held at once.
@@ -33,7 +33,7 @@ pub struct Share {
 }
 
 impl Budget {
-    /// Allows so many bytes.
+    /// Creates a budget of this many bytes.
     pub fn new(limit: usize) -> Self {
         Self::with_parent(limit, None)
     }
@@ -48,7 +48,7 @@ impl Budget {
         Self(Arc::new(Bytes { limit, taken: AtomicUsize::new(0), parent }))
     }
 
-    /// A share of nothing yet.
+    /// Creates an empty share.
     pub fn share(&self) -> Share {
         Share { of: self.clone(), bytes: 0 }
     }
@@ -93,7 +93,7 @@ impl Share {
         Ok(())
     }
 
-    /// Takes what so many objects need beside their bytes.
+    /// Takes the bytes that this many objects need in addition to their text.
     ///
     /// # Errors
     /// If the budget has not as much left.
@@ -108,7 +108,7 @@ impl Share {
         self.bytes -= less;
     }
 
-    /// Keeps it for as long as one of the objects is held.
+    /// Keeps the share for as long as one of the objects is held.
     pub fn into_held(self) -> Held {
         Held::from_owner(Arc::new(self))
     }

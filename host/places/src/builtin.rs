@@ -1,4 +1,4 @@
-//! The built-in kinds that moves deal with: a directory need not define them.
+//! The built-in kinds that moves deal with. A directory doesn't have to define them.
 
 use pivot_core::{GroupKind, Kind, KindLabels};
 
@@ -18,7 +18,7 @@ const KINDS: &[(&str, &str, &str, bool, bool)] = &[
     ("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", true, false),
 ];
 
-/// The kinds, all at v1.
+/// Returns the kinds, all at v1.
 pub fn builtin_kinds() -> Vec<Kind> {
     KINDS
         .iter()

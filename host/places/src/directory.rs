@@ -7,8 +7,8 @@
 //!
 //! All files are opened below one directory handle: no name and no link leads out of it.
 //!
-//! Files may be encrypted ([`encryption`]), all of them but the manifest. Whoever writes them needs no key that opens them. So a
-//! move that continues can't read what its earlier run wrote; it writes everything again, as long as the source still has it.
+//! Files may be encrypted ([`encryption`]), all of them except the manifest. A writer needs no key that opens them. So a resumed
+//! move can't read what its earlier run wrote. It writes everything again, as long as the source still has it.
 
 mod additions;
 mod complete;
@@ -54,16 +54,16 @@ pub struct DirectoryPlace {
 struct Shared {
     label: String,
     files: Files,
-    /// Those who can read what is written; everybody if there are none.
+    /// Keys of the readers; without keys, files are not encrypted.
     recipients: Option<Recipients>,
     manifest: Option<Manifest>,
-    /// SHA-256 of the manifest, if all files are those that it lists, as it lists them.
+    /// SHA-256 of the manifest, if the files are exactly those that it lists.
     digest: Option<String>,
     mode: Mutex<Mode>,
     contents: Mutex<Contents>,
 }
 
-/// How a directory is used.
+/// The use of a directory.
 #[derive(Clone)]
 enum Mode {
     Read,
@@ -74,12 +74,12 @@ enum Mode {
 }
 
 impl DirectoryPlace {
-    /// A directory to read from; nothing in it is changed.
+    /// Opens a directory to read from. Nothing in it is changed.
     pub fn to_read(path: &Path) -> Result<Self, DirectoryError> {
         Self::open_to_read(Files::open(path)?)
     }
 
-    /// The same where all files are encrypted.
+    /// Opens a directory of encrypted files to read from.
     pub fn to_decrypt(path: &Path, identities: Identities) -> Result<Self, DirectoryError> {
         Self::open_to_read(Files::open(path)?.with_identities(Some(identities)))
     }
@@ -103,12 +103,12 @@ impl DirectoryPlace {
         Ok(Self::new(files, None, (manifest, digest), Mode::Read, contents))
     }
 
-    /// A directory to write to, once a move opens it. It is created if it doesn't exist.
+    /// Opens a directory to write to, once a move opens it. The directory is created if it doesn't exist.
     pub fn to_write(path: &Path) -> Result<Self, DirectoryError> {
         Self::open_to_write(path, None)
     }
 
-    /// The same, with every object encrypted.
+    /// Opens a directory to write to, with every object encrypted.
     pub fn to_encrypt(path: &Path, recipients: Recipients) -> Result<Self, DirectoryError> {
         Self::open_to_write(path, Some(recipients))
     }
@@ -117,7 +117,7 @@ impl DirectoryPlace {
         let place =
             Self::new(Files::create(path)?, recipients, (None, None), Mode::Unopened, Contents::default());
         let Shared { files, .. } = &*place.shared;
-        // Found out here, it is found out before anything is paused. A mark alone counts for nothing: any move may begin there.
+        // Checked here, because nothing is paused yet. A mark alone counts for nothing: any move may begin there.
         if let (Some(writer), Some(_)) =
             (manifest::read_unfinished(files)?, files.first_foreign_name(manifest::UNFINISHED_FILE)?)
         {
@@ -139,7 +139,7 @@ impl DirectoryPlace {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The manifest of the move that wrote the directory, if that finished.
+    /// Returns the manifest of the move that wrote the directory, if the move finished.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.shared.manifest.as_ref()
     }
@@ -160,17 +160,17 @@ impl Shared {
         self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether its manifest says that the source waits, paused, and all files are those that it lists.
+    /// Returns true if the manifest says that the source was left paused, and the files are exactly those that it lists.
     fn is_handed_over(&self) -> bool {
         self.digest.is_some() && self.manifest.as_ref().is_some_and(|manifest| manifest.handover)
     }
 
-    /// How files are written.
+    /// Returns the encryption of files that are written.
     fn encryption(&self) -> Option<Encryption> {
         self.recipients.as_ref().map(|_| Encryption::Age)
     }
 
-    /// The move that is writing; an error if none is.
+    /// Returns the id of the move that is writing; an error if none is.
     fn writing_move(&self) -> Result<String> {
         match &*self.lock_mode() {
             Mode::Written(move_id) => Ok(move_id.clone()),
@@ -181,7 +181,8 @@ impl Shared {
         }
     }
 
-    /// Opens it for one move: it must be empty, or started by the same move before, or by one that died before it wrote anything.
+    /// Opens the directory for one move: it must be empty, or started by the same move before, or by a move that died before it
+    /// wrote anything.
     fn open_for_move(&self, opening: &Opening) -> Result<(), DirectoryError> {
         let Opening { move_id, begun } = opening;
         let files = &self.files;
@@ -232,7 +233,7 @@ impl Shared {
         files.remove_temporary_files()?;
         let learnt = std::mem::take(&mut self.lock_contents().kinds);
         let mut contents = match &self.recipients {
-            // What an earlier run encrypted can't be read here. It stays until all of it is written again.
+            // The files of an earlier run are encrypted and can't be read here. They stay until all of them are written again.
             Some(_) => Contents::default(),
             None => complete::read_contents(files, before.as_ref())?,
         };
@@ -248,7 +249,7 @@ impl Shared {
         DirectoryError::OtherMove { path: self.files.path().to_owned(), found: found.move_id }
     }
 
-    /// A file that a move which encrypts did not write.
+    /// Returns a file that no encrypting move has written.
     fn find_foreign_file(&self) -> Result<Option<String>, DirectoryError> {
         let names = self.files.list_files()?.into_iter();
         Ok(names.filter(|name| name != manifest::MANIFEST_FILE && !files::is_encrypted_object(name)).min())
@@ -270,7 +271,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether the mark is still this move's: if two moves opened an empty directory at once, the later one has it.
+    /// Returns true if the mark is still this move's: if two moves opened an empty directory at once, the later one has it.
     fn is_marked_by(&self, writer: &str) -> Result<bool, DirectoryError> {
         Ok(manifest::read_unfinished(&self.files)?.is_some_and(|found| found.move_id == writer))
     }
@@ -285,7 +286,7 @@ impl Shared {
         let names: BTreeMap<&str, Option<&str>> =
             entries.map(|entry| (entry.file.as_str(), entry.written.as_deref())).collect();
         if self.recipients.is_some() {
-            // Of an earlier run, and gone from the source since.
+            // Files of an earlier run whose objects are gone from the source.
             self.files.remove_encrypted(|name| names.contains_key(name))?;
         }
         let writer = Writer { move_id: move_id.to_owned(), encryption: self.encryption() };
@@ -293,7 +294,7 @@ impl Shared {
         manifest::finish_copy(&self.files, &writer, handover, kinds, &names).map(drop)
     }
 
-    /// What identifies the contents to those who read them, now or once the move that writes them has closed them.
+    /// Returns the id of the contents for readers, now or once the move that writes them has closed the directory.
     fn contents_id(&self) -> Result<Option<Uid>, DirectoryError> {
         let mode = self.lock_mode().clone();
         match mode {

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use granit_parser::{Event, Options, Parser};
 
-/// How many bytes anchors and aliases may add in total, over everything that is read from one side.
+/// Most bytes that anchors and aliases may add in total, over everything that is read from one side.
 const MAX_EXPANSION_BYTES: u64 = 64 << 20;
-/// What the parser needs for one event, besides its text.
+/// Bytes that the parser needs for one event, in addition to its text.
 const EVENT_BYTES: u64 = 128;
 
 /// The remaining budget.
@@ -18,11 +18,11 @@ pub(crate) struct Expansion {
     left: u64,
 }
 
-/// Why a text is not expanded.
+/// The reason why a text is not expanded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ExpansionError {
     TooMuch,
-    /// It is not YAML, from this line and column on.
+    /// The text is not YAML, from this line and column on.
     Malformed(usize, usize),
 }
 
@@ -39,7 +39,7 @@ impl Expansion {
         Ok(())
     }
 
-    /// The error for a text that would exceed the budget.
+    /// Returns the error message for a text that would exceed the budget.
     pub(crate) fn exceeded_message() -> String {
         format!(
             "its YAML aliases, together with those in the files before it, expand to more than {} MiB",
@@ -48,8 +48,8 @@ impl Expansion {
     }
 }
 
-/// What the parser stores for the anchors of a text, and replays for its aliases. Both count with everything in them: an anchor
-/// within an anchor is stored twice.
+/// Returns the bytes that the parser stores for the anchors of a text, and replays for its aliases. Both count with everything in
+/// them: an anchor within an anchor is stored twice.
 fn expansion_size(text: &str) -> Result<u64, ExpansionError> {
     // Most texts have neither, and are not scanned.
     if !text.contains('&') {

@@ -68,7 +68,7 @@ impl KubePlace {
         Self::new(client, label.into(), String::new(), ServerDescription::default(), None)
     }
 
-    /// The namespace of the context, or `default`.
+    /// Returns the namespace of the context, or `default`.
     pub fn default_namespace(&self) -> &str {
         &self.default_namespace
     }
@@ -286,7 +286,7 @@ impl Place for KubePlace {
     }
 }
 
-/// Whether the answer to a write may quote what was written. Reads and deletes send nothing that it could quote.
+/// Returns the parts of the written object that an error may quote. Reads and deletes send nothing that an error could quote.
 fn quote_for(kind: &Kind) -> Quote {
     if kind.group_kind.is_secret() { Quote::Names } else { Quote::Message }
 }

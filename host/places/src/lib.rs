@@ -1,7 +1,7 @@
-//! Where objects live, behind one trait with few verbs.
+//! Places that hold objects, behind one trait with few verbs.
 //!
-//! The engine is written once against [`Place`]: API server to API server, to a directory, from a directory. A place does what it
-//! is asked and no more; it neither retries nor decides. [`PlaceError`] says which failures are worth retrying; the engine
+//! The engine is written once against [`Place`]: API server to API server, to a directory, from a directory. A place carries out
+//! requests and no more; it neither retries nor decides. [`PlaceError`] tells which failures are worth retrying, and the engine
 //! decides how often.
 
 mod body;

@@ -1,7 +1,7 @@
-//! A place whose namespaces have other names than everyone who uses it says.
+//! A place whose namespaces have other names than its users use.
 //!
-//! The engine names objects as the source does. What it sends is renamed on the way in, what it gets is renamed on the way out;
-//! records are in a namespace that no map may name.
+//! The engine names objects as the source does. Objects are renamed on the way in and on the way out. Records are in a namespace
+//! that no map may contain.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct MappedPlace {
 }
 
 impl MappedPlace {
-    /// The place as it is if no name differs.
+    /// Wraps a place; returns it unchanged if no name differs.
     pub fn wrap(place: Arc<dyn Place>, map: &NamespaceMap) -> Arc<dyn Place> {
         match map.is_empty() {
             true => place,
@@ -169,7 +169,7 @@ impl Place for MappedPlace {
         self.place.used()
     }
 
-    /// The answer keeps the target's own names: people have to grant what it says.
+    /// Returns permissions with the target's own names, because people must grant them there.
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
         let there = |access: &Access| Access {
             namespace: self.target_namespace(access.namespace.as_deref()).map(str::to_owned),

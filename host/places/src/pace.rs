@@ -8,11 +8,11 @@ use crate::place::PlaceError;
 
 /// Time that an answer may take, whatever its size.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Bytes a second that it has to bring beyond that.
+/// Least bytes a second beyond that time.
 const BYTES_PER_SECOND: u64 = 16 << 10;
 
-/// The pace of an answer. A server that sends a byte now and then is never silent, and never ends: whoever waits for it would be held
-/// for as long as it likes.
+/// The pace of an answer. A server that sends a byte now and then is never silent, and never ends, so a client would wait for as
+/// long as the server likes.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     began: Instant,
@@ -20,7 +20,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Begins now.
+    /// Begins an answer now.
     pub fn begin() -> Self {
         Self { began: Instant::now(), patience: PATIENCE }
     }
@@ -30,7 +30,7 @@ impl Pace {
         Self { patience: PATIENCE * 5, ..Self::begin() }
     }
 
-    /// Checks the pace after so many bytes.
+    /// Checks the pace after this many bytes.
     ///
     /// # Errors
     /// If they took too long.

@@ -23,11 +23,11 @@ pub type Result<T, E = PlaceError> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
-    /// Its controllers own the status: a create drops it.
+    /// The server's controllers own the status: a create drops it.
     pub owns_status: bool,
-    /// It can judge requests before they are made: which kinds it serves, what a user may do, what a create would result in.
+    /// The server can judge requests before they are made: by its kinds, by the user's permissions, and by dry runs.
     pub judges: bool,
-    /// What is written to it can be read only by those whose keys were named.
+    /// Only the holders of chosen keys can read the written objects.
     pub encrypts: bool,
 }
 
@@ -44,11 +44,11 @@ impl Capabilities {
 pub struct Opening {
     /// The move's id.
     pub move_id: String,
-    /// How far the move has come, according to its record.
+    /// Progress of the move, according to its record.
     pub begun: Begun,
 }
 
-/// How far a move has come with a place that it writes.
+/// The progress of a move with a place that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Begun {
     /// There is no record yet.
@@ -60,7 +60,7 @@ pub enum Begun {
     Written,
 }
 
-/// How a move finishes with a place that it wrote to.
+/// The way in which a move finishes with a place that it wrote to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Closing {
@@ -82,7 +82,7 @@ pub enum Identity {
     Unknown,
     /// Files.
     Directory {
-        /// Its canonical path.
+        /// Canonical path of the directory.
         path: String,
         /// Identifies its contents, wherever they are; none if it is being written.
         contents: Option<Uid>,
@@ -112,7 +112,7 @@ pub struct MetaListing {
 pub enum Subresource {
     /// The object itself.
     None,
-    /// Its status.
+    /// The object's status.
     Status,
 }
 
@@ -127,12 +127,12 @@ pub struct Patch {
     pub change: Change,
 }
 
-/// What must still be true for a delete to take effect.
+/// Conditions under which a delete takes effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preconditions {
     /// The object has this UID, so it isn't another of the same name.
     pub uid: Option<Uid>,
-    /// It is in this state.
+    /// The object has this version.
     pub resource_version: Option<String>,
 }
 
@@ -161,7 +161,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// The resource with its group and subresource: `machines.cluster.x-k8s.io/status`.
+    /// Returns the resource with its group and subresource: `machines.cluster.x-k8s.io/status`.
     pub fn full_resource(&self) -> String {
         let parts = [(".", self.group.as_str()), ("/", &self.subresource)].into_iter();
         let parts =
@@ -189,10 +189,10 @@ pub enum Change {
     DryRun,
 }
 
-/// The namespace in which a server is asked about objects whose own doesn't exist yet: every cluster has it.
+/// The namespace for dry runs and permission checks of objects whose own namespace doesn't exist yet. Every cluster has it.
 pub const STAND_IN_NAMESPACE: &str = "default";
 
-/// Why a call failed. Messages never contain an object's body.
+/// The error of a call. Messages never contain an object's body.
 ///
 /// A plain value, since a place may be at the far end of a connection: it has no source, and causes are part of the text. The
 /// causes of connection errors are included in full, by `kube/transport.rs:error_chain`; of servers' answers, which may quote the
@@ -229,7 +229,7 @@ pub enum PlaceError {
         /// For how long, if it said so.
         retry_after: Option<Duration>,
     },
-    /// Not reached, a 5xx answer or a timeout: a write may or may not have taken effect.
+    /// Not reached, a 5xx answer or a timeout. It is unknown whether a write has taken effect.
     #[error("no answer: {0}")]
     Unavailable(String),
     /// An answer that can't be parsed.
@@ -241,12 +241,12 @@ pub enum PlaceError {
 }
 
 impl PlaceError {
-    /// The error for a verb that a type of place doesn't support.
+    /// Returns the error for a verb that a type of place doesn't support.
     pub const fn unsupported(place: &'static str, verb: &'static str) -> Self {
         Self::Unsupported(Cow::Borrowed(place), Cow::Borrowed(verb))
     }
 
-    /// Whether the same request may succeed a moment later.
+    /// Returns true if the same request may succeed a moment later.
     pub fn transient(&self) -> bool {
         matches!(self, Self::TooManyRequests { .. } | Self::Unavailable(_))
     }
@@ -260,7 +260,7 @@ impl PlaceError {
     }
 }
 
-/// How many requests a place has throttled, counted by the clients.
+/// The number of requests that a place has throttled, counted by the clients.
 pub type Throttled = Arc<AtomicU64>;
 
 /// A path of a service inside a cluster.
@@ -270,7 +270,7 @@ pub struct ServicePath {
     pub namespace: String,
     /// The service.
     pub service: String,
-    /// Its port: a number or a name.
+    /// Port of the service: a number or a name.
     pub port: String,
     /// The path, with its query.
     pub path: String,
@@ -298,36 +298,37 @@ pub struct AgentDescription {
 /// end of a connection.
 #[async_trait]
 pub trait Place: Send + Sync + 'static {
-    /// Its name for people: a context and server, or a path.
+    /// Returns the place's name for people: a context and server, or a path.
     fn label(&self) -> &str;
 
-    /// The kubeconfig file and the context of an API server; `None` for other places, and if there is not exactly one file.
+    /// Returns the kubeconfig file and the context of an API server; `None` for other places, and if there is not exactly one
+    /// file.
     fn context(&self) -> Option<&KubeContext> {
         None
     }
 
-    /// Where the user named it: a kubeconfig and a context. None if the label says everything.
+    /// Returns the kubeconfig and the context in which the user named the place. None if the label contains everything.
     fn named_in(&self) -> Option<&str> {
         None
     }
 
-    /// What it can do; known without a request.
+    /// Returns the place's capabilities; known without a request.
     fn can(&self) -> Capabilities;
 
-    /// Kind of the place, as the user named it, or as the manifest of a directory says. Never the word of a program at the other end
-    /// of a connection.
+    /// Returns the kind of the place, as the user named it, or as the manifest of a directory says. Never the word of a program
+    /// at the other end of a connection.
     fn end_kind(&self) -> EndKind;
 
-    /// The count of requests that it throttled. It belongs to the place and not to a run: runs that share a place slow down
-    /// together. A place that never throttles has none to share.
+    /// Returns the count of requests that the place throttled. It belongs to the place and not to a run: runs that share a place
+    /// slow down together. A place that never throttles has none to share.
     fn throttled(&self) -> Throttled {
         Throttled::default()
     }
 
-    /// The identity of the place.
+    /// Returns the identity of the place.
     async fn identify(&self) -> Result<Identity>;
 
-    /// Whether what it says of its kinds is its administrators' word. An agent's isn't: it may have been taken over.
+    /// Returns true if the place's administrators vouch for its kinds. An agent may be compromised, so it vouches for none.
     fn vouches_for_kinds(&self) -> bool {
         true
     }
@@ -337,10 +338,10 @@ pub trait Place: Send + Sync + 'static {
         None
     }
 
-    /// Every listable kind, with the labels of its definition. Called once per run.
+    /// Returns every listable kind, with the labels of its definition. Called once per run.
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>>;
 
-    /// All objects of a kind, in one namespace or in all, whole bodies.
+    /// Returns all objects of a kind, in one namespace or in all, with whole bodies.
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing>;
 
     /// Like [`Place::list`], for one namespace, only the objects that carry a label.
@@ -356,7 +357,7 @@ pub trait Place: Send + Sync + 'static {
         Ok(listing)
     }
 
-    /// One object, or none.
+    /// Returns an object, or none.
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>>;
 
     /// Creates an object; unknown fields are refused, not dropped.
@@ -368,7 +369,7 @@ pub trait Place: Send + Sync + 'static {
     /// Deletes an object, in the background.
     async fn delete(&self, kind: &Arc<Kind>, key: &Key, preconditions: &Preconditions) -> Result<()>;
 
-    /// The changes to a kind's objects since a version. Ends, or fails with `Expired`, when the watch must start over.
+    /// Returns the changes to a kind's objects since a version. Ends, or fails with `Expired`, when the watch must start over.
     async fn watch(
         &self,
         kind: &Arc<Kind>,
@@ -386,21 +387,22 @@ pub trait Place: Send + Sync + 'static {
         Ok(())
     }
 
-    /// A move is done with the place. Before that nobody must mistake a part for the whole. Calling it again has no further
-    /// effect.
+    /// Announces that a move is done with the place. Before that, no reader must mistake a part for the whole. Calling it again
+    /// has no further effect.
     async fn close(&self, _closing: &Closing) -> Result<()> {
         Ok(())
     }
 
-    /// An HTTP GET of a service inside the place, through its API server; the answer's code and body, up to a limit.
+    /// Sends an HTTP GET to a service inside the place, through its API server. Returns the answer's code and body, up to a
+    /// limit.
     async fn proxy_get(&self, _service: &ServicePath, _limit: usize) -> Result<(u16, Vec<u8>)> {
         Err(PlaceError::unsupported("this place", "ask services"))
     }
 
-    /// Which of these permissions the user lacks.
+    /// Returns those of the permissions that the user lacks.
     async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>>;
 
-    /// The permissions that requests so far needed, in the place's own names; none where nobody judges.
+    /// Returns the permissions that requests so far needed, in the place's own names; none for a place without authorization.
     fn used(&self) -> BTreeSet<Access> {
         BTreeSet::new()
     }

@@ -6,24 +6,24 @@ use std::io::{Error, Read, Result};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// How many bytes of a file are read at most.
+/// Most bytes of a file that are read.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// With this flag, opening a pipe doesn't wait for a writer.
 #[cfg(unix)]
 pub(crate) const NOT_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
-/// The content of the file at a path.
+/// Returns the content of the file at a path.
 pub fn read_regular_file(path: &Path) -> Result<Vec<u8>> {
     read_at_most(path, MAX_FILE_BYTES)
 }
 
-/// The same, of a file that has no reason to be large.
+/// Returns the content of the file at a path, if it is no larger than a limit.
 pub(crate) fn read_at_most(path: &Path, limit: u64) -> Result<Vec<u8>> {
     read_content_at_most(open_checked(path)?, limit)
 }
 
-/// The file at a path, for a reader with limits of its own.
+/// Opens the file at a path, for a reader with its own limits.
 pub fn open_regular_file(path: &Path) -> Result<File> {
     let file = open_checked(path)?;
     // Another file may have replaced it since it was checked.
@@ -43,7 +43,8 @@ fn open_checked(path: &Path) -> Result<File> {
     options.open(path)
 }
 
-/// Whether others than its owner can read the file at a path, or write it. Where a system has no such rights, nobody can say.
+/// Returns true if users other than the owner can read or write the file at a path. On systems without such permissions, returns
+/// false.
 pub(crate) fn is_accessible_to_others(path: &Path) -> bool {
     #[cfg(unix)]
     let others = path.metadata().is_ok_and(|metadata| metadata.mode() & 0o066 != 0);
@@ -55,7 +56,7 @@ pub(crate) fn is_accessible_to_others(path: &Path) -> bool {
     others
 }
 
-/// The content of a file that was opened with [`NOT_WAITING`].
+/// Returns the content of a file that was opened with [`NOT_WAITING`].
 pub(crate) fn read_content(file: File) -> Result<Vec<u8>> {
     read_content_at_most(file, MAX_FILE_BYTES)
 }

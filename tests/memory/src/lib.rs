@@ -1,6 +1,6 @@
 //! A small API server in memory, for the engine's tests.
 //!
-//! It behaves like a real one wherever a move can tell the difference: versions, UIDs and generations, merge patches with
+//! The server behaves like a real one wherever a move can tell the difference: versions, UIDs and generations, merge patches with
 //! preconditions, the status subresource, finalizers, namespaces, dry runs, unknown fields, watches. It has no controllers, and
 //! no garbage collector except [`MemoryPlace::collect_garbage`].
 //!
@@ -58,7 +58,8 @@ struct Shared {
 }
 
 impl MemoryPlace {
-    /// A server with the built-in kinds and the namespaces `default` and `kube-system`, in which moves have kept records before.
+    /// Creates a server with the built-in kinds and the namespaces `default` and `kube-system`, in which moves have kept records
+    /// before.
     pub fn new(label: impl Into<String>) -> Self {
         let place = Self {
             shared: Arc::new(Shared {
@@ -104,7 +105,7 @@ impl MemoryPlace {
         self
     }
 
-    /// Has an agent answer for the server, which says this about itself.
+    /// Sets the description of an agent that answers for the server.
     pub fn set_agent(&self, agent: AgentDescription) -> &Self {
         *lock_mutex(&self.shared.agent) = Some(agent);
         self
@@ -146,12 +147,12 @@ impl MemoryPlace {
         keys
     }
 
-    /// The current state of an object.
+    /// Returns the current state of an object.
     pub fn body(&self, key: &Key) -> Option<Value> {
         self.lock_state().objects.get(key).cloned()
     }
 
-    /// All objects, in order.
+    /// Returns the keys of all objects, in order.
     pub fn keys(&self) -> Vec<Key> {
         self.lock_state().objects.keys().cloned().collect()
     }
@@ -163,7 +164,7 @@ impl MemoryPlace {
         self
     }
 
-    /// The calls that were meant to change something, since the start or since this was last called.
+    /// Returns the calls that were meant to change something, since the start or since this was last called.
     pub fn journal(&self) -> Vec<Call> {
         std::mem::take(&mut self.lock_state().journal)
     }

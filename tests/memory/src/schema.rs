@@ -1,9 +1,9 @@
-//! Which fields a kind has: enough for tests to see a field refused, or silently dropped.
+//! The fields of a kind: enough for tests to see a field refused, or silently dropped.
 
 use pivot_places::{PlaceError, Result};
 use serde_json::Value;
 
-/// What happens to a field that is not in the schema.
+/// The treatment of a field that is not in the schema.
 #[derive(Clone, Debug)]
 enum Unknown {
     Refuse,
@@ -19,12 +19,12 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Unknown fields are refused, as by a structural schema under strict validation.
+    /// Creates a schema that refuses unknown fields, as a structural schema does under strict validation.
     pub fn strict(skeleton: Value) -> Self {
         Self { skeleton, unknown: Unknown::Refuse }
     }
 
-    /// Unknown fields are silently dropped, as by a conversion or a webhook.
+    /// Creates a schema that silently drops unknown fields, as a conversion or a webhook may.
     pub fn lossy(skeleton: Value) -> Self {
         Self { skeleton, unknown: Unknown::Drop }
     }

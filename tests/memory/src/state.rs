@@ -28,7 +28,7 @@ pub struct Call {
     pub verb: String,
     /// The object.
     pub key: Key,
-    /// What was sent; null for a delete.
+    /// Body of the request; null for a delete.
     pub body: Value,
     /// Whether the server carried it out.
     pub done: bool,
@@ -56,7 +56,7 @@ impl State {
         self.time.as_deref().unwrap_or(EPOCH).into()
     }
 
-    /// The kind, if it is served in that version.
+    /// Returns the kind, if it is served in that version.
     pub(super) fn served_kind(&self, kind: &Kind) -> Result<Arc<Kind>> {
         match self.kinds.get(&kind.group_kind) {
             Some(known) if known.served.contains(&kind.version) => Ok(Arc::clone(known)),
@@ -83,7 +83,7 @@ impl State {
         self.objects.get(key).map(|body| object_in_version(kind, body)).transpose()
     }
 
-    /// The version a watch starts after.
+    /// Returns the version that a watch starts after.
     pub(super) fn watch_start(&self, resource_version: &str) -> Result<u64> {
         let version = match resource_version {
             "" | "0" => self.version,
@@ -94,7 +94,7 @@ impl State {
         if version < self.floor { Err(too_old()) } else { Ok(version) }
     }
 
-    /// The first event of a kind after a version.
+    /// Returns the first event of a kind after a version.
     pub(super) fn next_event(
         &self,
         kind: &Arc<Kind>,
@@ -156,7 +156,7 @@ fn is_in_collection(key: &Key, kind: &Kind, namespace: Option<&str>) -> bool {
         && (!kind.namespaced || namespace.is_none() || key.namespace.as_deref() == namespace)
 }
 
-/// An object in the requested version; only the name of the version changes.
+/// Returns an object in the requested version; only the name of the version changes.
 pub(super) fn object_in_version(kind: &Arc<Kind>, body: &Value) -> Result<Object> {
     let mut body = body.clone();
     if let Some(map) = body.as_object_mut() {

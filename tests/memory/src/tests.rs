@@ -1,4 +1,4 @@
-//! What tests can do with a server in memory. What it does as a place is checked by the contract, in `tests/contract`.
+//! Tests of the server in memory beyond its verbs as a place, which the contract in `tests/contract` checks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

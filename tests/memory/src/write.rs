@@ -1,4 +1,4 @@
-//! How the server changes objects.
+//! Changes of objects by the server.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl State {
         self.write_object(kind, key, &old, new, change)
     }
 
-    /// The last step of every change.
+    /// Writes a changed object: the last step of every change.
     fn write_object(
         &mut self,
         kind: &Arc<Kind>,
@@ -207,7 +207,7 @@ impl State {
         }
     }
 
-    /// What others own as well loses its references to owners that are gone.
+    /// Removes references to owners that are gone from objects that have other owners.
     fn forget_owners_that_are_gone(&mut self) {
         let uids = self.objects.values().filter_map(|body| metadata_text(body, "uid").map(str::to_owned));
         let there: BTreeSet<String> = uids.collect();
@@ -233,12 +233,12 @@ impl State {
     }
 }
 
-/// Custom resources count generations; Secrets and ConfigMaps don't.
+/// Returns true for custom resources. Secrets and ConfigMaps have no generations.
 fn counts_generations(kind: &Kind) -> bool {
     !kind.group_kind.group.is_empty()
 }
 
-/// Whether only metadata differs, or the status if that is a subresource.
+/// Returns true if only metadata differs, or the status if that is a subresource.
 fn same_intent(kind: &Kind, old: &Value, new: &Value) -> bool {
     let intent = |body: &Value| {
         let mut body = body.clone();

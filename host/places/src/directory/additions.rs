@@ -14,10 +14,10 @@ use super::{DirectoryError, definitions};
 use crate::expansion::Expansion;
 use crate::regular;
 
-/// How many bytes a file may have: a server takes less than two million of an object.
+/// Most bytes of a file: a server accepts less than two million for an object.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The objects of these files, in their order.
+/// Returns the objects of these files, in their order.
 pub fn additions_of_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Addition>, DirectoryError> {
     let mut expansion = Expansion::default();
     let (mut found, mut origins) = (Vec::new(), BTreeMap::<Key, String>::new());
@@ -56,7 +56,7 @@ fn parse_addition(mut document: Document) -> Result<Addition, DirectoryError> {
     Addition::new((&file, number), kind, version, body).map_err(|reason| document.error(reason))
 }
 
-/// Servers keep no `stringData`: they put it into `data`, encoded, over what is there.
+/// Moves `stringData` into `data`, encoded, as servers do. It replaces entries of the same name.
 fn encode_strings(document: &mut Document) -> Result<(), DirectoryError> {
     let Some(map) = document.body.as_object_mut() else { return Ok(()) };
     let strings = match map.remove("stringData") {

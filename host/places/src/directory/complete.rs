@@ -20,7 +20,7 @@ use crate::body::{key_of, metadata_field, metadata_text, set_metadata};
 /// The namespace of UIDs that are made from names.
 const UID_NAMESPACE: Uuid = Uuid::from_u128(0x7e0d_2ef4_9a5c_4d3a_8b1e_5f27_c06b_91d3);
 
-/// Everything in a directory.
+/// Reads everything in a directory.
 pub(super) fn read_contents(files: &Files, manifest: Option<&Manifest>) -> Result<Contents, DirectoryError> {
     let mut documents = documents::read_all(files, manifest)?;
     documents.retain(|document| !super::manifest::is_manifest(&document.body));
@@ -65,7 +65,7 @@ pub(super) fn read_contents(files: &Files, manifest: Option<&Manifest>) -> Resul
     Ok(contents)
 }
 
-/// The UID of each object. A move would take two objects with the same UID for one.
+/// Returns the UID of each object. A move would take two objects with the same UID for one.
 fn collect_uids(
     found: &BTreeMap<Key, (Document, Arc<Kind>)>,
 ) -> Result<BTreeMap<Key, String>, DirectoryError> {

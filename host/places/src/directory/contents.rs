@@ -14,7 +14,7 @@ use super::files::plain_name;
 #[derive(Clone)]
 pub(super) struct Entry {
     pub(super) file: String,
-    /// The digest of what this run wrote into the file, if it did.
+    /// Digest of the content that this run wrote into the file, if it did.
     pub(super) written: Option<String>,
     pub(super) object: Object,
 }
@@ -27,8 +27,8 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Identifies these objects, wherever their files are and however they are formatted or encrypted: files that are encrypted
-    /// again, for another key, still continue the move that began with them.
+    /// Returns an id of these objects, wherever their files are and however they are formatted or encrypted: files that are
+    /// encrypted again, for another key, still continue the move that began with them.
     pub(super) fn content_id(&self) -> Uid {
         let mut hash = Sha256::new();
         for (key, entry) in &self.entries {
@@ -45,7 +45,7 @@ impl Contents {
         Uid(format!("{}{digest}", names::FILES))
     }
 
-    /// The digest that readers get once this move has closed the directory: they read objects as they were before the pause.
+    /// Returns the id that readers get once this move has closed the directory: they read objects as they were before the pause.
     pub(super) fn content_id_as_read(&self, move_id: &str) -> Result<Uid, DirectoryError> {
         let mut read = self.clone();
         read.unpause_all(Some(move_id))?;
@@ -75,7 +75,8 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether `clusterctl move --to-directory` wrote its Clusters: it names their files so, and pauses all of them.
+    /// Returns true if `clusterctl move --to-directory` wrote the Clusters. clusterctl names their files in its own way, and
+    /// pauses all of them.
     fn is_from_clusterctl(&self) -> bool {
         let name = |Key { group_kind, namespace, name }: &Key| {
             format!("{}_{}_{name}.yaml", group_kind.kind, namespace.as_deref().unwrap_or_default())
@@ -125,7 +126,7 @@ mod tests {
         assert_ne!(digest(&[("a.yaml", CLUSTER)]), all);
     }
 
-    /// It pauses every Cluster and leaves no note; what a site adds beside its files changes nothing about that.
+    /// clusterctl pauses every Cluster and leaves no note. Files that a site adds change nothing about that.
     #[test]
     fn clusterctls_pauses_are_undone_and_nobody_elses() {
         let paused = |files: &[(&str, &str)]| {

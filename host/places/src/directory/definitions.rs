@@ -1,4 +1,4 @@
-//! Which kinds a directory has: defined in it, built in, or guessed.
+//! The kinds of a directory: defined in it, built in, or guessed.
 //!
 //! A definition in the directory takes precedence, then the manifest of the move that wrote it. Without either, a kind is guessed
 //! from its objects: the plural by Kubernetes' own rule, the scope from whether they have a namespace, the status subresource
@@ -60,7 +60,7 @@ struct Subresources {
     status: Option<Value>,
 }
 
-/// Group and kind, and the version, of a document.
+/// Returns group and kind, and the version, of a document.
 pub(super) fn kind_of(document: &Document) -> Result<(GroupKind, String), DirectoryError> {
     let text = |field| document.body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
@@ -74,7 +74,7 @@ pub(super) fn kind_of(document: &Document) -> Result<(GroupKind, String), Direct
     }
 }
 
-/// The kinds of these documents and of the definitions among them.
+/// Returns the kinds of these documents and of the definitions among them.
 pub(super) fn collect_kinds(
     documents: &[Document],
     manifest: Option<&Manifest>,
@@ -159,7 +159,7 @@ fn guess_kind(group_kind: GroupKind, version: String, body: &Value) -> Kind {
     }
 }
 
-/// Like Kubernetes' `UnsafeGuessKindToResource`.
+/// Guesses a plural as Kubernetes' `UnsafeGuessKindToResource` does.
 fn guess_plural(kind: &str) -> String {
     let name = kind.to_lowercase();
     match name.strip_suffix('y') {
@@ -169,7 +169,7 @@ fn guess_plural(kind: &str) -> String {
     }
 }
 
-/// Kubernetes' order of versions: stable before beta before alpha, newer before older, others last.
+/// Returns the rank of a version in Kubernetes' order: stable before beta before alpha, newer before older, others last.
 fn version_rank(version: &str) -> (u8, u32, u32, Reverse<String>) {
     let other = || (0, 0, 0, Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else { return other() };

@@ -11,7 +11,7 @@ use super::manifest;
 use super::{DirectoryError, Manifest};
 use crate::expansion::{Expansion, ExpansionError};
 
-/// How many bytes of all files are read: their trees are in memory at once.
+/// Most bytes of all files together: their trees are in memory at once.
 const MAX_TOTAL_BYTES: usize = 1 << 30;
 
 /// One object as found in a file.
@@ -23,13 +23,13 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// An error about this document.
+    /// Returns an error about this document.
     pub(super) fn error(&self, reason: impl Into<String>) -> DirectoryError {
         DirectoryError::Document { file: self.file.clone(), document: self.number, reason: reason.into() }
     }
 }
 
-/// Every object below a directory, in the order of files and documents. Lists are expanded.
+/// Returns every object below a directory, in the order of files and documents. Lists are expanded.
 pub(super) fn read_all(files: &Files, manifest: Option<&Manifest>) -> Result<Vec<Document>, DirectoryError> {
     let (mut found, mut expansion) = (Vec::new(), Expansion::default());
     let names = files.list_files()?;
@@ -63,7 +63,7 @@ pub(super) fn read_file(
     Ok(true)
 }
 
-/// The same of what a file contains.
+/// Parses the objects in the content of a file.
 pub(super) fn parse_content(
     file: &str,
     content: &[u8],
@@ -93,7 +93,7 @@ fn parse_documents(file: &str, text: &str, expansion: &mut Expansion) -> Result<
                 let at = format!("line {}, column {}", error.line(), error.column());
                 return Err(unreadable_document(file, 1, "JSON", Some(at)));
             }
-            // It may be a YAML flow mapping.
+            // The text may be a YAML flow mapping.
             Err(_) => {}
         }
     }
@@ -134,7 +134,7 @@ fn unreadable_document(file: &str, document: usize, format: &str, at: Option<Str
     }
 }
 
-/// Whether a value has more than so many levels. The parsers reject anything too deep for this recursion.
+/// Returns true if a value has more levels. The parsers reject anything too deep for this recursion.
 fn is_deeper_than(value: &Value, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else { return value.is_object() || value.is_array() };
     match value {
@@ -144,7 +144,7 @@ fn is_deeper_than(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Like kubectl, treats everything with a kind ending in List and with items as a list.
+/// Adds a document, or the items of a list. Like kubectl, treats everything with a kind ending in List and with items as a list.
 fn expand_list(mut document: Document, found: &mut Vec<Document>) -> Result<(), DirectoryError> {
     let listed = document.body.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
     if !document.body.is_object() {

@@ -1,7 +1,7 @@
 //! Files that only the holders of a key can read, in the format of `age`.
 //!
 //! Each file is encrypted on its own, so that the `age` tool opens one and a site can carry a part. Encryption keeps what is in a
-//! file secret and shows damage. It proves nothing about who wrote the file: whoever knows a recipient can encrypt to it.
+//! file secret and shows damage. It proves nothing about the author of the file: anyone who knows a recipient can encrypt to it.
 //!
 //! Only X25519 keys are known here, which `age-keygen` makes. ssh keys would bring RSA along, and passphrases a derivation that a
 //! file can make arbitrarily slow.
@@ -25,18 +25,18 @@ use no_library as library;
 
 /// The end of an encrypted file's name.
 pub(super) const ENDING: &str = ".age";
-/// How an encrypted file begins that is written as text.
+/// First bytes of an encrypted file that is written as text.
 const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";
-/// How large a file of keys may be.
+/// Most bytes of a file of keys.
 const MAX_KEY_FILE_BYTES: u64 = 64 << 10;
-/// How many keys it may hold. Each identity is tried on each stanza of a header.
+/// Most keys in a file. Each identity is tried on each stanza of a header.
 const MAX_RECIPIENTS: usize = 64;
 const MAX_IDENTITIES: usize = 16;
-/// How large the header of an encrypted file may be, and how many stanzas it may have.
+/// Most bytes and stanzas in the header of an encrypted file.
 const MAX_HEADER_BYTES: usize = 16 << 10;
 const MAX_STANZAS: usize = 128;
 
-/// How the files of a directory are encrypted.
+/// The encryption of a directory's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Encryption {
@@ -44,7 +44,7 @@ pub enum Encryption {
     Age,
 }
 
-/// Those who can read what is written.
+/// The keys of readers, to which files are encrypted.
 #[derive(Clone)]
 pub struct Recipients(Vec<library::Recipient>);
 
@@ -84,7 +84,7 @@ impl Identities {
         Ok(identities)
     }
 
-    /// The content of a file, if all of it is there as it was encrypted.
+    /// Returns the content of a file, if the file is complete and unchanged.
     pub(super) fn decrypt(&self, encrypted: &[u8]) -> Result<Vec<u8>, String> {
         if encrypted.starts_with(ARMOR) {
             return Err("armored, as text; only binary files are read".to_owned());
@@ -98,7 +98,7 @@ impl Identities {
 fn check_header(encrypted: &[u8]) -> Result<(), String> {
     let head = encrypted.get(..MAX_HEADER_BYTES).unwrap_or(encrypted);
     let end = head.windows(5).position(|window| window == b"\n--- ");
-    // What is shorter than a header may be is cut off, and reported as such later.
+    // A file that is shorter than a header is cut off, and reported as such later.
     if end.is_none() && encrypted.len() > MAX_HEADER_BYTES && head.starts_with(b"age-encryption.org/") {
         return Err(format!("its header is larger than {MAX_HEADER_BYTES} bytes"));
     }
@@ -109,7 +109,7 @@ fn check_header(encrypted: &[u8]) -> Result<(), String> {
     }
 }
 
-/// The keys in a file. What is wrong with it is reported by line, and never quoted.
+/// Reads the keys in a file. Errors name the line, and never quote it.
 fn read_keys<T: FromStr>(
     path: &Path,
     most: usize,

@@ -3,7 +3,7 @@
 use pivot_core::refusal::some_of;
 use pivot_core::{Key, words};
 
-/// Why a directory can't be used. Contains no part of a file's content but names.
+/// The error of a directory that can't be used. Contains no part of a file's content except names.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DirectoryError {
@@ -20,7 +20,7 @@ pub enum DirectoryError {
     Unusable {
         /// The file or directory.
         path: String,
-        /// What is wrong with it.
+        /// Reason of the error.
         reason: String,
     },
     /// A file's content is not valid.
@@ -30,7 +30,7 @@ pub enum DirectoryError {
         file: String,
         /// The document in it, counted from 1.
         document: usize,
-        /// What is wrong with it.
+        /// Reason of the error.
         reason: String,
     },
     /// Two documents define the same object.
@@ -65,7 +65,7 @@ pub enum DirectoryError {
         /// The directory.
         path: String,
     },
-    /// A move encrypted what it wrote so far, and is about to go on without that; or the other way round.
+    /// A move encrypted the files that it wrote so far, and is about to continue without encryption; or the other way round.
     #[error(
         "{path}: move {move_id} started it {}",
         if *encrypted { "encrypted" } else { "unencrypted, as far as the directory says" }
@@ -75,7 +75,7 @@ pub enum DirectoryError {
         path: String,
         /// The move.
         move_id: String,
-        /// Whether what was written so far is encrypted.
+        /// Whether the files that were written so far are encrypted.
         encrypted: bool,
     },
     /// A move that has written everything finds no directory that it did not close.

@@ -1,4 +1,4 @@
-//! A directory, held against what the move that wrote it said of it: for a site that was handed one, before any cluster is near.
+//! Compares a directory with the manifest of the move that wrote it: for a site that received it, before any cluster is near.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,34 +10,35 @@ use super::manifest::{self, Differences};
 use super::{DirectoryError, Identities, Manifest, complete, documents};
 use crate::expansion::Expansion;
 
-/// What a directory is, with all that is wrong with its files. A directory that can't be read at all, or is incomplete, is an error.
+/// The state of a directory, with all problems of its files. A directory that can't be read at all, or is incomplete, is an
+/// error.
 #[derive(Debug)]
 pub struct Examined {
-    /// Where it is.
+    /// Path of the directory.
     pub path: String,
-    /// What the move that wrote it says; none where no move did, and nobody can say whether all is there.
+    /// Manifest of the move that wrote the directory. Without one, it is unknown whether files are missing.
     pub manifest: Option<Manifest>,
     /// SHA-256 of the manifest.
     manifest_digest: Option<String>,
-    /// Whether its files are encrypted.
+    /// Whether the files are encrypted.
     pub encrypted: bool,
-    /// The number of its objects: as the manifest has it, if the files can't be read.
+    /// Number of objects: as the manifest has it, if the files can't be read.
     pub count: usize,
-    /// Its objects, by kind; none if the files are encrypted and no identity was given.
+    /// Objects by kind; none if the files are encrypted and there is no identity.
     pub objects: Option<BTreeMap<GroupKind, usize>>,
     /// Files that the manifest lists, and that are gone.
     pub missing: Vec<String>,
-    /// Why files, or documents in them, can't be read as objects.
+    /// Errors of files, or documents in them, that can't be read as objects.
     pub unreadable: Vec<String>,
     /// Files that are no longer as they were written.
     pub changed: Vec<String>,
-    /// Files that somebody added.
+    /// Files that the move did not write.
     pub added: Vec<String>,
-    /// Files with data of Secrets that others than their owner can read.
+    /// Files with data of Secrets that users other than the owner can read.
     pub exposed: Vec<String>,
 }
 
-/// Returns the error of each file that can't be read; if each can be read on its own, what is wrong with all together.
+/// Returns the error of each file that can't be read. If each file can be read alone, returns the error of all together.
 fn describe_unreadable_files(files: &Files, all: &DirectoryError) -> Result<Vec<String>, DirectoryError> {
     let mut errors = Vec::new();
     for file in files.list_files()? {
@@ -51,7 +52,7 @@ fn describe_unreadable_files(files: &Files, all: &DirectoryError) -> Result<Vec<
 }
 
 impl Examined {
-    /// Whether nothing is wrong with its files. Without a manifest nobody knows whether all are there.
+    /// Returns true if the files have no problems. Without a manifest, it is unknown whether files are missing.
     pub fn is_whole(&self) -> bool {
         let Self { missing, unreadable, changed, added, .. } = self;
         [missing, unreadable, changed, added].into_iter().all(Vec::is_empty)
@@ -62,14 +63,14 @@ impl Examined {
         self.manifest_digest.as_deref().filter(|_| self.is_whole())
     }
 
-    /// Looks at a directory; into encrypted files with identities. Nothing in it is changed.
+    /// Examines a directory, and encrypted files with identities. Nothing in it is changed.
     pub fn examine(path: &Path, identities: Option<Identities>) -> Result<Self, DirectoryError> {
         let files = Files::open(path)?.with_identities(identities);
         let (manifest, manifest_digest) = manifest::read_with_digest(&files)?.unzip();
         manifest::check_complete(&files, manifest.as_ref())?;
         let encrypted = manifest::is_encrypted(&files, &files.list_files()?, manifest.as_ref())?;
         let (contents, unreadable) = match &manifest {
-            // The checksums are those of the files as they are.
+            // The checksums are of the encrypted files.
             Some(_) if encrypted && !files.has_identities() => (None, Vec::new()),
             _ => match complete::read_contents(&files, manifest.as_ref()) {
                 Ok(contents) => (Some(contents), Vec::new()),

@@ -17,7 +17,7 @@ use super::DirectoryError;
 use super::encryption::{ENDING, Identities};
 use crate::regular;
 
-/// How deeply directories may be nested; links can form a cycle.
+/// Deepest nesting of directories; links can form a cycle.
 const MAX_DEPTH: usize = 16;
 /// The most files and directories that are looked at: five times a cluster of 20,000 objects. Links that stay inside can make far more
 /// paths than there are files.
@@ -31,7 +31,7 @@ const TEMPORARY: &str = ".tmp-";
 pub(super) struct Files {
     dir: Dir,
     path: String,
-    /// What opens the encrypted ones.
+    /// Keys for encrypted files.
     identities: Option<Identities>,
     /// SHA-256 of each file whose objects were read.
     digests: Mutex<BTreeMap<String, String>>,
@@ -47,12 +47,12 @@ impl Files {
         Ok(Self { dir, path: canonical.display().to_string(), identities: None, digests: Mutex::default() })
     }
 
-    /// The same, with keys for files that are encrypted.
+    /// Adds keys for encrypted files.
     pub(super) fn with_identities(self, identities: Option<Identities>) -> Self {
         Self { identities, ..self }
     }
 
-    /// Whether there are keys for encrypted files.
+    /// Returns true if there are keys for encrypted files.
     pub(super) fn has_identities(&self) -> bool {
         self.identities.is_some()
     }
@@ -71,12 +71,12 @@ impl Files {
         Self::open(path)
     }
 
-    /// The canonical path.
+    /// Returns the canonical path.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// Every file that may hold objects, in order; hidden files and other types are skipped.
+    /// Returns every file that may hold objects, in order; hidden files and other types are skipped.
     pub(super) fn list_files(&self) -> Result<Vec<String>, DirectoryError> {
         let (mut found, mut left) = (Vec::new(), MAX_ENTRIES);
         self.collect_files(&self.dir, "", MAX_DEPTH, (&mut found, &mut left))?;
@@ -124,7 +124,7 @@ impl Files {
         Ok(())
     }
 
-    /// The first name in the directory, other than `mark` and the leftovers of interrupted writes.
+    /// Returns the first name in the directory, other than `mark` and the leftovers of interrupted writes.
     pub(super) fn first_foreign_name(&self, mark: &str) -> Result<Option<String>, DirectoryError> {
         let names = self.dir.entries().and_then(|entries| {
             entries.map(|entry| Ok(entry?.file_name().display().to_string())).collect::<Result<Vec<_>, _>>()
@@ -133,7 +133,7 @@ impl Files {
         Ok(names.filter(|name| name != mark && !name.starts_with(TEMPORARY)).min())
     }
 
-    /// A file's content; none if it doesn't exist.
+    /// Returns a file's content; none if the file doesn't exist.
     pub(super) fn read_file(&self, name: &str) -> Result<Option<Vec<u8>>, DirectoryError> {
         let mut options = OpenOptions::new();
         options.read(true);
@@ -151,7 +151,7 @@ impl Files {
         }
     }
 
-    /// What was written in a file before it was encrypted; the content of one that is not.
+    /// Returns a file's content, decrypted if the file is encrypted.
     pub(super) fn read_decrypted(&self, name: &str) -> Result<Option<Vec<u8>>, DirectoryError> {
         let Some(content) = self.read_file(name)? else { return Ok(None) };
         self.lock_digests().insert(name.to_owned(), sha256_hex(&content));
@@ -178,7 +178,7 @@ impl Files {
         self.lock_digests().contains_key(name)
     }
 
-    /// The files whose objects were read.
+    /// Returns the files whose objects were read.
     pub(super) fn names_read(&self) -> Vec<String> {
         self.lock_digests().keys().cloned().collect()
     }
@@ -187,7 +187,7 @@ impl Files {
         self.digests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether others than its owner can read a file, or write it. Where a system has no such rights, nobody can say.
+    /// Returns true if users other than the owner can read or write a file. On systems without such permissions, returns false.
     pub(super) fn is_accessible_to_others(&self, name: &str) -> Result<bool, DirectoryError> {
         let metadata = self.dir.metadata(name).map_err(|error| self.file_error(name, error))?;
         #[cfg(unix)]
@@ -278,17 +278,17 @@ pub(super) fn sha256_hex(content: &[u8]) -> String {
     })
 }
 
-/// Whether this could be the name of an object's file, encrypted.
+/// Returns true if this could be the name of an object's encrypted file.
 pub(super) fn is_encrypted_object(name: &str) -> bool {
     !name.contains('/') && plain_name(name) != name && plain_name(name).ends_with(".json")
 }
 
-/// The name that a file had before it was encrypted.
+/// Returns the name that a file had before it was encrypted.
 pub(super) fn plain_name(name: &str) -> &str {
     name.strip_suffix(ENDING).unwrap_or(name)
 }
 
-/// The name of an object's file: different objects have different files, even on a case-insensitive file system.
+/// Returns the name of an object's file. Different objects have different files, even on a case-insensitive file system.
 pub(super) fn object_file_name(key: &Key) -> String {
     let kind = &key.group_kind;
     let namespace = key.namespace.as_deref().unwrap_or_default();
@@ -301,7 +301,7 @@ pub(super) fn object_file_name(key: &Key) -> String {
     }
 }
 
-/// Leaves Kubernetes names unchanged, except for the rare colon or capital.
+/// Escapes a name. Kubernetes names stay unchanged, except for the rare colon or capital.
 fn escape_name(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! Reads objects from one file just to look at them: no definitions, no UIDs, no owners resolved.
+//! Reads objects from one file only to show them: without definitions, UIDs and resolved owners.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,8 +10,7 @@ use super::{DirectoryError, definitions, documents};
 use crate::body::metadata_text;
 use crate::expansion::Expansion;
 
-/// The objects of a manifest file, in order. What a definition would say about their kinds is guessed: an object with a namespace
-/// is of a namespaced kind.
+/// Returns the objects of a manifest file, in order. Their kinds are guessed: an object with a namespace is of a namespaced kind.
 pub fn objects_of_file(path: &Path) -> Result<Vec<Object>, DirectoryError> {
     let io = |reason: &str| DirectoryError::Unusable {
         path: path.display().to_string(),

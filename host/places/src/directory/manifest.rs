@@ -1,7 +1,7 @@
 //! The manifest: written last, it shows that a directory is complete and which move wrote it.
 //!
-//! Until then a hidden file beside the objects names the move that is writing, so that this move can continue and nobody mistakes
-//! a part for the whole.
+//! Until then a hidden file next to the objects names the move that is writing, so that this move can continue and no reader
+//! mistakes a part for the whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,10 +21,10 @@ pub(super) const MANIFEST_FILE: &str = "manifest.json";
 pub(super) const UNFINISHED_FILE: &str = ".pivot-host.json";
 /// The longest name that file systems have.
 const MAX_NAME_BYTES: usize = 255;
-/// How many characters of an invalid manifest field are printed.
+/// Most characters of an invalid manifest field that are printed.
 const MAX_SHOWN_CHARACTERS: usize = 100;
 
-/// What the move that wrote a directory records about it.
+/// The record of a directory by the move that wrote it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifest {
@@ -32,17 +32,17 @@ pub struct Manifest {
     pub api_version: String,
     /// `Manifest`.
     pub kind: String,
-    /// The move that wrote the directory.
+    /// Returns the move that wrote the directory.
     pub move_id: String,
     /// Whether the source was left paused so that this directory takes over; otherwise the source is still live.
     pub handover: bool,
-    /// How the files are encrypted; none if they are not. The manifest itself never is, so that a directory can be verified without
-    /// a key: it names objects, and holds nothing of them.
+    /// Encryption of the files; none if they are not encrypted. The manifest itself never is, so that a directory can be verified
+    /// without a key: it names objects, and holds nothing of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encryption: Option<Encryption>,
     /// The number of objects.
     pub count: usize,
-    /// What is known about their kinds, so that readers don't have to guess.
+    /// Kinds of the objects, so that readers don't have to guess.
     #[serde(default)]
     pub kinds: Vec<Kind>,
     /// SHA-256 of each file, as it is in the directory.
@@ -50,7 +50,7 @@ pub struct Manifest {
     pub files: BTreeMap<String, String>,
 }
 
-/// What somebody did to a directory after the move that wrote it.
+/// Changes of a directory since the move that wrote it.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     /// Files that are gone.
@@ -66,13 +66,13 @@ pub(super) struct Differences {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Writer {
     pub(super) move_id: String,
-    /// How it encrypts: no later run may go on without that.
+    /// Encryption of the files: no later run may continue with another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) encryption: Option<Encryption>,
 }
 
 impl Writer {
-    /// Fails if its files are encrypted, and these wouldn't be; or the other way round.
+    /// Fails if the move's files are encrypted and new ones wouldn't be, or the other way round.
     pub(super) fn check_same_encryption(
         &self,
         files: &Files,
@@ -90,7 +90,7 @@ impl Writer {
 }
 
 impl Manifest {
-    /// The move that wrote the directory.
+    /// Returns the move that wrote the directory.
     pub(super) fn writer(&self) -> Writer {
         Writer { move_id: self.move_id.clone(), encryption: self.encryption }
     }
@@ -105,7 +105,7 @@ impl Manifest {
         Ok(compared)
     }
 
-    /// Fails where files are missing. That others were added or changed a site may have done on purpose.
+    /// Returns files that are missing, changed or added. A site may have changed or added files on purpose.
     pub(super) fn compare_files(&self, files: &Files) -> Result<Differences, DirectoryError> {
         let mut compared = Differences::default();
         for (name, digest) in &self.files {
@@ -124,9 +124,9 @@ impl Manifest {
     }
 }
 
-/// Whether a directory's files are encrypted: all of them are, or none.
+/// Returns true if a directory's files are encrypted. Fails if only some of them are.
 ///
-/// Plain files among encrypted ones were put there by somebody who did not need a key for that.
+/// Plain files among encrypted ones may come from a user without a key.
 pub(super) fn is_encrypted(
     files: &Files,
     names: &[String],
@@ -150,19 +150,19 @@ pub(super) fn is_encrypted(
     }
 }
 
-/// Whether a document is a manifest rather than an object.
+/// Returns true if a document is a manifest rather than an object.
 pub(super) fn is_manifest(body: &Value) -> bool {
     let text = |field| body.get(field).and_then(Value::as_str);
     text("kind") == Some(KIND)
         && text("apiVersion").is_some_and(|version| version.starts_with("pivot-host.io/"))
 }
 
-/// The manifest, if the directory has one.
+/// Reads the manifest, if the directory has one.
 pub(super) fn read_manifest(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
     read_with_digest(files).map(|found| found.map(|(manifest, _)| manifest))
 }
 
-/// The manifest with its SHA-256, if the directory has one.
+/// Reads the manifest with its SHA-256, if the directory has one.
 pub(super) fn read_with_digest(files: &Files) -> Result<Option<(Manifest, String)>, DirectoryError> {
     let Some(content) = files.read_file(MANIFEST_FILE)? else { return Ok(None) };
     let manifest: Manifest = parse_json(files, MANIFEST_FILE, &content)?;
@@ -195,7 +195,7 @@ fn check_move_id(files: &Files, name: &str, move_id: &str) -> Result<(), Directo
     }
 }
 
-/// The move that has started and not finished, if there is one.
+/// Reads the move that has started and not finished, if there is one.
 pub(super) fn read_unfinished(files: &Files) -> Result<Option<Writer>, DirectoryError> {
     let Some(content) = files.read_file(UNFINISHED_FILE)? else { return Ok(None) };
     let writer: Writer = parse_json(files, UNFINISHED_FILE, &content)?;
@@ -224,8 +224,8 @@ pub(super) fn remove_mark(files: &Files) -> Result<(), DirectoryError> {
     files.remove(UNFINISHED_FILE)
 }
 
-/// Marks the directory as complete, with everything on disk. Of files that this run wrote, `names` has the digests: a checksum is
-/// for what was written, not for what somebody put in its place.
+/// Marks the directory as complete, with everything on disk. For files that this run wrote, `names` has the digests: a checksum
+/// is for the written content, not for a replacement.
 pub(super) fn finish_copy(
     files: &Files,
     writer: &Writer,

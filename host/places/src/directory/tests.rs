@@ -177,7 +177,7 @@ async fn writer_and_reader_identify_the_same_contents() {
     assert_eq!(contents(&DirectoryPlace::to_read(dir.path()).unwrap()).await, written);
 }
 
-/// They may have been carried elsewhere.
+/// Closed files may have been carried elsewhere.
 #[tokio::test]
 async fn files_that_were_closed_are_not_written_again_by_a_move_that_wrote_everything() {
     let dir = TempDir::new().unwrap();

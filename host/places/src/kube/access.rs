@@ -1,4 +1,4 @@
-//! Which permission a request needs: what the API server's authorizer reads from its method and path.
+//! The permission that a request needs, as the API server's authorizer reads it from method and path.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use crate::place::Access;
 
 /// Parts of a namespace's path that are its own, and no resource in it.
 const OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
-/// What every user may ask: which permissions they have.
+/// Group of questions that every user may ask, about their own permissions.
 const ABOUT_ONESELF: &str = "authorization.k8s.io";
 
-/// The permission that a request needs; none for discovery, and for questions about oneself: every authenticated user has those
-/// (`system:discovery`, `system:basic-user`).
+/// Returns the permission that a request needs; none for discovery, and for questions about oneself: every authenticated user has
+/// those (`system:discovery`, `system:basic-user`).
 pub(super) fn needed_access(method: &Method, path_and_query: &str) -> Option<Access> {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let mut parts: Vec<Cow<'_, str>> =

@@ -1,4 +1,4 @@
-//! A panic in kube that is an ordinary error.
+//! Turns a panic in kube into an ordinary error.
 //!
 //! Only kube sees what a credential plugin prints. It puts the token into a header and panics if that is invalid: if the token
 //! has two lines, for example. Tokens in a kubeconfig are checked beforehand (`kubeconfig.rs`).
@@ -11,7 +11,7 @@ thread_local! {
     static CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is running code whose panic means only that a token can't be sent. That is not a bug, and a panic hook
+/// Returns true if this thread runs code whose panic only means that a token can't be sent. That is not a bug, and a panic hook
 /// should not report it.
 pub fn catches_panics() -> bool {
     CATCHING.get()

@@ -1,4 +1,4 @@
-//! When a client certificate expires: the one field that explains most rejected credentials.
+//! Reads when a client certificate expires: the field that explains most rejected credentials.
 //!
 //! A management cluster's kubeconfig is often an administrator's from a year ago, and an API server reports only "Unauthorized".
 //! Only the validity is read, so walking over five DER elements is enough; a whole X.509 parser would be a large dependency for
@@ -14,7 +14,7 @@ const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// When the user's certificate expires; none if there is none, or if it can't be parsed.
+/// Returns the time at which the user's certificate expires; none if there is none, or if it can't be parsed.
 pub(super) fn expiry_time(user: &AuthInfo) -> Option<Timestamp> {
     let text = match (&user.client_certificate_data, &user.client_certificate) {
         (Some(data), _) if !data.is_empty() => {
@@ -40,7 +40,7 @@ fn parse_not_after(certificate: &[u8]) -> Option<Timestamp> {
     parse_time(not_after)
 }
 
-/// The content of the first element, which must have this tag, and the rest of the input.
+/// Returns the content of the first element, which must have this tag, and the rest of the input.
 fn der_element(input: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&found, rest) = input.split_first()?;
     let (&first, rest) = rest.split_first()?;
@@ -55,7 +55,7 @@ fn der_element(input: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     (found == tag).then(|| rest.split_at_checked(length)).flatten()
 }
 
-/// A time with its century, and the rest of the input.
+/// Returns a time with its century, and the rest of the input.
 fn der_time(input: &[u8]) -> Option<(String, &[u8])> {
     if let Some((text, rest)) = der_element(input, GENERALIZED_TIME) {
         return Some((str::from_utf8(text).ok()?.to_owned(), rest));
@@ -67,7 +67,7 @@ fn der_time(input: &[u8]) -> Option<(String, &[u8])> {
     Some((format!("{century}{text}"), rest))
 }
 
-/// `20270131235959Z`.
+/// Parses `20270131235959Z`.
 fn parse_time(text: String) -> Option<Timestamp> {
     let (date, time) = (text.get(..8)?, text.get(8..14)?);
     format!("{date}T{time}Z").parse().ok()

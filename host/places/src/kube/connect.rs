@@ -1,8 +1,7 @@
-//! From a kubeconfig to connections.
+//! Connects to the server of a kubeconfig.
 //!
-//! The rules are kubectl's: an explicit file, else the files of `KUBECONFIG` that exist, else
-//! `~/.kube/config`, else the service account of the pod we run in. A kubeconfig from a Secret has rules of its own
-//! (`inline.rs`).
+//! The rules are kubectl's: an explicit file, else the files of `KUBECONFIG` that exist, else `~/.kube/config`, else the service
+//! account of the pod we run in. A kubeconfig from a Secret has its own rules (`inline.rs`).
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -39,9 +38,9 @@ use super::{KubePlace, certificate, inline, proxy};
 use crate::budget::Budget;
 use crate::place::KubeContext;
 
-/// Longest label of a place. It is stored with each move that ends, and whoever writes a kubeconfig chooses it.
+/// Longest label of a place. It is stored with each move that ends, and the author of a kubeconfig chooses it.
 const MAX_LABEL: usize = 500;
-/// How long to wait for a connection.
+/// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time until requests can be sent on a new connection, with the proxy's answer and the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -59,7 +58,7 @@ const CONNECTION_WINDOW: u32 = 64 << 20;
 /// The TLS library's word for a certificate of X.509 version 1.
 const OLD_CERTIFICATE: &str = "UnsupportedCertVersion";
 
-/// Which cluster, as which user. Anything not given is taken from the kubeconfig.
+/// The cluster to connect to, and the user. Fields that aren't set are taken from the kubeconfig.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
     /// The kubeconfig file.
@@ -78,7 +77,7 @@ pub struct ConnectOptions {
     pub label: Option<String>,
     /// Bounds what is held of its answers.
     pub budget: Option<Budget>,
-    /// That somebody wrote the kubeconfig who may not connect from here: the server may have a special address
+    /// Set if the author of the kubeconfig must not choose connections from here: the server may have a special address
     /// ([`pivot_core::network`]) only in one of these networks, and errors don't tell why there is no connection.
     pub foreign: Option<Vec<Network>>,
 }
@@ -90,7 +89,7 @@ impl KubePlace {
         Self::connect_with(options, || kubeconfig::load_kubeconfig(kubeconfig)).await
     }
 
-    /// The same by the kubeconfig in an entry of a Secret's data. Only a kubeconfig that contains all that it needs is accepted:
+    /// Connects by the kubeconfig in an entry of a Secret's data. Only a kubeconfig that contains all that it needs is accepted:
     /// no file, no program, no other user, no proxy, and a server whose certificate is checked.
     pub async fn connect_by_secret(
         secret: Object,
@@ -171,7 +170,7 @@ impl KubePlace {
                 broken(reason.to_owned(), None)
             })?
             .map_err(|error| match error {
-                // It may contain what a credential plugin printed.
+                // The error may contain output of a credential plugin.
                 ::kube::Error::Auth(_) => broken(error_chain(&error), None),
                 _ if error_chain(&error).contains(OLD_CERTIFICATE) => broken(
                     "its client certificate has X.509 version 1, and only version 3 is accepted: sign it again with an extension \
@@ -187,13 +186,13 @@ impl KubePlace {
     }
 }
 
-/// The error's own text quotes the panic, which may quote the configuration.
+/// Returns an error without the panic's text, which may quote the configuration.
 fn panic_error() -> ConnectError {
     let reason = "the task that reads it panicked".to_owned();
     ConnectError::Kubeconfig { file: "of this command".to_owned(), reason, source: None }
 }
 
-/// The configuration of the chosen context.
+/// Returns the configuration of the chosen context.
 fn resolve_context(
     Loaded { file, path: _, kubeconfig }: Loaded,
     chosen: KubeConfigOptions,
@@ -255,7 +254,7 @@ fn resolve_context(
     }
 }
 
-/// The configuration of a context. kube's own loader isn't used, because it chooses the proxy, too.
+/// Returns the configuration of a context. kube's own loader isn't used, because it chooses the proxy, too.
 fn build_config(
     context: &Context,
     cluster: &Cluster,
@@ -282,7 +281,7 @@ fn build_config(
     Ok(config)
 }
 
-/// The certificates in a PEM file, without what else is in it.
+/// Returns the certificates in a PEM file, without other parts.
 fn parse_certificates(authority: &[u8]) -> Result<Vec<Vec<u8>>, KubeconfigError> {
     let parts = pem::parse_many(authority).map_err(KubeconfigError::ParseCertificates)?;
     Ok(parts.into_iter().filter(|part| part.tag() == "CERTIFICATE").map(Pem::into_contents).collect())
@@ -302,7 +301,7 @@ fn pod_config() -> Result<(String, String, Config), ConnectError> {
 /// Returns a client. Over TLS it offers HTTP/2, as kubectl does, and requests share a connection, except watches and leases; otherwise
 /// every connection is kept open, so that parallel requests don't dial again.
 fn build_client(config: Config, resolver: Resolver) -> Result<::kube::Client, ::kube::Error> {
-    // Whoever runs pivot-host chose the proxy, which looks up the server's address itself.
+    // The operator of pivot-host chose the proxy, which looks up the server's address itself.
     let resolver = if config.proxy_url.is_some() { Resolver::new(None) } else { resolver };
     let mut tcp = HttpConnector::new_with_resolver(resolver);
     tcp.enforce_http(false);

@@ -1,10 +1,10 @@
-//! Why a kubeconfig yields no connection.
+//! Errors of kubeconfigs that yield no connection.
 
 use jiff::Timestamp;
 use pivot_core::words;
 use tower::BoxError;
 
-/// Why there is no connection to try. Contains no credentials.
+/// The error of a kubeconfig that yields no connection. Contains no credentials.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -13,7 +13,7 @@ pub enum ConnectError {
     Kubeconfig {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// Reason of the error.
         reason: String,
         /// The cause; none if its text may quote credentials.
         source: Option<BoxError>,
@@ -21,7 +21,7 @@ pub enum ConnectError {
     /// No file was given and none was found.
     #[error("no kubeconfig: {looked} does not exist")]
     Missing {
-        /// Where pivot-host looked.
+        /// Files that pivot-host looked for.
         looked: String,
     },
     /// No context was given and the file sets none.
@@ -39,7 +39,7 @@ pub enum ConnectError {
         file: String,
         /// `context`, `cluster` or `user`.
         what: &'static str,
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The names in the file.
         known: Vec<String>,
@@ -63,7 +63,7 @@ pub enum ConnectError {
         file: String,
         /// The context.
         context: String,
-        /// When it expired.
+        /// Time of the expiry.
         end: Timestamp,
     },
     /// Something else is wrong with the context.
@@ -73,7 +73,7 @@ pub enum ConnectError {
         file: String,
         /// The context.
         context: String,
-        /// What is wrong with it.
+        /// Reason of the error.
         reason: String,
         /// The cause; none if its text may quote credentials.
         source: Option<BoxError>,

@@ -23,7 +23,7 @@ const PROXY: &str = "sends everything through a server of its choice";
 const ANYONE: &str = "sends Secrets to an unverified server";
 const PLAIN: &str = "sends Secrets in plain text, because it doesn't begin with https://";
 
-/// The kubeconfig in an entry of a Secret's data.
+/// Loads the kubeconfig in an entry of a Secret's data.
 pub(super) fn load_from_secret(secret: &Object, entry: &str) -> Result<Loaded, ConnectError> {
     let file = format!("in {}", secret.key());
     let refused = |reason: String| ConnectError::Kubeconfig { file: file.clone(), reason, source: None };

@@ -1,4 +1,4 @@
-//! Which kinds a server has: aggregated discovery and the labels of their definitions, three requests in total.
+//! The kinds of a server: aggregated discovery and the labels of their definitions, three requests in total.
 //!
 //! The labels come from a metadata-only list of CustomResourceDefinitions; the definitions themselves are
 //! megabytes of schema.
@@ -17,8 +17,8 @@ use crate::place::{PlaceError, Result};
 /// Newest first; servers older than 1.30 answer in the second format.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                           application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
-/// How many kinds, times versions, a server may have; a busy management cluster has about three hundred. Each is listed in each
-/// namespace that moves.
+/// Most kinds, times versions, of a server; a busy management cluster has about three hundred. Each is listed in each namespace
+/// that moves.
 const MAX_RESOURCES: usize = 10_000;
 /// Odd kinds that are logged one by one.
 const MAX_LOGGED_KINDS: usize = 5;
@@ -72,7 +72,7 @@ struct Subresource {
     subresource: String,
 }
 
-/// Every listable kind, ordered by group and kind.
+/// Returns every listable kind, ordered by group and kind.
 pub(super) async fn discover_kinds(transport: &Transport) -> Result<Vec<Arc<Kind>>> {
     let (core, named, labels) = futures::join!(
         discover_groups(transport, "/api"),
@@ -104,7 +104,7 @@ async fn discover_groups(transport: &Transport, path: &str) -> Result<Vec<Group>
     Ok(discovery.items.unwrap_or_default())
 }
 
-/// Labels of the definitions, by `plural.group`.
+/// Reads the labels of the definitions, by `plural.group`.
 async fn read_definition_labels(transport: &Transport) -> Result<BTreeMap<String, KindLabels>> {
     let about = "list CustomResourceDefinitions";
     let list =
@@ -122,7 +122,8 @@ async fn read_definition_labels(transport: &Transport) -> Result<BTreeMap<String
     Ok(out)
 }
 
-/// One entry per group and kind, at the first version in which the group serves it: groups list their preferred version first.
+/// Returns one entry per group and kind, at the first version in which the group serves it: groups list their preferred version
+/// first.
 fn merge_groups(
     groups: impl Iterator<Item = Group>,
     labels: Option<&BTreeMap<String, KindLabels>>,

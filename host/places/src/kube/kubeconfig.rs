@@ -68,7 +68,7 @@ fn read_files(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
     Ok(Loaded { file: join_paths(paths), path, kubeconfig: merged })
 }
 
-/// Why a text is no kubeconfig.
+/// The reason why a kubeconfig can't be loaded.
 pub(super) struct LoadError {
     pub(super) reason: String,
     source: Option<BoxError>,
@@ -143,7 +143,7 @@ fn decode_text(bytes: Vec<u8>) -> Option<String> {
     }
 }
 
-/// The file names in it, which are relative to its folder.
+/// Returns the fields with names of files, which are relative to the kubeconfig's folder.
 fn file_fields(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     let Kubeconfig { clusters, auth_infos, .. } = kubeconfig;
     let clusters =
@@ -169,7 +169,8 @@ fn join_paths(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// A file that the context names, that exists and can't be read to its end. A missing one is reported by the code that reads it.
+/// Returns a file that the context names, that exists and can't be read to its end. A missing one is reported by the code that
+/// reads it.
 pub(super) fn find_unreadable_file<'a>(
     cluster: Option<&'a Cluster>,
     user: Option<&'a AuthInfo>,
@@ -180,7 +181,7 @@ pub(super) fn find_unreadable_file<'a>(
     })
 }
 
-/// The files that will be read.
+/// Returns the files that will be read.
 fn files_to_read<'a>(
     cluster: Option<&'a Cluster>,
     user: Option<&'a AuthInfo>,
@@ -197,7 +198,7 @@ fn files_to_read<'a>(
     of_cluster.into_iter().chain(of_user.flatten()).filter(|file| !file.is_empty())
 }
 
-/// What is wrong with a server's URL or with the credentials. Neither is quoted: it may contain a password.
+/// Returns the problem of a server's URL or of the credentials, if there is one. Neither is quoted: it may contain a password.
 pub(super) fn odd_config(config: &Config) -> Option<String> {
     let url = &config.cluster_url;
     let known = url.scheme().is_some_and(|scheme| [Scheme::HTTP, Scheme::HTTPS].contains(scheme));

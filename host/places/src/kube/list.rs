@@ -21,11 +21,11 @@ const PAGE_SIZE: usize = 500;
 const SMALL_PAGE_SIZE: usize = 20;
 /// The most objects of one list: a server that never ends a list is not a management cluster's.
 const MAX_OBJECTS: usize = 1_000_000;
-/// How many bytes of one page are read: 500 objects at the API server's limit of 1.5 MiB are 750 MiB.
+/// Most bytes of one page: 500 objects at the API server's limit of 1.5 MiB are 750 MiB.
 const MAX_PAGE_BYTES: usize = 1 << 30;
 /// Page size of a list by label: objects at the API server's limit, whose texts may take twice as much in an answer.
 const MAX_SMALL_PAGE_BYTES: usize = 64 << 20;
-/// How many bytes of one list are read.
+/// Most bytes of one list.
 const MAX_LIST_BYTES: u64 = 4 << 30;
 
 #[derive(Deserialize)]
@@ -50,7 +50,8 @@ pub(super) struct Items<T> {
     pub(super) resource_version: String,
 }
 
-/// What is kept of an item, made while its page is in memory: a list of metadata has pages several times as large as what is kept.
+/// Makes the kept part of an item while its page is in memory: a list of metadata has pages several times as large as the kept
+/// parts.
 type Keep<'a, T> = &'a (dyn Fn(Bytes) -> Result<T> + Sync);
 
 /// An item of which something is kept.
@@ -66,7 +67,7 @@ impl Item for Object {
         &mut self.meta
     }
 
-    /// It is a slice of its page.
+    /// Returns none, because an object is a slice of its page.
     fn kept_bytes(&self) -> Option<usize> {
         None
     }
@@ -104,7 +105,7 @@ fn smaller_page(refusal: &Refusal, accept: &str, limit: Option<usize>) -> Option
     }
 }
 
-/// Reads a collection page by page. If a continue token expires midway, starts over, once and without paging: pages of two
+/// Reads a collection page by page. If a continue token expires partway, starts over, once and without paging: pages of two
 /// different versions don't make one list.
 pub(super) async fn list_all<T: Item>(
     transport: &Transport,
@@ -116,7 +117,7 @@ pub(super) async fn list_all<T: Item>(
     list_by_label(transport, path, "", accept, about, keep).await
 }
 
-/// The same, for objects that carry a label.
+/// Reads the objects of a collection that carry a label.
 async fn list_by_label<T: Item>(
     transport: &Transport,
     path: &str,
@@ -227,7 +228,7 @@ pub(super) fn parse_json<'a, T: Deserialize<'a>>(body: &'a [u8], about: &str) ->
     })
 }
 
-/// Whole objects: all, or those that carry a label.
+/// Lists whole objects: all, or those that carry a label.
 pub(super) async fn list_objects(
     transport: &Transport,
     kind: &Arc<Kind>,
@@ -241,7 +242,7 @@ pub(super) async fn list_objects(
     Ok(Listing { objects: list.items, resource_version: list.resource_version })
 }
 
-/// Metadata only, each reduced as it is read.
+/// Lists metadata only, each reduced as it is read.
 pub(super) async fn list_metas(
     transport: &Transport,
     kind: &Arc<Kind>,
@@ -259,12 +260,12 @@ pub(super) async fn list_metas(
     Ok(MetaListing { metas: list.items, resource_version: list.resource_version })
 }
 
-/// One object of an answer.
+/// Parses an object of an answer.
 pub(super) fn parse_object(kind: &Arc<Kind>, raw: Bytes) -> Result<Object> {
     Object::parse(Arc::clone(kind), raw).map_err(|error| PlaceError::Unreadable(error.to_string()))
 }
 
-/// One item's metadata.
+/// Parses an item's metadata.
 pub(super) fn parse_meta(raw: &[u8], about: &str) -> Result<Meta> {
     #[derive(Deserialize)]
     struct Envelope {

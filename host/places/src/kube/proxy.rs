@@ -1,4 +1,4 @@
-//! The proxy through which a server is reached.
+//! Chooses the proxy through which a server is reached.
 //!
 //! The rules are kubectl's: a kubeconfig's own proxy, otherwise the environment's, except for servers on this machine and those that
 //! `NO_PROXY` exempts. kube's own choice isn't used: it compares `NO_PROXY` with the address of the proxy, and fails if an element of
@@ -38,8 +38,8 @@ fn is_local(server: &Uri) -> bool {
     host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
-/// Returns whether an element of `NO_PROXY` matches a server: `*`, a domain, an address, or a network in CIDR notation. Elements are
-/// separated by commas or blanks, and may have a port.
+/// Returns true if an element of `NO_PROXY` matches a server: `*`, a domain, an address, or a network in CIDR notation. Elements
+/// are separated by commas or blanks, and may have a port.
 fn is_exempt(server: &Uri, no_proxy: &str) -> bool {
     let usual = if server.scheme() == Some(&Scheme::HTTP) { 80 } else { 443 };
     let port = server.port_u16().unwrap_or(usual);
@@ -92,7 +92,7 @@ mod tests {
             ("https://api.example.com:6443", "a,,b", false),
             ("https://192.0.2.2:6443", "localhost 192.0.2.2", true),
             ("https://192.0.2.2:6443", "localhost, 192.0.2.2", true),
-            // It says nothing of the proxy's own address.
+            // The list doesn't affect the proxy's own address.
             ("https://192.0.2.2:6443", "10.0.0.0/8", false),
             ("https://192.0.2.2:6443", "10.0.0.9", false),
             ("https://192.0.2.2:6443", "*", true),

@@ -1,7 +1,7 @@
-//! Addresses that a server's name stands for.
+//! Looks up the addresses of a server's name.
 //!
-//! Whoever writes a kubeconfig chooses what is connected to from here. Where that may be somebody else, the addresses of this machine, its
-//! link and its cloud's metadata service are left out, whatever name leads to them.
+//! The author of a kubeconfig chooses the connections from here. If the author may be a stranger, the addresses of this machine,
+//! its link and its cloud's metadata service are left out, whatever name leads to them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use pivot_core::network::{Network, is_reachable};
 use tower::{BoxError, Service};
 
-/// Looks addresses up. Each connection does so anew, so that a name can't stand for another address later.
+/// Looks addresses up, again for each connection, so that a name can't lead to another address later.
 #[derive(Clone)]
 pub(super) struct Resolver {
     inner: GaiResolver,
@@ -23,7 +23,7 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// With networks, special addresses are left out that are in none of them.
+    /// Creates a resolver. With networks, it leaves out special addresses that are in none of them.
     pub(super) fn new(named: Option<Vec<Network>>) -> Self {
         Self { inner: GaiResolver::new(), named: named.map(Arc::from) }
     }
@@ -54,7 +54,7 @@ impl Service<Name> for Resolver {
     }
 }
 
-/// Why a server may not be connected to, if its host is an address: no resolver sees those.
+/// Returns the reason to refuse a server whose host is a special address: no resolver sees addresses.
 pub(super) fn refusal_reason(server: &Uri, named: &[Network]) -> Option<String> {
     let host = server.host()?;
     let address = host.trim_matches(['[', ']']).parse().ok()?;

@@ -1,4 +1,4 @@
-//! Requests that get connections of their own.
+//! Requests that get their own connections.
 //!
 //! A server takes a limited number of requests on one HTTP/2 connection, 100 by default, and the client opens no second one. Watches last,
 //! and use the number up; and a lease that waits behind other requests is lost. Both use HTTP/1.1, with a connection for each request.

@@ -62,14 +62,14 @@ impl Status {
         if fields.is_empty() { reason.to_owned() } else { format!("{reason}: {fields}") }
     }
 
-    /// The invalid fields.
+    /// Returns the names of the invalid fields.
     fn invalid_fields(&self) -> BTreeSet<&str> {
         let causes = self.details.as_ref().and_then(|details| details.causes.as_deref()).unwrap_or_default();
         causes.iter().map(|cause| cause.field.as_str()).filter(|field| !field.is_empty()).collect()
     }
 }
 
-/// The error that an answer means. `about` describes the request, without any content.
+/// Returns the error for an answer. `about` describes the request, without any content.
 pub(super) fn to_place_error(
     code: StatusCode,
     retry_after: Option<Duration>,
@@ -79,7 +79,7 @@ pub(super) fn to_place_error(
 ) -> PlaceError {
     let text = match status {
         Some(status) => format!("{about}: {}", status.error_text(quote)),
-        // How an API server answers for a kind it doesn't serve, and a proxy for any path.
+        // An API server answers so for a kind it doesn't serve, and a proxy for any path.
         None if code == StatusCode::NOT_FOUND => format!("{about}: not served here"),
         None => format!("{about}: {code}, from something other than the API server"),
     };

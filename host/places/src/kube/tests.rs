@@ -96,7 +96,7 @@ async fn answer(
     for (name, value) in &reply.headers {
         response = response.header(*name, value);
     }
-    // Each piece is a frame of its own, with time to arrive separately.
+    // Each piece is its own frame, with time to arrive separately.
     let frames = stream::iter(reply.pieces).enumerate().then(|(index, piece)| async move {
         if index > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -239,7 +239,7 @@ async fn a_server_that_asks_to_slow_down_says_for_how_long() {
     assert!(error.transient());
     let PlaceError::TooManyRequests { retry_after } = error else { panic!("{error}") };
     assert_eq!(retry_after, Some(Duration::from_secs(3)));
-    assert_eq!(server.asked().len(), 1, "nobody tries again behind the engine's back");
+    assert_eq!(server.asked().len(), 1, "only the engine retries");
 }
 
 // proves: T110, W15

@@ -21,23 +21,23 @@ use crate::budget::{Budget, Share};
 use crate::pace::Pace;
 use crate::place::{Access, PlaceError, Result};
 
-/// How long a server may be silent: before it answers, and between two pieces of an answer. A large list as a whole may take
-/// longer.
+/// Longest silence of a server: before it answers, and between two pieces of an answer. A large list as a whole may take longer.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest answer that is read by default: an object has 1.5 MiB at most, and ten thousand kinds fit in.
 const ANSWER_LIMIT: usize = 32 << 20;
-/// Bytes of an answer that need no budget, unless it is a list: more than an object has. A lease is to be had whatever is held.
+/// Bytes of an answer that need no budget, unless it is a list: more than an object has. So leases can be read even if the budget
+/// is used up.
 const FREE_BYTES: usize = 2 << 20;
-/// How many bytes of an error answer are read.
+/// Most bytes of an error answer that are read.
 const REFUSAL_LIMIT: usize = 1 << 20;
 /// After this many different warnings no more are passed on.
 const WARNINGS_LIMIT: usize = 100;
-/// How many bytes of a credential plugin's message to people are passed on.
+/// Most bytes of a credential plugin's message to people that are passed on.
 const STDERR_LIMIT: usize = 500;
 
-/// Tells of a foreign server that there is no connection, whatever the reason.
+/// Message about a foreign server without a connection, whatever the reason.
 const NO_CONNECTION: &str = "no connection to its server; the log of pivot-host says why";
-/// The same of a server that does speak TLS, where one doesn't trust the other.
+/// Messages about a foreign server that speaks TLS, if one side doesn't trust the other.
 const DISTRUSTED_SERVER: &str = "invalid peer certificate";
 const DISTRUSTED_CLIENT: &str = "the server doesn't accept the client's certificate";
 
@@ -55,16 +55,16 @@ pub(super) struct ApiRequest<'a> {
     pub(super) accept: &'a str,
     pub(super) content_type: &'a str,
     pub(super) body: Bytes,
-    /// What an error may quote of the object.
+    /// The parts of the object that an error may quote.
     pub(super) quote: Quote,
     /// The largest answer that is read, in bytes.
     pub(super) limit: usize,
-    /// What the request does, in words for people and without content: `create Secret`.
+    /// Description of the request for people, without content: `create Secret`.
     pub(super) about: String,
 }
 
 impl<'a> ApiRequest<'a> {
-    /// A GET request.
+    /// Creates a GET request.
     pub(super) fn get(path: String, about: String) -> Self {
         Self {
             method: Method::GET,
@@ -121,14 +121,14 @@ impl From<PlaceError> for Refusal {
     }
 }
 
-/// Where the server and the user come from, for errors; empty for a client created elsewhere.
+/// The origin of the server and the user, for errors; empty for a client created elsewhere.
 #[derive(Clone, Default)]
 pub(super) struct ServerDescription {
     /// Added to the error if the server doesn't know the user, such as when the client certificate expires.
     pub(super) credentials: String,
     /// Added to the error if the server's certificate is not trusted.
     pub(super) server: String,
-    /// That whoever wrote the kubeconfig may not connect from here, nor learn what can be connected to.
+    /// Whether the author of the kubeconfig must not learn which addresses can be reached from here.
     pub(super) is_foreign: bool,
 }
 
@@ -139,14 +139,14 @@ pub(super) struct Transport {
     described: ServerDescription,
     /// The server's warnings so far.
     warnings: Arc<Mutex<BTreeSet<String>>>,
-    /// The permissions that requests so far needed.
+    /// Permissions that requests so far needed.
     used: Arc<Mutex<BTreeSet<Access>>>,
     /// Bounds what is held of the server's answers.
     budget: Option<Budget>,
 }
 
 impl ServerDescription {
-    /// A failure below HTTP. Of a foreign server nothing is told but whether one is there that speaks TLS.
+    /// Returns the error for a failure below HTTP. For a foreign server, it only tells whether a server there speaks TLS.
     pub(super) fn connection_error(&self, error: &::kube::Error, about: &str) -> PlaceError {
         let error = connection_error(error, about);
         if !self.is_foreign {
@@ -171,7 +171,7 @@ impl ServerDescription {
         }
     }
 
-    /// Adds to an error what a user has to look at.
+    /// Adds to an error the thing that a user must look at.
     pub(super) fn add_to(&self, mut error: PlaceError) -> PlaceError {
         let (text, what) = match &mut error {
             PlaceError::Unauthorized(text) => (text, &self.credentials),
@@ -197,7 +197,7 @@ impl Transport {
         Self { budget: Some(budget), ..self.clone() }
     }
 
-    /// The permissions that requests so far needed.
+    /// Permissions that requests so far needed.
     pub(super) fn used_access(&self) -> BTreeSet<Access> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -218,7 +218,7 @@ impl Transport {
         self.call_within(ask, 0).await
     }
 
-    /// The same, in which so many bytes are free.
+    /// Sends a request and reads the whole answer, of which this many bytes are free.
     async fn call_within(&self, ask: ApiRequest<'_>, free: usize) -> Result<(Bytes, Option<Share>), Refusal> {
         let (about, limit) = (ask.about.clone(), ask.limit);
         let response = self.open_response(ask).await?;
@@ -244,7 +244,7 @@ impl Transport {
             Ok(Err(error)) => return Err(self.described.connection_error(&error, &about).into()),
             Ok(Ok(response)) => response,
         };
-        // Metadata lists cover every kind, including deprecated ones, which nobody chose.
+        // Metadata lists cover every kind, including deprecated ones, which no user chose.
         if accept != METADATA {
             self.pass_on_warnings(response.headers(), quote, &about);
         }
@@ -268,7 +268,7 @@ impl Transport {
         })
     }
 
-    /// A GET that another program answers: returns its code and body unchanged, up to a limit.
+    /// Sends a GET that another program answers. Returns its code and body unchanged, up to a limit.
     pub(super) async fn pass_through(&self, path: String, limit: usize, about: &str) -> Result<(u16, Bytes)> {
         self.record_access(&Method::GET, &path);
         let request = Request::get(path)
@@ -283,8 +283,8 @@ impl Transport {
         Ok((code, read_body(response.into_body(), limit, about, None).await?))
     }
 
-    /// Deprecations and the like, each once. They may quote the object, so a Secret's are not passed on. Warnings about the form
-    /// of finalizer names apply to every Cluster API object.
+    /// Logs deprecations and the like, each once. They may quote the object, so a Secret's are not passed on. Warnings about the
+    /// form of finalizer names apply to every Cluster API object.
     fn pass_on_warnings(&self, headers: &HeaderMap, quote: Quote, about: &str) {
         if quote == Quote::Names {
             return;
@@ -306,7 +306,7 @@ impl Transport {
     }
 }
 
-/// Reads a body into one buffer, within a budget if there is one, but for the bytes that are free.
+/// Reads a body into one buffer, within a budget if there is one, except for the bytes that are free.
 async fn read_body<B>(
     mut body: B,
     limit: usize,
@@ -347,10 +347,10 @@ fn silence_error(about: &str) -> PlaceError {
     PlaceError::Unavailable(format!("{about}: nothing for {} seconds", SILENCE_TIMEOUT.as_secs()))
 }
 
-/// A failure below HTTP. Retrying doesn't fix a failure of trust.
+/// Returns the error for a failure below HTTP. Retrying doesn't fix a failure of trust.
 pub(super) fn connection_error(error: &::kube::Error, about: &str) -> PlaceError {
     let cause: &(dyn StdError + 'static) = match error {
-        // Has no text of its own.
+        // Has no text itself.
         ::kube::Error::Service(cause) => cause.as_ref(),
         other => other,
     };
@@ -364,7 +364,7 @@ pub(super) fn connection_error(error: &::kube::Error, about: &str) -> PlaceError
     }
 }
 
-/// An error with its causes, without repetition.
+/// Returns an error's text with its causes, without repetition.
 pub(super) fn error_chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = String::new();
     let mut cause = Some(error);
@@ -382,8 +382,8 @@ pub(super) fn error_chain(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// The text for a credential plugin's failure. kube's own text quotes its environment, its arguments and its output, which may
-/// contain tokens; only what the plugin wrote to stderr for people is passed on.
+/// Returns the text for a credential plugin's failure. kube's own text quotes its environment, its arguments and its output,
+/// which may contain tokens; only what the plugin wrote to stderr for people is passed on.
 fn plugin_error_text(error: &(dyn StdError + 'static)) -> Option<String> {
     let auth = match error.downcast_ref() {
         Some(::kube::Error::Auth(auth)) => auth,
@@ -407,7 +407,7 @@ fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// Whether the answer means that the object doesn't exist.
+/// Returns true if the answer means that the object doesn't exist.
 pub(super) fn is_absent(refusal: &Refusal) -> bool {
     refusal.authentic && matches!(refusal.error, PlaceError::NotFound(_))
 }

@@ -15,7 +15,7 @@ pub(super) fn escape_segment(text: &str) -> String {
     utf8_percent_encode(text, PLAIN).to_string()
 }
 
-/// The collection of a kind: in one namespace, or in all.
+/// Returns the path of a kind's collection: in one namespace, or in all.
 pub(super) fn collection_path(kind: &Kind, namespace: Option<&str>) -> String {
     let group = &kind.group_kind.group;
     let mut path =
@@ -31,7 +31,7 @@ pub(super) fn collection_path(kind: &Kind, namespace: Option<&str>) -> String {
     path
 }
 
-/// One object.
+/// Returns the path of an object.
 pub(super) fn object_path(kind: &Kind, key: &Key) -> Result<String> {
     // An empty segment would name the collection: deleting one object would become deleting all.
     if key.name.is_empty() {
@@ -41,13 +41,13 @@ pub(super) fn object_path(kind: &Kind, key: &Key) -> Result<String> {
     Ok(format!("{}/{}", collection_path(kind, namespace), escape_segment(&key.name)))
 }
 
-/// The path where an object is created.
+/// Returns the path where an object is created.
 pub(super) fn creation_path(kind: &Kind, body: &Value) -> Result<String> {
     let namespace = body.pointer("/metadata/namespace").and_then(Value::as_str);
     Ok(collection_path(kind, checked_namespace(kind, namespace)?))
 }
 
-/// The query of a write.
+/// Returns the query of a write.
 pub(super) fn write_query(change: Change) -> String {
     let dry_run = match change {
         Change::Real => "",
@@ -56,8 +56,8 @@ pub(super) fn write_query(change: Change) -> String {
     format!("?fieldManager={FIELD_MANAGER}&fieldValidation=Strict{dry_run}")
 }
 
-/// The path of a service behind the server. It must not lead out of the service: `..`, in any encoding, would turn a request to
-/// the service into one to the API server, with our credentials.
+/// Returns the path of a service behind the server. The path must not lead out of the service: `..`, in any encoding, would turn
+/// a request to the service into one to the API server, with our credentials.
 pub(super) fn service_path(service: &ServicePath) -> Result<String> {
     let ServicePath { namespace, service, port, path } = service;
     let (before, query) = path.split_once('?').unwrap_or((path, ""));

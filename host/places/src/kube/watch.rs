@@ -65,7 +65,7 @@ fn event_stream(body: Body, kind: Arc<Kind>, about: String) -> BoxStream<'static
 }
 
 impl Reader {
-    /// The next event; none at the end. An error is the last item.
+    /// Returns the next event; none at the end. An error is the last item.
     async fn next(&mut self) -> Option<Result<Event>> {
         loop {
             let body = self.body.as_mut()?;

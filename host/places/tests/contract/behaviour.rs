@@ -20,7 +20,7 @@ pub(crate) struct Server {
     pub(crate) expired: String,
 }
 
-/// All checks: as tests, each with a server of its own (`tests`), or one after the other on one server (`all`).
+/// All checks: as tests, each with its own server (`tests`), or one after the other on one server (`all`).
 macro_rules! behaviours {
     (@tests $server:tt $($check:ident)*) => {
         $(
@@ -233,7 +233,7 @@ pub(crate) async fn terminating_namespaces_accept_no_objects(Server { place, .. 
         let refused = place.create(&machines(), &body, change).await;
         assert!(matches!(refused, Err(PlaceError::Forbidden(_))), "{refused:?}");
     }
-    // What is there can be changed.
+    // Existing objects can be changed.
     let held = Key { namespace: Some(TERMINATING.to_owned()), ..key("held") };
     let body = json!({"metadata": {"annotations": {MARK: "move-1"}}});
     let change = Patch { body, subresource: Subresource::None, change: Change::Real };

@@ -1,4 +1,4 @@
-//! Stands in for the library `age` in programs that are built without it. No key can be made, so nothing here is ever called.
+//! Replaces the library `age` in programs that are built without it. No key can be made, so these functions are never called.
 
 use std::str::FromStr;
 

@@ -131,7 +131,7 @@ async fn checksums_are_compared_without_a_key_and_contents_with_one() {
     // Others who can read a file read nothing in it.
     assert!(with.exposed.is_empty());
 
-    // Somebody who knows the recipient replaces a file, and the manifest's checksum doesn't fit any more.
+    // An attacker who knows the recipient replaces a file, and the manifest's checksum doesn't match any more.
     let file = dir.path().join("Secret_a_s.json.age");
     fs::write(&file, recipients().encrypt(secret("s").to_string().as_bytes()).unwrap()).unwrap();
     assert_eq!(Examined::examine(dir.path(), None).unwrap().changed, ["Secret_a_s.json.age"]);
@@ -155,7 +155,7 @@ async fn plain_files_among_encrypted_ones_are_refused_by_name() {
     );
     assert!(Examined::examine(dir.path(), None).is_err());
     assert!(DirectoryPlace::to_read(dir.path()).is_err());
-    // The files replaced by plain ones, and the manifest by one that fits, but for what it promises.
+    // The files replaced by plain ones, and the manifest by one that matches, except that it promises encryption.
     for name in names(dir.path()).iter().filter(|name| is_age(name)) {
         fs::remove_file(dir.path().join(name)).unwrap();
     }
@@ -163,7 +163,7 @@ async fn plain_files_among_encrypted_ones_are_refused_by_name() {
     (forged.files, forged.count) = (Default::default(), 0);
     fs::write(dir.path().join("manifest.json"), serde_json::to_vec(&forged).unwrap()).unwrap();
     assert!(refused(dir.path()).starts_with("note.yaml: not encrypted, although the manifest says"));
-    // Whoever has a key expects what it opens.
+    // A user with a key expects files that it opens.
     fs::remove_file(dir.path().join("manifest.json")).unwrap();
     assert!(refused(dir.path()).ends_with("nothing in it is encrypted, so no identity is needed"));
 }
@@ -184,7 +184,7 @@ async fn a_flipped_byte_and_a_cut_file_are_refused() {
     for more in [&b"\n"[..], &whole[..], &[0; 100][..]] {
         identities().decrypt(&[&whole, more].concat()).unwrap_err();
     }
-    // Of many chunks: cut between two of them, and two exchanged.
+    // A file of many chunks: cut between two of them, and with two exchanged.
     let large = recipients().encrypt(&vec![b'x'; 300_000]).unwrap();
     let chunk = (64 << 10) + 16;
     assert_eq!(identities().decrypt(&large).unwrap().len(), 300_000);
@@ -203,7 +203,7 @@ async fn a_flipped_byte_and_a_cut_file_are_refused() {
     assert_eq!(refused(dir.path()), "Secret_a_t.json.age: damaged, cut off or not encrypted with age");
 }
 
-/// What a file asks for before anything in it is known to be genuine.
+/// Work that a file causes before anything in it is known to be genuine.
 // proves: T76
 #[test]
 fn no_header_takes_long() {
@@ -224,7 +224,7 @@ fn no_header_takes_long() {
     let armored = b"-----BEGIN AGE ENCRYPTED FILE-----\nYWdl".to_vec();
     assert_eq!(told(armored), "armored, as text; only binary files are read");
     assert_eq!(told(Vec::new()), "damaged, cut off or not encrypted with age");
-    // Passphrases, with all the work that a file can ask for: nobody begins with it.
+    // Passphrases, with all the work that a file can cause: it is never begun.
     let scrypt = format!("-> scrypt bBjlhJVYZeE4aqUdmtRHfw 63\n{body}\n");
     assert_eq!(told(with(&scrypt)), "encrypted with a passphrase, not to recipients");
     assert_eq!(told(with(&(scrypt + &classic))), "damaged, cut off or not encrypted with age");
@@ -248,7 +248,7 @@ async fn a_move_that_goes_on_writes_everything_again() {
     second.close(&Closing::Complete { handover: false }).await.unwrap();
     assert_eq!(names(dir.path()), ["Secret_a_s.json.age", "manifest.json"]);
     assert_eq!(decrypted(dir.path()).unwrap().shared.lock_contents().entries.len(), 1);
-    // Its run may have died before it recorded that; then it is rolled back.
+    // The run may have died before it recorded the end; then the move is rolled back.
     let third = opened(dir.path(), "move-1").await;
     third.close(&Closing::Abandoned).await.unwrap();
     assert!(names(dir.path()).is_empty());
@@ -274,7 +274,7 @@ async fn a_move_goes_on_as_it_began() {
     let told = DirectoryPlace::to_write(encrypted.path()).err().unwrap().to_string();
     assert!(told.ends_with("move m-1 started it encrypted"), "{told}");
     assert!(names(encrypted.path()).iter().all(|name| name != "Secret_a_s.json"));
-    // Before its first file, too; but a mark that is all a dead run left keeps nobody else out.
+    // Before its first file, too; but a mark alone, left by a dead run, keeps no other move out.
     let marked = TempDir::new().unwrap();
     drop(opened(marked.path(), "m-1").await);
     let told = written(DirectoryPlace::to_write(marked.path()), "m-1").await.unwrap_err();
@@ -282,7 +282,7 @@ async fn a_move_goes_on_as_it_began() {
     written(DirectoryPlace::to_write(marked.path()), "m-2").await.unwrap();
 }
 
-/// Whoever can write to the directory must not get a checksum, which `verify` believes, for a file of their own.
+/// A user who can write to the directory must not get a checksum, which `verify` trusts, for their own file.
 #[tokio::test]
 async fn a_file_that_is_replaced_while_a_copy_is_made_gets_no_checksum() {
     for encrypts in [true, false] {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A directory with this file beside a definition. Whether it is read.
+/// Returns true if a directory with this file next to a definition can be read.
 fn is_read(file: &str, content: impl AsRef<[u8]>) -> bool {
     let dir = directory(&[("crd.json", &definition().to_string())]);
     fs::write(dir.path().join(file), content.as_ref()).unwrap();

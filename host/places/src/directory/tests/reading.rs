@@ -1,4 +1,4 @@
-//! What is read out of files that people wrote.
+//! Reading files that people wrote.
 
 use super::*;
 
@@ -161,7 +161,7 @@ fn names_that_lead_elsewhere_are_refused_by_file_and_document() {
     }
 }
 
-/// Their files would collide on a case-insensitive file system.
+/// The files of such kinds would collide on a case-insensitive file system.
 // proves: T77
 #[test]
 fn kinds_that_differ_only_in_case_are_refused() {
