@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_comes_back_with_the_last_object() {
+    fn share_returns_with_the_last_object() {
         let budget = Budget::new(2_000);
         let mut share = budget.share();
         share.grow(900, "a list").unwrap();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_takes_no_more_than_its_limit() {
+    fn part_takes_no_more_than_its_limit() {
         let whole = Budget::new(40);
         let (one, other) = (whole.allot(15), whole.allot(30));
         let (mut first, mut second) = (one.share(), other.share());

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_anchors_and_aliases_add_is_counted_and_not_expanded() {
+    fn anchors_and_aliases_are_counted_without_expansion() {
         let scalar = EVENT_BYTES + 3;
         assert_eq!(expansion_size("a: lol\nb: '*lol & more'\n"), Ok(0));
         assert_eq!(expansion_size("a: &a lol\n"), Ok(scalar), "kept");

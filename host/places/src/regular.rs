@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_what_the_irregular_file_is() {
+    fn irregular_files_are_refused_by_type() {
         let dir = tempfile::tempdir().unwrap();
         let (pipe, socket, file) = (dir.path().join("p"), dir.path().join("s"), dir.path().join("f"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

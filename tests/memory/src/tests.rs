@@ -56,7 +56,7 @@ async fn faults_occur_before_or_after_the_write() {
 }
 
 #[tokio::test]
-async fn orphans_are_collected_when_a_test_wants_it() {
+async fn orphans_are_collected_on_request() {
     let place = place();
     let owner = place.insert(machine("owner")).unwrap();
     for (name, above) in [("m", "owner"), ("n", "m")] {

@@ -77,7 +77,7 @@ fn field(name: impl std::fmt::Display, codes: &[i32], path: &str, value: Value) 
     with(name, codes, manifest.to_string())
 }
 
-/// One of each sort; `places: a_manifest_that_can_not_be_right_is_refused` has others.
+/// One of each sort; `places: contradictory_manifest_is_refused` has others.
 fn fields() -> Vec<Case> {
     let digest = "/files/Cluster.cluster.x-k8s.io_ns_a.json";
     let kind = manifest()["kinds"][0].clone();

@@ -44,7 +44,7 @@ fn json_texts() -> Vec<Case> {
     ]
 }
 
-/// One of each sort; `places: text_that_is_no_yaml_is_refused` has the others.
+/// One of each sort; `places: invalid_yaml_is_refused` has the others.
 fn yaml_texts() -> Vec<Case> {
     let head = "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: a, namespace: ns}\n";
     let python = format!("{head}spec: !!python/object/apply:os.system ['touch FORGED']\n");

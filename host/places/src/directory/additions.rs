@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn all_documents_of_all_files_are_added_in_their_order() {
+    fn documents_of_all_files_keep_their_order() {
         let two = format!(
             "---\n# nothing but a comment\n---\n{BOM}---\napiVersion: v1\nkind: List\nitems:\n\
                            - {{apiVersion: run.example.org/v1, kind: Bootstrap, metadata: {{name: c, namespace: ns}}}}\n"
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_file_and_document_and_without_content() {
+    fn errors_have_file_and_document_without_content() {
         assert_eq!(refused(""), "a.yaml: it has no objects");
         assert_eq!(refused("---\n"), "a.yaml: it has no objects");
         assert_eq!(refused("apiVersion: v1\nkind: List\nitems: []\n"), "a.yaml: it has no objects");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_file_is_refused_within_limits() {
+    fn hostile_file_is_refused_within_limits() {
         assert!(refused(&bomb(20)).contains("expand to more than"));
         let levels = 200;
         let deep = format!("{BOM}data: {}{}", "[".repeat(levels), "]".repeat(levels));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strings_of_a_secret_are_encoded_as_a_server_does() {
+    fn strings_of_secrets_are_encoded() {
         let secret = |text: &str| {
             format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: s, namespace: ns}}\n{text}")
         };

@@ -117,7 +117,7 @@ mod tests {
 
     // proves: T130
     #[test]
-    fn files_are_known_by_what_is_in_them_but_for_the_data_of_secrets() {
+    fn content_id_ignores_the_data_of_secrets() {
         let digest = |files: &[(&str, &str)]| read(files).shared.lock_contents().content_id().0;
         let all = digest(&[("a.yaml", CLUSTER), ("b.yaml", SECRET)]);
         assert_eq!(digest(&[("all.yaml", &format!("{SECRET}\n---\n{CLUSTER}"))]), all);
@@ -128,7 +128,7 @@ mod tests {
 
     /// clusterctl pauses every Cluster and leaves no note. Files that a site adds change nothing about that.
     #[test]
-    fn clusterctls_pauses_are_undone_and_nobody_elses() {
+    fn only_pauses_by_clusterctl_are_undone() {
         let paused = |files: &[(&str, &str)]| {
             let place = read(files);
             let contents = place.shared.lock_contents();

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_ordered_as_kubernetes_does() {
+    fn versions_have_the_order_of_kubernetes() {
         let mut versions =
             ["foo10", "v1beta1", "v11alpha2", "v1", "v12alpha1", "v2", "foo1", "v10", "v3beta1"].to_vec();
         versions.sort_by_cached_key(|version| Reverse(version_rank(version)));

@@ -201,7 +201,7 @@ mod tests {
 
     // proves: W14
     #[test]
-    fn w14_what_clusterctl_writes_is_read_exactly() {
+    fn w14_files_of_clusterctl_are_read_exactly() {
         let text = "{\"a\":9007199254740993,\"b\":\"\\u003c\\ud83d\\ude00\",\"c\":\"no\"}\n";
         assert_eq!(
             read("Machine_a_b.yaml", text).unwrap(),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_tells_where_and_not_what() {
+    fn errors_have_positions_without_content() {
         for (file, text) in [
             ("a.yaml", "ok: 1\n---\npassword: hunter2\n bad: [hunter2"),
             ("a.json", "{\"ok\":1}\n{\"password\":hunter2}"),

@@ -321,7 +321,7 @@ mod tests {
 
     // proves: W13
     #[test]
-    fn w13_names_tell_groups_namespaces_and_odd_names_apart() {
+    fn w13_file_names_distinguish_all_keys() {
         let named = |group, namespace, object: &str| {
             object_file_name(&Key::new(GroupKind::new(group, "IPPool"), namespace, object))
         };

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_files_objects_come_in_their_order_and_lists_are_unrolled() {
+    fn objects_keep_their_order_and_lists_expand() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a.yaml");
         let text = "apiVersion: v1\nkind: Node\nmetadata: {name: b}\n---\napiVersion: v1\nkind: List\nitems:\n\

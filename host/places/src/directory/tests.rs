@@ -63,7 +63,7 @@ fn machine(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_read_is_not_written() {
+async fn read_directory_is_not_written() {
     let dir = directory(&[]);
     let place = DirectoryPlace::to_read(dir.path()).unwrap();
     let error = place.create(&machines(), &machine("m"), Change::Real).await.unwrap_err();
@@ -80,7 +80,7 @@ async fn a_directory_that_is_read_is_not_written() {
 
 // proves: D28
 #[tokio::test]
-async fn what_is_written_is_read_back_exactly() {
+async fn written_objects_are_read_back_exactly() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("new/backup");
     let place = written(&path, "move-1").await.unwrap();
@@ -179,7 +179,7 @@ async fn writer_and_reader_identify_the_same_contents() {
 
 /// Closed files may have been carried elsewhere.
 #[tokio::test]
-async fn files_that_were_closed_are_not_written_again_by_a_move_that_wrote_everything() {
+async fn closed_files_are_not_written_again() {
     let dir = TempDir::new().unwrap();
     let again = async |path: &Path, move_id: &str| {
         let place = DirectoryPlace::to_write(path).unwrap();
@@ -197,7 +197,7 @@ async fn files_that_were_closed_are_not_written_again_by_a_move_that_wrote_every
 }
 
 #[tokio::test]
-async fn only_files_that_were_handed_over_and_left_alone_say_that_their_source_waits() {
+async fn only_unchanged_handovers_have_a_waiting_source() {
     let end = |path: &Path| DirectoryPlace::to_read(path).unwrap().end_kind();
     for handover in [false, true] {
         let dir = TempDir::new().unwrap();
@@ -256,7 +256,7 @@ const OLD_MANIFEST: &str = r#"{
 }"#;
 
 #[tokio::test]
-async fn a_manifest_of_the_release_before_is_read_too() {
+async fn manifest_of_the_previous_release_is_read() {
     let object = r#"{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Machine","metadata":{"name":"m","namespace":"a"}}"#;
     let dir =
         directory(&[("manifest.json", OLD_MANIFEST), ("cluster.x-k8s.io_a_m.json", &format!("{object}\n"))]);
@@ -271,7 +271,7 @@ async fn a_manifest_of_the_release_before_is_read_too() {
 #[cfg(unix)]
 // proves: D30, T84
 #[tokio::test]
-async fn files_are_for_nobody_else() {
+async fn files_are_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("backup");
@@ -286,7 +286,7 @@ async fn files_are_for_nobody_else() {
 }
 
 #[tokio::test]
-async fn only_the_same_move_goes_on_in_a_directory() {
+async fn only_the_same_move_resumes_a_directory() {
     let dir = TempDir::new().unwrap();
     let place = written(dir.path(), "move-1").await.unwrap();
     place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
@@ -307,7 +307,7 @@ async fn only_the_same_move_goes_on_in_a_directory() {
 }
 
 #[tokio::test]
-async fn a_move_that_did_not_come_about_leaves_the_directory_free() {
+async fn abandoned_move_leaves_the_directory_free() {
     let dir = TempDir::new().unwrap();
     let first = written(dir.path(), "move-1").await.unwrap();
     first.close(&Closing::Abandoned).await.unwrap();
@@ -320,7 +320,7 @@ async fn a_move_that_did_not_come_about_leaves_the_directory_free() {
 /// A run that dies between marking the directory and writing its record in the source leaves no trace elsewhere: the same
 /// command, which then is another move, must not be locked out.
 #[tokio::test]
-async fn a_directory_that_is_only_marked_is_free() {
+async fn marked_directory_without_files_is_free() {
     let dir = TempDir::new().unwrap();
     let first = written(dir.path(), "move-1").await.unwrap();
     fs::write(dir.path().join(".tmp-half"), "{").unwrap();
@@ -368,7 +368,7 @@ async fn patches_and_deletes_work_on_files() {
 
 // proves: T79
 #[tokio::test]
-async fn a_manifest_notices_what_was_lost() {
+async fn manifest_notices_lost_files() {
     let dir = TempDir::new().unwrap();
     let place = written(dir.path(), "move-1").await.unwrap();
     place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
@@ -378,7 +378,7 @@ async fn a_manifest_notices_what_was_lost() {
 }
 
 #[tokio::test]
-async fn a_manifest_that_can_not_be_right_is_refused() {
+async fn contradictory_manifest_is_refused() {
     let good = json!({"apiVersion": "pivot-host.io/v1alpha1", "kind": "Manifest", "moveId": "m-1", "handover": false,
         "count": 0, "kinds": [*machines()], "files": {}});
     assert!(DirectoryPlace::to_read(directory(&[("manifest.json", &good.to_string())]).path()).is_ok());
@@ -422,7 +422,7 @@ async fn a_manifest_that_can_not_be_right_is_refused() {
 
 /// The next version would repeat an earlier one.
 #[tokio::test]
-async fn after_the_highest_version_nothing_is_written() {
+async fn highest_version_prevents_writes() {
     let dir = TempDir::new().unwrap();
     let first =
         written(dir.path(), "m").await.unwrap().create(&machines(), &machine("a"), Change::Real).await;
@@ -436,7 +436,7 @@ async fn after_the_highest_version_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn the_metal3_example_is_whole() {
+async fn metal3_example_is_complete() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/metal3");
     let place = DirectoryPlace::to_read(Path::new(path)).unwrap();
     let contents = place.shared.lock_contents();
@@ -452,7 +452,7 @@ async fn the_metal3_example_is_whole() {
 /// Someone who can write the directory may exchange files while it is read.
 // proves: T175
 #[tokio::test]
-async fn digests_stand_for_what_was_read() {
+async fn digests_are_of_the_read_bytes() {
     let dir = TempDir::new().unwrap();
     let place = written(dir.path(), "move-1").await.unwrap();
     place.learn(&[machines()]).await.unwrap();
@@ -483,7 +483,7 @@ async fn digests_stand_for_what_was_read() {
 /// A file may be away again once its objects were read.
 // proves: T175
 #[tokio::test]
-async fn files_that_were_read_are_added_though_gone() {
+async fn read_files_count_as_added_though_gone() {
     let dir = TempDir::new().unwrap();
     let place = written(dir.path(), "move-1").await.unwrap();
     place.learn(&[machines()]).await.unwrap();

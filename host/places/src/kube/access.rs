@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_needs_what_the_authorizer_reads_from_it() {
+    fn requests_need_the_permission_of_their_path() {
         for (method, path, expected) in [
             ("GET", "/api/v1/nodes", Some("list nodes in the whole cluster")),
             ("GET", "/api/v1/namespaces?limit=500", Some("list namespaces in the whole cluster")),

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_to_write_a_year_are_read() {
+    fn both_forms_of_years_are_parsed() {
         for (year, text) in [(2031, "2031-02-03T04:05:06Z"), (2075, "2075-02-03T04:05:06Z")] {
             let key = rcgen::KeyPair::generate().unwrap();
             let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_has_no_expiry_date() {
+    fn invalid_certificates_have_no_expiry_time() {
         for bytes in [&b""[..], b"\x30", b"\x30\x84\xff\xff\xff\xff", b"\x30\x03\x30\x01\x02"] {
             assert_eq!(parse_not_after(bytes), None);
         }

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kubeconfig_with_everything_in_it_is_read() {
+    fn self_contained_kubeconfig_is_read() {
         assert!(load_from_secret(&holding(good().to_string()), "value").is_ok());
         let mut more = good();
         more["users"][0]["user"] = json!({"token": "hunter2"});
@@ -185,7 +185,7 @@ mod tests {
 
     // proves: D5, T91
     #[test]
-    fn a_field_that_reaches_out_of_a_kubeconfig_is_refused_by_its_name() {
+    fn fields_that_reach_out_are_refused() {
         let exec = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "hunter2"});
         for (section, field, value, what) in [
             ("cluster", "certificate-authority", json!("/hunter2"), FILE),
@@ -226,7 +226,7 @@ mod tests {
 
     // proves: I8
     #[test]
-    fn what_is_no_kubeconfig_is_refused_without_being_quoted() {
+    fn invalid_kubeconfig_is_refused_without_quotes() {
         assert_eq!(refused(&secret(json!({}))), "the Secret has no data \"value\"");
         assert_eq!(
             refused(&secret(json!({"kubeconfig": "aHVudGVyMg=="}))),

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_is_taken_at_the_groups_favourite_version() {
+    fn kinds_have_the_preferred_version() {
         let groups = r#"[{"metadata": {"name": "g.io"}, "versions": [
           {"version": "v2", "resources": [
             {"resource": "as", "responseKind": {"kind": "A"}, "scope": "Namespaced", "verbs": ["list"],
@@ -237,7 +237,7 @@ mod tests {
 
     // proves: T105
     #[test]
-    fn a_server_with_kinds_without_end_is_not_believed() {
+    fn endless_kinds_are_refused() {
         let many = |count: usize| serving((0..count).map(|n| (format!("K{n}"), "ks")));
         assert_eq!(merge_groups(many(10_000).into_iter(), None).unwrap().len(), 10_000);
         assert!(matches!(merge_groups(many(10_001).into_iter(), None), Err(PlaceError::Unreadable(_))));
@@ -248,7 +248,7 @@ mod tests {
 
     // proves: T107
     #[test]
-    fn kinds_whose_names_would_change_the_path_are_left_out() {
+    fn kinds_with_odd_names_are_left_out() {
         let odd = [("../x", "xs"), ("X", "../secrets"), ("Y", ".."), ("a\0b", "as"), ("Good", "goods")];
         let kinds = merge_groups(
             serving(odd.into_iter().map(|(kind, plural)| (kind.to_owned(), plural))).into_iter(),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_labels_are_not_mistaken_for_missing_ones() {
+    fn unreadable_labels_differ_from_missing_ones() {
         let groups = r#"[{"metadata": {"name": "g.io"}, "versions": [{"version": "v1", "resources": [
             {"resource": "as", "responseKind": {"kind": "A"}, "scope": "Namespaced", "verbs": ["list"]}]}]}]"#;
         let groups: Vec<Group> = serde_json::from_str(groups).unwrap();

@@ -236,7 +236,7 @@ mod tests {
 
     // proves: T113
     #[test]
-    fn a_kubeconfig_or_a_file_it_names_that_never_ends_is_refused() {
+    fn endless_kubeconfigs_and_files_are_refused() {
         let zero = "/dev/zero".to_owned();
         assert_eq!(refused(Path::new(&zero)), "kubeconfig /dev/zero: a device, not a regular file");
         let certificate = AuthInfo { client_certificate: Some(zero.clone()), ..AuthInfo::default() };
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_for_a_kubeconfig_is_refused_with_what_to_do_instead() {
+    fn pipes_as_kubeconfigs_are_refused_with_advice() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("63");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_aliases_of_a_kubeconfig_are_bounded_in_every_encoding() {
+    fn aliases_are_bounded_in_every_encoding() {
         let units = || [0xfeff_u16].into_iter().chain(bomb(9).encode_utf16().collect::<Vec<_>>());
         let little = units().flat_map(u16::to_le_bytes).collect();
         let big = units().flat_map(u16::to_be_bytes).collect();
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn utf_16_that_ends_midway_is_no_text() {
+    fn incomplete_utf_16_is_no_text() {
         let wide = |mark: [u8; 2], of: fn(u16) -> [u8; 2]| {
             let letters: Vec<u8> = "a: b".encode_utf16().flat_map(of).collect();
             [&mark[..], &letters].concat()
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_relative_to_the_kubeconfigs_folder() {
+    fn files_are_relative_to_the_kubeconfig() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
         let yaml = "users:\n- name: u\n  user: {client-certificate: c.pem, client-key: /k.pem, exec: {command: ./login}}\n\

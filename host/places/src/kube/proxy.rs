@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn no_proxy_exempts_the_servers_that_it_names() {
+    fn no_proxy_exempts_listed_servers() {
         for (server, no_proxy, exempt) in [
             ("https://api.example.com:6443", "", false),
             // Empty elements, and blanks.
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kubeconfigs_own_proxy_counts_whatever_is_exempt() {
+    fn proxy_of_a_kubeconfig_outweighs_exemptions() {
         let environment = [("HTTPS_PROXY", PROXY), ("NO_PROXY", "*")];
         for server in ["https://192.0.2.2:6443", "https://127.0.0.1:6443"] {
             let own = Some("socks5://10.0.0.8:1080");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_goes_by_the_servers_scheme() {
+    fn scheme_of_the_server_selects_the_variable() {
         let both = [("HTTPS_PROXY", "10.0.0.9:3128"), ("http_proxy", "http://u:p@10.0.0.7:1")];
         let chosen = |server: &str| chosen(server, None, &both);
         assert_eq!(chosen("https://192.0.2.2").as_deref(), Some("http://10.0.0.9:3128/"));

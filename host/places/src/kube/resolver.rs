@@ -77,7 +77,7 @@ mod tests {
 
     // proves: T151
     #[tokio::test]
-    async fn special_addresses_are_left_out_under_any_name() {
+    async fn special_addresses_are_skipped_under_any_name() {
         let look = async |named| resolver(named).call("localhost".parse().unwrap()).await;
         let refused = look(Some("")).await.unwrap_err().to_string();
         assert!(refused.starts_with("localhost has a special address ("), "{refused}");

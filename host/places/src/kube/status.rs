@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn one_status_code_can_have_two_meanings() {
+    fn reason_distinguishes_meanings_of_a_code() {
         let taken = r#"{"kind":"Status","reason":"AlreadyExists","message":"m"}"#;
         let changed = r#"{"kind":"Status","reason":"Conflict","message":"m"}"#;
         assert!(matches!(read(409, taken, Quote::Message), PlaceError::AlreadyExists(_)));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_quoted() {
+    fn secret_is_not_quoted() {
         let body = r#"{"kind":"Status","reason":"Invalid","message":"data.k: Invalid value: \"hunter2\"",
             "details":{"causes":[{"field":"data.k","message":"hunter2"},{"field":"type"}]}}"#;
         let text = read(422, body, Quote::Names).to_string();
@@ -160,13 +160,13 @@ mod tests {
 
     // proves: T108
     #[test]
-    fn a_proxys_error_page_is_not_quoted_either() {
+    fn proxy_error_page_is_not_quoted() {
         let text = read(502, "<html>hunter2</html>", Quote::Message).to_string();
         assert_eq!(text, "no answer: it: 502 Bad Gateway, from something other than the API server");
     }
 
     #[test]
-    fn the_body_may_say_how_long_to_wait() {
+    fn body_can_contain_the_pause() {
         let body = r#"{"kind":"Status","details":{"retryAfterSeconds":7}}"#;
         let PlaceError::TooManyRequests { retry_after } = read(429, body, Quote::Message) else { panic!() };
         assert_eq!(retry_after, Some(Duration::from_secs(7)));

@@ -132,7 +132,7 @@ fn listed(listing: &Listing) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_list_is_read_page_by_page() {
+async fn list_is_read_page_by_page() {
     let server = Server::start([page(&["m1", "m2"], "t=/1", "7"), page(&["m3"], "", "7")]).await;
     let listing = server.place().list(&machines(), Some("a")).await.unwrap();
     assert_eq!((listed(&listing), listing.resource_version.as_str()), (vec!["m1", "m2", "m3"], "7"));
@@ -161,7 +161,7 @@ async fn labelled_lists_have_smaller_pages() {
 }
 
 #[tokio::test]
-async fn a_list_that_expires_midway_is_read_again_in_one_page() {
+async fn expired_list_is_read_in_one_page() {
     let expired = status(410, "Expired", "continue token too old");
     let server = Server::start([page(&["old"], "t", "7"), expired, page(&["m1"], "", "9")]).await;
     let listing = server.place().list(&machines(), None).await.unwrap();
@@ -170,14 +170,14 @@ async fn a_list_that_expires_midway_is_read_again_in_one_page() {
 }
 
 #[tokio::test]
-async fn a_list_that_keeps_expiring_fails() {
+async fn list_that_keeps_expiring_fails() {
     let server = Server::start([status(410, "Expired", "no")]).await;
     assert!(matches!(server.place().list(&machines(), None).await, Err(PlaceError::Expired(_))));
     assert_eq!(server.asked().len(), 2);
 }
 
 #[tokio::test]
-async fn an_empty_list_may_be_null_and_a_repeated_token_is_refused() {
+async fn null_lists_are_empty_and_tokens_unique() {
     let null = reply(200, r#"{"metadata":{"resourceVersion":"3"},"items":null}"#);
     let listing = Server::start([null]).await.place().list(&machines(), None).await.unwrap();
     assert!(listing.objects.is_empty());
@@ -187,7 +187,7 @@ async fn an_empty_list_may_be_null_and_a_repeated_token_is_refused() {
 
 // proves: T105
 #[tokio::test]
-async fn a_list_without_end_is_not_read_for_ever() {
+async fn endless_list_is_refused() {
     let server = Server::start((0..3_000).map(|n| page(&["m"], &format!("t{n}"), "7"))).await;
     let error = server.place().list(&machines(), None).await.err().unwrap();
     assert!(matches!(&error, PlaceError::Unreadable(text) if text.contains("no end")), "{error}");
@@ -195,7 +195,7 @@ async fn a_list_without_end_is_not_read_for_ever() {
 }
 
 #[tokio::test]
-async fn a_huge_list_is_read_whole_and_without_copies() {
+async fn huge_list_is_read_without_copies() {
     let filler = "x".repeat(1 << 20);
     let items: Vec<_> =
         (0..40).map(|n| json!({"metadata": {"name": format!("m{n}")}, "spec": filler})).collect();
@@ -210,7 +210,7 @@ async fn a_huge_list_is_read_whole_and_without_copies() {
 }
 
 #[tokio::test]
-async fn metadata_is_read_from_whole_objects_too() {
+async fn metadata_is_read_from_whole_objects() {
     let server = Server::start([page(&["m1"], "", "7")]).await;
     let listing = server.place().list_meta(&machines(), None).await.unwrap();
     assert_eq!(listing.metas[0].name, "m1");
@@ -218,7 +218,7 @@ async fn metadata_is_read_from_whole_objects_too() {
 
 /// Of thousands of objects, the rest is most of what would be held.
 #[tokio::test]
-async fn identities_have_names_and_owners_and_nothing_else() {
+async fn identities_have_only_names_and_owners() {
     let owner = json!({"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"});
     let meta = json!({"name": "m1", "namespace": "a", "uid": "1", "resourceVersion": "2", "labels": {"l": "1"},
         "annotations": {"a": "1"}, "finalizers": ["f"], "ownerReferences": [owner],
@@ -231,7 +231,7 @@ async fn identities_have_names_and_owners_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_to_slow_down_says_for_how_long() {
+async fn throttling_has_the_requested_pause() {
     let mut slow = status(429, "TooManyRequests", "later");
     slow.headers.push(("retry-after", "3".to_owned()));
     let server = Server::start([slow]).await;
@@ -244,7 +244,7 @@ async fn a_server_that_asks_to_slow_down_says_for_how_long() {
 
 // proves: T110, W15
 #[tokio::test]
-async fn w15_an_object_is_absent_only_if_the_server_itself_says_so() {
+async fn w15_only_the_server_reports_absent_objects() {
     let key = Key::new(machines().group_kind.clone(), Some("a"), "m");
     let gone = Server::start([status(404, "NotFound", "machines \"m\" not found")]).await;
     assert!(gone.place().get(&machines(), &key).await.unwrap().is_none());
@@ -257,7 +257,7 @@ async fn w15_an_object_is_absent_only_if_the_server_itself_says_so() {
 
 // proves: T108
 #[tokio::test]
-async fn a_response_that_is_not_json_is_not_quoted() {
+async fn invalid_response_is_not_quoted() {
     let key = Key::new(secrets().group_kind.clone(), Some("a"), "s");
     let server = Server::start([reply(200, "hunter2")]).await;
     let place = server.place();
@@ -301,7 +301,7 @@ async fn writes_are_strict_and_name_their_manager() {
 
 // proves: I8, T108, T128
 #[tokio::test]
-async fn a_rejected_secret_reveals_no_values() {
+async fn rejected_secret_reveals_no_values() {
     let server = Server::start([status(400, "BadRequest", "illegal base64 in ...hunter2...")]).await;
     let body = json!({"metadata": {"name": "s", "namespace": "a"}, "data": {"k": "hunter2"}});
     let error = server.place().create(&secrets(), &body, Change::Real).await.unwrap_err();
@@ -332,7 +332,7 @@ async fn watch_events_may_arrive_in_any_chunks() {
 }
 
 #[tokio::test]
-async fn a_watch_expires_at_once_or_on_the_way() {
+async fn watch_expires_at_once_or_later() {
     let event = json!({"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}});
     for reply in [status(410, "Expired", "too old"), reply(200, format!("{event}\n"))] {
         let server = Server::start([reply]).await;
@@ -349,7 +349,7 @@ async fn a_watch_expires_at_once_or_on_the_way() {
 }
 
 #[tokio::test]
-async fn a_watch_cut_off_mid_line_says_so() {
+async fn watch_reports_a_cut_line() {
     let server = Server::start([reply(200, r#"{"type":"ADDED","obj"#)]).await;
     let mut events = server.place().watch(&machines(), None, "5").await.unwrap();
     assert!(matches!(events.next().await, Some(Err(PlaceError::Unavailable(_)))));
@@ -357,7 +357,7 @@ async fn a_watch_cut_off_mid_line_says_so() {
 }
 
 #[tokio::test]
-async fn an_unreachable_server_is_a_transient_error() {
+async fn unreachable_server_is_a_transient_error() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -367,7 +367,7 @@ async fn an_unreachable_server_is_a_transient_error() {
 }
 
 #[tokio::test]
-async fn clusters_are_not_told_apart_without_permission_to_read_kube_system() {
+async fn identity_needs_permission_for_kube_system() {
     let server = Server::start([status(403, "Forbidden", "no")]).await;
     assert_eq!(server.place().identify().await.unwrap(), Identity::Unknown);
     let server = Server::start([reply(200, r#"{"metadata":{"name":"kube-system","uid":"u"}}"#)]).await;
@@ -390,7 +390,7 @@ async fn denied_access_keeps_its_order() {
 }
 
 #[tokio::test]
-async fn an_administrator_is_asked_about_once() {
+async fn administrator_needs_one_access_review() {
     let yes = reply(201, r#"{"status":{"allowed":true}}"#);
     let server = Server::start([yes, reply(500, "")]).await;
     let access = Access {
@@ -406,7 +406,7 @@ async fn an_administrator_is_asked_about_once() {
 /// One full namespace must not keep others from a list of all.
 // proves: T147
 #[tokio::test]
-async fn metadata_that_fits_no_budget_comes_in_small_pages() {
+async fn metadata_above_budget_has_small_pages() {
     let replies = [page(&["first"], "t", "7"), large_page(60, ""), large_page(20, "u"), large_page(20, "")];
     let server = Server::start(replies).await;
     let place = server.place().limit_answers(50 << 20);
@@ -456,7 +456,7 @@ async fn pages_of_metadata_shrink_until_they_fit() {
 
 // proves: T147
 #[tokio::test]
-async fn an_expired_list_too_large_for_one_piece_is_paged() {
+async fn large_expired_list_is_paged() {
     let expired = status(410, "Expired", "continue token too old");
     let replies =
         [page(&["old"], "t", "6"), expired, large_page(9, ""), large_page(2, "u"), large_page(1, "")];

@@ -428,7 +428,7 @@ mod tests {
 
     // proves: T151
     #[test]
-    fn all_lost_connections_of_foreign_servers_read_alike() {
+    fn lost_connections_of_foreign_servers_read_alike() {
         let told = |cause: &str| {
             let described = ServerDescription { is_foreign: true, ..ServerDescription::default() };
             described.connection_error(&::kube::Error::Service(cause.into()), "list").to_string()
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_of_trust_names_the_side_that_is_not_trusted() {
+    fn failure_of_trust_names_the_untrusted_side() {
         let error = |cause: &str| connection_error(&::kube::Error::Service(cause.into()), "read Namespace a");
         let server = error("invalid peer certificate: UnknownIssuer");
         assert!(matches!(server, PlaceError::Untrusted(_)), "{server}");
@@ -482,7 +482,7 @@ mod tests {
 
     // proves: T147
     #[tokio::test(start_paused = true)]
-    async fn what_is_read_counts_against_a_budget() {
+    async fn answers_count_against_a_budget() {
         let budget = Budget::new(10 << 20);
         let mut share = budget.share();
         let large = || body(std::iter::repeat_n(1 << 20, 8), Duration::ZERO);

@@ -102,7 +102,7 @@ mod tests {
 
     // proves: T7
     #[test]
-    fn a_service_path_can_not_escape_the_service() {
+    fn service_paths_stay_within_the_service() {
         let at = |namespace: &str, port: &str, path: &str| ServicePath {
             namespace: namespace.to_owned(),
             service: "s".to_owned(),
@@ -138,7 +138,7 @@ mod tests {
 
     // proves: T107
     #[test]
-    fn nothing_names_a_collection_by_mistake() {
+    fn object_paths_never_name_a_collection() {
         let machine = kind("cluster.x-k8s.io", "v1beta2", "Machine", "machines", true);
         for (namespace, name) in [(Some("a"), ""), (None, "m"), (Some(""), "m")] {
             let key = Key::new(machine.group_kind.clone(), namespace, name);

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_whole_whatever_the_chunks() {
+    fn lines_are_whole_in_any_chunks() {
         let text = b"{\"a\":1}\n{\"b\":2}\n\n{\"c\"";
         for size in 1..text.len() {
             let mut lines = Lines::default();
@@ -172,7 +172,7 @@ mod tests {
 
     // proves: T105
     #[test]
-    fn a_line_without_end_is_refused() {
+    fn endless_line_is_refused() {
         let mut lines = Lines::default();
         assert!(lines.push(&vec![b'x'; LINE_LIMIT]).is_ok());
         assert!(lines.next().is_none());

@@ -46,9 +46,9 @@ macro_rules! behaviours {
             stale_deletes_are_conflicts
             terminating_namespaces_accept_no_objects
             expired_watches_must_start_over
-            lists_have_what_was_asked_for
+            lists_contain_only_requested_objects
             watches_report_past_and_new_events_in_order
-            two_questions_meet_one_cluster
+            two_requests_reach_one_cluster
         }
     };
 }
@@ -258,7 +258,7 @@ pub(crate) async fn expired_watches_must_start_over(Server { place, expired }: &
     assert!(matches!(&event, Some(Event::Applied(object)) if object.meta.name == "watched"));
 }
 
-pub(crate) async fn lists_have_what_was_asked_for(Server { place, .. }: &Server) {
+pub(crate) async fn lists_contain_only_requested_objects(Server { place, .. }: &Server) {
     for (name, namespace, labels) in [
         ("listed-m", "a", json!({"listed": "1"})),
         ("listed-n", "a", json!({})),
@@ -325,7 +325,7 @@ pub(crate) async fn watches_report_past_and_new_events_in_order(Server { place, 
     changes.await.unwrap();
 }
 
-pub(crate) async fn two_questions_meet_one_cluster(Server { place, .. }: &Server) {
+pub(crate) async fn two_requests_reach_one_cluster(Server { place, .. }: &Server) {
     let identity = place.identify().await.unwrap();
     assert!(matches!(identity, Identity::Cluster(_)));
     assert_eq!(place.identify().await.unwrap(), identity);

@@ -19,16 +19,16 @@ use crate::behaviour::{TERMINATING, key, machine, machines, patch, watch_in_vain
 macro_rules! contract {
     ($place_of:path) => {
         crate::checks::contract! { $place_of:
-            it_is_what_the_server_is,
-            bodies_are_the_bytes_that_the_server_has,
+            place_has_the_identity_of_its_server,
+            bodies_have_the_bytes_of_the_server,
             lists_of_objects_and_metadata_have_one_version,
-            an_open_watch_expires,
-            a_watch_that_nobody_reads_any_more_ends,
-            two_places_are_not_the_same_cluster,
-            permissions_are_those_of_the_server,
-            what_is_announced_is_accepted,
-            each_error_is_the_servers,
-            an_answer_is_lost_after_the_act,
+            open_watch_expires,
+            abandoned_watch_ends,
+            two_places_are_two_clusters,
+            permissions_equal_those_of_the_server,
+            announced_operations_are_accepted,
+            errors_equal_those_of_the_server,
+            lost_answer_follows_a_stored_change,
         }
 
         async fn serve_machines() -> crate::behaviour::Server {
@@ -75,14 +75,14 @@ pub(crate) async fn prepare(server: &MemoryPlace) -> String {
     version
 }
 
-pub(crate) async fn it_is_what_the_server_is(server: &MemoryPlace, place: &dyn Place) {
+pub(crate) async fn place_has_the_identity_of_its_server(server: &MemoryPlace, place: &dyn Place) {
     assert_eq!(place.label(), "memory");
     assert_eq!((place.can(), place.end_kind()), (server.can(), server.end_kind()));
     assert_eq!(place.identify().await.unwrap(), server.identify().await.unwrap());
     assert_eq!(place.kinds().await.unwrap(), server.kinds().await.unwrap());
 }
 
-pub(crate) async fn bodies_are_the_bytes_that_the_server_has(server: &MemoryPlace, place: &dyn Place) {
+pub(crate) async fn bodies_have_the_bytes_of_the_server(server: &MemoryPlace, place: &dyn Place) {
     let mut body = machine("m");
     body["spec"] = json!({"big": 9_007_199_254_740_993_u64, "small": 1e-7, "text": "ü\u{2028}\"\\\u{0}", "null": null,
         "long": "x".repeat(300_000)});
@@ -101,7 +101,7 @@ pub(crate) async fn lists_of_objects_and_metadata_have_one_version(server: &Memo
     assert_eq!((only.metas.len(), only.resource_version), (1, listing.resource_version));
 }
 
-pub(crate) async fn an_open_watch_expires(server: &MemoryPlace, place: &dyn Place) {
+pub(crate) async fn open_watch_expires(server: &MemoryPlace, place: &dyn Place) {
     let listing = place.list(&machines(), None).await.unwrap();
     server.insert(machine("m")).unwrap();
     let mut events = place.watch(&machines(), Some("a"), &listing.resource_version).await.unwrap();
@@ -111,7 +111,7 @@ pub(crate) async fn an_open_watch_expires(server: &MemoryPlace, place: &dyn Plac
     assert!(matches!(watch_in_vain(place, &listing.resource_version).await, PlaceError::Expired(_)));
 }
 
-pub(crate) async fn a_watch_that_nobody_reads_any_more_ends(server: &MemoryPlace, place: &dyn Place) {
+pub(crate) async fn abandoned_watch_ends(server: &MemoryPlace, place: &dyn Place) {
     let version = place.list(&machines(), None).await.unwrap().resource_version;
     // Many more than a link carries at once.
     for _ in 0..1_000 {
@@ -122,11 +122,11 @@ pub(crate) async fn a_watch_that_nobody_reads_any_more_ends(server: &MemoryPlace
     assert!(matches!(events.try_next().await.unwrap(), Some(Event::Applied(o)) if o.meta.name == "m"));
 }
 
-pub(crate) async fn two_places_are_not_the_same_cluster(_: &MemoryPlace, place: &dyn Place) {
+pub(crate) async fn two_places_are_two_clusters(_: &MemoryPlace, place: &dyn Place) {
     assert_ne!(server().identify().await.unwrap(), place.identify().await.unwrap());
 }
 
-pub(crate) async fn permissions_are_those_of_the_server(server: &MemoryPlace, place: &dyn Place) {
+pub(crate) async fn permissions_equal_those_of_the_server(server: &MemoryPlace, place: &dyn Place) {
     let access = |verb| Access {
         verb: Cow::Borrowed(verb),
         group: "cluster.x-k8s.io".to_owned(),
@@ -139,7 +139,7 @@ pub(crate) async fn permissions_are_those_of_the_server(server: &MemoryPlace, pl
     assert_eq!(denied, [access("delete")]);
 }
 
-pub(crate) async fn what_is_announced_is_accepted(_: &MemoryPlace, place: &dyn Place) {
+pub(crate) async fn announced_operations_are_accepted(_: &MemoryPlace, place: &dyn Place) {
     place.learn(&[machines()]).await.unwrap();
     place.open(&Opening { move_id: "move-1".to_owned(), begun: Begun::No }).await.unwrap();
     place.close(&Closing::Complete { handover: false }).await.unwrap();
@@ -172,7 +172,7 @@ fn errors() -> Vec<PlaceError> {
     ]
 }
 
-pub(crate) async fn each_error_is_the_servers(server: &MemoryPlace, place: &dyn Place) {
+pub(crate) async fn errors_equal_those_of_the_server(server: &MemoryPlace, place: &dyn Place) {
     let object = place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
     for error in errors() {
         let fault = error.clone();
@@ -195,7 +195,7 @@ pub(crate) async fn each_error_is_the_servers(server: &MemoryPlace, place: &dyn 
     }
 }
 
-pub(crate) async fn an_answer_is_lost_after_the_act(server: &MemoryPlace, place: &dyn Place) {
+pub(crate) async fn lost_answer_follows_a_stored_change(server: &MemoryPlace, place: &dyn Place) {
     let lost = PlaceError::Unavailable("lost".to_owned());
     let fault = lost.clone();
     server.on_call(move |verb, _| (verb == "create").then(|| Fault::After(fault.clone())));

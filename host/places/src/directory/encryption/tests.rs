@@ -74,7 +74,7 @@ fn manifest_of(path: &Path) -> Manifest {
 
 // proves: T85
 #[tokio::test]
-async fn what_is_encrypted_is_read_back_with_the_key_alone() {
+async fn encrypted_files_need_only_the_key() {
     let dir = written().await;
     assert_eq!(names(dir.path()), ["Secret_a_s.json.age", "Secret_a_t.json.age", "manifest.json"]);
     for name in names(dir.path()) {
@@ -97,7 +97,7 @@ async fn what_is_encrypted_is_read_back_with_the_key_alone() {
 
 /// A move that began with files continues with the same files, encrypted for whomever.
 #[tokio::test]
-async fn files_are_known_by_their_content_however_they_are_encrypted() {
+async fn content_id_ignores_the_encryption() {
     let (dir, again) = (written().await, TempDir::new().unwrap());
     for name in names(dir.path()).iter().filter(|name| is_age(name)) {
         let content = identities().decrypt(&fs::read(dir.path().join(name)).unwrap()).unwrap();
@@ -120,7 +120,7 @@ fn is_age(name: &str) -> bool {
 }
 
 #[tokio::test]
-async fn checksums_are_compared_without_a_key_and_contents_with_one() {
+async fn checksums_need_no_key() {
     let dir = written().await;
     let without = Examined::examine(dir.path(), None).unwrap();
     assert!(
@@ -145,7 +145,7 @@ async fn checksums_are_compared_without_a_key_and_contents_with_one() {
 
 // proves: T82
 #[tokio::test]
-async fn plain_files_among_encrypted_ones_are_refused_by_name() {
+async fn plain_files_among_encrypted_are_refused() {
     let dir = written().await;
     let plain = dir.path().join("note.yaml");
     fs::write(&plain, "{apiVersion: v1, kind: Secret, metadata: {name: n, namespace: a}}").unwrap();
@@ -170,7 +170,7 @@ async fn plain_files_among_encrypted_ones_are_refused_by_name() {
 
 // proves: T82
 #[tokio::test]
-async fn a_flipped_byte_and_a_cut_file_are_refused() {
+async fn damaged_files_are_refused() {
     let content = secret("s").to_string();
     let whole = recipients().encrypt(content.as_bytes()).unwrap();
     assert_eq!(identities().decrypt(&whole).unwrap(), content.as_bytes());
@@ -206,7 +206,7 @@ async fn a_flipped_byte_and_a_cut_file_are_refused() {
 /// Work that a file causes before anything in it is known to be genuine.
 // proves: T76
 #[test]
-fn no_header_takes_long() {
+fn long_headers_are_refused() {
     let share = "CJM36AHmTbdHSuOQL+NESqyVQE75f2e610iRdLPEN20";
     let body = "C3ZAeY64NXS4QFrksLm3EGz+uPRyI0eQsWw7LWbbYig";
     let with = |stanzas: &str| {
@@ -233,7 +233,7 @@ fn no_header_takes_long() {
 
 /// Without a key that opens it, an earlier run's part is written again; nothing of it is left over.
 #[tokio::test]
-async fn a_move_that_goes_on_writes_everything_again() {
+async fn resumed_move_writes_everything_again() {
     let dir = TempDir::new().unwrap();
     let first = opened(dir.path(), "move-1").await;
     for name in ["s", "gone"] {
@@ -255,7 +255,7 @@ async fn a_move_that_goes_on_writes_everything_again() {
 }
 
 #[tokio::test]
-async fn a_move_goes_on_as_it_began() {
+async fn move_resumes_only_with_its_encryption() {
     let written = async |place: Result<DirectoryPlace, DirectoryError>, id: &str| {
         let place = place.map_err(|error| error.to_string())?;
         let opening = Opening { move_id: id.to_owned(), begun: Begun::UnderWay };
@@ -284,7 +284,7 @@ async fn a_move_goes_on_as_it_began() {
 
 /// A user who can write to the directory must not get a checksum, which `verify` trusts, for their own file.
 #[tokio::test]
-async fn a_file_that_is_replaced_while_a_copy_is_made_gets_no_checksum() {
+async fn replaced_file_gets_no_checksum() {
     for encrypts in [true, false] {
         let dir = TempDir::new().unwrap();
         let new = || match encrypts {
@@ -305,7 +305,7 @@ async fn a_file_that_is_replaced_while_a_copy_is_made_gets_no_checksum() {
 }
 
 #[tokio::test]
-async fn what_the_move_did_not_write_stops_it() {
+async fn foreign_files_stop_an_encrypting_move() {
     for name in ["note.yaml", "note.yaml.age", "below/Secret_a_s.json.age"] {
         let dir = TempDir::new().unwrap();
         drop(opened(dir.path(), "move-1").await);
@@ -327,7 +327,7 @@ fn key_file(dir: &TempDir, text: impl AsRef<[u8]>) -> PathBuf {
 }
 
 #[test]
-fn keys_are_lines_beside_comments() {
+fn key_files_have_keys_and_comments() {
     let dir = TempDir::new().unwrap();
     let text = format!(
         "# created: today\r\n\r\n  {RECIPIENT}  \n{}\n",
@@ -344,7 +344,7 @@ fn keys_are_lines_beside_comments() {
 
 // proves: I8, T129
 #[test]
-fn a_file_of_keys_is_never_quoted() {
+fn key_files_are_never_quoted() {
     let dir = TempDir::new().unwrap();
     let broken = IDENTITY.replace("GFPYY", "GFPYQ");
     let told = |result: Result<(), DirectoryError>| result.unwrap_err().to_string();

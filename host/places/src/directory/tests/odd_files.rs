@@ -150,7 +150,7 @@ fn text_in_other_encodings_is_refused() {
 }
 
 #[test]
-fn text_that_is_no_json_is_refused() {
+fn invalid_json_is_refused() {
     let text = thing().to_string();
     for content in [
         text[..text.len() / 2].to_owned(),
@@ -170,7 +170,7 @@ fn text_that_is_no_json_is_refused() {
 }
 
 #[test]
-fn text_that_is_no_yaml_is_refused() {
+fn invalid_yaml_is_refused() {
     let head = "apiVersion: g.io/v1\nkind: Thing\nmetadata: {name: t, namespace: a}\n";
     assert!(is_read("t.yaml", head));
     for rest in [

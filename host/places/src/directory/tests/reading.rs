@@ -48,7 +48,7 @@ async fn definitions_lists_and_subdirectories_are_read() {
 }
 
 #[tokio::test]
-async fn a_kind_without_definition_is_guessed() {
+async fn kind_without_definition_is_guessed() {
     let dir = directory(&[(
         "a.yaml",
         "{apiVersion: ipam.x.io/v1, kind: Policy, metadata: {name: p, namespace: a}, status: {}}",
@@ -124,7 +124,7 @@ fn two_documents_of_one_uid_are_refused() {
 
 // proves: T77
 #[test]
-fn names_that_lead_elsewhere_are_refused_by_file_and_document() {
+fn names_that_lead_elsewhere_are_refused() {
     let second = |text: &str| {
         let told = refused(&[("a.json", &document("Thing", &named("t"))), ("b.json", text)]);
         assert!(told.starts_with("b.json, document 1: "), "{text}: {told}");
@@ -180,7 +180,7 @@ fn kinds_that_differ_only_in_case_are_refused() {
 
 // proves: T76
 #[test]
-fn what_is_nested_too_deeply_is_refused() {
+fn too_deep_nesting_is_refused() {
     let nested = |levels: usize| {
         let deep = format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
         document("Thing", &named("t")).replacen('{', &format!("{{\"spec\":{deep},"), 1)
@@ -204,7 +204,7 @@ fn what_is_nested_too_deeply_is_refused() {
 #[cfg(unix)]
 // proves: T75
 #[test]
-fn no_link_leads_out() {
+fn links_never_lead_out() {
     let outside = directory(&[("s.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: n}}")]);
     let dir = directory(&[("real/n.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: m}}")]);
     std::os::unix::fs::symlink("real/n.yaml", dir.path().join("inside")).unwrap();

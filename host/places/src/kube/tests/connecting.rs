@@ -64,7 +64,7 @@ async fn silent_handshake_ends_in_time() {
 }
 
 #[tokio::test]
-async fn an_unknown_context_is_refused_with_the_known_ones() {
+async fn unknown_context_is_refused_with_suggestions() {
     let file = kubeconfig("http://127.0.0.1:1", json!({}));
     let context = Some("three".to_owned());
     let error = KubePlace::connect(ConnectOptions { context, ..options(&file) }).await.err().unwrap();
@@ -73,7 +73,7 @@ async fn an_unknown_context_is_refused_with_the_known_ones() {
 }
 
 #[tokio::test]
-async fn a_context_without_a_user_is_refused_before_anyone_is_asked() {
+async fn context_without_a_user_is_refused() {
     let with = |context: serde_json::Value, users: serde_json::Value| {
         let config = json!({
             "current-context": "one",
@@ -110,7 +110,7 @@ async fn a_context_without_a_user_is_refused_before_anyone_is_asked() {
 }
 
 #[tokio::test]
-async fn an_expired_certificate_is_named_before_it_is_used() {
+async fn expired_certificate_is_reported_before_use() {
     let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
     params.not_after = rcgen::date_time_ymd(2024, 2, 3);
     let pem = params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap().pem();
@@ -156,7 +156,7 @@ async fn old_certificate_is_explained() {
 }
 
 #[test]
-fn untrusted_server_is_not_the_users_fault() {
+fn untrusted_server_is_not_unauthorized() {
     let failed = |why: &str| {
         let cause = std::io::Error::other(why.to_owned());
         transport::connection_error(&::kube::Error::Service(cause.into()), "asking for the kinds")
@@ -185,7 +185,7 @@ async fn place_knows_its_kubeconfig_and_context() {
 
 // proves: I8, T113, T129
 #[tokio::test]
-async fn a_broken_kubeconfig_is_not_quoted() {
+async fn broken_kubeconfig_is_not_quoted() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"users:\n- name: u\n  user: {token: hunter2").unwrap();
     let error = KubePlace::connect(options(&file)).await.err().unwrap().to_string();
@@ -201,7 +201,7 @@ async fn a_broken_kubeconfig_is_not_quoted() {
 /// The kubeconfig's credential program, with its arguments and output.
 // proves: I8, T129
 #[tokio::test]
-async fn a_credential_plugin_that_fails_is_not_quoted() {
+async fn failing_credential_plugin_is_not_quoted() {
     let exec = |script: &str| {
         let env = json!([{"name": "SECRET", "value": "hunter2"}]);
         let exec = json!({
@@ -223,7 +223,7 @@ async fn a_credential_plugin_that_fails_is_not_quoted() {
 }
 
 #[tokio::test]
-async fn a_refused_user_is_told_which_one_it_is() {
+async fn refused_user_is_named() {
     let server = Server::start([status(401, "Unauthorized", "Unauthorized")]).await;
     let file = kubeconfig(&server.url, json!({"token": "hunter2"}));
     let error = KubePlace::connect(options(&file)).await.unwrap().identify().await.unwrap_err().to_string();
