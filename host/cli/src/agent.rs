@@ -178,7 +178,7 @@ async fn check_namespace(place: &dyn Place, name: &str) -> exit::Result<()> {
             Err(refusal(format!("there is no namespace {name} in the controller's cluster, {cluster}")))
         }
         Ok(Some(_)) | Err(PlaceError::Forbidden(_)) => Ok(()),
-        Err(error) => Err((exit::of_server(error.transient()), error.to_string().into())),
+        Err(error) => Err((exit::of_server(error.is_transient()), error.to_string().into())),
     }
 }
 

@@ -106,7 +106,7 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
     };
     tokio::select! {
         ended = controller.run(halter) => {
-            ended.map_err(|error| (exit::of_server(error.transient()), error.to_string().into()))
+            ended.map_err(|error| (exit::of_server(error.is_transient()), error.to_string().into()))
         }
         failed = server => failed,
         failed = health => failed,

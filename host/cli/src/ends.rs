@@ -75,7 +75,7 @@ impl OpenError {
     /// The exit code for it.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Workload(WorkloadError::Source(error)) if error.transient() => Exit::Unreachable,
+            Self::Workload(WorkloadError::Source(error)) if error.is_transient() => Exit::Unreachable,
             _ => Exit::Refused,
         }
     }

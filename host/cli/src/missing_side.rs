@@ -68,7 +68,7 @@ impl Place for MissingSide {
         self.end_kind
     }
 
-    fn can(&self) -> Capabilities {
+    fn capabilities(&self) -> Capabilities {
         self.can
     }
 
@@ -118,7 +118,7 @@ impl Place for MissingSide {
         Ok(stream::pending().boxed())
     }
 
-    async fn denied(&self, _asked: &[Access]) -> Result<Vec<Access>> {
+    async fn find_denied(&self, _asked: &[Access]) -> Result<Vec<Access>> {
         Ok(Vec::new())
     }
 }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn no_missing_side_is_a_cluster_to_ask() {
         let gone = MissingSide::missing_cluster(Side::Source);
-        assert!(gone.end_kind().is_absent() && gone.can() == Capabilities::API_SERVER);
+        assert!(gone.end_kind().is_absent() && gone.capabilities() == Capabilities::API_SERVER);
         let directory = MissingSide::directory(Path::new("/backup"), true);
         for files in [MissingSide::target(), directory] {
             assert_eq!(files.end_kind(), EndKind::Files, "{}", files.label());

@@ -443,7 +443,7 @@ fn report_result(
 /// Returns the verdict of a stop of the engine, whether the clusters answered, and the reason.
 fn classify_stop(stop: &Stop) -> (Verdict, Option<bool>, Reason) {
     let silent = matches!(&stop.failure, Failure::Unreachable { .. })
-        || matches!(&stop.failure, Failure::Place { error, .. } if error.transient());
+        || matches!(&stop.failure, Failure::Place { error, .. } if error.is_transient());
     // The server or the user is not trusted.
     let distrusted = matches!(
         &stop.failure,

@@ -103,7 +103,7 @@ pub(crate) enum OpenError {
 
 impl From<PlaceError> for OpenError {
     fn from(error: PlaceError) -> Self {
-        if error.transient() { Self::NoAnswer(error.to_string()) } else { Self::Wrong(error.to_string()) }
+        if error.is_transient() { Self::NoAnswer(error.to_string()) } else { Self::Wrong(error.to_string()) }
     }
 }
 
@@ -158,7 +158,7 @@ async fn take_equally_long<T>(opening: impl Future<Output = Result<T, OpenError>
 /// Waits for any answer. Errors that aren't about the connection occur again later.
 async fn wait_for_answer(side: Side, place: &dyn Place) -> Result<(), OpenError> {
     let why = match timeout(FIRST_ANSWER_TIMEOUT, place.identify()).await {
-        Ok(Err(error)) if error.transient() => error.to_string(),
+        Ok(Err(error)) if error.is_transient() => error.to_string(),
         Ok(_) => return Ok(()),
         Err(_) => format!("nothing for {} seconds", FIRST_ANSWER_TIMEOUT.as_secs()),
     };

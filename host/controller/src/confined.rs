@@ -219,20 +219,20 @@ impl Place for Confined {
         self.place.label()
     }
 
-    fn named_in(&self) -> Option<&str> {
-        self.place.named_in()
+    fn kubeconfig_and_context(&self) -> Option<&str> {
+        self.place.kubeconfig_and_context()
     }
 
     fn end_kind(&self) -> EndKind {
         self.place.end_kind()
     }
 
-    fn can(&self) -> Capabilities {
-        self.place.can()
+    fn capabilities(&self) -> Capabilities {
+        self.place.capabilities()
     }
 
-    fn throttled(&self) -> Throttled {
-        self.place.throttled()
+    fn throttled_requests(&self) -> Throttled {
+        self.place.throttled_requests()
     }
 
     async fn identify(&self) -> Result<Identity> {
@@ -316,12 +316,12 @@ impl Place for Confined {
         self.place.proxy_get(service, limit).await
     }
 
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        self.place.denied(asked).await
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        self.place.find_denied(asked).await
     }
 
-    fn used(&self) -> BTreeSet<Access> {
-        self.place.used()
+    fn used_permissions(&self) -> BTreeSet<Access> {
+        self.place.used_permissions()
     }
 }
 

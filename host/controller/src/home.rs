@@ -236,7 +236,7 @@ pub(crate) async fn retry_request<T, F: Future<Output = Result<T, PlaceError>>>(
     let mut tries = 1;
     loop {
         match request().await {
-            Err(error) if error.transient() && tries < MAX_TRIES => {
+            Err(error) if error.is_transient() && tries < MAX_TRIES => {
                 tracing::debug!(%error, "asked again");
                 tokio::time::sleep(pause_after(&error, RETRY_PAUSE)).await;
                 tries += 1;

@@ -24,9 +24,9 @@ pub(crate) async fn body_of(
     let kind = job.kind_of_copy(object)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Files hold the complete object: a later restore needs the status.
-    let drops_status = kind.status_subresource && job.target.can().owns_status;
+    let drops_status = kind.status_subresource && job.target.capabilities().owns_status;
     // It also needs the field managers, which a server accepts only after the create.
-    let ownership = (object.meta.has_applier() && !job.target.can().judges).then(|| field_ownership(&source));
+    let ownership = (object.meta.has_applier() && !job.target.capabilities().judges).then(|| field_ownership(&source));
     let mut body =
         body::creation(source, owners, drops_status, job.copy_mark.annotations(&step.key, &step.uid));
     if !step.treatment().is_in_source() {

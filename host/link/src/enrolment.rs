@@ -226,7 +226,7 @@ impl Enrolment {
                     }
                     Err(error) => {
                         tracing::warn!(%error, agent = %name, "whether an agent may call can't be read");
-                        if !error.transient() {
+                        if !error.is_transient() {
                             return;
                         }
                     }

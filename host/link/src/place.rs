@@ -371,11 +371,11 @@ impl Place for LinkPlace {
         EndKind::Cluster
     }
 
-    fn can(&self) -> Capabilities {
+    fn capabilities(&self) -> Capabilities {
         Capabilities::API_SERVER
     }
 
-    fn throttled(&self) -> Throttled {
+    fn throttled_requests(&self) -> Throttled {
         self.throttled.clone()
     }
 
@@ -502,7 +502,7 @@ impl Place for LinkPlace {
         self.send_for_value(LinkRequest::ProxyGet { service: service.clone(), limit }).await
     }
 
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
         self.send_for_value(LinkRequest::Denied { asked: asked.to_vec() }).await
     }
 }

@@ -279,7 +279,7 @@ async fn call_place(ask: LinkRequest, far: &FarEnd) -> Parts {
         LinkRequest::Denied { asked } => {
             let (mut denied, rest): (Vec<_>, Vec<_>) =
                 asked.into_iter().partition(|access| guard.denies_access(access));
-            send_value(place.denied(&rest).await.map(|by_place| {
+            send_value(place.find_denied(&rest).await.map(|by_place| {
                 denied.extend(by_place);
                 denied
             }))

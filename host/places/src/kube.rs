@@ -130,7 +130,7 @@ impl Place for KubePlace {
         self.context.as_ref()
     }
 
-    fn named_in(&self) -> Option<&str> {
+    fn kubeconfig_and_context(&self) -> Option<&str> {
         Some(self.named_in.as_str()).filter(|named_in| !named_in.is_empty())
     }
 
@@ -138,11 +138,11 @@ impl Place for KubePlace {
         EndKind::Cluster
     }
 
-    fn can(&self) -> Capabilities {
+    fn capabilities(&self) -> Capabilities {
         Capabilities::API_SERVER
     }
 
-    fn throttled(&self) -> Throttled {
+    fn throttled_requests(&self) -> Throttled {
         Arc::clone(&self.throttled)
     }
 
@@ -258,11 +258,11 @@ impl Place for KubePlace {
         Ok((code, body.to_vec()))
     }
 
-    fn used(&self) -> BTreeSet<Access> {
+    fn used_permissions(&self) -> BTreeSet<Access> {
         self.transport.used_access()
     }
 
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
         // Administrators have all permissions: one request instead of hundreds.
         let everything = Access {
             verb: "*".into(),

@@ -59,20 +59,20 @@ impl Place for MappedPlace {
         self.place.label()
     }
 
-    fn named_in(&self) -> Option<&str> {
-        self.place.named_in()
+    fn kubeconfig_and_context(&self) -> Option<&str> {
+        self.place.kubeconfig_and_context()
     }
 
     fn end_kind(&self) -> EndKind {
         self.place.end_kind()
     }
 
-    fn can(&self) -> Capabilities {
-        self.place.can()
+    fn capabilities(&self) -> Capabilities {
+        self.place.capabilities()
     }
 
-    fn throttled(&self) -> Throttled {
-        self.place.throttled()
+    fn throttled_requests(&self) -> Throttled {
+        self.place.throttled_requests()
     }
 
     fn agent(&self) -> Option<AgentDescription> {
@@ -165,17 +165,17 @@ impl Place for MappedPlace {
         self.place.proxy_get(&ServicePath { namespace, ..service.clone() }, limit).await
     }
 
-    fn used(&self) -> BTreeSet<Access> {
-        self.place.used()
+    fn used_permissions(&self) -> BTreeSet<Access> {
+        self.place.used_permissions()
     }
 
     /// Returns permissions with the target's own names, because people must grant them there.
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
         let there = |access: &Access| Access {
             namespace: self.target_namespace(access.namespace.as_deref()).map(str::to_owned),
             ..access.clone()
         };
         let asked: Vec<Access> = asked.iter().map(there).collect();
-        self.place.denied(&asked).await
+        self.place.find_denied(&asked).await
     }
 }

@@ -247,7 +247,7 @@ impl PlaceError {
     }
 
     /// Returns true if the same request may succeed a moment later.
-    pub fn transient(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(self, Self::TooManyRequests { .. } | Self::Unavailable(_))
     }
 
@@ -308,12 +308,12 @@ pub trait Place: Send + Sync + 'static {
     }
 
     /// Returns the kubeconfig and the context in which the user named the place. None if the label contains everything.
-    fn named_in(&self) -> Option<&str> {
+    fn kubeconfig_and_context(&self) -> Option<&str> {
         None
     }
 
     /// Returns the place's capabilities; known without a request.
-    fn can(&self) -> Capabilities;
+    fn capabilities(&self) -> Capabilities;
 
     /// Returns the kind of the place, as the user named it, or as the manifest of a directory says. Never the word of a program
     /// at the other end of a connection.
@@ -321,7 +321,7 @@ pub trait Place: Send + Sync + 'static {
 
     /// Returns the count of requests that the place throttled. It belongs to the place and not to a run: runs that share a place
     /// slow down together. A place that never throttles has none to share.
-    fn throttled(&self) -> Throttled {
+    fn throttled_requests(&self) -> Throttled {
         Throttled::default()
     }
 
@@ -400,10 +400,10 @@ pub trait Place: Send + Sync + 'static {
     }
 
     /// Returns those of the permissions that the user lacks.
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>>;
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>>;
 
     /// Returns the permissions that requests so far needed, in the place's own names; none for a place without authorization.
-    fn used(&self) -> BTreeSet<Access> {
+    fn used_permissions(&self) -> BTreeSet<Access> {
         BTreeSet::new()
     }
 }

@@ -29,11 +29,11 @@ impl Place for MemoryPlace {
         EndKind::Cluster
     }
 
-    fn can(&self) -> Capabilities {
+    fn capabilities(&self) -> Capabilities {
         Capabilities::API_SERVER
     }
 
-    fn throttled(&self) -> Throttled {
+    fn throttled_requests(&self) -> Throttled {
         Arc::clone(&self.shared.throttled)
     }
 
@@ -122,7 +122,7 @@ impl Place for MemoryPlace {
         Ok(events.boxed())
     }
 
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
         let state = self.lock_state();
         Ok(asked.iter().filter(|access| state.denied.contains(access)).cloned().collect())
     }

@@ -67,12 +67,12 @@ impl Place for Distant {
         self.place.end_kind()
     }
 
-    fn can(&self) -> Capabilities {
-        self.place.can()
+    fn capabilities(&self) -> Capabilities {
+        self.place.capabilities()
     }
 
-    fn throttled(&self) -> Throttled {
-        self.place.throttled()
+    fn throttled_requests(&self) -> Throttled {
+        self.place.throttled_requests()
     }
 
     async fn identify(&self) -> Result<Identity> {
@@ -128,7 +128,7 @@ impl Place for Distant {
         there_and_back(self.place.watch(kind, namespace, resource_version)).await
     }
 
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        there_and_back(self.place.denied(asked)).await
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        there_and_back(self.place.find_denied(asked)).await
     }
 }

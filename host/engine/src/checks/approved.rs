@@ -114,7 +114,7 @@ pub async fn end_of(place: &dyn Place) -> Result<End, PlaceError> {
 }
 
 fn files_of(place: &dyn Place) -> Option<Files> {
-    let files = if place.can().encrypts { Files::Encrypted } else { Files::Plain };
+    let files = if place.capabilities().encrypts { Files::Encrypted } else { Files::Plain };
     place.end_kind().is_files().then_some(files)
 }
 

@@ -60,7 +60,7 @@ pub(crate) async fn all(
     first_reads: &FirstReads,
 ) -> Result<TargetState, Failure> {
     let mut refusals = of_objects(job, snapshot);
-    if job.target.can().judges {
+    if job.target.capabilities().judges {
         let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
         refusals.extend(served_versions(&snapshot.plan, &snapshot.inventory, &target_kinds));
     } else {

@@ -36,7 +36,7 @@ pub(crate) async fn ask(
     let changes = call_pure_hooks(job, snapshot, new()).await?;
     let adapted =
         |key: &Key| changes.get(key).is_some_and(|all| all.iter().any(|one| one.hook == ChangingHook::Adapt));
-    if !job.target.can().judges {
+    if !job.target.capabilities().judges {
         return Ok((Vec::new(), changes));
     }
     let mut kinds = BTreeSet::new();

@@ -52,7 +52,7 @@ impl Rights {
         let handle = job.handle(side);
         let own = |access: Access| handle.own_access(access);
         let needed: BTreeSet<Access> = needed(job, snapshot)?.of(side).iter().cloned().map(own).collect();
-        let used = handle.place.used().into_iter().filter(|access| !needed.contains(access));
+        let used = handle.place.used_permissions().into_iter().filter(|access| !needed.contains(access));
         let (checks, more): (BTreeSet<Access>, BTreeSet<Access>) =
             used.partition(|access| is_only_checked(job, side, access));
         let of_plugins = of_plugins(job, snapshot, side).into_iter().map(own);
@@ -237,7 +237,7 @@ fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
 
 /// Asks an API server which of these permissions the user doesn't have.
 async fn denied(handle: &Handle, asked: BTreeSet<Access>) -> Result<Vec<Access>, Failure> {
-    match handle.can().judges {
+    match handle.capabilities().judges {
         true => handle.denied(&asked.into_iter().collect::<Vec<_>>()).await,
         false => Ok(Vec::new()),
     }

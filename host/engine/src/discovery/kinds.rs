@@ -49,7 +49,7 @@ impl Kinds {
         let mut served: BTreeMap<GroupKind, Arc<Kind>> =
             here.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
         let mut listed = BTreeMap::new();
-        if !target.can().judges {
+        if !target.capabilities().judges {
             // A directory serves the kinds it is given.
             let learnt = target.retry(|| target.place.learn(&there)).await;
             learnt.map_err(|error| target.failed("naming the kinds", None, error))?;
@@ -60,7 +60,7 @@ impl Kinds {
                 listed.insert(kind.group_kind.clone(), kind);
                 continue;
             };
-            let kind = match (source.can().judges, vouches) {
+            let kind = match (source.capabilities().judges, vouches) {
                 (true, true) => kind,
                 (true, false) => Arc::new(Kind {
                     namespaced: other.namespaced,

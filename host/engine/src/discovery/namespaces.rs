@@ -37,7 +37,7 @@ impl Namespaces {
     /// The namespaces that a plan is likely to name, before there is one: the requested namespace, or all that exist.
     pub(crate) async fn likely(target: &Handle, kinds: &Kinds, scope: &Scope) -> Result<Self, Failure> {
         let mut likely = Self::default();
-        if !target.can().judges {
+        if !target.capabilities().judges {
             return Ok(likely);
         }
         // A server without namespaces is reported when the first one is to be created.
@@ -70,7 +70,7 @@ impl Namespaces {
 
     /// Looks up the plan's namespaces that were not looked up yet.
     pub(crate) async fn look_up(&mut self, job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
-        if !job.target.can().judges {
+        if !job.target.capabilities().judges {
             return Ok(());
         }
         let kind = job.core_kind(Side::Target, "", "Namespace")?;

@@ -54,7 +54,7 @@ pub(crate) async fn explained(job: &Job, failure: Failure) -> Failure {
 /// In a directory a namespace exists once something is in it. Without permission to look, it doesn't count as missing.
 async fn is_missing(job: &Job, name: &str) -> bool {
     let namespace = GroupKind::new("", "Namespace");
-    let Some(kind) = job.kinds.source.get(&namespace).filter(|_| job.source.can().judges) else {
+    let Some(kind) = job.kinds.source.get(&namespace).filter(|_| job.source.capabilities().judges) else {
         return false;
     };
     matches!(job.source.get(kind, &Key::new(namespace, None, name)).await, Ok(None))

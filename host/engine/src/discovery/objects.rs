@@ -105,7 +105,7 @@ async fn left_in_files(
 ) -> Result<Option<(&'static str, String)>, Failure> {
     let namespace = one_of(scope);
     let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
-    if handle.can().judges {
+    if handle.capabilities().judges {
         return Ok(None);
     }
     let mut left = Vec::new();

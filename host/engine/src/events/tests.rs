@@ -145,13 +145,13 @@ fn a_wait_for_thousands_names_the_first_and_counts_the_rest() {
 #[test]
 fn what_is_accepted_is_reported_by_danger_and_kind() {
     let mut scope = Scope::new(Namespaces::All);
-    assert_eq!(accepted(&Options::new(scope.clone())), []);
+    assert_eq!(accepted(&Options::new(scope.clone()), None), []);
     scope.accept.insert_kinds(Risk::DependentsLost, [GroupKind::new("b", "B"), GroupKind::new("a", "A")]);
     scope.accept.insert(Risk::AlreadyPaused);
     let options = Options { accept: Risk::TakeoverUnchecked.into(), ..Options::new(scope) };
     let of = |code, kinds| Event::Accepted { code, kinds };
     assert_eq!(
-        accepted(&options),
+        accepted(&options, None),
         [
             of(Risk::DependentsLost, vec![GroupKind::new("a", "A"), GroupKind::new("b", "B")]),
             of(Risk::AlreadyPaused, Vec::new()),

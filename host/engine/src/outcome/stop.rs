@@ -64,7 +64,7 @@ impl Stop {
             && match &self.failure {
                 Failure::Refused(refusals) => !refusals.is_empty() && refusals.iter().all(Refusal::passes),
                 Failure::Unreachable { side, .. } => *side == Side::Target,
-                Failure::Place { side, error, .. } => *side == Side::Target && error.transient(),
+                Failure::Place { side, error, .. } => *side == Side::Target && error.is_transient(),
                 _ => false,
             }
     }

@@ -83,7 +83,7 @@ fn exit_untouched(failure: &Failure) -> Exit {
         Failure::Halted(Halt::Signal(_)) => Exit::Interrupted,
         Failure::Bug(_) => Exit::Unexpected,
         Failure::Unreachable { .. } => Exit::Unreachable,
-        Failure::Place { error, .. } if error.transient() => Exit::Unreachable,
+        Failure::Place { error, .. } if error.is_transient() => Exit::Unreachable,
         _ => Exit::Refused,
     }
 }

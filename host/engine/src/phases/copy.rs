@@ -172,7 +172,7 @@ async fn one(
     }
     let content = CopyContent::new(&step.key.group_kind, &body, &answer);
     let mut version = created.meta.resource_version.clone();
-    if object.meta.has_applier() && job.target.can().judges {
+    if object.meta.has_applier() && job.target.capabilities().judges {
         version = give_back_ownership(job, object, step).await?;
     }
     let restored = restore(job, object, &created, step).await?;

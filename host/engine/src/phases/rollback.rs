@@ -142,7 +142,7 @@ async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
 /// Every object in the target that any attempt of this move made.
 pub(crate) async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
     // The namespaces of a cluster are removed once they are empty.
-    let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.can().judges;
+    let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.capabilities().judges;
     let kinds = record.kinds.iter().filter(removed_here).filter_map(|gk| job.kinds.target.get(gk));
     let wanted = listing::collections(kinds, &record.copied_namespaces);
     let mut found = Vec::new();

@@ -77,7 +77,7 @@ impl Handle {
     pub(crate) fn new(side: Side, place: Arc<dyn Place>, halter: Halter, watcher: Arc<dyn Watcher>) -> Self {
         Self {
             side,
-            throttled: place.throttled(),
+            throttled: place.throttled_requests(),
             end_kind: place.end_kind(),
             place,
             map: Arc::default(),
@@ -117,8 +117,8 @@ impl Handle {
         Access { namespace, ..access }
     }
 
-    pub(crate) fn can(&self) -> Capabilities {
-        self.place.can()
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.place.capabilities()
     }
 
     /// Announces that a move is about to write.
@@ -236,7 +236,7 @@ impl Handle {
     }
 
     pub(crate) async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>, Failure> {
-        self.retry(|| self.place.denied(asked))
+        self.retry(|| self.place.find_denied(asked))
             .await
             .map_err(|error| self.failed("asking for rights", None, error))
     }
@@ -255,7 +255,7 @@ impl Handle {
                 return Failure::Unreachable {
                     side: self.side,
                     place: self.place.label().to_owned(),
-                    named_in: self.place.named_in().map(str::to_owned),
+                    named_in: self.place.kubeconfig_and_context().map(str::to_owned),
                     why,
                 };
             }
@@ -304,7 +304,7 @@ impl Handle {
                 self.answered.store(true, Ordering::Relaxed);
             }
             let error = match answer {
-                Err(error) if error.transient() && begun.elapsed() < patience => error,
+                Err(error) if error.is_transient() && begun.elapsed() < patience => error,
                 other => {
                     if other.is_ok() {
                         self.reported.store(false, Ordering::Relaxed);

@@ -79,12 +79,12 @@ impl Place for Behind {
         self.server.end_kind()
     }
 
-    fn can(&self) -> Capabilities {
-        self.server.can()
+    fn capabilities(&self) -> Capabilities {
+        self.server.capabilities()
     }
 
-    fn throttled(&self) -> Throttled {
-        self.server.throttled()
+    fn throttled_requests(&self) -> Throttled {
+        self.server.throttled_requests()
     }
 
     async fn identify(&self) -> Result<Identity> {
@@ -152,7 +152,7 @@ impl Place for Behind {
         self.link().await?.proxy_get(service, limit).await
     }
 
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        self.link().await?.denied(asked).await
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        self.link().await?.find_denied(asked).await
     }
 }

@@ -86,8 +86,8 @@ impl Place for Mortal {
         self.directory.end_kind()
     }
 
-    fn can(&self) -> Capabilities {
-        self.directory.can()
+    fn capabilities(&self) -> Capabilities {
+        self.directory.capabilities()
     }
 
     async fn identify(&self) -> Result<Identity> {
@@ -147,8 +147,8 @@ impl Place for Mortal {
         self.write(self.directory.close(closing)).await
     }
 
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        self.directory.denied(asked).await
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        self.directory.find_denied(asked).await
     }
 }
 

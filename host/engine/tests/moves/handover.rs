@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pivot_core::Key;
+use pivot_core::{Key, Side};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_engine::{Exit, Failure, Next, Setup, Stop};

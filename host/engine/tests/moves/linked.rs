@@ -160,7 +160,7 @@ async fn errors_arrive_as_the_far_end_has_them() {
     let place = MemoryPlace::new("far");
     let link = link(&place, Role::Target).await;
     assert_eq!(link.label(), "far");
-    assert_eq!(link.can(), place.can());
+    assert_eq!(link.capabilities(), place.capabilities());
     assert_eq!(link.identify().await.unwrap(), place.identify().await.unwrap());
     let kinds = link.kinds().await.unwrap();
     assert_eq!(kinds, place.kinds().await.unwrap());

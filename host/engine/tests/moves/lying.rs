@@ -74,7 +74,7 @@ impl Place for Liar {
         self.end_kind
     }
 
-    fn can(&self) -> Capabilities {
+    fn capabilities(&self) -> Capabilities {
         self.can
     }
 
@@ -129,14 +129,14 @@ impl Place for Liar {
         Ok(lies.chain(self.truth.watch(kind, namespace, version).await?).boxed())
     }
 
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        self.truth.denied(asked).await
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        self.truth.find_denied(asked).await
     }
 }
 
 /// The child, as its parent has it.
 async fn child(truth: &MemoryPlace, lie: Lie, role: Role) -> Arc<LinkPlace> {
-    let (can, end_kind, label, identity) = (truth.can(), truth.end_kind(), truth.label().to_owned(), None);
+    let (can, end_kind, label, identity) = (truth.capabilities(), truth.end_kind(), truth.label().to_owned(), None);
     behind_link(Liar { truth: truth.clone(), lie, can, end_kind, label, identity }, role).await
 }
 
@@ -270,7 +270,7 @@ async fn an_agent_stands_before_an_api_server() {
         identity: Some(directory),
     };
     let place = behind_link(place, Role::Source).await;
-    assert_eq!((place.can(), place.end_kind()), (Capabilities::API_SERVER, EndKind::Cluster));
+    assert_eq!((place.capabilities(), place.end_kind()), (Capabilities::API_SERVER, EndKind::Cluster));
     assert!(place.label().len() < 1_000);
     assert!(matches!(place.identify().await, Err(PlaceError::Unreadable(_))));
 }

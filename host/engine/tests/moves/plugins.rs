@@ -7,10 +7,9 @@ use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement,
 use pivot_core::names::UNDO;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
-use pivot_core::scope::ClusterName;
 use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Exit, Failure, Setup};
+use pivot_engine::{Exit, Failure};
 use serde_json::{Value, json};
 
 use crate::committed::commit;

@@ -6,9 +6,8 @@ use pivot_core::names;
 use pivot_core::record::Phase;
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
-use pivot_core::scope::ClusterName;
 use pivot_core::{Key, Side};
-use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop, Watcher};
+use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Situation, Stop, Watcher};
 use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 

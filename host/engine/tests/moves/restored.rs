@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pivot_core::names;
+use pivot_core::{Side, names};
 use pivot_core::record::{Phase, move_of_piece, piece_name};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
@@ -178,7 +178,7 @@ async fn sources_restored_with_new_uids_are_not_overlooked() {
 // proves: I14, T163
 #[tokio::test(start_paused = true)]
 async fn copies_that_may_be_the_last_are_not_removed() {
-    let mut stage = commit(Stage::new()).await;
+    let stage = commit(Stage::new()).await;
     let backup = Backup::take(&stage.target);
     run::resume(stage.setup()).await.unwrap();
     backup.restore(&stage.target);
@@ -240,7 +240,7 @@ fn close_in_pieces(stage: &Stage, left: &[usize]) {
 #[tokio::test(start_paused = true)]
 async fn closed_moves_are_told_by_missing_pieces() {
     for left in [&[][..], &[0], &[1]] {
-        let mut stage = live().await;
+        let stage = live().await;
         reconcile(&stage.target, &cluster());
         close_in_pieces(&stage, left);
         let source = picture(&stage.source);
@@ -266,7 +266,7 @@ async fn closed_moves_are_told_by_missing_pieces() {
 #[tokio::test(start_paused = true)]
 async fn moves_that_their_target_closed_end_there() {
     for (is_proven, is_there) in [(true, true), (false, true), (false, false)] {
-        let mut stage = live().await;
+        let stage = live().await;
         close(&stage);
         if is_proven {
             reconcile(&stage.target, &cluster());

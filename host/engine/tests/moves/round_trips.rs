@@ -48,8 +48,8 @@ impl Place for Distant {
         self.0.end_kind()
     }
 
-    fn can(&self) -> Capabilities {
-        self.0.can()
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
     }
 
     async fn identify(&self) -> Result<Identity> {
@@ -97,8 +97,8 @@ impl Place for Distant {
         self.ask(self.0.watch(kind, namespace, resource_version)).await
     }
 
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        self.ask(self.0.denied(asked)).await
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+        self.ask(self.0.find_denied(asked)).await
     }
 }
 

@@ -330,7 +330,7 @@ async fn two_sources_move_into_one_target_side_by_side() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rollback_works_without_a_lost_target() {
-    let mut stage = Stage::new();
+    let stage = Stage::new();
     let before = picture(&stage.source);
     stage.target.on_call(|verb, key| {
         (verb == "create" && key.name == "m1").then(|| Fault::Before(PlaceError::Forbidden("no".into())))

@@ -60,7 +60,7 @@ impl RegisterError {
     /// Returns true if the cluster didn't answer.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Place(error) | Self::Authority(AuthorityError::Place(error)) => error.transient(),
+            Self::Place(error) | Self::Authority(AuthorityError::Place(error)) => error.is_transient(),
             Self::Name(_) | Self::Random(_) | Self::Authority(AuthorityError::Unsigned(_)) => false,
         }
     }

@@ -92,8 +92,8 @@ async fn agent_alone_finishes_without_other_requests() {
     let (_, listens) = called(&agents, &format!("127.0.0.1:{port}")).await;
     let link = agents.wait_for_place(&edge(), SOON).await.unwrap();
     let error = create(&*link, "shop", "meanwhile").await.unwrap_err();
-    assert!(error.transient() && error.to_string().contains("by itself"), "{error}");
-    assert!(link.list(&crate::called::kind("Secret"), Some("shop")).await.unwrap_err().transient());
+    assert!(error.is_transient() && error.to_string().contains("by itself"), "{error}");
+    assert!(link.list(&crate::called::kind("Secret"), Some("shop")).await.unwrap_err().is_transient());
     // That it lives is said.
     assert_eq!(link.identify().await.unwrap(), place.identify().await.unwrap());
 

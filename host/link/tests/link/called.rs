@@ -122,7 +122,7 @@ async fn reconnected_agent_keeps_its_place() {
     while link.is_connected() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(create(&*link, "shop", "meanwhile").await.unwrap_err().transient());
+    assert!(create(&*link, "shop", "meanwhile").await.unwrap_err().is_transient());
     let port = address.rsplit_once(':').unwrap().1;
     let (_, _listens) = called(&agents, &format!("127.0.0.1:{port}")).await;
     assert!(Arc::ptr_eq(&link, &agents.wait_for_place(&edge(), SOON).await.unwrap()));
@@ -211,7 +211,7 @@ async fn copied_certificate_takes_no_link() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(agents.wait_for_place(&edge(), SOON).await.unwrap().label(), "second");
-    assert!(create(&*link, "shop", "c").await.unwrap_err().transient());
+    assert!(create(&*link, "shop", "c").await.unwrap_err().is_transient());
 }
 
 #[test]

@@ -75,7 +75,7 @@ async fn read_directory_is_not_written() {
         subresource: Cow::Borrowed(""),
         namespace: None,
     };
-    assert_eq!(place.denied(&[access("list"), access("create")]).await.unwrap(), [access("create")]);
+    assert_eq!(place.find_denied(&[access("list"), access("create")]).await.unwrap(), [access("create")]);
 }
 
 // proves: D28

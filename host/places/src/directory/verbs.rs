@@ -36,7 +36,7 @@ impl Place for DirectoryPlace {
         if self.shared.is_handed_over() { EndKind::HandoverFiles } else { EndKind::Files }
     }
 
-    fn can(&self) -> Capabilities {
+    fn capabilities(&self) -> Capabilities {
         Capabilities { encrypts: self.shared.recipients.is_some(), ..Capabilities::FILES }
     }
 
@@ -162,7 +162,7 @@ impl Place for DirectoryPlace {
         Ok(stream::pending().boxed())
     }
 
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
         let read_only = self.shared.writing_move().is_err();
         let reads = |access: &Access| matches!(access.verb.as_ref(), "get" | "list" | "watch");
         Ok(asked.iter().filter(|access| read_only && !reads(access)).cloned().collect())

@@ -236,7 +236,7 @@ async fn throttling_has_the_requested_pause() {
     slow.headers.push(("retry-after", "3".to_owned()));
     let server = Server::start([slow]).await;
     let Err(error) = server.place().list(&machines(), None).await else { panic!() };
-    assert!(error.transient());
+    assert!(error.is_transient());
     let PlaceError::TooManyRequests { retry_after } = error else { panic!("{error}") };
     assert_eq!(retry_after, Some(Duration::from_secs(3)));
     assert_eq!(server.asked().len(), 1, "only the engine retries");
@@ -363,7 +363,7 @@ async fn unreachable_server_is_a_transient_error() {
     drop(listener);
     let server = Server { url, asked: Arc::default(), connections: Arc::default() };
     let error = server.place().identify().await.unwrap_err();
-    assert!(error.transient(), "{error}");
+    assert!(error.is_transient(), "{error}");
 }
 
 #[tokio::test]
@@ -385,7 +385,8 @@ async fn denied_access_keeps_its_order() {
         subresource: "".into(),
         namespace: None,
     };
-    let denied = server.place().denied(&[access("create"), access("delete"), access("list")]).await.unwrap();
+    let denied =
+        server.place().find_denied(&[access("create"), access("delete"), access("list")]).await.unwrap();
     assert_eq!(denied.len(), 2);
 }
 
@@ -400,7 +401,7 @@ async fn administrator_needs_one_access_review() {
         subresource: "".into(),
         namespace: None,
     };
-    assert_eq!(server.place().denied(&[access.clone(), access]).await.unwrap(), []);
+    assert_eq!(server.place().find_denied(&[access.clone(), access]).await.unwrap(), []);
 }
 
 /// One full namespace must not keep others from a list of all.

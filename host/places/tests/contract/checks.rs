@@ -77,7 +77,7 @@ pub(crate) async fn prepare(server: &MemoryPlace) -> String {
 
 pub(crate) async fn place_has_the_identity_of_its_server(server: &MemoryPlace, place: &dyn Place) {
     assert_eq!(place.label(), "memory");
-    assert_eq!((place.can(), place.end_kind()), (server.can(), server.end_kind()));
+    assert_eq!((place.capabilities(), place.end_kind()), (server.capabilities(), server.end_kind()));
     assert_eq!(place.identify().await.unwrap(), server.identify().await.unwrap());
     assert_eq!(place.kinds().await.unwrap(), server.kinds().await.unwrap());
 }
@@ -135,7 +135,7 @@ pub(crate) async fn permissions_equal_those_of_the_server(server: &MemoryPlace, 
         namespace: Some("a".to_owned()),
     };
     server.deny(access("delete"));
-    let denied = place.denied(&[access("create"), access("delete"), access("patch")]).await.unwrap();
+    let denied = place.find_denied(&[access("create"), access("delete"), access("patch")]).await.unwrap();
     assert_eq!(denied, [access("delete")]);
 }
 

@@ -295,8 +295,8 @@ impl Place for Line {
         self.place.end_kind()
     }
 
-    fn can(&self) -> Capabilities {
-        self.place.can()
+    fn capabilities(&self) -> Capabilities {
+        self.place.capabilities()
     }
 
     async fn identify(&self) -> Result<Identity> {
@@ -389,8 +389,8 @@ impl Place for Line {
         self.read("watch", &key, act).await
     }
 
-    async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
+    async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
         let asked = asked.to_vec();
-        self.ask("denied", "", |place| async move { place.denied(&asked).await }.boxed()).await
+        self.ask("denied", "", |place| async move { place.find_denied(&asked).await }.boxed()).await
     }
 }
