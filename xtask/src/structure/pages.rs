@@ -2,8 +2,8 @@
 //!
 //! A page names them in code spans:
 //!
-//! - `engine/src/phases/commit.rs`: a file or a folder, by the end of its path, which must be unique;
-//! - `phases/commit.rs:release_list`: something that this file defines: a function, a type, a constant;
+//! - `engine/src/act/commit.rs`: a file or a folder, by the end of its path, which must be unique;
+//! - `act/commit.rs:release_list`: something that this file defines: a function, a type, a constant;
 //! - `engine: w1_the_same_cluster_twice`: a test, in a file below a folder called `engine`.
 //!
 //! Anything else in a code span (commands, annotations, types) is ignored, and so are fenced blocks.

@@ -1,0 +1,303 @@
+//! Creating the copies: owners first, each object as soon as its owners exist.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use pivot_core::copy_content::CopyContent;
+use pivot_core::hooks::Hook;
+use pivot_core::plan::Step;
+use pivot_core::record::Phase;
+use pivot_core::release::content;
+use pivot_core::{Key, Object, OwnerReference, Side, Uid, body, merge, names};
+use pivot_places::{Change, PlaceError, Subresource};
+use serde_json::{Value, json};
+
+use crate::base::events::Verb;
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::calls;
+use crate::base::requests::{ROUNDS, dataflow};
+use crate::check::existing::{self, Used, Verdict};
+use crate::read::copy_body;
+use crate::read::snapshot::Snapshot;
+
+/// The result of copying an object.
+#[derive(Clone, Debug)]
+pub(crate) struct Copied {
+    /// The UID in the target.
+    pub(crate) uid: Uid,
+    /// Whether a plugin restored its status.
+    pub(crate) restored: bool,
+    /// Whether the target already had it and it is used unchanged.
+    pub(crate) used: bool,
+    /// The version that this move wrote last.
+    pub(crate) version: String,
+    /// The content that nobody else may change.
+    pub(crate) content: CopyContent,
+}
+
+impl Copied {
+    /// An object of the target that is used as it is.
+    fn used(uid: Uid) -> Self {
+        Self { uid, restored: false, used: true, version: String::new(), content: CopyContent::default() }
+    }
+}
+
+/// One reading of the source, and the copies of its objects in the target.
+pub(crate) struct Copies {
+    pub(crate) snapshot: Arc<Snapshot>,
+    /// By the source's UIDs: a dependent's owner reference leads to the owner's copy.
+    made: BTreeMap<Uid, OnceLock<Copied>>,
+}
+
+impl Copies {
+    /// The copies of a reading, including those that are already made.
+    pub(crate) fn new(snapshot: &Arc<Snapshot>, mut known: BTreeMap<Uid, Copied>) -> Self {
+        let mut slot = |uid: &Uid| known.remove(uid).map_or_else(OnceLock::new, OnceLock::from);
+        let made = snapshot.plan.steps.iter().map(|step| (step.uid.clone(), slot(&step.uid))).collect();
+        Self { snapshot: snapshot.clone(), made }
+    }
+
+    /// The copy of a step's object, or of any object that was read with it.
+    pub(crate) fn of(&self, uid: &Uid) -> Option<&Copied> {
+        self.made.get(uid)?.get()
+    }
+
+    /// The same, once all copies are made.
+    pub(crate) fn made(&self, step: &Step) -> Result<&Copied, Failure> {
+        self.of(&step.uid).ok_or_else(|| Failure::Bug(format!("{} was not copied", step.key)))
+    }
+
+    /// All copies but these, of the same reading.
+    pub(crate) fn without(&self, left_out: &BTreeSet<&Uid>) -> Self {
+        let kept = self.made.iter().filter(|(uid, _)| !left_out.contains(uid));
+        let known = kept.filter_map(|(uid, copied)| Some((uid.clone(), copied.get()?.clone())));
+        Self::new(&self.snapshot, known.collect())
+    }
+
+    /// The first of these, in the order of creation.
+    pub(crate) fn first_of(&self, uids: &BTreeSet<Uid>) -> Option<&Key> {
+        self.snapshot.plan.steps.iter().find(|step| uids.contains(&step.uid)).map(|step| &step.key)
+    }
+
+    /// The objects of the target that are used as they are.
+    pub(crate) fn used(&self) -> Used {
+        let steps = self.snapshot.plan.steps.iter();
+        let used = steps.filter_map(|step| Some((step, self.of(&step.uid).filter(|copied| copied.used)?)));
+        used.map(|(step, copied)| (step.key.clone(), copied.uid.clone())).collect()
+    }
+
+    /// Whether some copies are still to be made.
+    pub(crate) fn incomplete(&self) -> bool {
+        self.made.values().any(|copied| copied.get().is_none())
+    }
+}
+
+/// Copies every step of the plan that is not copied yet.
+pub(crate) async fn all(job: &Arc<Job>, copies: &Arc<Copies>, used: &Arc<Used>) -> Result<(), Failure> {
+    let after: Vec<Vec<usize>> = copies.snapshot.plan.steps.iter().map(|step| step.after.clone()).collect();
+    dataflow::run(&after, job.limiter(Side::Target), &job.halter, |index| {
+        let (job, used, copies) = (job.clone(), used.clone(), copies.clone());
+        async move {
+            let bug = || Failure::Bug(format!("no step {index}"));
+            let step = copies.snapshot.plan.steps.get(index).ok_or_else(bug)?;
+            if copies.of(&step.uid).is_some() {
+                return Ok(());
+            }
+            let owners = owners(&job, step, &copies)?;
+            let (copied, verb) = one(&job, step, &owners, &copies, &used).await?;
+            copies.made.get(&step.uid).ok_or_else(bug)?.get_or_init(|| copied);
+            job.report_object(Phase::Copied, verb, &step.key, Side::Target);
+            Ok(())
+        }
+    })
+    .await
+}
+
+/// The owner references of a copy: the source's, with the target's UIDs. Owners outside the set are left out.
+fn owners(job: &Job, step: &Step, copies: &Copies) -> Result<Vec<OwnerReference>, Failure> {
+    let object = copies.snapshot.object(step)?;
+    let mut owners = Vec::new();
+    for reference in &object.meta.owner_references {
+        let dropped = step.dropped_owners.iter().any(|owner| owner.uid == reference.uid);
+        if dropped || !copies.made.contains_key(&reference.uid) {
+            continue;
+        }
+        let Some(copied) = copies.of(&reference.uid) else {
+            return Err(Failure::Bug(format!("{} is copied before its owner {}", step.key, reference.name)));
+        };
+        let kind = job.kind(Side::Target, &reference.group_kind())?;
+        // A garbage collector can't follow a reference in a version that its server does not serve.
+        let written = reference.api_version.rsplit('/').next().unwrap_or_default();
+        let served = kind.served.is_empty() || kind.served.iter().any(|version| version == written);
+        let api_version = if served { reference.api_version.clone() } else { kind.api_version() };
+        owners.push(OwnerReference { api_version, uid: copied.uid.clone(), ..reference.clone() });
+    }
+    Ok(owners)
+}
+
+async fn one(
+    job: &Job,
+    step: &Step,
+    owners: &[OwnerReference],
+    copies: &Copies,
+    used: &Used,
+) -> Result<(Copied, Verb), Failure> {
+    if let Some(uid) = used.get(&step.key) {
+        return Ok((Copied::used(uid.clone()), Verb::Used));
+    }
+    let object = copies.snapshot.object(step)?;
+    let kind = &job.kind_of_copy(object)?;
+    let (body, adapted) = copy_body::body_of(job, step, object, owners).await?;
+    let creating =
+        || adapted.as_ref().map_or("creating".to_owned(), |by| format!("creating, as {by} adapts it,"));
+    let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
+    let (created, verb) = match job.target.create(kind, &body, Change::Real).await {
+        Ok(created) => (created, Verb::Created),
+        Err(PlaceError::AlreadyExists(_)) => match over_existing(job, step, &body, copies, &quoting).await? {
+            Existing::Brought(object) => (*object, Verb::Updated),
+            Existing::Used(uid) => return Ok((Copied::used(uid), Verb::Used)),
+        },
+        Err(error) => return Err(job.target.failed(creating(), Some(&step.key), quoting(error))),
+    };
+    let answer = created.value().map_err(|error| Failure::Object(Side::Target, error))?;
+    // The target's controllers may have added finalizers of their own to a copy that already existed.
+    let fields = match verb {
+        Verb::Created => body::lost(&body, &answer),
+        _ => body::lost(&content(&body, false), &content(&answer, false)),
+    };
+    if !fields.is_empty() {
+        let fields = adapted.iter().fold(fields, |fields, by| by.fields(fields));
+        return Err(Failure::Lost { object: job.target.own_name(&step.key), fields });
+    }
+    let content = CopyContent::new(&step.key.group_kind, &body, &answer);
+    let mut version = created.meta.resource_version.clone();
+    if object.meta.has_applier() && job.target.capabilities().judges {
+        version = give_back_ownership(job, object, step).await?;
+    }
+    let restored = restore(job, object, &created, step).await?;
+    let (uid, used) = (created.meta.uid, false);
+    Ok((
+        Copied { uid, restored: restored.is_some(), used, version: restored.unwrap_or(version), content },
+        verb,
+    ))
+}
+
+enum Existing {
+    Brought(Box<Object>),
+    Used(Uid),
+}
+
+/// The name is taken: by our own copy from an earlier run (or from a create whose answer got lost), by a controller of the target
+/// that created it under one of our objects, or by a stranger.
+async fn over_existing(
+    job: &Job,
+    step: &Step,
+    body: &Value,
+    copies: &Copies,
+    quoting: &impl Fn(PlaceError) -> PlaceError,
+) -> Result<Existing, Failure> {
+    let kind = &job.kind_of_copy(copies.snapshot.object(step)?)?;
+    for _ in 0..ROUNDS {
+        let Some(there) = job.target.get(kind, &step.key).await? else {
+            match job.target.create(kind, body, Change::Real).await {
+                Ok(created) => return Ok(Existing::Brought(Box::new(created))),
+                Err(PlaceError::AlreadyExists(_)) => continue,
+                Err(error) => return Err(job.target.failed("creating", Some(&step.key), quoting(error))),
+            }
+        };
+        let below_ours = || {
+            let ours = |uid: &Uid| {
+                copies
+                    .made
+                    .values()
+                    .filter_map(OnceLock::get)
+                    .any(|copied| !copied.used && copied.uid == *uid)
+            };
+            there.meta.owner_references.iter().any(|owner| ours(&owner.uid))
+        };
+        if !job.copy_mark.is_on(&step.key, &there.meta) && !below_ours() {
+            return match existing::judge(job, &copies.snapshot, step).await? {
+                Verdict::Use(uid, _) => Ok(Existing::Used(uid)),
+                Verdict::Gone => continue,
+                Verdict::Foreign(refusal) => Err(Failure::refused(refusal)),
+            };
+        }
+        let now = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
+        // Status is left to the target's controllers.
+        let with_status = !kind.status_subresource;
+        let (now, wanted) = (content(&now, with_status), content(body, with_status));
+        let is_compared = step.treatment().is_compared();
+        let mut change = if is_compared {
+            merge::between(&now, &wanted)
+        } else {
+            // The object is not paused: what the target's controllers have made of it since stays.
+            (!body::lost(&wanted, &now).is_empty()).then_some(wanted)
+        };
+        if let Some(undo) = undo_to_restore(&there, body).filter(|_| is_compared) {
+            let patch = change.get_or_insert_with(|| json!({}));
+            merge::apply(patch, &json!({"metadata": {"annotations": {names::UNDO: undo}}}));
+        }
+        if let Some(finalizers) = finalizers_to_restore(&there, body) {
+            let patch = change.get_or_insert_with(|| json!({}));
+            merge::apply(patch, &json!({"metadata": {"finalizers": finalizers}}));
+        }
+        let Some(mut patch) = change else {
+            return Ok(Existing::Brought(Box::new(there)));
+        };
+        merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": there.meta.resource_version}}));
+        match job.target.patch(kind, &step.key, &patch).await {
+            Ok(object) => return Ok(Existing::Brought(Box::new(object))),
+            Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => continue,
+            Err(error) => {
+                return Err(job.target.failed("bringing up to date", Some(&step.key), quoting(error)));
+            }
+        }
+    }
+    Err(job.target.failed("creating", Some(&step.key), PlaceError::Conflict("it keeps changing".into())))
+}
+
+/// The annotation that undoes a pause, if a copy lacks its body's: without it, nothing unpauses the copy.
+fn undo_to_restore<'a>(there: &Object, body: &'a Value) -> Option<&'a str> {
+    let undo = body.pointer("/metadata/annotations")?.get(names::UNDO)?.as_str()?;
+    (there.meta.annotations.get(names::UNDO).map(String::as_str) != Some(undo)).then_some(undo)
+}
+
+/// The finalizers of a copy that lacks some of its body's: a rollback removes them before it deletes the copy, and may have died in
+/// between. Returns `None` if none is missing, or if the copy is being deleted: no server adds any then.
+fn finalizers_to_restore(there: &Object, body: &Value) -> Option<Vec<String>> {
+    let (now, wanted) = (&there.meta.finalizers, body.pointer("/metadata/finalizers")?.as_array()?);
+    let wanted = wanted.iter().filter_map(Value::as_str).map(str::to_owned);
+    let missing: Vec<String> = wanted.filter(|name| !now.contains(name)).collect();
+    (!missing.is_empty() && !there.meta.deleting()).then(|| [missing, now.clone()].concat())
+}
+
+/// Restores field ownership: a server-side applier can't remove its fields if another manager owns them. Returns the version.
+async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<String, Failure> {
+    let kind = &job.kind_of_copy(object)?;
+    let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
+    let result = job.target.patch(kind, &step.key, &copy_body::field_ownership(&source)).await;
+    result
+        .map(|object| object.meta.resource_version)
+        .map_err(|error| job.target.failed("giving back field ownership of", Some(&step.key), error))
+}
+
+/// Lets a plugin restore the status. Returns the version if it did.
+async fn restore(
+    job: &Job,
+    object: &Object,
+    created: &Object,
+    step: &Step,
+) -> Result<Option<String>, Failure> {
+    let Some(wanted) =
+        calls::patch(copy_body::hooks(job, step), Hook::Restore, object, Some(created)).await?
+    else {
+        return Ok(None);
+    };
+    let kind = &job.kind_of_copy(object)?;
+    let part = if kind.status_subresource { Subresource::Status } else { Subresource::None };
+    let result = job.target.patch_part(kind, &step.key, &wanted.patch, part).await;
+    let doing = || format!("restoring the status, with a patch of {}, of", wanted.by);
+    let restored = result.map(|object| Some(object.meta.resource_version));
+    restored.map_err(|error| job.target.failed(doing(), Some(&step.key), wanted.by.answer(error)))
+}

@@ -1,0 +1,183 @@
+//! A source that is handed over in files, and what became of them.
+//!
+//! The source stays paused, and its record has the list of what was copied, with the state of each object. Nobody can tell from
+//! here where the files were carried, or how often. So the user names the cluster that imported them, and that is asked: for an
+//! import of exactly these files, which verified its copies against them; for the copies, with the mark of that import; and for
+//! controllers that have taken over. What changed in the source after it was copied is not deleted.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use pivot_core::hooks::Point;
+use pivot_core::inventory::Inventory;
+use pivot_core::record::{Handover, Record};
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::release::{Entry, Fate, ReleaseList};
+use pivot_core::risk::Risk;
+use pivot_core::soft::is_cluster;
+use pivot_core::{Key, Side, Uid, words};
+use pivot_places::{Begun, Closing, Identity};
+
+use crate::act::{imported, pausing, release};
+use crate::base::clock::now;
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::calls;
+use crate::base::plugins::view::PluginView;
+use crate::base::requests::side_by_side::{self, OBJECTS};
+use crate::base::state::journal::{Imports, Journal};
+use crate::check::{evidence, new_dependents};
+
+/// How many characters are printed of what a record says for people.
+const SHOWN: usize = 200;
+/// The code of the refusal if the target has no import of the files.
+pub(crate) const NOT_FOUND: &str = "import-not-found";
+
+/// All files are written: from here on the source waits for their import. The record first: nobody finds complete files that the
+/// source doesn't know of.
+pub(crate) async fn end_copy(job: &Job, journal: &mut Journal, list: &ReleaseList) -> Result<(), Failure> {
+    let Identity::Directory { contents: Some(contents), .. } = job.target.identify().await? else {
+        return Err(Failure::Bug("files that were written can't be identified".into()));
+    };
+    let to = job.target.place.label().to_owned();
+    let handover =
+        Handover { files: Some(contents), directory: to, written_at: now(), ..Handover::default() };
+    journal.hand_over(list, handover).await?;
+    job.target.close(Closing::Complete { handover: true }).await
+}
+
+/// Opens files that a run wrote and did not close, to write them again. Files that were closed may have been carried away.
+pub(crate) async fn reopen(job: &Job, journal: &mut Journal) -> Result<(), Failure> {
+    if let Err(failure) = job.target.open(&job.move_id, Begun::Written).await {
+        let handed_over = already_handed_over(&journal.record);
+        return Err(Failure::Declined(format!("{handed_over} ({failure})")));
+    }
+    journal.write_again().await
+}
+
+/// Why nothing but an import or a rollback comes next.
+pub(crate) fn already_handed_over(record: &Record) -> String {
+    let Record { move_id, handover, .. } = record;
+    let (to, at) = handover.as_ref().map_or(("", ""), |handover| (&handover.directory, &handover.written_at));
+    let (to, at) = (words::line(to, SHOWN), words::line(at, SHOWN));
+    format!(
+        "move {move_id} handed this source over in {to} ({at}): once a cluster has imported the files, finish the handover with that \
+         cluster as its target; cancel the handover only if no cluster has imported them"
+    )
+}
+
+/// Commits a move whose files the target imported, once that is verified, and controllers there have taken over. Nothing is
+/// changed before.
+pub(crate) async fn commit_import(
+    job: &Arc<Job>,
+    journal: &mut Journal,
+    contents: &Uid,
+    list: &ReleaseList,
+    known: &Inventory,
+) -> Result<(), Failure> {
+    let imports = imports(job, journal, contents).await?;
+    let accepted = job.options.accept.kinds(Risk::CopyChanged).clone();
+    tokio::try_join!(
+        pausing::still_paused(job, list),
+        as_copied(job, list, known),
+        new_dependents::none(job, list, journal.begun()),
+    )?;
+    imported::check(job, list, known, &imports, &accepted).await?;
+    calls::gate(job, &PluginView::of_list(list), Point::AfterResume).await?;
+    evidence::wait(job, list, known, None).await?;
+    job.safe_point()?;
+    let target = match job.target.identify().await? {
+        Identity::Cluster(uid) => Some(uid),
+        Identity::Directory { .. } | Identity::Unknown => None,
+    };
+    journal.commit_import(list, target, imports, accepted).await
+}
+
+/// The list of what was handed over. If this run found the target by one of these objects, that is deleted last.
+pub(crate) async fn list(job: &Job, journal: &Journal) -> Result<ReleaseList, Failure> {
+    let mut list = journal.read_handover_list().await?;
+    for entry in &mut list.entries {
+        entry.last = entry.fate == Fate::Delete && job.options.found_by.as_ref() == Some(&entry.key);
+    }
+    Ok(list)
+}
+
+/// The marks of the moves that imported the files into the target. Refuses if there are none, or one has not ended.
+async fn imports(job: &Job, journal: &Journal, contents: &Uid) -> Result<BTreeSet<String>, Failure> {
+    let Imports { under_way, ended } = journal.imports(contents).await?;
+    let refused = |code, message, way: &str| {
+        let remedies = vec![way.into()];
+        let (side, object, others) = (Side::Target, None, Vec::new());
+        Err(Failure::refused(Refusal { code, side, object, others, message, remedies }))
+    };
+    if let Some(record) = under_way.first() {
+        let message = format!(
+            "the import of the files, move {}, is still under way ({})",
+            record.move_id, record.phase
+        );
+        return refused("import-under-way", message, "end that move first, where the files are");
+    }
+    if ended.is_empty() {
+        let message = format!(
+            "the target, {}, knows of no import of the files in which move {} handed this source over",
+            job.target.place.label(),
+            job.move_id
+        );
+        let way =
+            "name the cluster that imported them, unchanged, and the namespace in which it keeps its records";
+        return refused(NOT_FOUND, message, way);
+    }
+    Ok(ended)
+}
+
+/// Refuses if the target imported the files, or has a Cluster of them: both sides would run.
+pub(crate) async fn not_imported(job: &Job, journal: &Journal, contents: &Uid) -> Result<(), Failure> {
+    let Imports { under_way, ended } = journal.imports(contents).await?;
+    let imports = under_way.into_iter().map(|record| record.move_id).chain(ended);
+    let imports: Vec<String> = imports.collect();
+    if !imports.is_empty() {
+        return Err(Failure::Imported(format!(
+            "the target, {}, imported the files in which this source was handed over (move {}): with the source resumed, both would \
+             act on the same machines",
+            job.target.place.label(),
+            some_of(&imports, 3)
+        )));
+    }
+    // The target forgets old moves, and other tools import files, too.
+    let list = journal.read_handover_list().await?;
+    let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind));
+    let looks = clusters.map(|entry| {
+        async move {
+            let Some(kind) = job.kinds.target.get(&entry.key.group_kind) else { return Ok(None) };
+            Ok(job.target.get(kind, &entry.key).await?.map(|there| job.target.own_name(&there.key())))
+        }
+        .boxed()
+    });
+    let there: Vec<Key> = side_by_side::all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
+    if there.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Imported(format!(
+        "the target, {}, has {}, as the source does: with the source resumed, both would act on the same machines",
+        job.target.place.label(),
+        some_of(&there, 3)
+    )))
+}
+
+/// Refuses if an object that would be deleted is no longer in the state that was copied into the files.
+async fn as_copied(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<(), Failure> {
+    let moved = |entry: &&Entry| {
+        let now = known.get_by_key(&entry.key).filter(|now| now.meta.uid == entry.uid);
+        entry.fate == Fate::Delete
+            && now.is_some_and(|now| now.meta.resource_version != entry.resource_version)
+    };
+    let looks = list.entries.iter().filter(moved).map(|entry| {
+        async move {
+            let kind = job.kind_of_entry(entry);
+            release::still_as_copied(job, &kind, entry, None).await.map(drop)
+        }
+        .boxed()
+    });
+    side_by_side::all(OBJECTS, looks.collect()).await.map(drop)
+}

@@ -1,0 +1,175 @@
+//! What has become of the copies in the cluster that imported them.
+//!
+//! An import leaves its copies as the source's objects were before they were paused, in service. Each is compared with the source's,
+//! which stayed paused meanwhile: what is deleted there has to be here. Fields that only the copy has may come from controllers and
+//! webhooks; status is theirs, too. Clusters in service change, so users can accept by kind that copies have changed, or gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use pivot_core::hooks::Hook;
+use pivot_core::inventory::Inventory;
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::release::{Entry, Fate, ReleaseList};
+use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
+use pivot_core::{GroupKind, Key, Kind, Object, Side, body, merge, pause};
+
+use crate::act::live;
+use crate::act::release;
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::calls;
+use crate::base::requests::side_by_side::{self, LISTS};
+use crate::check::evidence;
+
+/// What is compared at once: the source's objects of one kind and namespace, with their entries.
+type Collection<'a> = BTreeMap<(Arc<Kind>, Option<&'a str>), Vec<(&'a Entry, &'a Object)>>;
+
+/// A copy that is not as it should be.
+enum Unlike {
+    /// Without these fields, or with other values in them.
+    In(Key, Vec<String>),
+    /// Paused, which the source's was not.
+    Paused(Key),
+}
+
+/// Refuses if copies are gone, replaced, changed or still paused; each of them is named.
+pub(crate) async fn check(
+    job: &Arc<Job>,
+    list: &ReleaseList,
+    known: &Inventory,
+    marks: &BTreeSet<String>,
+    accepted: &BTreeSet<GroupKind>,
+) -> Result<(), Failure> {
+    let (mut refusals, unlike) = tokio::try_join!(
+        live::copies_missing(job, list, marks, accepted),
+        unlike(job, list, known, marks, accepted)
+    )?;
+    let (mut differ, mut paused) = (Vec::new(), Vec::new());
+    for one in unlike {
+        match one {
+            Unlike::In(key, fields) => differ.push((key, fields)),
+            Unlike::Paused(key) => paused.push(key),
+        }
+    }
+    refusals.extend(differing(&differ));
+    refusals.extend(still_paused(&paused));
+    if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
+}
+
+async fn unlike(
+    job: &Arc<Job>,
+    list: &ReleaseList,
+    known: &Inventory,
+    marks: &BTreeSet<String>,
+    accepted: &BTreeSet<GroupKind>,
+) -> Result<Vec<Unlike>, Failure> {
+    let unlisted = evidence::unlisted(job, list, known).await?;
+    let mut collections = Collection::new();
+    for entry in list.entries.iter().filter(|entry| entry.fate == Fate::Delete) {
+        let listed = known.get_by_key(&entry.key).filter(|object| object.meta.uid == entry.uid);
+        let Some(object) = listed.or_else(|| unlisted.get_by_key(&entry.key)) else { continue };
+        let of_copy = job.kind_of_copy(object)?;
+        // A target that was upgraded since may not serve the source's version any more.
+        let kind = match of_copy.served.contains(&of_copy.version) {
+            true => of_copy,
+            false => job.kind(Side::Target, &entry.key.group_kind)?.clone(),
+        };
+        collections.entry((kind, entry.key.namespace.as_deref())).or_default().push((entry, object));
+    }
+    let looks = collections.into_iter().map(|((kind, namespace), pairs)| {
+        async move {
+            let copies = job.target.list(&kind, namespace).await?.objects;
+            let copies: BTreeMap<Key, Object> = copies.into_iter().map(|copy| (copy.key(), copy)).collect();
+            let mut found = Vec::new();
+            for (entry, object) in pairs {
+                let Some(copy) = copies.get(&entry.key) else { continue };
+                let used = !marks.iter().any(|mark| copy.meta.marked(mark));
+                let (fields, paused) = compared(job, entry, object, copy, used).await?;
+                if paused {
+                    found.push(Unlike::Paused(job.target.own_name(&entry.key)));
+                }
+                let kind = &entry.key.group_kind;
+                if fields.is_empty() {
+                    continue;
+                }
+                match accepted.contains(kind) {
+                    true => job.used_risks.insert_kinds(Risk::CopyChanged, [kind.clone()]),
+                    false => found.push(Unlike::In(job.target.own_name(&entry.key), fields)),
+                }
+            }
+            Ok(found)
+        }
+        .boxed()
+    });
+    Ok(side_by_side::all(LISTS, looks.collect()).await?.into_iter().flatten().collect())
+}
+
+/// The fields in which a copy differs from the source's object as it was before the pause, and whether it alone is paused. What the
+/// import used because the target had it was not adapted, and has metadata of its own.
+async fn compared(
+    job: &Job,
+    entry: &Entry,
+    object: &Object,
+    copy: &Object,
+    used: bool,
+) -> Result<(Vec<String>, bool), Failure> {
+    let of_source = |error| Failure::Object(Side::Source, error);
+    let of_target = |error| Failure::Object(Side::Target, error);
+    let mut wanted = object.value().map_err(of_source)?;
+    if let Some(undo) = pause::undo(&object.meta, &job.move_id) {
+        merge::apply(&mut wanted, &undo);
+    }
+    let before = Object::from_value(object.kind.clone(), &wanted).map_err(of_source)?;
+    let paused =
+        pause::is_paused(copy).map_err(of_target)? && !pause::is_paused(&before).map_err(of_source)?;
+    let adapted = match used {
+        true => None,
+        false => calls::patch(&job.plugins, Hook::Adapt, object, None).await?,
+    };
+    if let Some(adapted) = adapted {
+        merge::apply(&mut wanted, &adapted.patch);
+    }
+    let copy = copy.value().map_err(of_target)?;
+    let comparable = |value| release::comparable(value, &entry.key.group_kind, used, false);
+    Ok((body::lost(&comparable(&wanted), &comparable(&copy)), paused))
+}
+
+fn differing(differ: &[(Key, Vec<String>)]) -> Option<Refusal> {
+    let (first, _) = differ.first()?;
+    let described: Vec<String> =
+        differ.iter().map(|(key, fields)| format!("{key} ({})", some_of(fields, 3))).collect();
+    let kinds: BTreeSet<&GroupKind> = differ.iter().map(|(key, _)| &key.group_kind).collect();
+    let compare = "compare each with the source's, which is still there, paused; restore here what is missing, and resume";
+    let accept = Remedy::accept_changes(kinds);
+    Some(Refusal {
+        code: "copy-differs",
+        side: Side::Target,
+        object: Some(first.clone()),
+        others: differ.iter().skip(1).map(|(key, _)| key.clone()).collect(),
+        message: format!(
+            "copies of objects that were handed over differ from the source's: {}",
+            some_of(&described, 5)
+        ),
+        remedies: std::iter::once(compare.into()).chain(accept).collect(),
+    })
+}
+
+fn still_paused(paused: &[Key]) -> Option<Refusal> {
+    let first = paused.first()?;
+    Some(Refusal {
+        code: "copy-paused",
+        side: Side::Target,
+        object: Some(first.clone()),
+        others: paused.iter().skip(1).cloned().collect(),
+        message: format!(
+            "the target has not taken over {}: paused there, as it was not in the source",
+            some_of(paused, 5)
+        ),
+        remedies: vec![
+            "find out who paused them, and resume them there: nothing would act on them if the source were released".into(),
+        ],
+    })
+}

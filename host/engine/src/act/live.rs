@@ -1,0 +1,257 @@
+//! Resuming the target, and checking its copies before anything is deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::FutureExt;
+use pivot_core::danger::is_dangerous;
+use pivot_core::inventory::Inventory;
+use pivot_core::names;
+use pivot_core::record::{Phase, Record};
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
+use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
+use pivot_core::soft::{is_cluster, is_cluster_class};
+use pivot_core::{GroupKind, Key, Meta, Side, Uid, pause};
+
+use crate::act::pausing;
+use crate::act::retired::{self, Gone};
+use crate::base::events::{Event, Verb};
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::listing;
+use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
+use crate::check::existing;
+
+/// What is known about the source's objects when a committed move continues.
+pub(crate) enum KnownObjects {
+    /// As this run copied them.
+    Copied(Inventory),
+    /// As they are now; another run copied them.
+    Again(Inventory),
+}
+
+impl KnownObjects {
+    /// As this run copied them, if it did.
+    pub(crate) fn copied(&self) -> Option<&Inventory> {
+        match self {
+            Self::Copied(known) => Some(known),
+            Self::Again(_) => None,
+        }
+    }
+}
+
+/// Unpauses the copies, classes first: a Cluster can't be reconciled without its class, and Cluster API's webhook delays each
+/// write to a Cluster by up to two seconds while its class is not reconciled yet. `copied` saves reading them.
+///
+/// # Errors
+///
+/// In a recovered move, a Cluster stays paused until it is named. If any does, so does everything else but classes and named Clusters.
+pub(crate) async fn resume(
+    job: &Job,
+    record: &Record,
+    list: &ReleaseList,
+    copied: Option<&Inventory>,
+) -> Result<(), Failure> {
+    let left_paused = if record.is_recovered() { find_unnamed(job, list).await? } else { Vec::new() };
+    let may_run = |key: &Key| is_cluster_class(&key.group_kind) || job.is_named_to_unpause(key);
+    let paused = || {
+        let all = list.entries.iter().filter(|entry| entry.pausing == Pausing::Paused && !entry.used);
+        all.filter(|entry| left_paused.is_empty() || may_run(&entry.key))
+    };
+    for classes in [true, false] {
+        let wave = paused().filter(|entry| is_cluster_class(&entry.key.group_kind) == classes);
+        let work = wave.map(|entry: &Entry| -> Work<'_, ()> {
+            async move {
+                let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+                // The copy carries the undo annotation that the source had when it was copied.
+                let known = copied.and_then(|copied| copied.get_by_key(&entry.key));
+                if pausing::resume(job, &job.target, kind, entry, known).await? {
+                    job.report_object(Phase::Live, Verb::Unpaused, &entry.key, Side::Target);
+                }
+                Ok(())
+            }
+            .boxed()
+        });
+        side_by_side::written(OBJECTS, work.collect()).await?;
+    }
+    match left_paused.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::LeftPaused { side: Side::Target, clusters: left_paused }),
+    }
+}
+
+/// The Clusters that the move paused, whose copies are still paused, and that the user didn't name.
+async fn find_unnamed(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure> {
+    let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind) && !entry.used);
+    let unnamed = clusters.filter(|entry| !job.is_named_to_unpause(&entry.key));
+    let looks = unnamed.map(|entry: &Entry| -> Work<'_, Option<Key>> {
+        async move {
+            let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+            let copy = job.target.get(kind, &entry.key).await?;
+            let waits = match &copy {
+                Some(copy) if pause::is_ours(&copy.meta, &job.move_id) => true,
+                // Without the annotation nothing here can unpause it, but it was not compared either.
+                Some(copy) if entry.pausing == Pausing::Paused => {
+                    pause::is_paused(copy).map_err(|error| Failure::Object(Side::Target, error))?
+                }
+                _ => false,
+            };
+            Ok(waits.then(|| entry.key.clone()))
+        }
+        .boxed()
+    });
+    let mut unnamed: Vec<Key> =
+        side_by_side::all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
+    unnamed.sort_unstable();
+    Ok(unnamed)
+}
+
+/// Makes sure, before anything is deleted, that every copy still exists, with one of these marks, but for those that the target's
+/// controllers have replaced ([`retired`]): no source object is given up for a copy that is gone, or for another object of its name.
+pub(crate) async fn check_copies(
+    job: &Job,
+    list: &ReleaseList,
+    marks: &BTreeSet<String>,
+    accepted: &BTreeSet<GroupKind>,
+) -> Result<(), Failure> {
+    match copies_missing(job, list, marks, accepted).await? {
+        none if none.is_empty() => Ok(()),
+        refusals => Err(Failure::Refused(refusals)),
+    }
+}
+
+/// Returns the refusals for copies that are gone or replaced. After an import, copies of `accepted` kinds may be both. In other moves the
+/// target has taken over, and copies of these kinds may be gone if users can delete them there on purpose ([`retired`]).
+pub(crate) async fn copies_missing(
+    job: &Job,
+    list: &ReleaseList,
+    marks: &BTreeSet<String>,
+    accepted: &BTreeSet<GroupKind>,
+) -> Result<Vec<Refusal>, Failure> {
+    let held = list.entries.iter().filter(|entry| entry.pausing == Pausing::Held);
+    let held: BTreeSet<&GroupKind> = held.map(|entry| &entry.key.group_kind).collect();
+    let is_host = |kind: &GroupKind| is_dangerous(kind) || held.contains(kind) || job.is_held_kind(kind);
+    // A Cluster that isn't there was not imported, or not yet: nothing of it may be deleted.
+    // Machines that still run may need a credential or a host.
+    let is_handover = job.route.is_handover();
+    let acceptable =
+        |kind: &GroupKind| !is_cluster(kind) && (is_handover || !(kind.is_secret() || is_host(kind)));
+    let mark = marks.first().unwrap_or(&job.move_id);
+    let deleted = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let is_excused = |kind: &GroupKind| is_handover && acceptable(kind) && accepted.contains(kind);
+    let judged = |key: &Key| !is_excused(&key.group_kind);
+    let released = || deleted().filter(|entry| judged(&entry.key));
+    // Those of accepted kinds, too: they may own the others.
+    let places: BTreeSet<(&GroupKind, Option<&String>)> =
+        deleted().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();
+    let mut wanted = Vec::new();
+    for (gk, namespace) in places {
+        match job.kind(Side::Target, gk) {
+            Ok(kind) => wanted.push((kind.clone(), namespace.cloned())),
+            Err(_) if is_excused(gk) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    let mut metas: Vec<(Key, Meta)> = Vec::new();
+    for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
+        let alive = listed.required()?.into_iter().filter(|meta| !meta.deleting());
+        metas.extend(alive.map(|meta| (listing::key(&kind, &meta), meta)));
+    }
+    let marked = |meta: &Meta| marks.iter().any(|mark| meta.marked(mark));
+    let copies: BTreeSet<&Uid> =
+        metas.iter().filter(|(_, meta)| marked(meta)).map(|(_, meta)| &meta.uid).collect();
+    // The owner's UID says whose it is: a controller that writes an object anew, as that for KubeadmConfigs does with bootstrap
+    // data no Machine has used yet, drops annotations that are not its own.
+    let written_anew = |meta: &Meta| {
+        let of_a_copy = || meta.owner_references.iter().any(|owner| copies.contains(&owner.uid));
+        !meta.annotations.contains_key(names::MARK) && of_a_copy()
+    };
+    let there: BTreeMap<&Key, bool> =
+        metas.iter().map(|(key, meta)| (key, marked(meta) || written_anew(meta))).collect();
+    // What this move used is in its list; what the import of files used is not.
+    let used_by_import = |(key, meta): &&(Key, Meta)| existing::may_be_used(job, &key.group_kind, meta);
+    let used: BTreeSet<&Key> =
+        metas.iter().filter(|one| is_handover && used_by_import(one)).map(|(key, _)| key).collect();
+    let refusal = |code, keys: &[Key], message, remedy: String, deleted: BTreeSet<&GroupKind>| {
+        let (first, others) = keys.split_first()?;
+        // What has been in service for a while is replaced now and then, by a rollout for one.
+        let replaced = keys.iter().map(|key| &key.group_kind).filter(|kind| is_handover && acceptable(kind));
+        let kinds: BTreeSet<&GroupKind> = replaced.chain(deleted).collect();
+        let accept = Remedy::accept_changes(kinds);
+        Some(Refusal {
+            code,
+            side: Side::Target,
+            object: Some(first.clone()),
+            others: others.to_vec(),
+            message,
+            remedies: std::iter::once(remedy.into()).chain(accept).collect(),
+        })
+    };
+    let own_names = |keys: Vec<&Key>| keys.into_iter().map(|key| job.target.own_name(key)).collect();
+    let gone: Vec<&Key> = deleted().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
+    let deletable = |kind: &GroupKind| !is_handover && acceptable(kind);
+    let Gone { excused, acceptable: kinds } =
+        retired::among(job, &gone, &there, deletable, is_host, accepted).await?;
+    let missing: Vec<Key> =
+        own_names(gone.iter().copied().filter(|key| judged(key) && !excused.contains(key)).collect());
+    let message = format!("copies are gone or being deleted: {}", some_of(&missing, 5));
+    let restore = format!(
+        "find out who deletes there, restore the objects from the source, which still has them, annotated with {}={mark}, and \
+         resume",
+        names::MARK
+    );
+    let gone = refusal("copy-gone", &missing, message, restore, kinds);
+    let serves = |entry: &Entry| entry.used || used.contains(&entry.key);
+    let changed = deleted().filter(|entry| !serves(entry) && there.get(&entry.key) != Some(&true));
+    let excused_kinds = changed.map(|entry| &entry.key.group_kind).filter(|kind| is_excused(kind)).cloned();
+    job.used_risks.insert_kinds(Risk::CopyChanged, excused_kinds);
+    let others = released().filter(|entry| !serves(entry) && there.get(&entry.key) == Some(&false));
+    let others: Vec<Key> = own_names(others.map(|entry| &entry.key).collect());
+    let message =
+        format!("{} are not the copies that this move made: others have their names", some_of(&others, 5));
+    let compare = format!(
+        "compare them with the source's; what is as it should be, annotate in the target with {}={mark}, and resume",
+        names::MARK
+    );
+    let replaced = refusal("copy-replaced", &others, message, compare, BTreeSet::new());
+    Ok(gone.into_iter().chain(replaced).collect())
+}
+
+/// Warns of objects that neither side has, while nothing was deleted yet: one of the sides may have been restored from a backup. What
+/// was released is not among them.
+pub(crate) async fn report_missing_on_both(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+    let deleted = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let places: BTreeSet<_> =
+        deleted().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();
+    // A kind that is not served has no objects either.
+    let wanted = |side: Side| -> Vec<_> {
+        let kinds = job.kinds.of(side);
+        places
+            .iter()
+            .filter_map(|(gk, namespace)| Some((kinds.get(*gk)?.clone(), namespace.cloned())))
+            .collect()
+    };
+    let (originals, copies) = tokio::try_join!(
+        listing::identities(&job.source, LISTS, wanted(Side::Source)),
+        listing::identities(&job.target, LISTS, wanted(Side::Target))
+    )?;
+    let mut uids: BTreeSet<Uid> = BTreeSet::new();
+    for (_, listed) in originals {
+        uids.extend(listed.required()?.into_iter().map(|meta| meta.uid));
+    }
+    let mut keys: BTreeSet<Key> = BTreeSet::new();
+    for ((kind, _), listed) in copies {
+        keys.extend(listed.required()?.iter().map(|meta| listing::key(&kind, meta)));
+    }
+    let missing = deleted().filter(|entry| !uids.contains(&entry.uid) && !keys.contains(&entry.key));
+    let missing: Vec<Key> = missing.map(|entry| job.target.own_name(&entry.key)).collect();
+    if !missing.is_empty() {
+        let text = format!(
+            "copied objects are on neither side, although nothing was deleted yet: {}; only a backup has them",
+            some_of(&missing, 5)
+        );
+        job.report(Event::warning("gone-on-both-sides", text));
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! Creating the namespaces that the target doesn't have.
+
+use futures::FutureExt;
+use pivot_core::record::Phase;
+use pivot_core::{Key, Side, names};
+use pivot_places::{Change, PlaceError};
+
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::side_by_side::{self, NAMESPACES, Work};
+use crate::base::state::journal::Journal;
+use crate::read::namespaces::{self, Carried, Namespaces};
+use crate::read::snapshot::Snapshot;
+
+/// Creates the namespaces that only a later reading of the source needs, once the record names them.
+pub(crate) async fn create_late(
+    job: &Job,
+    journal: &mut Journal,
+    snapshot: &Snapshot,
+) -> Result<(), Failure> {
+    let missing = Namespaces::of(job, snapshot).await?.missing();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    journal.note_namespaces(&missing);
+    journal.enter(Phase::Copied).await?;
+    create(job, namespaces::carried(job, &missing).await).await
+}
+
+/// Creates namespaces, side by side.
+pub(crate) async fn create(job: &Job, carried: Carried) -> Result<(), Failure> {
+    let work = carried.into_iter().map(|(name, mut marks)| -> Work<'_, ()> {
+        async move {
+            marks.annotations.insert(names::MARK.to_owned(), job.move_id.clone());
+            let kind = job.core_kind(Side::Target, "", "Namespace")?;
+            match job.target.create(kind, &marks.manifest(&name), Change::Real).await {
+                Ok(_) | Err(PlaceError::AlreadyExists(_)) => Ok(()),
+                Err(error) => {
+                    let key = Key::new(kind.group_kind.clone(), None, &name);
+                    Err(job.target.failed("creating", Some(&key), error))
+                }
+            }
+        }
+        .boxed()
+    });
+    side_by_side::written(NAMESPACES, work.collect()).await.map(drop)
+}

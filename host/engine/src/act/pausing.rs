@@ -1,0 +1,530 @@
+//! Pausing and holding source objects, waiting until that is acknowledged, and undoing it on either side.
+//!
+//! Paused side by side: Clusters, which bring every controller below them to rest, ClusterClasses, and objects that no Cluster
+//! pauses (unowned roots of providers' kinds). Each pause is a matter between an object and its own controllers. Plugins' holds
+//! come after that, because the controllers of a Cluster that is not paused may still write to the held objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use pivot_core::hooks::Hook;
+use pivot_core::pause;
+use pivot_core::plan::Step;
+use pivot_core::record::{Phase, Record};
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::release::{Entry, Fate as ListFate, Pausing, ReleaseList};
+use pivot_core::risk::Risk;
+use pivot_core::soft::{is_cluster, is_cluster_class};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, Uid, merge, names, words};
+use pivot_places::PlaceError;
+use serde_json::{Value, json};
+
+use crate::act::requeue;
+use crate::base::events::{Event, Verb};
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::calls::{self, Authors};
+use crate::base::requests::parking::Parking;
+use crate::base::requests::side::Handle;
+use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
+use crate::base::requests::wait::{self, Wanted};
+use crate::base::requests::{ROUNDS, listing};
+use crate::read::snapshot::Snapshot;
+
+/// Longest name of a field manager that is printed, in bytes.
+const LONGEST_MANAGER: usize = 100;
+
+/// Whether an object gets a pause of its own in the source.
+pub(crate) fn pauses(job: &Job, step: &Step) -> bool {
+    job.options.works_in(step.key.namespace.as_deref()) && starts_paused(step)
+}
+
+/// Whether an object's copy starts with a pause of its own.
+fn starts_paused(step: &Step) -> bool {
+    let gk = &step.key.group_kind;
+    let global = step.key.namespace.is_none();
+    // Core objects have no controller that acknowledges a pause; global objects serve others, too.
+    let root = || step.after.is_empty() && !gk.group.is_empty() && !global;
+    step.treatment().can_be_paused() && (is_cluster(gk) || is_cluster_class(gk) || root())
+}
+
+/// Whether an object gets a pause of its own or is held; no other object is written to before its copy is made.
+pub(crate) fn works_on(job: &Job, step: &Step) -> bool {
+    pauses(job, step) || job.is_held_kind(&step.key.group_kind)
+}
+
+/// Whether an object that the move may not change in the source is paused in the reading, so that its copy starts paused.
+pub(crate) fn pauses_copy_alone(job: &Job, step: &Step) -> bool {
+    starts_paused(step) && !pauses(job, step)
+}
+
+/// Pauses and holds what the plan says; returns how many objects that changed.
+pub(crate) async fn pause_all(job: &Job, snapshot: &Snapshot) -> Result<usize, Failure> {
+    let mut changed = 0;
+    for held in [false, true] {
+        let steps = snapshot
+            .plan
+            .steps
+            .iter()
+            .filter(|step| job.is_held_kind(&step.key.group_kind) == held && (held || pauses(job, step)));
+        let work = steps.map(|step| pause_one(job, snapshot, step, pauses(job, step)).boxed());
+        let done = side_by_side::written(OBJECTS, work.collect()).await?;
+        changed += done.into_iter().filter(|changed| *changed).count();
+        job.safe_point()?;
+    }
+    Ok(changed)
+}
+
+/// The change that brings an object to rest.
+pub(crate) struct Change {
+    /// The patch, including its inverse.
+    pub(crate) patch: Value,
+    /// The plugins that hold the object, if any do.
+    by: Option<Authors>,
+}
+
+/// The change that brings an object to rest; `None` if this move already made it, or none is needed.
+pub(crate) async fn change(job: &Job, object: &Object, pauses: bool) -> Result<Option<Change>, Failure> {
+    if pause::is_ours(&object.meta, &job.move_id) {
+        return Ok(None);
+    }
+    let unreadable = |error| Failure::Object(Side::Source, error);
+    let own = if pauses { pause::pause(object).map_err(unreadable)? } else { None };
+    let hold = calls::patch(&job.plugins, Hook::Hold, object, None).await?;
+    let (hold, by) = hold.map(|hold| (hold.patch, hold.by)).unzip();
+    let change = match (own, hold) {
+        (None, None) => return Ok(None),
+        (Some(own), None) => own,
+        (None, Some(hold)) => hold,
+        (Some(mut own), Some(hold)) => {
+            calls::join(&mut own, hold);
+            own
+        }
+    };
+    let before = object.value().map_err(unreadable)?;
+    Ok(Some(Change { patch: pause::with_undo(&before, change, &job.move_id), by }))
+}
+
+async fn pause_one(job: &Job, snapshot: &Snapshot, step: &Step, pauses: bool) -> Result<bool, Failure> {
+    let kind = job.kind(Side::Source, &step.key.group_kind)?;
+    let mut object = snapshot.object(step)?.clone();
+    for _ in 0..ROUNDS {
+        let Some(Change { mut patch, by }) = change(job, &object, pauses).await? else { return Ok(false) };
+        // The inverse is valid for this state only.
+        merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": object.meta.resource_version}}));
+        match job.source.patch(kind, &step.key, &patch).await {
+            Ok(_) => {
+                let verb = if by.is_some() { Verb::Held } else { Verb::Paused };
+                job.report_object(Phase::Paused, verb, &step.key, Side::Source);
+                return Ok(true);
+            }
+            Err(PlaceError::Conflict(_)) => match job.source.get(kind, &step.key).await? {
+                Some(now) => object = now,
+                // Gone without our doing: the second list will not have it either.
+                None => return Ok(false),
+            },
+            Err(PlaceError::NotFound(_)) => return Ok(false),
+            Err(error) => {
+                let doing = by
+                    .as_ref()
+                    .map_or_else(|| "pausing".to_owned(), |by| format!("pausing, as {by} holds it,"));
+                let error = by.iter().fold(error, |error, by| by.answer(error));
+                return Err(job.source.failed(doing, Some(&step.key), error));
+            }
+        }
+    }
+    let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while being paused"));
+    Err(job.source.failed("pausing", Some(&step.key), error))
+}
+
+/// Pauses a Cluster of the source that is out of date, so that no move unpauses it.
+pub(crate) async fn pause_for_good(job: &Job, key: &Key) -> Result<(), Failure> {
+    let kind = job.kind(Side::Source, &key.group_kind)?;
+    let Some(object) = job.source.get(kind, key).await? else { return Ok(()) };
+    let patch = pause::pause_out_of_date(&object, &job.move_id);
+    let Some(patch) = patch.map_err(|error| Failure::Object(Side::Source, error))? else { return Ok(()) };
+    match job.source.patch(kind, key, &patch).await {
+        Ok(_) => {
+            job.report_object(Phase::Paused, Verb::Paused, key, Side::Source);
+            Ok(())
+        }
+        Err(PlaceError::NotFound(_)) => Ok(()),
+        Err(error) => Err(job.source.failed("pausing", Some(key), error)),
+    }
+}
+
+/// Waits until providers no longer block the plan's objects and controllers have acknowledged the pause.
+pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration) -> Result<bool, Failure> {
+    let assume = job.options.accept.contains(Risk::PauseUnchecked);
+    let lacks = |object: &Object| {
+        let pending = pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
+        Ok(pending.map(|pending| pending.to_string()))
+    };
+    let pauses_here =
+        |step: &Step| step.treatment().can_be_paused() && job.options.works_in(step.key.namespace.as_deref());
+    if assume {
+        for step in snapshot.plan.steps.iter().filter(|step| pauses_here(step)) {
+            let pending = pause::pending(snapshot.object(step)?, false);
+            if pending.map_err(|error| Failure::Object(Side::Source, error))?
+                == Some(pause::Pending::NotAcknowledged)
+            {
+                job.used_risks.insert(Risk::PauseUnchecked);
+            }
+        }
+    }
+    let waits = |step: &Step| Ok(pauses_here(step) && lacks(snapshot.object(step)?)?.is_some());
+    let waiting = snapshot.keys_by_kind(job, Side::Source, waits)?;
+    if waiting.is_empty() {
+        return Ok(true);
+    }
+    let until = |waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>, time, parking| {
+        let waiting = waiting.into_iter().map(|(kind, keys)| (kind, Wanted::each(keys))).collect();
+        wait::until(&job.source, waiting, &lacks, time, (&job.halter, parking), &*job.watcher)
+    };
+    match until(waiting.clone(), left.min(requeue::PATIENCE), &Parking::default()).await {
+        Err(Failure::TimedOut(_)) if left > requeue::PATIENCE && !assume => {
+            requeue::all(job, waiting.clone()).await?;
+            until(waiting, left.saturating_sub(requeue::PATIENCE), &job.parking).await?;
+        }
+        other => other?,
+    }
+    Ok(false)
+}
+
+/// Unpauses objects that this move paused and that have left the plan since.
+pub(crate) async fn unpause_departed(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
+    let wanted: BTreeSet<&Uid> = snapshot.plan.steps.iter().map(|step| &step.uid).collect();
+    for object in snapshot.inventory.objects() {
+        if pause::is_ours(&object.meta, &job.move_id) && !wanted.contains(&object.meta.uid) {
+            let key = object.key();
+            if undo(&job.source, &object.kind, &key, &job.move_id, Some(object)).await? {
+                job.report_object(Phase::Paused, Verb::Unpaused, &key, Side::Source);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes sure that paused objects still are: someone (a GitOps tool, say) may have undone it. Uses one list per kind and
+/// namespace, because there may be hundreds of Clusters or hosts.
+pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+    let paused = list
+        .entries
+        .iter()
+        .filter(|entry| entry.pausing != Pausing::Untouched && entry.fate == ListFate::Delete);
+    let mut places: BTreeMap<(&GroupKind, Option<&str>), BTreeMap<&Uid, &Entry>> = BTreeMap::new();
+    for entry in paused {
+        let place = (&entry.key.group_kind, entry.key.namespace.as_deref());
+        places.entry(place).or_default().insert(&entry.uid, entry);
+    }
+    let looks = places.into_iter().map(|((group_kind, namespace), entries)| -> Work<'_, Vec<Key>> {
+        async move {
+            let objects = match job.source.list(job.kind(Side::Source, group_kind)?, namespace).await {
+                // Gone with its definition.
+                Err(Failure::Place { error: PlaceError::NotFound(_), .. }) => Vec::new(),
+                other => other?.objects,
+            };
+            let mut awake = Vec::new();
+            for now in &objects {
+                let Some(entry) = entries.get(&now.meta.uid) else { continue };
+                let paused = pause::is_paused(now).map_err(|error| Failure::Object(Side::Source, error))?;
+                // Only a pause in Cluster API's own way is visible without our annotation.
+                let still = match entry.pausing {
+                    Pausing::Held => pause::is_ours(&now.meta, &job.move_id),
+                    _ => paused || pause::is_poke(&now.meta, &job.move_id),
+                };
+                if !still {
+                    awake.push(entry.key.clone());
+                }
+            }
+            Ok(awake)
+        }
+        .boxed()
+    });
+    let awake = side_by_side::all(LISTS, looks.collect()).await?;
+    let awake: Vec<Key> = awake.into_iter().flatten().collect();
+    match awake.first() {
+        None => Ok(()),
+        Some(first) => Err(Failure::refused(Refusal {
+            code: "pause-undone",
+            side: Side::Source,
+            object: Some(first.clone()),
+            others: awake.iter().skip(1).cloned().collect(),
+            message: format!(
+                "someone unpaused {} after they were copied: both sides may be reconciling them",
+                some_of(&awake, 5)
+            ),
+            remedies: vec![
+                "stop whatever unpauses them (a GitOps tool?), pause them by hand, and resume".into(),
+            ],
+        })),
+    }
+}
+
+/// Undoes what this move did to an object; returns whether there was anything to undo.
+pub(crate) async fn undo(
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    key: &Key,
+    move_id: &str,
+    known: Option<&Object>,
+) -> Result<bool, Failure> {
+    let mut object = match known {
+        Some(object) => Some(object.clone()),
+        None => handle.get(kind, key).await?,
+    };
+    for _ in 0..ROUNDS {
+        let Some(patch) = object.as_ref().and_then(|object| pause::undo(&object.meta, move_id)) else {
+            return Ok(false);
+        };
+        match handle.patch(kind, key, &patch).await {
+            Ok(_) => return Ok(true),
+            Err(PlaceError::Conflict(_)) => object = handle.get(kind, key).await?,
+            Err(PlaceError::NotFound(_)) => return Ok(false),
+            Err(error) => return Err(handle.failed("unpausing", Some(key), error)),
+        }
+    }
+    Err(handle.failed("unpausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
+}
+
+/// The same for objects that the list has as paused; if the undo annotation is gone, a warning is reported.
+pub(crate) async fn resume(
+    job: &Job,
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    entry: &Entry,
+    known: Option<&Object>,
+) -> Result<bool, Failure> {
+    if undo(handle, kind, &entry.key, &job.move_id, known).await?
+        || unpause_named(job, handle, kind, &entry.key).await?
+    {
+        return Ok(true);
+    }
+    if entry.pausing == Pausing::Paused
+        && let Some(now) = handle.get(kind, &entry.key).await?
+        && pause::is_paused(&now).map_err(|error| Failure::Object(handle.side, error))?
+    {
+        let of_cluster = is_cluster(&kind.group_kind).then_some(&now.meta);
+        match of_cluster.and_then(|meta| describe_pause_of_others(job, meta)) {
+            Some(shown) => report_paused_by_others(job, &entry.key, handle.side, &shown),
+            None => report_undo_lost(job, &entry.key, handle.side),
+        }
+    }
+    Ok(false)
+}
+
+/// Unpauses a Cluster that the user named, although the annotation that undoes its pause is gone. What another move paused stays so.
+async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) -> Result<bool, Failure> {
+    if !is_cluster(&kind.group_kind) || !job.is_named_to_unpause(key) {
+        return Ok(false);
+    }
+    for _ in 0..ROUNDS {
+        let Some(cluster) = handle.get(kind, key).await? else { return Ok(false) };
+        let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(handle.side, error))?;
+        if !paused || describe_pause_of_others(job, &cluster.meta).is_some() || pause::has_undo(&cluster.meta)
+        {
+            return Ok(false);
+        }
+        let Some(mut patch) = pause::unpause(&cluster) else { return Ok(false) };
+        merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": cluster.meta.resource_version}}));
+        match handle.patch(kind, key, &patch).await {
+            Ok(_) => return Ok(true),
+            Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => {}
+            Err(error) => return Err(handle.failed("unpausing", Some(key), error)),
+        }
+    }
+    Err(handle.failed("unpausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
+}
+
+/// Describes the annotation that shows that another than this move paused a Cluster. A move pauses a Cluster in its spec.
+fn describe_pause_of_others(job: &Job, meta: &Meta) -> Option<String> {
+    if pause::has_undo(meta) && !pause::is_ours(meta, &job.move_id) {
+        return Some("another move paused it".to_owned());
+    }
+    let annotation = [names::PAUSED, names::OUT_OF_DATE].into_iter().find(|name| meta.annotated(name))?;
+    Some(format!("it has the annotation {annotation}"))
+}
+
+/// Warns that a Cluster is still paused, and that nothing shows how the pause is undone.
+pub(crate) fn report_undo_lost(job: &Job, key: &Key, side: Side) {
+    let note = names::UNDO;
+    let key = job.handle(side).own_name(key);
+    job.report(Event::Warning {
+        code: "undo-lost".into(),
+        object: Some(key.clone()),
+        text: format!(
+            "{key} in the {side} is still paused, without the annotation {note} that undoes a pause of the move: another client removed it, or \
+             paused the object again"
+        ),
+    });
+}
+
+/// The Clusters that are paused without an annotation of any move.
+#[derive(Default)]
+struct UnnotedPauses {
+    /// Those that this move paused: its undo annotation is gone.
+    forgotten: Vec<Key>,
+    /// Those that others paused since the move began, each with what shows that.
+    by_others: Vec<(Key, String)>,
+}
+
+/// Finds the Clusters that are still paused, with no annotation of any move. If a move takes only running Clusters, none was paused before
+/// it: this move paused them, or others did since.
+async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses, Failure> {
+    let cluster = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.source.get(gk));
+    let Some(cluster) = cluster.filter(|_| !record.scope.accept.contains(Risk::AlreadyPaused)) else {
+        return Ok(UnnotedPauses::default());
+    };
+    // Objects were only copied from other namespaces.
+    let paused_in =
+        record.copied_namespaces.iter().filter(|namespace| record.scope.includes(Some(namespace)));
+    let lists = paused_in.map(|namespace| job.source.list(cluster, Some(namespace)).boxed());
+    let unreadable = |error| Failure::Object(Side::Source, error);
+    let mut found = UnnotedPauses::default();
+    for listing in side_by_side::all(LISTS, lists.collect()).await? {
+        for object in listing.objects {
+            let (key, meta) = (object.key(), &object.meta);
+            if !record.scope.names(&key) || !pause::is_paused(&object).map_err(unreadable)? {
+                continue;
+            }
+            let of_a_move = pause::has_undo(meta) || meta.annotated(names::OUT_OF_DATE);
+            match describe_pause_of_others(job, meta) {
+                // Another move takes care of it, unless the user thinks that this one does.
+                _ if of_a_move && !job.is_named_to_unpause(&key) => continue,
+                Some(shown) => {
+                    found.by_others.push((key, shown));
+                    continue;
+                }
+                None if of_a_move => continue,
+                None => {}
+            }
+            if let Some(manager) = pause::paused_by_another(&object).map_err(unreadable)? {
+                let manager = words::line(&manager, LONGEST_MANAGER);
+                found.by_others.push((key, format!("field manager {manager} set spec.paused")));
+            } else {
+                found.forgotten.push(key);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Reports a Cluster that others paused while it moved, and that therefore stays paused.
+fn report_paused_by_others(job: &Job, key: &Key, side: Side, shown: &str) {
+    let named = if job.is_named_to_unpause(key) {
+        ", although it was named: a move undoes only its own pauses"
+    } else {
+        ""
+    };
+    let key = job.handle(side).own_name(key);
+    let text =
+        format!("{key} in the {side} stays paused: another than this move paused it since ({shown}){named}");
+    job.report(Event::Warning { code: "paused-by-others".into(), object: Some(key), text });
+}
+
+/// The result of undoing what a move did in the source.
+#[derive(Default)]
+pub(crate) struct Undone {
+    /// Number of objects that were unpaused.
+    pub(crate) unpaused: usize,
+    /// The Clusters of a recovered source that stay paused until they are named.
+    pub(crate) left_paused: Vec<Key>,
+    /// The Clusters that are still paused because the annotation that undoes that is gone.
+    pub(crate) undo_lost: Vec<Key>,
+}
+
+/// An object by kind and key.
+type Named = (Arc<Kind>, Key);
+
+/// Undoes everything this move did in the source: on every object with its undo annotation, of the kinds and in the namespaces
+/// that it touched. A failure does not keep the rest from being unpaused. Of a recovered source, a Cluster stays paused until it is
+/// named, and until all are, everything but classes does, which machines don't depend on.
+pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failure> {
+    let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
+    let lists = listing::collections(kinds, &record.copied_namespaces).into_iter().map(
+        |(kind, namespace)| -> Work<'_, Vec<Named>> {
+            async move {
+                let metas = job.source.list_meta(&kind, namespace.as_deref()).await?;
+                let ours = metas.iter().filter(|meta| pause::is_ours(meta, &job.move_id));
+                Ok(ours.map(|meta| (kind.clone(), listing::key(&kind, meta))).collect())
+            }
+            .boxed()
+        },
+    );
+    let read = side_by_side::each(LISTS, lists.collect()).await;
+    let mut first_failure = None;
+    let mut ours = Vec::new();
+    for result in read {
+        match result {
+            Ok(keys) => ours.extend(keys),
+            Err(failure) => drop(first_failure.get_or_insert(failure)),
+        }
+    }
+    let mut left_paused: Vec<Key> = Vec::new();
+    if record.is_recovered() {
+        // A list that is missing may have Clusters.
+        first_failure = match first_failure {
+            Some(failure) => return Err(failure),
+            none => none,
+        };
+        let is_named = |(kind, key): &Named| is_cluster(&kind.group_kind) && job.is_named_to_unpause(key);
+        let unnamed = ours.iter().filter(|one| is_cluster(&one.0.group_kind) && !is_named(one));
+        left_paused.extend(unnamed.map(|(_, key)| key.clone()));
+        let UnnotedPauses { forgotten, by_others: _ } = find_unnoted_pauses(job, record).await?;
+        left_paused.extend(forgotten.into_iter().filter(|key| !job.is_named_to_unpause(key)));
+        left_paused.sort_unstable();
+        if !left_paused.is_empty() {
+            ours.retain(|one| is_cluster_class(&one.0.group_kind) || is_named(one));
+        }
+    }
+    // Plugins' holds before the Cluster whose controllers would act on them, and classes before Clusters: see `live::resume`.
+    ours.sort_by_key(|(kind, key)| (std::cmp::Reverse(turn(kind)), key.clone()));
+    let mut count = 0;
+    for wave in ours.chunk_by(|(a, _), (b, _)| turn(a) == turn(b)) {
+        let work = wave.iter().map(|(kind, key)| -> Work<'_, bool> {
+            async move {
+                let done = undo(&job.source, kind, key, &job.move_id, None).await?;
+                if done {
+                    job.report_object(Phase::Paused, Verb::Unpaused, key, Side::Source);
+                }
+                Ok(done)
+            }
+            .boxed()
+        });
+        for result in side_by_side::each(OBJECTS, work.collect()).await {
+            match result {
+                Ok(done) => count += usize::from(done),
+                Err(failure) => drop(first_failure.get_or_insert(failure)),
+            }
+        }
+    }
+    match first_failure {
+        None => {
+            let mut undo_lost = Vec::new();
+            let UnnotedPauses { forgotten, by_others } = find_unnoted_pauses(job, record).await?;
+            by_others.iter().for_each(|(key, shown)| report_paused_by_others(job, key, Side::Source, shown));
+            for key in forgotten {
+                let kind = job.kind(Side::Source, &key.group_kind)?;
+                if unpause_named(job, &job.source, kind, &key).await? {
+                    job.report_object(Phase::Paused, Verb::Unpaused, &key, Side::Source);
+                    count += 1;
+                } else if !left_paused.contains(&key) {
+                    undo_lost.push(key);
+                }
+            }
+            Ok(Undone { unpaused: count, left_paused, undo_lost })
+        }
+        Some(failure) => Err(failure),
+    }
+}
+
+fn turn(kind: &Kind) -> usize {
+    let gk = &kind.group_kind;
+    match () {
+        () if is_cluster(gk) => 0,
+        () if is_cluster_class(gk) => 1,
+        () => 2,
+    }
+}

@@ -1,0 +1,346 @@
+//! Deleting copied objects, dependents first, and unpausing those that stay.
+//!
+//! Two requests an object: a merge patch, bound to the state that was copied, that removes the finalizers and says why; then a
+//! delete bound to the state that the patch made. In between nothing can happen to the object unnoticed. Both go from dependents
+//! to owners, each as soon as allowed; the patch no sooner than needed, because a run that dies leaves objects without their
+//! finalizers, and controllers put them back. Secrets and ConfigMaps without finalizers need no patch: a delete bound to the
+//! state that was copied is enough.
+//!
+//! Controllers of a paused Cluster still put their finalizers back at times. Then the object is deleted with them on, its pause
+//! in place, and they are removed while it waits: a server rejects new finalizers on an object that is being deleted. The
+//! object's annotations are never replaced: if an object that is being deleted loses its pause, a controller tears it down for
+//! real.
+//!
+//! The object that the target was found by, a kubeconfig in a Secret, is deleted by [`last`], when only closing the move is left:
+//! no run that continues it needs anything but the source. The first patch takes its owners off, or it would be garbage-collected
+//! with them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use futures::FutureExt;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::hooks::Hook;
+use pivot_core::inventory::Inventory;
+use pivot_core::record::Phase;
+use pivot_core::release::{Entry, Fate, Pausing, ReleaseList, content, digest};
+use pivot_core::soft::is_cluster;
+use pivot_core::{GroupKind, Kind, Object, Side, Uid, body, merge, names};
+use pivot_places::{PlaceError, Preconditions};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::act::pausing;
+use crate::base::events::Verb;
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::calls;
+use crate::base::requests::ROUNDS;
+use crate::base::requests::dataflow::{self, Part, Parts};
+use crate::base::requests::side_by_side::{OBJECTS, Work};
+
+/// How many objects may be patched before their delete is sent.
+const AHEAD: usize = 64;
+
+/// Releases the whole list. An object's patch waits for its dependents' patches, its delete for their deletes: requests for an
+/// owner and its dependents overlap, and still no owner is deleted before its dependents. Nothing is deleted or unpaused before
+/// `may_delete` is true. `copied` is the source as this run copied it.
+pub(crate) async fn all(
+    job: &Arc<Job>,
+    list: &Arc<ReleaseList>,
+    copied: Option<&Inventory>,
+    may_delete: Permission,
+) -> Result<Prepared, Failure> {
+    let (patch, delete) = (|entry: usize| 2 * entry, |entry: usize| 2 * entry + 1);
+    let mut after: Vec<Vec<usize>> = Vec::with_capacity(2 * list.entries.len());
+    let mut parts = Parts { of: Vec::with_capacity(2 * list.entries.len()), most: AHEAD };
+    for (index, entry) in list.entries.iter().enumerate() {
+        let patched = entry.fate == Fate::Delete && !entry.deletes_as_it_is();
+        parts.of.extend(if patched { [Part::Begin, Part::End] } else { [Part::Whole; 2] });
+        after.push(entry.after.iter().map(|&dependent| patch(dependent)).collect());
+        let dependents = entry.after.iter().map(|&dependent| delete(dependent));
+        after.push(dependents.chain([patch(index)]).collect());
+    }
+    let ready: Prepared = Arc::new(list.entries.iter().map(|_| OnceLock::new()).collect());
+    let then = Arc::new(without_digest(list, copied));
+    let made = ready.clone();
+    dataflow::run_parts(&after, &parts, job.limiter(Side::Source), &job.halter, |node| {
+        let (job, list, ready, then, mut may_delete) =
+            (job.clone(), list.clone(), ready.clone(), then.clone(), may_delete.clone());
+        async move {
+            let bug = || Failure::Bug(format!("no entry {}", node / 2));
+            let entry = list.entries.get(node / 2).ok_or_else(bug)?;
+            let slot = ready.get(node / 2).ok_or_else(bug)?;
+            if node % 2 == 1 && may_delete.wait_for(|may| *may).await.is_err() {
+                return Err(Failure::Bug(
+                    "nothing was released, because that could not be written down".into(),
+                ));
+            }
+            let then = then.get(&entry.uid);
+            match (entry.fate, node % 2) {
+                (Fate::Keep, 0) => Ok(()),
+                (Fate::Keep, _) => keep(&job, entry).await,
+                (Fate::Delete, 0) => make_ready(&job, entry, then).await.map(|made| drop(slot.set(made))),
+                (Fate::Delete, _) if entry.last => Ok(()),
+                (Fate::Delete, _) => delete_ready(&job, entry, then, slot.get().ok_or_else(bug)?).await,
+            }
+        }
+    })
+    .await?;
+    Ok(made)
+}
+
+/// The list with the versions that objects have in the source now, for a source with another history than the list. A version that the
+/// list names may be another state there.
+///
+/// # Errors
+///
+/// Fails if an object is not as it was copied.
+pub(crate) async fn at_current_versions(job: &Job, list: &ReleaseList) -> Result<ReleaseList, Failure> {
+    let looks = list.entries.iter().map(|entry| -> Work<'_, Entry> {
+        async move {
+            let mut current = entry.clone();
+            if entry.fate == Fate::Delete
+                && let Some(now) = still_as_copied(job, &job.kind_of_entry(entry), entry, None).await?
+            {
+                current.resource_version = now.meta.resource_version;
+            }
+            Ok(current)
+        }
+        .boxed()
+    });
+    // In order: entries refer to each other by their places.
+    let entries = stream::iter(looks.collect::<Vec<_>>()).buffered(OBJECTS).try_collect().await?;
+    Ok(ReleaseList { entries })
+}
+
+/// Deletes what is deleted last of all. `prepared` is what [`all`] did in this run.
+pub(crate) async fn last(
+    job: &Job,
+    list: &ReleaseList,
+    copied: Option<&Inventory>,
+    prepared: Option<Prepared>,
+) -> Result<(), Failure> {
+    let then = without_digest(list, copied);
+    for (index, entry) in list.entries.iter().enumerate().filter(|(_, entry)| entry.last) {
+        let (kind, then) = (job.kind_of_entry(entry), then.get(&entry.uid));
+        let again;
+        let ready = match prepared.as_ref().and_then(|prepared| prepared.get(index)?.get()) {
+            Some(ready) => ready,
+            None => {
+                again = match still_as_copied(job, &kind, entry, then).await? {
+                    Some(now) => Ready::At {
+                        finalizers_back: !now.meta.finalizers.is_empty(),
+                        resource_version: now.meta.resource_version,
+                    },
+                    None => Ready::Gone,
+                };
+                &again
+            }
+        };
+        delete_ready(job, entry, then, ready).await?;
+    }
+    Ok(())
+}
+
+/// The copied objects of entries that have no digest.
+fn without_digest(list: &ReleaseList, copied: Option<&Inventory>) -> BTreeMap<Uid, Object> {
+    let entries = list.entries.iter().filter(|entry| entry.digest.is_none());
+    let objects =
+        entries.filter_map(|entry| copied?.get_by_key(&entry.key).filter(|then| then.meta.uid == entry.uid));
+    objects.map(|object| (object.meta.uid.clone(), object.clone())).collect()
+}
+
+/// Becomes true once it is recorded that the move deletes.
+pub(crate) type Permission = watch::Receiver<bool>;
+
+/// What the patches made of each entry.
+pub(crate) type Prepared = Arc<Vec<OnceLock<Ready>>>;
+
+/// The state after the patch or, if no patch is needed, the state that was copied.
+pub(crate) enum Ready {
+    /// It is already gone.
+    Gone,
+    /// It can be deleted in this state.
+    At { resource_version: String, finalizers_back: bool },
+}
+
+async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
+    // An object that was paused only in the reading is unchanged.
+    if entry.pausing == Pausing::Untouched || job.source.end_kind.is_files() {
+        return Ok(());
+    }
+    let kind = job.kind_of_entry(entry);
+    if pausing::resume(job, &job.source, &kind, entry, None).await? {
+        job.report_object(Phase::Released, Verb::Kept, &entry.key, Side::Source);
+    }
+    Ok(())
+}
+
+/// Removes the finalizers and says why, bound to the state that was copied, if that is needed.
+async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<Ready, Failure> {
+    let kind = job.kind_of_entry(entry);
+    let mut resource_version = entry.resource_version.clone();
+    if entry.deletes_as_it_is() {
+        return Ok(Ready::At { resource_version, finalizers_back: false });
+    }
+    for _ in 0..ROUNDS {
+        let mut patch = json!({"metadata": {
+            "uid": entry.uid,
+            "resourceVersion": resource_version,
+            "finalizers": null,
+            "annotations": {names::DELETE_FOR_MOVE: ""},
+        }});
+        if entry.last {
+            merge::apply(&mut patch, &json!({"metadata": {"ownerReferences": []}}));
+        }
+        match job.source.patch(&kind, &entry.key, &patch).await {
+            Ok(object) => {
+                // A webhook may have put one back.
+                let finalizers_back = !object.meta.finalizers.is_empty();
+                return Ok(Ready::At { resource_version: object.meta.resource_version, finalizers_back });
+            }
+            Err(PlaceError::NotFound(_)) => return Ok(Ready::Gone),
+            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry, then).await? {
+                None => return Ok(Ready::Gone),
+                Some(now) => {
+                    let being_deleted = now.meta.deleting();
+                    resource_version = now.meta.resource_version;
+                    if being_deleted {
+                        break;
+                    }
+                }
+            },
+            Err(error) => return Err(job.source.failed("releasing", Some(&entry.key), error)),
+        }
+    }
+    Ok(Ready::At { resource_version, finalizers_back: true })
+}
+
+/// Deletes an object in the state that the patch made.
+async fn delete_ready(job: &Job, entry: &Entry, then: Option<&Object>, ready: &Ready) -> Result<(), Failure> {
+    let Ready::At { resource_version, finalizers_back } = ready else { return Ok(()) };
+    let (mut resource_version, mut finalizers_back) = (resource_version.clone(), *finalizers_back);
+    let kind = job.kind_of_entry(entry);
+    for _ in 0..ROUNDS {
+        let preconditions =
+            Preconditions { uid: Some(entry.uid.clone()), resource_version: Some(resource_version.clone()) };
+        match job.source.delete(&kind, &entry.key, preconditions).await {
+            Ok(()) if finalizers_back => return strip(job, &kind, entry).await,
+            Ok(()) => {
+                job.report_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
+                return Ok(());
+            }
+            Err(PlaceError::NotFound(_)) => return Ok(()),
+            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry, then).await? {
+                None => return Ok(()),
+                Some(now) => {
+                    finalizers_back = !now.meta.finalizers.is_empty();
+                    resource_version = now.meta.resource_version;
+                }
+            },
+            Err(error) => return Err(job.source.failed("releasing", Some(&entry.key), error)),
+        }
+    }
+    let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while being deleted"));
+    Err(job.source.failed("releasing", Some(&entry.key), error))
+}
+
+/// Removes the finalizers of an object that is being deleted; the rest of it, above all its pause, stays.
+async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure> {
+    let patch = json!({"metadata": {"uid": entry.uid, "finalizers": null}});
+    match job.source.patch(kind, &entry.key, &patch).await {
+        // A conflict means another UID: our object is gone and another one has its name.
+        Ok(_) | Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => {
+            job.report_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
+            Ok(())
+        }
+        Err(error) => Err(job.source.failed("taking the finalizers off", Some(&entry.key), error)),
+    }
+}
+
+/// Reads the object once more. It may be gone, or touched by its controllers, but not changed. The list has a digest of the
+/// copied state, except for Secrets: this run compares those with what it copied (`then`), any other run with the copy.
+pub(crate) async fn still_as_copied(
+    job: &Job,
+    kind: &Arc<Kind>,
+    entry: &Entry,
+    then: Option<&Object>,
+) -> Result<Option<Object>, Failure> {
+    let Some(now) = job.source.get(kind, &entry.key).await?.filter(|now| now.meta.uid == entry.uid) else {
+        return Ok(None);
+    };
+    let value = |object: &Object| object.value().map_err(|error| Failure::Object(Side::Source, error));
+    let is = value(&now)?;
+    let same = match (&entry.digest, then) {
+        (Some(then), _) => digest(&entry.key.group_kind, &is, entry.with_status).as_ref() == Some(then),
+        (None, Some(then)) => content(&value(then)?, entry.with_status) == content(&is, entry.with_status),
+        (None, None) => false,
+    };
+    if same {
+        return Ok(Some(now));
+    }
+    let mut fields = unlike_the_copy(job, entry, &now, &is).await?;
+    if fields.is_empty() && entry.digest.is_none() {
+        return Ok(Some(now));
+    }
+    if fields.is_empty() {
+        fields.push("something was removed from it".into());
+    }
+    Err(Failure::Changed { object: entry.key.clone(), fields })
+}
+
+/// Where a copy made of the source's object now would differ from the copy that was made: what the user would have to restore, or
+/// give up. Fields that only the copy has may come from the target's controllers and webhooks. Secrets, which have no digest,
+/// must match both ways, or data removed from them would go unnoticed.
+async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> Result<Vec<String>, Failure> {
+    let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+    let Some(copy) = job.target.get(kind, &entry.key).await? else {
+        return Ok(vec!["its copy is gone".into()]);
+    };
+    let copy = copy.value().map_err(|error| Failure::Object(Side::Target, error))?;
+    // For the same input a plugin returns the same patch. An object that the target had before was not adapted.
+    let adapted = match entry.used {
+        true => None,
+        false => calls::patch(&job.plugins, Hook::Adapt, now, None).await?,
+    };
+    let mut wanted = is.clone();
+    if let Some(adapted) = &adapted {
+        merge::apply(&mut wanted, &adapted.patch);
+    }
+    let comparable = |value| comparable(value, &entry.key.group_kind, entry.used, entry.with_status);
+    let (wanted, copy) = (comparable(&wanted), comparable(&copy));
+    let mut fields = body::lost(&wanted, &copy);
+    if entry.digest.is_none() && !entry.used {
+        fields.extend(body::lost(&copy, &wanted));
+    }
+    fields.sort();
+    fields.dedup();
+    Ok(match adapted {
+        Some(adapted) if !fields.is_empty() => adapted.by.fields(fields),
+        _ => fields,
+    })
+}
+
+/// The fields that a source's object and its copy share: not the owners' UIDs, nor who paused them. An object that the target had
+/// before has metadata of its own.
+pub(crate) fn comparable(object: &Value, kind: &GroupKind, used: bool, with_status: bool) -> Value {
+    let mut content = content(object, with_status);
+    if let Some(map) = content.as_object_mut().filter(|_| used) {
+        map.remove("metadata");
+    }
+    if let Some(metadata) = content.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("ownerReferences");
+        // A create doesn't send it.
+        metadata.remove("generateName");
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.retain(|name, _| !name.starts_with(names::OURS) && name != names::PAUSED);
+        }
+    }
+    if is_cluster(kind)
+        && let Some(spec) = content.get_mut("spec").and_then(Value::as_object_mut)
+    {
+        spec.remove("paused");
+    }
+    content
+}

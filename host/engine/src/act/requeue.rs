@@ -1,0 +1,46 @@
+//! Making a controller notice a pause that it has missed.
+//!
+//! Some controllers watch Clusters only to learn that they are *un*-paused (the predicate `ClusterUnpaused`, which Cluster API
+//! itself has given up; the Metal3 provider's Metal3Cluster has it). Their objects report that they are not paused until
+//! something else triggers the controller, which may take hours. So if an object's controller stays silent, the object is written
+//! to once: it gets the annotation that undoes a move's pause, with nothing to undo. Not waiting at all would mean believing a
+//! condition only where that is convenient. Pausing the object itself would not help: such controllers ignore events of objects
+//! that carry the pause.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use pivot_core::pause::{self, Pending};
+use pivot_core::{Key, Kind, Side};
+use pivot_places::PlaceError;
+
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::side_by_side::{self, OBJECTS};
+
+/// How long controllers have before their objects are poked. Those that noticed the pause need a fraction of it. It ends before
+/// the wait is first reported, so users always see the time left of the whole wait.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Writes to those of these source objects whose controllers have not acknowledged the pause, at most once each.
+pub(crate) async fn all(job: &Job, waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>) -> Result<(), Failure> {
+    let keys =
+        waiting.into_iter().flat_map(|(kind, keys)| keys.into_iter().map(move |key| (kind.clone(), key)));
+    let work = keys.map(|(kind, key)| async move { one(job, &kind, &key).await }.boxed());
+    side_by_side::written(OBJECTS, work.collect()).await.map(drop)
+}
+
+async fn one(job: &Job, kind: &Arc<Kind>, key: &Key) -> Result<(), Failure> {
+    let Some(object) = job.source.get(kind, key).await? else { return Ok(()) };
+    let unreadable = |error| Failure::Object(Side::Source, error);
+    let silent = pause::pending(&object, false).map_err(unreadable)? == Some(Pending::NotAcknowledged);
+    if !silent || pause::is_ours(&object.meta, &job.move_id) {
+        return Ok(());
+    }
+    match job.source.patch(kind, key, &pause::poke(&job.move_id)).await {
+        Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
+        Err(error) => Err(job.source.failed("asking its controller to look at", Some(key), error)),
+    }
+}

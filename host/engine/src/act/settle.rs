@@ -1,0 +1,443 @@
+//! Releasing what plugins hold: slowly at first, because released objects start to act.
+//!
+//! One object, or one of each group that a plugin distinguishes ([`names::SETTLE_GROUP`]); then two, four, up to a limit, each
+//! wave when the previous one is done. So a mistake shows on one host and not on all of them:
+//!
+//! - A plugin's *stop* ends it: the current wave is finished, nothing else is released.
+//! - Any other failure leaves that object held, and the next wave has one object again; a plugin that fails for three objects in
+//!   a row is not called again.
+//!
+//! Groups are read from the copies' annotations, where plugins keep their notes anyway: the engine needs no knowledge of
+//! providers, the record needs no new field, and a run that resumes finds the same groups.
+
+mod waits;
+mod waves;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::join_all;
+use pivot_core::hooks::{Finding, Hook, PluginFinding, Settlement};
+use pivot_core::inventory::Inventory;
+use pivot_core::record::Phase;
+use pivot_core::release::{Entry, Pausing, ReleaseList};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, names, pause};
+use pivot_places::PlaceError;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::act::pausing;
+use crate::base::events::{Awaited, Event, Verb};
+use crate::base::job::Job;
+use crate::base::outcome::failure::{Failure, Held};
+use crate::base::plugins::bounds;
+use crate::base::plugins::calls::Authors;
+use crate::base::plugins::hooks::{HookError, Hooks, Services};
+use crate::base::plugins::view::PluginView;
+use crate::base::requests::listing;
+use crate::base::requests::side_by_side::LISTS;
+
+use waits::Waits;
+use waves::Pace;
+
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The timeout for each object after one timed out: hundreds of hosts may all wait for the same thing.
+const AFTER_TIMEOUT: Duration = Duration::from_secs(20);
+/// After its patch was applied, a plugin must return nothing; the same patch three times in a row is an error.
+const SAME_PATCHES: usize = 3;
+/// For how many objects in a row a plugin may fail or time out; after that the next would fail too.
+const FAILURES: usize = 3;
+/// More patches than any object needs: a plugin that counts its calls never returns the same patch twice.
+const MOST_PATCHES: usize = 20;
+
+/// The number of objects to settle.
+pub(crate) fn count(job: &Job, list: &ReleaseList) -> usize {
+    list.entries.iter().filter(|entry| settles(job, entry)).count()
+}
+
+fn settles(job: &Job, entry: &Entry) -> bool {
+    !entry.used && (entry.pausing == Pausing::Held || settlers(job, &entry.key.group_kind).next().is_some())
+}
+
+/// Settles every object that a plugin settles or holds. Objects that can't be released are listed at the end.
+pub(crate) async fn all(job: &Job, list: &ReleaseList, commit: &Commit<'_>) -> Result<(), Failure> {
+    let levels = waves::levels(list, |entry| settles(job, entry));
+    job.safe_point()?;
+    let mut settling = Settling {
+        job,
+        commit,
+        services: job.services.for_move(&PluginView::of_list(list)),
+        found: found(job, &levels).await?,
+        patience: job.options.check_timeout,
+        in_a_row: BTreeMap::new(),
+        stopped: None,
+        stuck: Vec::new(),
+    };
+    for level in levels {
+        settling.level(level).await?;
+    }
+    if settling.stuck.is_empty() { Ok(()) } else { Err(Failure::Unsettled(settling.stuck)) }
+}
+
+/// The plugins that settle a kind.
+fn settlers<'a>(job: &'a Job, kind: &GroupKind) -> impl Iterator<Item = &'a dyn Hooks> {
+    let plugins = job.plugins.iter().map(|plugin| &**plugin);
+    plugins.filter(move |plugin| plugin.changes(Hook::Settle, kind))
+}
+
+/// The copies as they are before anything is released; a single one needs no list.
+async fn found(job: &Job, levels: &[Vec<&Entry>]) -> Result<BTreeMap<Key, Meta>, Failure> {
+    let mut places: BTreeMap<(&GroupKind, Option<&str>), usize> = BTreeMap::new();
+    for entry in levels.iter().flatten() {
+        *places.entry((&entry.key.group_kind, entry.key.namespace.as_deref())).or_default() += 1;
+    }
+    let wanted = places.into_iter().filter(|(_, count)| *count > 1).filter_map(|((kind, namespace), _)| {
+        Some((job.kinds.target.get(kind)?.clone(), namespace.map(str::to_owned)))
+    });
+    let listed = listing::metas(&job.target, LISTS, wanted.collect()).await?;
+    let metas = listed.into_iter().flat_map(|((kind, _), listed)| {
+        listed.known().into_iter().map(move |meta| (listing::key(&kind, &meta), meta))
+    });
+    Ok(metas.collect())
+}
+
+/// When the move was committed, and the source's objects: a copy may have their managed fields.
+pub(crate) struct Commit<'a> {
+    /// By the target's clock; none if the target has no record of it.
+    pub(crate) at: Option<&'a str>,
+    /// Objects of the source that this run has seen.
+    pub(crate) source: Option<&'a Inventory>,
+}
+
+impl Commit<'_> {
+    /// Whether anyone but this program has written to a copy since then.
+    fn was_written(&self, copy: &Object) -> bool {
+        let source = self.source.and_then(|known| known.get_by_key(&copy.key()));
+        let since = self.at.or(copy.meta.creation_timestamp.as_deref()).unwrap_or_default();
+        copy.meta.written_by_others(since, source.map(|source| &source.meta))
+    }
+}
+
+/// Settling under way.
+struct Settling<'a> {
+    job: &'a Job,
+    commit: &'a Commit<'a>,
+    services: Arc<dyn Services>,
+    found: BTreeMap<Key, Meta>,
+    /// The timeout for each object.
+    patience: Duration,
+    /// For how many objects in a row each plugin failed; failures that no plugin caused are under `None`.
+    in_a_row: BTreeMap<Option<String>, usize>,
+    /// The object for which a plugin said stop.
+    stopped: Option<Key>,
+    /// The objects that stay held, and why.
+    stuck: Vec<Held>,
+}
+
+/// Why an object stays held.
+struct Stuck {
+    /// The plugin that failed, if one did.
+    plugin: Option<String>,
+    failure: Failure,
+}
+
+impl From<Failure> for Stuck {
+    fn from(failure: Failure) -> Self {
+        Self { plugin: None, failure }
+    }
+}
+
+impl Settling<'_> {
+    /// Settles objects that don't own each other.
+    async fn level(&mut self, mut queue: Vec<&Entry>) -> Result<(), Failure> {
+        // Objects that an earlier run settled prove nothing about the others.
+        queue.sort_by_key(|entry| self.found.get(&entry.key).is_some_and(|meta| !is_marked(self.job, meta)));
+        let groups = waves::one_of_each_first(&mut queue, |entry| self.group(entry));
+        let (mut pace, mut size) = Pace::new(self.job.options.unpause_batch, groups);
+        let mut queue = queue.into_iter();
+        loop {
+            let mut wave = Vec::new();
+            while wave.len() < size {
+                let Some(entry) = queue.next() else { break };
+                match self.ended(entry) {
+                    None => wave.push(entry),
+                    Some(why) => self.leave(entry, &why),
+                }
+            }
+            if wave.is_empty() {
+                return Ok(());
+            }
+            self.job.safe_point()?;
+            size = self.wave(&wave, &mut pace).await?;
+        }
+    }
+
+    /// Settles all of them at once; returns the size of the next wave.
+    async fn wave(&mut self, wave: &[&Entry], pace: &mut Pace) -> Result<usize, Failure> {
+        let waits = Waits::new();
+        let context = SettleContext {
+            job: self.job,
+            commit: self.commit,
+            services: &self.services,
+            patience: self.patience,
+            waits: &waits,
+        };
+        let parking = &self.job.parking;
+        let work = wave.iter().map(|entry| {
+            let work = one(&context, entry);
+            async move {
+                let outcome = work.await;
+                parking.end_part();
+                outcome
+            }
+            .boxed()
+        });
+        let (mut failed, mut released, mut halted) = (false, false, None);
+        parking.begin_parts(wave.len());
+        for (entry, outcome) in wave.iter().zip(join_all(work).await) {
+            match outcome {
+                Ok(acted) => {
+                    released |= acted;
+                    self.note_outcome(entry, None);
+                }
+                Err(Stuck { failure: Failure::Halted(halt), .. }) => halted = Some(halt),
+                Err(Stuck { plugin, failure }) => {
+                    failed = true;
+                    match &failure {
+                        Failure::Gate(_) => self.stopped = Some(self.job.target.own_name(&entry.key)),
+                        Failure::TimedOut(_) => self.patience = self.patience.min(AFTER_TIMEOUT),
+                        _ => {}
+                    }
+                    self.note_outcome(entry, Some(plugin));
+                    self.hold(entry, on_one_line(&failure));
+                }
+            }
+        }
+        halted.map_or_else(|| Ok(pace.next(failed, released)), |halt| Err(Failure::Halted(halt)))
+    }
+
+    /// Counts a failure for the plugin that failed, if one did; plugins called before it succeeded, and start again at zero.
+    fn note_outcome(&mut self, entry: &Entry, failed: Option<Option<String>>) {
+        let names =
+            settlers(self.job, &entry.key.group_kind).map(|plugin| Some(plugin.describe().name.clone()));
+        for name in names.chain([None]) {
+            if failed.as_ref() == Some(&name) {
+                *self.in_a_row.entry(name).or_default() += 1;
+                return;
+            }
+            self.in_a_row.remove(&name);
+        }
+    }
+
+    /// Why the object can't be released any more.
+    fn ended(&self, entry: &Entry) -> Option<String> {
+        if let Some(stopped) = &self.stopped {
+            return Some(format!(
+                "still held: nothing more was released after a plugin said stop for {stopped}"
+            ));
+        }
+        let enough = |name: &Option<String>| self.in_a_row.get(name).is_some_and(|times| *times >= FAILURES);
+        let names =
+            settlers(self.job, &entry.key.group_kind).map(|plugin| Some(plugin.describe().name.clone()));
+        names.chain([None]).find(enough).map(|name| match name {
+            Some(name) => format!(
+                "plugin {name} is no longer asked: it failed or timed out for {FAILURES} objects in a row"
+            ),
+            None => format!("still held: {FAILURES} objects in a row could not be released"),
+        })
+    }
+
+    fn hold(&mut self, entry: &Entry, why: String) {
+        self.stuck.push(Held { object: self.job.target.own_name(&entry.key), why });
+    }
+
+    /// Lists an object as left held, unless an earlier run has settled it.
+    fn leave(&mut self, entry: &Entry, why: &str) {
+        if self.found.get(&entry.key).is_none_or(|meta| is_marked(self.job, meta)) {
+            self.hold(entry, why.to_owned());
+        }
+    }
+
+    /// Objects that are alike as far as plugins know: those of a kind for which each plugin remembers the same group.
+    fn group<'e>(&self, entry: &'e Entry) -> (&'e GroupKind, Vec<Option<String>>) {
+        let meta = self.found.get(&entry.key);
+        let group = |plugin: &Arc<dyn Hooks>| {
+            let name = format!("{}/{}", names::memory_prefix(&plugin.describe().name), names::SETTLE_GROUP);
+            meta.and_then(|meta| meta.annotations.get(&name).cloned())
+        };
+        (&entry.key.group_kind, self.job.plugins.iter().map(group).collect())
+    }
+}
+
+/// The failure as a one-line reason why an object stays held.
+fn on_one_line(failure: &Failure) -> String {
+    let lines = failure.lines(true).lines;
+    let line = lines.iter().map(|line| line.trim_start().trim_start_matches("- "));
+    line.collect::<Vec<_>>().join(" ")
+}
+
+/// The inputs for settling the objects of a wave.
+struct SettleContext<'a> {
+    job: &'a Job,
+    commit: &'a Commit<'a>,
+    services: &'a Arc<dyn Services>,
+    /// The timeout for each object.
+    patience: Duration,
+    waits: &'a Waits,
+}
+
+/// Settles one object; returns whether there was anything to do.
+async fn one(context: &SettleContext<'_>, entry: &Entry) -> Result<bool, Stuck> {
+    let job = context.job;
+    let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+    let mut acted = false;
+    // The object as the last plugin without further changes saw it, which saves another read.
+    let mut seen = None;
+    for plugin in settlers(job, &entry.key.group_kind) {
+        let settled = with_plugin(context, &entry.key, plugin, &mut acted).await;
+        context.waits.end(&entry.key);
+        let named = |failure| Stuck { plugin: Some(plugin.describe().name.clone()), failure };
+        seen = settled.map_err(named)?;
+    }
+    let seen = match seen {
+        Some(object) => Some(object),
+        None => job.target.get(kind, &entry.key).await?,
+    };
+    if let Some(object) = seen {
+        acted |= is_marked(job, &object.meta);
+        pausing::undo(&job.target, kind, &entry.key, &job.move_id, Some(&object)).await?;
+        forget(job, kind, &object).await?;
+    }
+    job.report_object(Phase::Settled, Verb::UnpausedHeld, &entry.key, Side::Target);
+    Ok(acted)
+}
+
+/// Settles an object with one plugin; returns the object as it was when the plugin had nothing more to change.
+async fn with_plugin(
+    context: &SettleContext<'_>,
+    key: &Key,
+    plugin: &dyn Hooks,
+    acted: &mut bool,
+) -> Result<Option<Object>, Failure> {
+    let SettleContext { job, commit, services, patience, .. } = context;
+    let kind = job.kind(Side::Target, &key.group_kind)?;
+    let name = &plugin.describe().name;
+    let refuse = |error| Failure::Hook {
+        plugin: name.clone(),
+        hook: Hook::Settle,
+        object: Some(Box::new(key.clone())),
+        error,
+    };
+    let deadline = job.parking.deadline(*patience);
+    let mut patches: BTreeMap<String, usize> = BTreeMap::new();
+    let ask = async || {
+        let Some(object) = job.target.get(kind, key).await? else { return Ok(None) };
+        let written = commit.was_written(&object);
+        let answer = plugin.settle(&object, written, Arc::clone(services)).await.map_err(refuse)?;
+        Ok::<_, Failure>(Some((object, answer)))
+    };
+    loop {
+        let Some((object, answer)) = ask().await? else { return Ok(None) };
+        *acted |= answer != Settlement::Done;
+        match answer {
+            Settlement::Done => return Ok(Some(object)),
+            Settlement::Stop(finding) => {
+                // Reported now, because the rest of its wave may take minutes.
+                job.report(Event::finding(name, &about(finding.clone(), key)));
+                let object = finding.object.clone().filter(|object| object != key);
+                let finding = Finding { object, ..finding };
+                return Err(Failure::Gate(vec![PluginFinding { plugin: name.clone(), finding }]));
+            }
+            Settlement::Wait(mut finding) => {
+                let wait = async {
+                    loop {
+                        wait(context, name, finding, key, deadline.end()).await?;
+                        match ask().await? {
+                            Some((_, Settlement::Wait(again))) => finding = again,
+                            answer => return Ok(answer),
+                        }
+                    }
+                };
+                let answer = job.parking.during(&job.halter, wait).await?;
+                // Any other answer may be out of date: the run may have waited until it may work again.
+                if let ended @ (None | Some((_, Settlement::Done))) = answer {
+                    return Ok(ended.map(|(object, _)| object));
+                }
+            }
+            Settlement::Patch(patch) => {
+                if let Some(message) = bounds::violation(plugin.describe(), Hook::Settle, &patch) {
+                    return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
+                }
+                let times = patches.entry(patch.to_string()).or_default();
+                *times += 1;
+                if *times >= SAME_PATCHES {
+                    let message = "it keeps returning the same patch".to_owned();
+                    return Err(refuse(HookError { code: "not-idempotent".into(), message }));
+                }
+                if patches.values().sum::<usize>() > MOST_PATCHES {
+                    let message = format!("it returned too many patches: {MOST_PATCHES}");
+                    return Err(refuse(HookError { code: "not-idempotent".into(), message }));
+                }
+                let result = job.target.patch(kind, key, &patch).await;
+                let by = Authors::of(&[plugin.describe()]);
+                let doing = || format!("settling, with a patch of {by},");
+                result.map_err(|error| job.target.failed(doing(), Some(key), by.answer(error)))?;
+            }
+        }
+    }
+}
+
+/// The finding, with the object of the call if it names none.
+fn about(finding: Finding, key: &Key) -> Finding {
+    Finding { object: finding.object.or_else(|| Some(key.clone())), ..finding }
+}
+
+async fn wait(
+    context: &SettleContext<'_>,
+    plugin: &str,
+    finding: Finding,
+    key: &Key,
+    deadline: Instant,
+) -> Result<(), Failure> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        // The report already says which object is held.
+        let object = finding.object.clone().filter(|object| object != key);
+        return Err(Failure::TimedOut(vec![Awaited::plugin(plugin, &Finding { object, ..finding })]));
+    }
+    let awaited = Awaited::plugin(plugin, &about(finding, key));
+    context.waits.begin(&*context.job.watcher, key, awaited, deadline);
+    tokio::select! {
+        () = tokio::time::sleep(POLL_INTERVAL.min(left)) => Ok(()),
+        halt = context.job.halter.wait() => Err(Failure::Halted(halt)),
+    }
+}
+
+/// The annotations in which plugins remember something.
+fn memory<'a>(job: &'a Job, meta: &'a Meta) -> impl Iterator<Item = &'a String> {
+    meta.annotations.keys().filter(|name| {
+        let prefix = name.split_once('/').map_or("", |(prefix, _)| prefix);
+        job.plugins.iter().any(|plugin| prefix == names::memory_prefix(&plugin.describe().name))
+    })
+}
+
+/// Whether the object is marked as still to be settled: it can be unpaused, or a plugin remembers something on it.
+fn is_marked(job: &Job, meta: &Meta) -> bool {
+    pause::is_ours(meta, &job.move_id) || memory(job, meta).next().is_some()
+}
+
+/// Removes plugins' notes from an object.
+async fn forget(job: &Job, kind: &Arc<Kind>, object: &Object) -> Result<(), Failure> {
+    let nulls: serde_json::Map<String, Value> =
+        memory(job, &object.meta).map(|name| (name.clone(), Value::Null)).collect();
+    if nulls.is_empty() {
+        return Ok(());
+    }
+    let (key, patch) = (object.key(), json!({"metadata": {"annotations": nulls}}));
+    match job.target.patch(kind, &key, &patch).await {
+        Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
+        Err(error) => Err(job.target.failed("tidying up", Some(&key), error)),
+    }
+}

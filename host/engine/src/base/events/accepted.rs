@@ -1,0 +1,35 @@
+//! The risks that a run's options accept.
+
+use std::collections::BTreeSet;
+
+use pivot_core::risk::Risk;
+use pivot_core::{GroupKind, Side};
+
+use super::Event;
+use crate::base::options::Options;
+
+/// Returns an event for each accepted risk, and for the side that the run goes without.
+pub(crate) fn accepted(options: &Options, absent: Option<Side>) -> Vec<Event> {
+    let flags = [
+        (Risk::LeaseBroken, options.break_lease),
+        (Risk::WithoutSource, absent == Some(Side::Source)),
+        (Risk::WithoutTarget, absent == Some(Side::Target)),
+    ];
+    let flags = flags.into_iter().filter(|(_, accepted)| *accepted).map(|(risk, _)| risk);
+    let event = |(code, kinds): (Risk, &BTreeSet<GroupKind>)| Event::Accepted {
+        code,
+        kinds: kinds.iter().cloned().collect(),
+    };
+    let of_codes = options.scope.accept.iter().chain(options.accept.iter());
+    of_codes.map(event).chain(flags.map(|code| Event::Accepted { code, kinds: Vec::new() })).collect()
+}
+
+/// Writes accepted risks for the summary that a move leaves behind: `dependents-lost Machine.cluster.x-k8s.io`.
+pub fn accepted_in_words(options: &Options, absent: Option<Side>) -> Vec<String> {
+    let words = |event| {
+        let Event::Accepted { code, kinds } = event else { return None };
+        let kinds = kinds.iter().map(|kind| format!(" {kind}"));
+        Some(std::iter::once(code.to_string()).chain(kinds).collect())
+    };
+    accepted(options, absent).into_iter().filter_map(words).collect()
+}

@@ -1,0 +1,139 @@
+//! What the user decides about a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pivot_core::addition::Addition;
+use pivot_core::names;
+use pivot_core::risk::AcceptedRisks;
+use pivot_core::saved_plan::{Decisions, SavedPlan};
+use pivot_core::scope::Scope;
+use pivot_core::{Both, Key, Side, Uid};
+
+/// How much of a run is a dry run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DryRun {
+    /// A real run.
+    Off,
+    /// Everything that only reads.
+    Plan,
+    /// Also asks the target's server about each create.
+    Server,
+}
+
+/// What the user decides.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What moves.
+    pub scope: Scope,
+    /// Risks that this run accepts, apart from those of the scope.
+    pub accept: AcceptedRisks,
+    /// What is added beside it; the scope lists it. From the commit on nobody needs it any more.
+    pub added: Arc<[Addition]>,
+    /// The saved plan to carry out, and nothing else.
+    pub approved: Option<Arc<SavedPlan>>,
+    /// Who runs this, for the record.
+    pub operator: String,
+    /// The object that asks for the move, in a cluster: ids of new moves end in its UID, which its author can't choose.
+    pub asked_by: Option<Uid>,
+    /// Where lease and record are kept, on both sides.
+    pub record_namespace: String,
+    /// The kubectl flags that name each side's kubeconfig and context, for commands that plugins suggest.
+    pub kubectl_flags: Both<Vec<String>>,
+    /// How much of the run is a dry run.
+    pub dry_run: DryRun,
+    /// How long to wait for controllers to acknowledge the pause and for block-move.
+    pub pause_timeout: Duration,
+    /// How long plugins' checks may make the move wait.
+    pub check_timeout: Duration,
+    /// Limit of the wait for the target's controllers to take over.
+    pub takeover_timeout: Duration,
+    /// Maximum number of held objects that are unpaused together, after batches of one, two, four, … succeeded. At least one.
+    pub unpause_batch: usize,
+    /// Stop once the target has taken over, before anything is deleted from the source.
+    pub stop_before_release: bool,
+    /// Don't wait for another run's lease to expire.
+    pub break_lease: bool,
+    /// The source's object that this run found the target by. If it moves, it is deleted last of all, so that other runs find the
+    /// target, too.
+    pub found_by: Option<Key>,
+    /// Of a copy into a directory: leave the source paused, to be taken over from the files.
+    pub handover: bool,
+    /// The side on which nothing is changed outside of the namespace that moves: who asks for the move has no say there.
+    pub confined: Option<Side>,
+    /// Bytes of a release list that are read. The list takes several times as many in memory, and a side may be a stranger's.
+    pub release_list_limit: usize,
+    /// Once the move is committed, the target may finish it while the source is away ([`crate::drive::run::finish_alone`]).
+    pub finish_alone: bool,
+}
+
+/// Flags and the fields of Pivots have these defaults and maxima.
+impl Options {
+    /// Default limit of the wait for the source's controllers to acknowledge the pause.
+    pub const PAUSE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+    /// Default limit of the wait for plugins' checks.
+    pub const CHECK_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+    /// Default limit of the wait for the target's controllers to take over.
+    pub const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+    /// Maximum of these limits.
+    pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+    /// Default number of held objects that are unpaused together.
+    pub const UNPAUSE_BATCH: u8 = 8;
+    /// Maximum of that number.
+    pub const MAX_UNPAUSE_BATCH: u8 = 64;
+
+    /// The defaults for a scope.
+    pub fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            accept: AcceptedRisks::default(),
+            added: Arc::default(),
+            approved: None,
+            operator: String::new(),
+            asked_by: None,
+            record_namespace: names::RECORD_NAMESPACE.into(),
+            kubectl_flags: Both::default(),
+            dry_run: DryRun::Off,
+            pause_timeout: Self::PAUSE_TIMEOUT,
+            check_timeout: Self::CHECK_TIMEOUT,
+            takeover_timeout: Self::TAKEOVER_TIMEOUT,
+            unpause_batch: Self::UNPAUSE_BATCH.into(),
+            stop_before_release: false,
+            break_lease: false,
+            found_by: None,
+            handover: false,
+            confined: None,
+            release_list_limit: usize::MAX,
+            finish_alone: false,
+        }
+    }
+
+    /// The same, as an approved plan has it.
+    pub fn approved(mut self, plan: SavedPlan) -> Self {
+        let Decisions { scope, accept, handover } = plan.decisions.clone();
+        self.scope = Scope { from_manifests: self.scope.from_manifests, ..scope };
+        // A run that resumes the move may have decided more.
+        self.accept.extend(accept);
+        self.handover |= handover;
+        self.approved = Some(Arc::new(plan));
+        self
+    }
+
+    /// What of these is stored in a plan.
+    pub fn decisions(&self) -> Decisions {
+        Decisions { scope: self.scope.clone(), accept: self.accept.clone(), handover: self.handover }
+    }
+
+    /// Whether the move may change anything there in the source.
+    pub(crate) fn works_in(&self, namespace: Option<&str>) -> bool {
+        let own = || namespace.is_some() && self.scope.includes(namespace);
+        self.confined != Some(Side::Source) || own()
+    }
+
+    /// The same, adding these objects.
+    pub fn adding(mut self, added: Vec<Addition>) -> Self {
+        self.scope.from_manifests = added.iter().map(|addition| addition.named().clone()).collect();
+        self.added = added.into();
+        self
+    }
+}

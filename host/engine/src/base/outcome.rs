@@ -1,0 +1,9 @@
+//! How a run ended, and how that is reported.
+
+pub(crate) mod change_counts;
+pub(crate) mod failure;
+pub(crate) mod one_sided;
+pub(crate) mod remedies;
+pub(crate) mod stop;
+pub(crate) mod under_way;
+pub(crate) mod used_risks;

@@ -1,0 +1,103 @@
+//! What users can do about a plugin, or a wait, that stopped a move. That depends on how far the move is: from the first pause on
+//! its record names the plugins, and a run that resumes it needs the same ones; past the commit it can accept others.
+
+use std::collections::BTreeSet;
+
+use pivot_core::hooks::Hook;
+use pivot_core::remedy::Remedy;
+
+use crate::base::outcome::failure::{Exit, Failure};
+use crate::base::outcome::one_sided::OneSidedMove;
+
+/// Remedy for Clusters that run in the target without the mark of their move.
+const EXPLAIN_UNMARKED: &str = "find out which tool made these Clusters, or removed the mark. Compare all that belongs to them with the source. \
+                                Restore neither side from a backup";
+
+/// What to do about a stop caused by plugins.
+pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
+    match (failure, exit) {
+        (Failure::Hook { plugin, hook, .. }, _) => of_hook(plugin.clone(), *hook, exit),
+        (Failure::Gate(findings), Exit::PastCommit) => {
+            let plugins: BTreeSet<String> = findings.iter().map(|found| found.plugin.clone()).collect();
+            let plugins = plugins.into_iter().collect();
+            vec![Remedy::ResolveThenResume, Remedy::SwitchOffThenAcceptChange { plugins }]
+        }
+        (Failure::NotTakenOver(_), _) => vec![Remedy::ResumeAgain, Remedy::ResumeUnverified],
+        (Failure::OneSidedMove { one_sided: OneSidedMove::LastCopyInSource, .. }, _) => {
+            vec![Remedy::RestoreTarget, Remedy::RecoverSource]
+        }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::ClosedInTarget { proof }, .. }, _) => {
+            vec![if proof.is_some() { Remedy::ResumeWithoutSource } else { Remedy::RestoreTarget }]
+        }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::ClosedInPart(_), .. }, _) => {
+            vec![Remedy::ExplainMissingCopies]
+        }
+        (
+            Failure::OneSidedMove {
+                one_sided: OneSidedMove::SourceWentBack { is_recorded: true, .. }, ..
+            },
+            _,
+        ) => vec![Remedy::PauseSource],
+        (
+            Failure::OneSidedMove {
+                one_sided:
+                    OneSidedMove::SourceWentBack { awake: clusters, is_recorded: false, .. }
+                    | OneSidedMove::ClaimedByTarget { clusters, .. },
+                ..
+            },
+            _,
+        ) => clusters
+            .first()
+            .map(|cluster| Remedy::NameClusterToPause { cluster: cluster.clone() })
+            .into_iter()
+            .collect(),
+        (
+            Failure::OneSidedMove {
+                one_sided: OneSidedMove::PartTakenOver { without, unmarked, .. }, ..
+            },
+            _,
+        ) => {
+            vec![match without.is_empty() && !unmarked.is_empty() {
+                true => EXPLAIN_UNMARKED.into(),
+                false => Remedy::ExplainMissingCopies,
+            }]
+        }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::TakenOver(_), .. }, _) => {
+            vec![Remedy::SwitchOffSource]
+        }
+        (Failure::OneSidedMove { one_sided: OneSidedMove::PausedAgain(_), .. }, _) => {
+            vec![Remedy::RollBackLostUndo]
+        }
+        (Failure::LeftPaused { clusters, .. }, _) => clusters
+            .first()
+            .map(|cluster| Remedy::NameComparedCluster { cluster: cluster.clone() })
+            .into_iter()
+            .collect(),
+        (Failure::UndoLost { clusters }, _) => clusters
+            .first()
+            .map(|cluster| Remedy::NameClusterToUnpause { cluster: cluster.clone() })
+            .into_iter()
+            .collect(),
+        (Failure::MayBeImported { .. }, _) => vec![Remedy::NotImported],
+        (Failure::Unreachable { .. }, _) => vec![Remedy::ReachServer],
+        (Failure::Unsettled(_), _) => {
+            vec![Remedy::ResumeAgain, Remedy::FixThenAcceptChange { plugin: None }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn of_hook(plugin: String, hook: Hook, exit: Exit) -> Vec<Remedy> {
+    let check_again = || vec![Remedy::ResumeAgain, Remedy::LetCheckPass { plugin: plugin.clone() }];
+    match (exit, hook) {
+        (Exit::PartWay, Hook::Check) => [check_again(), vec![Remedy::RollBackThenFix { plugin }]].concat(),
+        (Exit::PastCommit, Hook::Check) => {
+            [check_again(), vec![Remedy::FixThenAcceptChange { plugin: Some(plugin) }]].concat()
+        }
+        (Exit::PartWay, _) => {
+            vec![Remedy::RollBackThenFix { plugin: plugin.clone() }, Remedy::RollBackThenSwitchOff { plugin }]
+        }
+        (Exit::PastCommit, _) => vec![Remedy::FixThenAcceptChange { plugin: Some(plugin) }],
+        _ => vec![Remedy::Fix { plugin: plugin.clone() }, Remedy::SwitchOff { plugin }],
+    }
+}

@@ -1,0 +1,53 @@
+//! The plugins of a command, which may still be loading: they are compiled while both sides are opened and read.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::hooks::Hooks;
+
+/// The plugins, in their order, once loaded; `None` if they were refused. The caller that loads them knows why.
+type Loaded = Option<Arc<[Arc<dyn Hooks>]>>;
+
+/// Plugins that are loaded, or are being loaded.
+#[derive(Clone)]
+pub struct Plugins(Shared<BoxFuture<'static, Loaded>>);
+
+impl Plugins {
+    /// Plugins from this future. It is first polled while both sides are opened; work that must start earlier needs a task of its
+    /// own.
+    pub fn loading(load: impl Future<Output = Option<Vec<Arc<dyn Hooks>>>> + Send + 'static) -> Self {
+        Self(load.map(|loaded| loaded.map(Arc::from)).boxed().shared())
+    }
+
+    /// Waits for them.
+    pub(crate) async fn loaded(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
+        self.0.clone().await.ok_or(Failure::PluginsRefused)
+    }
+}
+
+impl From<Vec<Arc<dyn Hooks>>> for Plugins {
+    fn from(plugins: Vec<Arc<dyn Hooks>>) -> Self {
+        Self::loading(std::future::ready(Some(plugins)))
+    }
+}
+
+impl Default for Plugins {
+    fn default() -> Self {
+        Self::from(Vec::new())
+    }
+}
+
+impl fmt::Debug for Plugins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names =
+            self.0.peek().and_then(Option::as_ref).map(|plugins| {
+                plugins.iter().map(|plugin| plugin.describe().name.clone()).collect::<Vec<_>>()
+            });
+        f.debug_tuple("Plugins").field(&names).finish()
+    }
+}

@@ -1,0 +1,40 @@
+//! What plugins get to see of the move.
+
+use std::collections::BTreeSet;
+
+use pivot_core::Key;
+use pivot_core::mapping::NamespaceMap;
+use pivot_core::release::ReleaseList;
+
+use crate::base::plugins::hooks::{Hooks, MoveContext};
+
+/// What plugins' checks get to see of the move.
+pub(crate) struct PluginView {
+    /// The namespaces that move ([`pivot_core::plan::Plan::moving`]).
+    pub(crate) namespaces: BTreeSet<String>,
+    pub(crate) keys: Vec<Key>,
+}
+
+impl PluginView {
+    /// The view of these objects; the flag says that an object makes no namespace move.
+    pub(crate) fn of<'a>(objects: impl Iterator<Item = (&'a Key, bool)> + Clone) -> Self {
+        let moving = objects.clone().filter(|(_, elsewhere)| !elsewhere);
+        Self {
+            namespaces: moving.filter_map(|(key, _)| key.namespace.clone()).collect(),
+            keys: objects.map(|(key, _)| key.clone()).collect(),
+        }
+    }
+
+    pub(crate) fn of_list(list: &ReleaseList) -> Self {
+        Self::of(list.entries.iter().rev().map(|entry| (&entry.key, entry.elsewhere)))
+    }
+
+    pub(crate) fn for_plugin(&self, map: &NamespaceMap, plugin: &dyn Hooks) -> MoveContext {
+        let description = plugin.describe();
+        let both = |name: &String| (name.clone(), map.in_target(name).to_owned());
+        MoveContext {
+            namespaces: self.namespaces.iter().map(both).collect(),
+            objects: self.keys.iter().filter(|key| description.sees(&key.group_kind)).cloned().collect(),
+        }
+    }
+}

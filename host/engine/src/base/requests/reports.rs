@@ -1,0 +1,40 @@
+//! Reports of a wait: when it changes, and every half minute while it doesn't.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::base::events::{Awaited, Event, Watcher};
+
+/// How often an unchanged wait is reported.
+const AGAIN: Duration = Duration::from_secs(30);
+/// A wait for hundreds of objects changes all the time: reports are at least this far apart.
+const APART: Duration = Duration::from_secs(5);
+
+/// What was reported last, and when.
+#[derive(Debug, Default)]
+pub(crate) struct Reports(Mutex<Option<(Instant, Vec<Awaited>)>>);
+
+impl Reports {
+    /// For a wait that usually ends before a report is worthwhile.
+    pub(crate) fn later() -> Self {
+        Self(Mutex::new(Some((Instant::now(), Vec::new()))))
+    }
+
+    /// Reports the awaited objects and the time left, if a report is due.
+    pub(crate) fn report(&self, watcher: &dyn Watcher, awaited: Vec<Awaited>, deadline: Instant) {
+        let now = Instant::now();
+        {
+            let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let due = last.as_ref().is_none_or(|(at, reported)| {
+                now.duration_since(*at) >= if *reported == awaited { AGAIN } else { APART }
+            });
+            if awaited.is_empty() || !due {
+                return;
+            }
+            *last = Some((now, awaited.clone()));
+        }
+        watcher.event(Event::waiting(awaited, deadline.saturating_duration_since(now).as_secs()));
+    }
+}

@@ -1,0 +1,47 @@
+//! The inputs of a command.
+
+use std::sync::Arc;
+
+use crate::base::events::Watcher;
+use crate::base::options::Options;
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::hooks::Hooks;
+use crate::base::plugins::loading::Plugins;
+use crate::base::requests::halt::Halter;
+use crate::base::requests::parking::Parking;
+use crate::base::requests::side::Sides;
+
+/// The inputs of a command.
+#[derive(Clone)]
+pub struct Setup {
+    /// The two places.
+    pub sides: Sides,
+    /// What the user decides.
+    pub options: Options,
+    /// The plugins, in their order; they may still be loading.
+    pub plugins: Plugins,
+    /// Receives the events.
+    pub watcher: Arc<dyn Watcher>,
+    /// Lets callers ask for a stop.
+    pub halter: Halter,
+    /// Lets callers have other runs work while this one waits.
+    pub parking: Parking,
+}
+
+impl Setup {
+    /// Ends if the plugins are refused.
+    pub(crate) async fn refused(&self) -> Failure {
+        match self.loaded().await {
+            Ok(_) => std::future::pending().await,
+            Err(failure) => failure,
+        }
+    }
+
+    /// The plugins, as soon as they are loaded.
+    pub(crate) async fn loaded(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
+        tokio::select! {
+            loaded = self.plugins.loaded() => loaded,
+            halt = self.halter.wait() => Err(Failure::Halted(halt)),
+        }
+    }
+}

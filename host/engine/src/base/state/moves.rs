@@ -1,0 +1,317 @@
+//! Moves under way, according to the records of both sides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_core::record::{Phase, Record};
+use pivot_core::refusal::some_of;
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::{Both, Meta, Side, Uid, names, words};
+
+use crate::base::outcome::failure::Failure;
+use crate::base::outcome::one_sided::OneSidedMove;
+use crate::base::state::records::Stored;
+
+/// How much of an id that a user typed is quoted, in bytes.
+pub(crate) const LONGEST_ID: usize = 100;
+
+/// How many moves an error names.
+pub(crate) const MOST_NAMED: usize = 10;
+
+/// A move under way.
+#[derive(Clone, Debug)]
+pub(crate) struct FoundMove {
+    pub(crate) at: Both<Option<Stored>>,
+    /// Only the target has a record of it, and nothing in the source can have been deleted yet. A move that is still going on
+    /// keeps the source's record to its end, so this one was rolled back by a run that could not reach the target, or the record is
+    /// a stranger's: nothing in the source follows from it, neither locks nor changes.
+    pub(crate) orphaned: bool,
+    /// Its target differs from the given one.
+    pub(crate) elsewhere: bool,
+    /// It was begun from files other than the given ones.
+    pub(crate) other_files: bool,
+    /// Who wrote a record with its id into the target, if that is another than the author of the source's.
+    pub(crate) another: Option<String>,
+    /// What the objects show, if a side that was read has no record of it.
+    pub(crate) one_sided: Option<OneSidedMove>,
+    /// Set if the move has ended, and the source went back to before it: neither side has a record, and this one says what the target's summary does.
+    pub(crate) has_ended: bool,
+}
+
+impl FoundMove {
+    /// A move that has left nothing but its summary, as a record that says as much.
+    pub(crate) fn from_summary(record: Record, one_sided: OneSidedMove) -> Self {
+        Self {
+            at: Both::new(None, Some(Stored::new(record, None, Meta::default()))),
+            orphaned: false,
+            elsewhere: false,
+            other_files: false,
+            another: None,
+            one_sided: Some(one_sided),
+            has_ended: true,
+        }
+    }
+
+    /// Returns true if only the target says what the move is about. Nothing in the source is locked or changed for it, except Clusters
+    /// that the user names.
+    pub(crate) fn is_targets_word(&self) -> bool {
+        self.at.source.is_none() && (self.orphaned || self.one_sided.is_some())
+    }
+
+    /// The record that decides: the source's until it says Committed, then the target's.
+    pub(crate) fn deciding(&self) -> Option<(Side, &Record)> {
+        match (&self.at.source, &self.at.target) {
+            (Some(source), Some(target)) if source.record.phase.committed() => {
+                Some((Side::Target, &target.record))
+            }
+            (Some(source), _) => Some((Side::Source, &source.record)),
+            (None, Some(target)) => Some((Side::Target, &target.record)),
+            (None, None) => None,
+        }
+    }
+
+    /// The same record, without its side.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        self.deciding().map(|(_, record)| record)
+    }
+
+    /// Whether its target is known to be this one.
+    pub(crate) fn is_to(&self, target: &Option<Uid>) -> bool {
+        target.is_some() && self.record().is_some_and(|record| record.target == *target)
+    }
+
+    /// Returns true if the target has a record of an attempt after the source's, which shows that it is the move's target.
+    pub(crate) fn is_of_later_attempt(&self) -> bool {
+        let Both { source: Some(source), target: Some(target) } = &self.at else { return false };
+        is_of_later_attempt(&source.record, &target.record)
+    }
+
+    pub(crate) fn described(&self) -> String {
+        let Some(record) = self.record() else { return String::new() };
+        format!("{} ({}, {})", record.move_id, record.scope, record.phase)
+    }
+}
+
+/// All moves under way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Moves(pub(crate) Vec<FoundMove>);
+
+impl Moves {
+    /// Combines the records of both sides. A record in the target that belongs to another source is ignored here.
+    pub(crate) fn new(
+        records: Both<Vec<Stored>>,
+        identities: &Both<Option<Uid>>,
+        source_answers: bool,
+    ) -> Self {
+        let mut by_id: BTreeMap<String, Both<Option<Stored>>> = BTreeMap::new();
+        for stored in records.source {
+            let id = stored.record.move_id.clone();
+            by_id.entry(id).or_default().source = Some(stored);
+        }
+        let mut others = BTreeMap::new();
+        for stored in records.target {
+            let from_here = identities.source.is_some() && stored.record.source == identities.source;
+            let from_nowhere = identities.source.is_none() && stored.record.source.is_none();
+            // Copies made from files matter to every run from files into the same target.
+            let files = stored.record.is_of_files() && is_of_files(&identities.source);
+            let known = by_id.get(&stored.record.move_id).and_then(|at| at.source.as_ref());
+            // Who knows the id of another's move could have it undone, or forgotten, by a record of their own.
+            if known.is_some_and(|source| source.record.started_by != stored.record.started_by) {
+                others.insert(stored.record.move_id, stored.record.started_by);
+                continue;
+            }
+            let known = known.is_some();
+            let any = !source_answers && !is_of_files(&identities.source);
+            if known || from_here || from_nowhere || files || any {
+                let id = stored.record.move_id.clone();
+                by_id.entry(id).or_default().target = Some(stored);
+            }
+        }
+        let found = by_id.into_iter().map(|(id, at)| FoundMove {
+            another: others.remove(&id),
+            ..found_move(at, identities, source_answers)
+        });
+        Self(found.collect())
+    }
+
+    /// The move that was begun with this scope, to this target.
+    pub(crate) fn of_scope(&self, scope: &Scope) -> Option<&FoundMove> {
+        let same = |found: &&FoundMove| found.record().is_some_and(|record| record.scope == *scope);
+        let mut all: Vec<&FoundMove> = self.0.iter().filter(same).collect();
+        all.sort_by_key(|found| found.elsewhere);
+        all.into_iter().next()
+    }
+
+    /// The only move if the command names none, otherwise the move whose id is this, or is the only one that begins with it.
+    pub(crate) fn selected(&self, id: Option<&str>) -> Result<&FoundMove, Failure> {
+        let with = |matches: &dyn Fn(&str) -> bool| -> Vec<&FoundMove> {
+            let all = self.0.iter();
+            all.filter(|found| found.record().is_some_and(|record| matches(&record.move_id))).collect()
+        };
+        let under_way = || self.0.iter().any(|found| !found.has_ended);
+        let named = match id {
+            None => self.0.iter().filter(|found| !found.has_ended || !under_way()).collect(),
+            Some(id) => match with(&|whole| whole == id) {
+                none if none.is_empty() && !id.is_empty() => with(&|whole| whole.starts_with(id)),
+                named => named,
+            },
+        };
+        if let (Some(id), true, false) = (id, named.is_empty(), self.0.is_empty()) {
+            let there: Vec<String> = self.0.iter().map(FoundMove::described).collect();
+            let id = words::line(id, LONGEST_ID);
+            return Err(Failure::Declined(format!(
+                "no move {id} is under way; there are: {}",
+                some_of(&there, MOST_NAMED)
+            )));
+        }
+        let here: Vec<&FoundMove> = named.iter().copied().filter(|found| !found.elsewhere).collect();
+        match (if here.is_empty() { &named } else { &here }).as_slice() {
+            [] => Err(Failure::NoMove),
+            [one] => Ok(one),
+            many => {
+                let many: Vec<String> = many.iter().map(|found| found.described()).collect();
+                Err(Failure::Several(many))
+            }
+        }
+    }
+
+    /// Another move that has not ended and works in this scope.
+    pub(crate) fn overlapping(&self, scope: &Scope, move_id: &str) -> Option<&Record> {
+        let source = |found: &'_ FoundMove| found.at.source.is_some();
+        self.0.iter().filter(|found| source(found)).filter_map(FoundMove::record).find(|record| {
+            let meet = match (&scope.namespaces, &record.scope.namespaces) {
+                (Namespaces::All, _) | (_, Namespaces::All) => true,
+                (Namespaces::One(ours), Namespaces::One(theirs)) => {
+                    ours == theirs || !record.confined && record.copied_namespaces.contains(ours)
+                }
+            };
+            meet && record.move_id != move_id
+        })
+    }
+}
+
+/// The refusal of a run with this scope because of another move.
+pub(crate) fn in_the_way(other: &Record, scope: &Scope) -> Failure {
+    let without_files = |scope: &Scope| Scope { from_manifests: BTreeSet::new(), ..scope.clone() };
+    let differs = match other.scope != *scope && without_files(&other.scope) == without_files(scope) {
+        true => "which differs in the objects that it adds: resume it with the files that it was begun with",
+        false => "with another scope: resume it",
+    };
+    Failure::Declined(format!(
+        "another move ({}, {}) is under way, {differs} or roll it back first",
+        other.move_id, other.phase
+    ))
+}
+
+/// The refusal of a Pivot because another author began a move with its scope. The Pivot's author chooses the target, which may claim to
+/// be the target of that move.
+pub(crate) fn begun_by_others(other: &Record) -> Failure {
+    Failure::BegunByOther {
+        move_id: other.move_id.clone(),
+        phase: other.phase,
+        author: words::line(&other.started_by, LONGEST_ID),
+    }
+}
+
+/// Once a move is committed, the target's record says how far it is, and nothing else: it may lie in a cluster of somebody who would
+/// have it be about other objects, or begin again.
+pub(crate) fn of_committed(source: &Record, target: &Record) -> Record {
+    Record {
+        phase: target.phase.max(Phase::Committed),
+        release_chunks: target.release_chunks,
+        finish_alone: target.finish_alone,
+        committed_at: target.committed_at.clone(),
+        written_by: target.written_by.clone(),
+        ..source.clone()
+    }
+}
+
+/// Returns true if a target's record is of an attempt before the source's: that target was restored from a backup of then.
+pub(crate) fn is_of_earlier_attempt(source: &Record, target: &Record) -> bool {
+    source.is_recovered() && source.copy_key != target.copy_key
+}
+
+/// Returns true if a target's record is of an attempt after the source's: that source was restored from a backup of before its recovery.
+fn is_of_later_attempt(source: &Record, target: &Record) -> bool {
+    source.copy_key.as_ref().is_some_and(|key| target.earlier_copy_keys.contains(key))
+}
+
+fn found_move(
+    mut at: Both<Option<Stored>>,
+    identities: &Both<Option<Uid>>,
+    source_answers: bool,
+) -> FoundMove {
+    if let (Some(source), Some(target)) = (&at.source, &mut at.target)
+        && source.record.phase.committed()
+    {
+        match is_of_earlier_attempt(&source.record, &target.record) {
+            // Of the attempt that the source committed last, the target has nothing.
+            true => at.target = None,
+            // What it says is of a commit that this source knows nothing of.
+            false if is_of_later_attempt(&source.record, &target.record) => {}
+            false => target.record = of_committed(&source.record, &target.record),
+        }
+    }
+    let mut found = FoundMove {
+        at,
+        orphaned: false,
+        elsewhere: false,
+        other_files: false,
+        another: None,
+        one_sided: None,
+        has_ended: false,
+    };
+    if let Some((side, record)) = found.deciding() {
+        let orphaned = source_answers && found.at.source.is_none();
+        let orphaned = orphaned && side == Side::Target && record.phase <= Phase::Live;
+        let elsewhere = elsewhere(record, &identities.target);
+        let other_files = is_of_files(&identities.source) && record.source != identities.source;
+        (found.orphaned, found.elsewhere, found.other_files) = (orphaned, elsewhere, other_files);
+    }
+    found
+}
+
+fn is_of_files(source: &Option<Uid>) -> bool {
+    source.as_ref().is_some_and(|source| source.0.starts_with(names::FILES))
+}
+
+/// Whether a move's target is different from this one.
+fn elsewhere(record: &Record, target: &Option<Uid>) -> bool {
+    target.is_some() && record.target.is_some() && record.target != *target
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moves(ids: &[&str]) -> Moves {
+        let found = ids.iter().map(|id| {
+            let record = serde_json::from_value(serde_json::json!({
+                "format": 5, "writtenBy": "0.1.0", "startedBy": "jane@laptop", "moveId": id, "phase": "Copied", "scope": Scope::new(Namespaces::All), "startedAt": "", "createdNamespaces": [],
+                "plugins": [], "kinds": [], "copiedNamespaces": [], "releaseChunks": 0,
+            }));
+            let stored = Stored::new(record.unwrap(), None, Meta::default());
+            let identities = Both::default();
+            found_move(Both::new(Some(stored), None), &identities, true)
+        });
+        Moves(found.collect())
+    }
+
+    #[test]
+    fn move_is_named_by_its_ids_beginning() {
+        let moves = moves(&["216b7a2d-1", "9c01", "9c"]);
+        let selected = |id| moves.selected(Some(id)).map(|found| found.record().unwrap().move_id.clone());
+        assert_eq!(selected("216b").unwrap(), "216b7a2d-1");
+        assert_eq!(selected("9c").unwrap(), "9c", "a whole id is no beginning");
+        let unknown = selected("abc").unwrap_err().to_string();
+        assert!(
+            unknown.starts_with(
+                "no move abc is under way; there are: 216b7a2d-1 (all namespaces, Copied), 9c01"
+            ),
+            "{unknown}"
+        );
+        assert!(matches!(selected(""), Err(Failure::Declined(_))));
+        let ambiguous = super::tests::moves(&["9c01", "9c02"]).selected(Some("9c")).map(|_| ()).unwrap_err();
+        assert!(matches!(ambiguous, Failure::Several(_)));
+        assert!(matches!(Moves::default().selected(Some("9c")), Err(Failure::NoMove)));
+    }
+}

@@ -1,0 +1,586 @@
+//! The records of moves on one side: one ConfigMap per move, named by the move's id and found by label.
+//!
+//! A cluster can be the source of one move and the target of another, so each role has a name of its own. Nothing that belongs to
+//! another move is ever removed or overwritten.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::try_join_all;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pivot_core::names::{FINISHED, RECORD as LABEL, ROLLED_BACK};
+use pivot_core::record::{
+    ENTRY, Finished, ROLLBACK_SUMMARY, Record, RolledBackMove, SUMMARY, piece_name, pieces_prefix,
+    record_name,
+};
+use pivot_core::refusal::Refusal;
+use pivot_core::release::{self, ReleaseList};
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::soft::is_cluster;
+use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
+use pivot_places::{Change, PlaceError, Preconditions};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::base::options::Options;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::side::Handle;
+use crate::base::requests::side_by_side::LISTS;
+use crate::base::state::cluster_copies::KindsOfSide;
+use crate::base::state::record_namespace::{FoundNamespace, RecordNamespace};
+
+/// Below a ConfigMap's limit of 1 MiB, with room for its metadata.
+pub(crate) const CHUNK: usize = 900_000;
+/// The longest piece that is read: a single line may be longer than a piece should be.
+const MOST: usize = 2 * CHUNK;
+/// Bytes that a line of a list takes in memory in addition to its text, at most: its kind may have a group of 253 bytes.
+const LINE: usize = 1 << 10;
+/// Number of summaries of moves of a scope's namespaces that are kept, beside the summaries of moves whose Clusters are still there. Moves of one
+/// namespace remove none of another's: they may be of different tenants.
+const KEPT: usize = 10;
+/// The same of moves that imported files. They are not only for people: without one, a source that was handed over in those files
+/// can't be released.
+const IMPORTS_KEPT: usize = 200;
+/// The entry of a ConfigMap that has a list, or a piece of one.
+const LIST: &str = "list";
+
+/// Where one side keeps its records.
+#[derive(Clone)]
+pub(crate) struct Records {
+    handle: Handle,
+    kind: Arc<Kind>,
+    namespace: RecordNamespace,
+    /// Bytes of a list that are read.
+    list_limit: usize,
+}
+
+/// A record as it is stored on a side.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) record: Record,
+    name: String,
+    resource_version: String,
+    /// When it was created, by the server's clock.
+    pub(crate) created: Option<String>,
+    /// When this program wrote it last, by the server's clock.
+    pub(crate) written: Option<String>,
+    /// The release list, if it is stored in the record itself.
+    pub(crate) list: Option<String>,
+}
+
+impl Stored {
+    pub(crate) fn new(record: Record, list: Option<String>, meta: Meta) -> Self {
+        let written = meta.written_by_us().map(str::to_owned);
+        let Meta { name, resource_version, creation_timestamp, .. } = meta;
+        Self { record, name, resource_version, created: creation_timestamp, written, list }
+    }
+}
+
+/// Whether a summary has replaced a record.
+enum Replaced {
+    Yes,
+    /// No object has its name any more, and why the write failed.
+    Gone(String),
+    /// Another run has changed it, and why the write failed.
+    Changed(String),
+}
+
+#[derive(Deserialize)]
+struct View {
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+}
+
+impl Records {
+    /// The records of a side, where these options say; `None` if the side serves no ConfigMaps.
+    pub(crate) fn new(handle: &Handle, kinds: &KindsOfSide, options: &Options) -> Option<Self> {
+        let kind = kinds.get(&GroupKind::new("", "ConfigMap"))?.clone();
+        let namespace = RecordNamespace::new(handle, kinds, &options.record_namespace);
+        Some(Self { handle: handle.clone(), kind, namespace, list_limit: options.release_list_limit })
+    }
+
+    /// Returns the manifest of the namespace, if it is missing.
+    pub(crate) async fn missing_namespace(&self) -> Result<Option<Value>, Failure> {
+        self.namespace.missing_manifest().await
+    }
+
+    /// Reads the namespace.
+    pub(crate) async fn find_namespace(&self) -> Result<FoundNamespace, Failure> {
+        self.namespace.find().await
+    }
+
+    /// Returns the refusal of a namespace in which the move can't write its record later.
+    pub(crate) async fn refuse_unwritable_namespace(
+        &self,
+        move_id: &str,
+        found: FoundNamespace,
+        may_create: bool,
+    ) -> Result<Option<Refusal>, Failure> {
+        self.namespace.refuse_unwritable(&self.kind, move_id, found, may_create).await
+    }
+
+    /// The role of this side in a move.
+    fn role(&self) -> &'static str {
+        match self.handle.side {
+            Side::Source => "source",
+            Side::Target => "target",
+        }
+    }
+
+    fn name(&self, move_id: &str) -> String {
+        record_name(self.handle.side, move_id)
+    }
+
+    fn key(&self, name: &str) -> Key {
+        Key::new(GroupKind::new("", "ConfigMap"), Some(self.namespace.name()), name)
+    }
+
+    fn body(&self, name: &str, labels: Value, data: Value) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": self.namespace.name(), "labels": labels},
+            "data": data,
+        })
+    }
+
+    /// Every record of this side's role. An unreadable record stops everything, because the state of its move is unknown.
+    pub(crate) async fn all(&self) -> Result<Vec<Stored>, Failure> {
+        let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), LABEL).await?;
+        let prefix = self.name("");
+        let ours = |object: &&Object| {
+            let role = object.meta.labels.get(LABEL).map(String::as_str);
+            role == Some(self.role()) && object.meta.name.starts_with(&prefix)
+        };
+        let mut all = Vec::new();
+        for object in listing.objects.iter().filter(ours) {
+            let stored = self.stored(object)?;
+            // A record under a name other than its move's is ignored, whatever it says.
+            if stored.name == self.name(&stored.record.move_id) {
+                all.push(stored);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The record of a move that is under way, in either role of this cluster, and whether the role is this side's.
+    pub(crate) async fn of_move(&self, move_id: &str) -> Result<Option<(Record, bool)>, Failure> {
+        if let Some(stored) = self.all().await?.into_iter().find(|stored| stored.record.move_id == move_id) {
+            return Ok(Some((stored.record, true)));
+        }
+        let side = match self.handle.side {
+            Side::Source => Side::Target,
+            Side::Target => Side::Source,
+        };
+        let mut other = self.clone();
+        other.handle.side = side;
+        let stored = other.all().await?.into_iter().find(|stored| stored.record.move_id == move_id);
+        Ok(stored.map(|stored| (stored.record, false)))
+    }
+
+    async fn read(&self, name: &str) -> Result<Option<Stored>, Failure> {
+        let object = self.handle.get(&self.kind, &self.key(name)).await?;
+        object.filter(|object| object.meta.labelled(LABEL)).map(|object| self.stored(&object)).transpose()
+    }
+
+    fn stored(&self, object: &Object) -> Result<Stored, Failure> {
+        let name = &object.meta.name;
+        let view: View = object.view().map_err(|error| self.unreadable(name, &error))?;
+        let text =
+            view.data.get(ENTRY).ok_or_else(|| self.unreadable(name, &format!("it has no {ENTRY}")))?;
+        let record = Record::parse(text).map_err(|error| self.unreadable(name, &error))?;
+        Ok(Stored::new(record, view.data.get(LIST).cloned(), object.meta.clone()))
+    }
+
+    fn text(&self, object: &Object, key: &str) -> Result<String, Failure> {
+        let name = &object.meta.name;
+        let view: View = object.view().map_err(|error| self.unreadable(name, &error))?;
+        view.data.get(key).cloned().ok_or_else(|| self.unreadable(name, &format!("it has no {key}")))
+    }
+
+    fn unreadable(&self, name: &str, why: &dyn std::fmt::Display) -> Failure {
+        let (side, namespace) = (self.handle.side, self.namespace.name());
+        Failure::Record(format!(
+            "the record in the {side} (ConfigMap {namespace}/{name}) can't be read: {why}"
+        ))
+    }
+
+    /// Creates a record, including the release list if that is short enough.
+    pub(crate) async fn create(&self, record: &Record, list: Option<String>) -> Result<Stored, Failure> {
+        let name = self.name(&record.move_id);
+        let body = self.body(&name, json!({LABEL: self.role()}), data(record, list.as_deref())?);
+        match self.namespace.create_in(&self.kind, &body).await? {
+            Ok(object) => Ok(Stored::new(record.clone(), list, object.meta)),
+            // Our own write, whose answer got lost, or another run of the same move.
+            Err(PlaceError::AlreadyExists(_)) => match self.read(&name).await? {
+                Some(stored) => self.update(&stored, record, list).await,
+                None => Err(Failure::Record(format!(
+                    "the record in the {} came and went; run the command again",
+                    self.handle.side
+                ))),
+            },
+            Err(error) => Err(self.handle.failed("writing", Some(&self.key(&name)), error)),
+        }
+    }
+
+    /// Fails if the lease is lost, so that a write would not be sent.
+    pub(crate) fn check_lease(&self) -> Result<(), Failure> {
+        self.handle.fence(Change::Real).map_err(|error| self.handle.failed("writing", None, error))
+    }
+
+    /// Replaces the record if it is still as last seen.
+    pub(crate) async fn update(
+        &self,
+        stored: &Stored,
+        record: &Record,
+        list: Option<String>,
+    ) -> Result<Stored, Failure> {
+        let key = self.key(&stored.name);
+        let patch = json!({
+            "metadata": {"resourceVersion": stored.resource_version},
+            "data": data(record, list.as_deref())?,
+        });
+        match self.handle.patch(&self.kind, &key, &patch).await {
+            Ok(object) => Ok(Stored::new(record.clone(), list.or_else(|| stored.list.clone()), object.meta)),
+            Err(PlaceError::Conflict(why)) => match self.read(&stored.name).await? {
+                // Our own write, whose answer got lost.
+                Some(now) if now.record == *record && list.is_none_or(|list| now.list == Some(list)) => {
+                    Ok(now)
+                }
+                _ => Err(self.changed(&why)),
+            },
+            Err(error) => Err(self.handle.failed("writing", Some(&key), error)),
+        }
+    }
+
+    /// Writes the pieces of a release list beside the record.
+    pub(crate) async fn write_list(&self, chunks: &[String], move_id: &str) -> Result<(), Failure> {
+        let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
+            let name = piece_name(move_id, number);
+            let body = self.body(&name, json!({}), json!({LIST: chunk}));
+            let result = match self.namespace.create_in(&self.kind, &body).await? {
+                Err(PlaceError::AlreadyExists(_)) => {
+                    self.handle.patch(&self.kind, &self.key(&name), &json!({"data": {LIST: chunk}})).await
+                }
+                other => other,
+            };
+            result.map_err(|error| self.handle.failed("writing", Some(&self.key(&name)), error))
+        });
+        try_join_all(writes).await.map(drop)
+    }
+
+    /// Reads the server's clock: a dry run creates a piece of the move's list, of which there must be none.
+    pub(crate) async fn read_time(&self, move_id: &str) -> Result<String, Failure> {
+        let name = piece_name(move_id, 0);
+        let body = self.body(&name, json!({}), json!({}));
+        let created = self.handle.create(&self.kind, &body, Change::DryRun).await;
+        let created =
+            created.map_err(|error| self.handle.failed("reading the time", Some(&self.key(&name)), error))?;
+        created.meta.creation_timestamp.ok_or_else(|| self.unreadable(&name, &"the server gives it no time"))
+    }
+
+    /// Reads the list, in the record or beside it; `None` if a piece of it is gone.
+    pub(crate) async fn read_list(&self, stored: &Stored) -> Result<Option<ReleaseList>, Failure> {
+        self.read_committed_list(stored, None).await
+    }
+
+    /// Reads the list that has this digest, by the word of who committed it. Nothing is made of any other.
+    pub(crate) async fn read_committed_list(
+        &self,
+        stored: &Stored,
+        digest: Option<&str>,
+    ) -> Result<Option<ReleaseList>, Failure> {
+        let Record { move_id, release_chunks, .. } = &stored.record;
+        if *release_chunks == 0 {
+            let Some(list) = stored.list.as_deref() else { return Ok(None) };
+            return self.list(move_id, &[list], digest).map(Some);
+        }
+        let reads = (0..*release_chunks).map(|number| self.read_piece(piece_name(move_id, number)).boxed());
+        // Those on their way are not counted yet.
+        let at_once = (self.list_limit / MOST).clamp(1, LISTS);
+        let mut pieces = stream::iter(reads.collect::<Vec<_>>()).buffered(at_once);
+        let (mut texts, mut bytes) = (Vec::new(), 0);
+        // If one is gone the others are not read: their number is only what someone wrote into the record.
+        while let Some(piece) = pieces.try_next().await? {
+            let Some(text) = piece else { return Ok(None) };
+            bytes += text.len();
+            self.check_size(move_id, bytes, 0)?;
+            texts.push(text);
+        }
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        self.list(move_id, &texts, digest).map(Some)
+    }
+
+    /// A piece of a list; `None` if it is gone.
+    async fn read_piece(&self, name: String) -> Result<Option<String>, Failure> {
+        let Some(object) = self.handle.get(&self.kind, &self.key(&name)).await? else { return Ok(None) };
+        match self.text(&object, LIST)? {
+            text if text.len() > MOST => {
+                Err(self.unreadable(&name, &"it is longer than any that a move writes"))
+            }
+            text => Ok(Some(text)),
+        }
+    }
+
+    /// Fails if a list is longer than those that are read.
+    fn check_size(&self, move_id: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
+        match self.describe_excess(bytes, lines) {
+            Some(excess) => {
+                let why = format!("its release list has {excess}");
+                Err(self.unreadable(&self.name(move_id), &why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a list that no other attempt with this limit could read.
+    pub(crate) fn refuse_long_list<T: AsRef<str>>(&self, texts: &[T]) -> Result<(), Failure> {
+        let (bytes, lines) = measure(texts);
+        let refuse = |excess| Failure::Record(format!("the release list of this move would have {excess}"));
+        self.describe_excess(bytes, lines).map(refuse).map_or(Ok(()), Err)
+    }
+
+    /// Describes what a list has more than is read of one.
+    fn describe_excess(&self, bytes: usize, lines: usize) -> Option<String> {
+        let (limit, most) = (self.list_limit, self.list_limit / LINE);
+        let excess = match () {
+            () if bytes > limit => format!("more than {limit} bytes"),
+            () if lines > most => format!("more than {most} lines"),
+            () => return None,
+        };
+        Some(format!("{excess}, which are the most here: run fewer moves at once, or resume at a terminal"))
+    }
+
+    fn list(&self, move_id: &str, texts: &[&str], digest: Option<&str>) -> Result<ReleaseList, Failure> {
+        let (bytes, lines) = measure(texts);
+        self.check_size(move_id, bytes, lines)?;
+        // Before the text takes memory as a list.
+        if digest.is_some_and(|digest| digest != release::digest_of_text(texts.iter().copied())) {
+            return Err(self.another_list(move_id));
+        }
+        let list = ReleaseList::parse(texts.iter().copied());
+        list.map_err(|error| self.unreadable(&self.name(move_id), &error))
+    }
+
+    fn another_list(&self, move_id: &str) -> Failure {
+        let why =
+            "its release list is not the one that the source committed: nothing is deleted by another list";
+        self.unreadable(&self.name(move_id), &why)
+    }
+
+    pub(crate) fn list_has_others(&self, move_id: &str, key: &Key) -> Failure {
+        let why =
+            format!("it deletes {key}, which is in none of the namespaces that the source's record has");
+        self.unreadable(&self.name(move_id), &why)
+    }
+
+    pub(crate) fn list_missing(&self, move_id: &str) -> Failure {
+        let why = "its release list is missing";
+        self.unreadable(&self.name(move_id), &why)
+    }
+
+    /// Removes a move's list. It is removed before its record: while that exists, the move is not closed.
+    pub(crate) async fn remove_list(&self, move_id: &str, chunks: usize) -> Result<(), Failure> {
+        let pieces = (0..chunks).map(|number| self.remove_named(piece_name(move_id, number)));
+        try_join_all(pieces).await.map(drop)
+    }
+
+    /// Removes every piece of a list that an uncompleted commit may have written; their number is unknown.
+    pub(crate) async fn remove_lists(&self, move_id: &str) -> Result<(), Failure> {
+        let prefix = pieces_prefix(move_id);
+        let metas = self.handle.list_meta(&self.kind, Some(self.namespace.name())).await?;
+        let piece = |name: &str| {
+            let number = name.strip_prefix(&prefix);
+            number.is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
+        };
+        let pieces = metas.into_iter().filter(|meta| piece(&meta.name));
+        try_join_all(pieces.map(|meta| self.remove_named(meta.name))).await.map(drop)
+    }
+
+    async fn remove_named(&self, name: String) -> Result<(), Failure> {
+        let key = self.key(&name);
+        match self.handle.delete(&self.kind, &key, Preconditions::default()).await {
+            Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
+            Err(error) => Err(self.handle.failed("removing", Some(&key), error)),
+        }
+    }
+
+    /// Removes a move's record, but only in the state last seen: a user who was told that the source is gone may have continued
+    /// the move meanwhile, and its copies must not be mistaken for those of a move that can be rolled back.
+    pub(crate) async fn remove(&self, stored: &Stored) -> Result<(), Failure> {
+        let key = self.key(&stored.name);
+        let must = Preconditions { uid: None, resource_version: Some(stored.resource_version.clone()) };
+        match self.handle.delete(&self.kind, &key, must).await {
+            Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
+            Err(PlaceError::Conflict(why)) => Err(self.changed(&why)),
+            Err(error) => Err(self.handle.failed("removing", Some(&key), error)),
+        }
+    }
+
+    fn changed(&self, why: &str) -> Failure {
+        Failure::Record(format!("the record in the {} was changed by another run: {why}", self.handle.side))
+    }
+
+    /// Turns a move's record into its summary in one write: at no moment do both exist, or neither.
+    pub(crate) async fn finish(&self, stored: &Stored, finished: &Finished) -> Result<(), Failure> {
+        match self.replace(stored, FINISHED, SUMMARY, finished).await? {
+            Replaced::Yes => Ok(()),
+            // A rollback unaware of this run is removing the copies.
+            Replaced::Gone(why) | Replaced::Changed(why) => Err(self.changed(&why)),
+        }
+    }
+
+    /// Turns the record of a move that was rolled back into its summary. Like [`Self::remove`], but only in the state last seen.
+    pub(crate) async fn finish_rollback(
+        &self,
+        stored: &Stored,
+        summary: &RolledBackMove,
+    ) -> Result<(), Failure> {
+        match self.replace(stored, ROLLED_BACK, ROLLBACK_SUMMARY, summary).await {
+            Ok(Replaced::Yes | Replaced::Gone(_)) => Ok(()),
+            Ok(Replaced::Changed(why)) => Err(self.changed(&why)),
+            // Without the summary it is rolled back all the same.
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => self.remove(stored).await,
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn replace(
+        &self,
+        stored: &Stored,
+        label: &str,
+        entry: &str,
+        summary: &impl Serialize,
+    ) -> Result<Replaced, Failure> {
+        let key = self.key(&stored.name);
+        let summary = serde_json::to_string_pretty(summary).map_err(|error| unwritable(&error))?;
+        let patch = json!({
+            "metadata": {
+                "resourceVersion": stored.resource_version,
+                "labels": {LABEL: null, label: self.role()},
+            },
+            "data": {ENTRY: null, LIST: null, entry: summary},
+        });
+        match self.handle.patch(&self.kind, &key, &patch).await {
+            Ok(_) => Ok(Replaced::Yes),
+            Err(PlaceError::Conflict(why) | PlaceError::NotFound(why)) => {
+                Ok(match self.handle.get(&self.kind, &key).await? {
+                    // Our own write, whose answer got lost.
+                    Some(there) if there.meta.labelled(label) => Replaced::Yes,
+                    Some(_) => Replaced::Changed(why),
+                    None => Replaced::Gone(why),
+                })
+            }
+            Err(error) => Err(self.handle.failed("closing", Some(&key), error)),
+        }
+    }
+
+    /// The moves whose records here, as far as they may be read, say that they can't be rolled back.
+    pub(crate) async fn settled(&self) -> Result<BTreeSet<String>, Failure> {
+        let (under_way, ended) = match tokio::try_join!(self.all(), self.finished()) {
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Default::default(),
+            read => read?,
+        };
+        let committed = under_way.into_iter().filter(|stored| stored.record.phase.committed());
+        let committed = committed.map(|stored| stored.record.move_id);
+        Ok(committed.chain(ended.into_iter().map(|ended| ended.move_id)).collect())
+    }
+
+    /// The summaries that the last moves left behind, the latest first.
+    pub(crate) async fn finished(&self) -> Result<Vec<Finished>, Failure> {
+        Ok(self.finished_by_name().await?.into_iter().map(|(finished, _)| finished).collect())
+    }
+
+    async fn finished_by_name(&self) -> Result<Vec<(Finished, String)>, Failure> {
+        let mut all: Vec<(Finished, String)> = self.summaries(FINISHED, SUMMARY, Finished::parse).await?;
+        all.sort_by(|(a, _), (b, _)| b.ended_at.cmp(&a.ended_at).then_with(|| a.move_id.cmp(&b.move_id)));
+        Ok(all)
+    }
+
+    /// The summaries of the last moves that were rolled back, the latest first.
+    pub(crate) async fn rolled_back(&self) -> Result<Vec<RolledBackMove>, Failure> {
+        Ok(self.rolled_back_by_name().await?.into_iter().map(|(summary, _)| summary).collect())
+    }
+
+    async fn rolled_back_by_name(&self) -> Result<Vec<(RolledBackMove, String)>, Failure> {
+        let mut all: Vec<(RolledBackMove, String)> =
+            self.summaries(ROLLED_BACK, ROLLBACK_SUMMARY, RolledBackMove::parse).await?;
+        all.sort_by(|(a, _), (b, _)| b.ended_at.cmp(&a.ended_at).then_with(|| a.move_id.cmp(&b.move_id)));
+        Ok(all)
+    }
+
+    /// Summaries, with the names of their ConfigMaps.
+    async fn summaries<T>(
+        &self,
+        label: &str,
+        entry: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<(T, String)>, Failure> {
+        let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), label).await?;
+        let read = |object: &Object| {
+            let text = self.text(object, entry).ok()?;
+            // A newer release may have written one that is unreadable here. Without it an import is not found, and what is refused
+            // for that is refused before anything is changed.
+            Some((parse(&text)?, object.meta.name.clone()))
+        };
+        Ok(listing.objects.iter().filter_map(read).collect())
+    }
+
+    /// The namespaces of a move by their names on this side. Namespaces of two tenants can have one name in sources of theirs.
+    fn namespaces_here(&self, scope: &Scope) -> Namespaces {
+        match self.handle.side {
+            Side::Source => scope.namespaces.clone(),
+            Side::Target => scope.namespaces.in_target(&scope.namespace_map),
+        }
+    }
+
+    /// Removes the summaries of the oldest moves of the same namespaces that were rolled back, to make room for one more.
+    pub(crate) async fn forget_old_rollbacks(&self, scope: &Scope) -> Result<(), Failure> {
+        let namespaces = self.namespaces_here(scope);
+        let all = self.rolled_back_by_name().await?.into_iter();
+        let old =
+            all.filter(|(summary, _)| self.namespaces_here(&summary.scope) == namespaces).skip(KEPT - 1);
+        try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
+    }
+
+    /// Removes the summaries of the oldest moves of the same namespaces, to make room for one more. As long as a Cluster has a move's mark,
+    /// that move's summary may have to show that it ended.
+    pub(crate) async fn forget_old(&self, kinds: &KindsOfSide, scope: &Scope) -> Result<(), Failure> {
+        let namespaces = self.namespaces_here(scope);
+        let all = self.finished_by_name().await?.into_iter();
+        let (imports, others): (Vec<_>, Vec<_>) = all.partition(|(finished, _)| finished.files.is_some());
+        let is_of_these = |(finished, _): &(Finished, String)| {
+            finished.scope.as_ref().is_none_or(|scope| self.namespaces_here(scope) == namespaces)
+        };
+        let others = others.into_iter().filter(is_of_these);
+        let old = others.skip(KEPT - 1).chain(imports.into_iter().skip(IMPORTS_KEPT - 1));
+        let old: Vec<(Finished, String)> = old.collect();
+        let clusters = kinds.iter().find(|(gk, _)| is_cluster(gk)).map(|(_, kind)| kind);
+        let clusters = match clusters.filter(|_| !old.is_empty()) {
+            Some(kind) => self.handle.list_meta(kind, None).await?,
+            None => Vec::new(),
+        };
+        let is_marked = |id: &str| clusters.iter().any(|cluster| cluster.marked(id));
+        let old = old.into_iter().filter(|(finished, _)| !is_marked(&finished.move_id));
+        try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
+    }
+}
+
+/// Returns the bytes and lines of a list.
+fn measure<T: AsRef<str>>(texts: &[T]) -> (usize, usize) {
+    let texts = || texts.iter().map(AsRef::as_ref);
+    (texts().map(str::len).sum(), texts().map(|text| text.lines().count()).sum())
+}
+
+/// The data of a record's ConfigMap.
+fn data(record: &Record, list: Option<&str>) -> Result<Value, Failure> {
+    let text = serde_json::to_string_pretty(record).map_err(|error| unwritable(&error))?;
+    Ok(match list {
+        Some(list) => json!({ENTRY: text, LIST: list}),
+        None => json!({ENTRY: text}),
+    })
+}
+
+fn unwritable(error: &serde_json::Error) -> Failure {
+    Failure::Bug(format!("the record can't be written: {error}"))
+}

@@ -1,0 +1,206 @@
+//! Whether a move would do what its saved plan says, and nothing else.
+//!
+//! Compared three times: before the pause, when the source is paused, and before the commit if the source has changed by then. What
+//! differs is undone as far as that is possible: a plan that was approved is carried out, or it isn't.
+
+use pivot_core::plugin_set::PluginSet;
+use pivot_core::record::Record;
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::saved_plan::{Difference, End, Files, Found, SavedFate, SavedPlan, content_of, differences};
+use pivot_core::{Side, Uid};
+use pivot_places::{Identity, Place, PlaceError};
+
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::check::before_pause::TargetState;
+use crate::read::snapshot::Snapshot;
+
+/// What to do about a plan that doesn't hold any more.
+const AGAIN: &str = "make a new plan, and have it approved";
+/// The same once the move is under way.
+const ROLL_BACK: &str = "roll the move back, make a new plan, and have it approved";
+
+/// Whether a run that continues a move was given the plan that the move was begun with. From the commit on it needs none; but
+/// another one would bring other decisions.
+pub(crate) fn same(record: &Record, given: Option<&SavedPlan>) -> Result<(), Failure> {
+    let id = &record.move_id;
+    let why = match (&record.plan_checksum, given.map(SavedPlan::checksum)) {
+        (None, None) => return Ok(()),
+        (Some(_), None) if record.phase.committed() => return Ok(()),
+        (Some(begun), Some(given)) if begun == given => return Ok(()),
+        (Some(_), None) => {
+            format!("move {id} carries out a saved plan, and needs its file until it is committed")
+        }
+        (Some(_), Some(_)) => format!("move {id} was begun to carry out another plan"),
+        (None, Some(_)) => format!("move {id} was begun without a saved plan, and continues without"),
+    };
+    Err(Failure::Inputs(why))
+}
+
+/// Refuses other sides than the plan's, before they are read: another cluster may have nothing to move, which some accept.
+pub(crate) fn sides(job: &Job, record: &Record) -> Result<(), Failure> {
+    let refusal = job.options.approved.as_deref().and_then(|plan| of_sides(job, plan, record));
+    refusal.map_or(Ok(()), |refusal| Err(Failure::refused(refusal)))
+}
+
+/// Refuses what differs from the approved plan before anything is paused. `begun` says that an earlier run of the move has paused
+/// the source already: then plugins have made their changes there, and those are not compared.
+pub(crate) fn before_pause(
+    job: &Job,
+    snapshot: &Snapshot,
+    target: &TargetState,
+    begun: bool,
+) -> Result<(), Failure> {
+    let Some(plan) = &job.options.approved else { return Ok(()) };
+    let mut refusals = of_inputs(job, plan);
+    if refusals.is_empty() {
+        refusals = of_objects(job, plan, snapshot, (Some(target), begun))?;
+    }
+    if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
+}
+
+/// The same for a later reading of the source.
+pub(crate) fn still(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
+    let Some(plan) = &job.options.approved else { return Ok(()) };
+    let refusals = of_objects(job, plan, snapshot, (None, true))?;
+    if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
+}
+
+fn refused(side: Side, message: impl Into<String>) -> Refusal {
+    let (code, message) = ("plan-differs", message.into());
+    Refusal { code, side, object: None, others: Vec::new(), message, remedies: vec![AGAIN.into()] }
+}
+
+/// Whether the plan was made for these two sides.
+fn of_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal> {
+    let Some(target) = &plan.target else {
+        return Some(refused(Side::Target, "the plan was made without a target"));
+    };
+    let ends = [(Side::Source, &plan.source, &record.source), (Side::Target, target, &record.target)];
+    let other = |(side, planned, is): &(Side, &End, &Option<Uid>)| {
+        let place = &job.handle(*side).place;
+        match (planned.files, files_of(&**place), side) {
+            // Its maker could not read what tells clusters apart: any would do.
+            (None, None, _) => planned.identity.is_none() || planned.identity != **is,
+            // Files may have come here from elsewhere: they are compared object by object.
+            (Some(_), Some(_), Side::Source) => false,
+            (Some(planned_as), Some(written_as), Side::Target) => {
+                planned_as != written_as || planned.label != place.label()
+            }
+            _ => true,
+        }
+    };
+    let (side, planned, _) = ends.into_iter().find(other)?;
+    let place = &job.handle(side).place;
+    let how = |files: Option<Files>| files.map(|files| format!(", {files}")).unwrap_or_default();
+    let (was, is) = (how(planned.files), how(files_of(&**place)));
+    let message = format!(
+        "the plan was made for another {side}, {}{was}: this one is {}{is}",
+        planned.label,
+        place.label()
+    );
+    let remedies = vec![format!("name the {side} that the plan was made for, or {AGAIN}").into()];
+    Some(Refusal { remedies, ..refused(side, message) })
+}
+
+/// One side as a plan names it.
+pub async fn end_of(place: &dyn Place) -> Result<End, PlaceError> {
+    let identity = match place.identify().await? {
+        Identity::Cluster(uid) => Some(uid),
+        Identity::Directory { contents, .. } => contents,
+        Identity::Unknown => None,
+    };
+    Ok(End { label: place.label().to_owned(), identity, files: files_of(place) })
+}
+
+fn files_of(place: &dyn Place) -> Option<Files> {
+    let files = if place.capabilities().encrypts { Files::Encrypted } else { Files::Plain };
+    place.end_kind().is_files().then_some(files)
+}
+
+/// Whether plugins and files are those of the plan, and whether it can be carried out at all.
+fn of_inputs(job: &Job, plan: &SavedPlan) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    if !plan.refusals.is_empty() {
+        let codes: Vec<&str> = plan.refusals.iter().map(|refusal| refusal.code.as_str()).collect();
+        let message = format!("the plan has problems and can't be carried out: {}", some_of(&codes, 5));
+        refusals.push(refused(Side::Source, message));
+    }
+    let (planned, now): (PluginSet, _) = (plan.plugins.iter().collect(), job.plugin_set());
+    if !now.matches(&planned) {
+        let differences = now.describe_differences(&planned);
+        let message = format!("the plugins or their configuration differ from the plan: {differences}");
+        refusals.push(refused(Side::Source, message));
+    }
+    if plan.decisions.scope.from_manifests != job.options.scope.from_manifests {
+        let message = "the files of what is added have other objects, or other contents, than the plan says";
+        refusals.push(refused(Side::Target, message));
+    }
+    refusals
+}
+
+fn of_objects(
+    job: &Job,
+    plan: &SavedPlan,
+    snapshot: &Snapshot,
+    (target, begun): (Option<&TargetState>, bool),
+) -> Result<Vec<Refusal>, Failure> {
+    let mut found = Vec::with_capacity(snapshot.plan.steps.len());
+    for step in &snapshot.plan.steps {
+        let kind = &step.key.group_kind;
+        // A Secret that a plugin holds has another version from then on, whether or not somebody else changed it.
+        let held = (begun || target.is_none()) && kind.is_secret() && job.is_held_kind(kind);
+        let content = content_of(snapshot.object(step)?, &job.move_id);
+        let content = (!held).then_some(content.map_err(|error| Failure::Object(Side::Source, error))?);
+        let in_target = target.map(|state| state.in_target.get(&step.key).cloned());
+        // What plugins hold already is not held again.
+        let changes = target.filter(|_| !begun).map(|state| state.changes.get(&step.key).cloned());
+        let changes = changes.map(Option::unwrap_or_default);
+        found.push(Found { step, content, in_target, changes });
+    }
+    Ok(differences(plan, found).into_iter().map(|difference| in_words(job, difference, begun)).collect())
+}
+
+fn in_words(job: &Job, difference: Difference, begun: bool) -> Refusal {
+    let object = difference.object().clone();
+    let (side, message) = match &difference {
+        Difference::Gone(_) => {
+            (Side::Source, format!("{object} is in the plan, and would not be moved any more"))
+        }
+        Difference::New(_) => (Side::Source, format!("{object} is not in the plan, and would be moved now")),
+        Difference::Replaced(_) => {
+            (Side::Source, format!("{object} was deleted and created again since the plan was made"))
+        }
+        Difference::Content(_) => (Side::Source, format!("{object} has changed since the plan was made")),
+        Difference::Fate { was, is, .. } => {
+            (Side::Source, format!("{object} would be {}, and in the plan it is {}", fate(*is), fate(*was)))
+        }
+        Difference::Owners(_) => {
+            (Side::Source, format!("the copy of {object} would lack other owners than the plan says"))
+        }
+        Difference::InTarget(_) => {
+            let own = job.target.own_name(&object);
+            (Side::Target, format!("{own} of the target is not what the plan says"))
+        }
+        Difference::Changes(_) => {
+            (Side::Source, format!("plugins would change {object} otherwise than the plan says"))
+        }
+    };
+    let mut refusal = Refusal { object: Some(object.clone()), ..refused(side, message) };
+    // A version never comes back, as other content does.
+    let for_good = matches!(difference, Difference::Content(_)) && object.group_kind.is_secret();
+    if begun {
+        let again =
+            if for_good { ROLL_BACK.to_owned() } else { format!("put that back and resume; or {ROLL_BACK}") };
+        refusal.remedies = vec![again.into()];
+    }
+    refusal
+}
+
+fn fate(fate: SavedFate) -> &'static str {
+    match fate {
+        SavedFate::Move => "moved",
+        SavedFate::Keep => "copied and kept",
+        SavedFate::FromManifest => "added",
+    }
+}

@@ -1,0 +1,429 @@
+//! Every check that can refuse the move before anything is touched.
+//!
+//! The checks run side by side and all refusals are reported together, so that a user fixes everything in one go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pivot_core::collateral::{Bystander, collateral};
+use pivot_core::hooks::Point;
+use pivot_core::plan::{Fate, InTarget, KeepReason};
+use pivot_core::preflight::preflight;
+use pivot_core::providers::{Provider, check_providers};
+use pivot_core::reach::is_read;
+use pivot_core::refusal::{Refusal, risks_to_accept, some_of};
+use pivot_core::remedy::Remedy;
+use pivot_core::risk::{AcceptedRisks, Risk};
+use pivot_core::scope::Scope;
+use pivot_core::served::served_versions;
+use pivot_core::soft::is_cluster;
+use pivot_core::usable::{same_file, unusable};
+use pivot_core::{GroupKind, Key, Kind, Meta, Side, names, pause};
+use pivot_places::PlaceError;
+use serde::Deserialize;
+
+use crate::base::events::Event;
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::outcome::used_risks::warn_of_unneeded;
+use crate::base::plugins::calls;
+use crate::base::requests::listing::{self, Listed};
+use crate::base::requests::side_by_side::EMPTY_LISTS;
+use crate::check::added;
+use crate::check::agent::refuse_unable_agent;
+use crate::check::dry_run::{self, Changes};
+use crate::check::evidence;
+use crate::check::existing::{self, Existing, Used};
+use crate::check::rights;
+use crate::read::first_reading::FirstReads;
+use crate::read::namespaces::{self, Carried, Namespaces};
+use crate::read::planning;
+use crate::read::snapshot::Snapshot;
+
+/// What the checks learned about the target.
+pub(crate) struct TargetState {
+    /// Objects that need not be created.
+    pub(crate) used: Used,
+    /// The same, by how they compare with the source's.
+    pub(crate) in_target: BTreeMap<Key, InTarget>,
+    /// What plugins change.
+    pub(crate) changes: Changes,
+    pub(crate) namespaces: Namespaces,
+    /// What the namespaces to create take over from the source.
+    pub(crate) carried: Carried,
+}
+
+/// Runs all checks.
+pub(crate) async fn all(
+    job: &Job,
+    snapshot: &Snapshot,
+    first_reads: &FirstReads,
+) -> Result<TargetState, Failure> {
+    let mut refusals = of_objects(job, snapshot);
+    if job.target.capabilities().judges {
+        let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
+        refusals.extend(served_versions(&snapshot.plan, &snapshot.inventory, &target_kinds));
+    } else {
+        refusals.extend(same_file(&snapshot.plan));
+    }
+    // No controller writes to what is paused, and so nothing of it can be verified either.
+    let paused =
+        refusals.iter().any(|refusal| matches!(refusal.code, "already-paused" | "paused-by-other-move"));
+    if !paused {
+        refusals.extend(evidence::possible(job, snapshot)?);
+    }
+    refusals.extend(source_may_be_running(job));
+    refusals.extend(handover_mapped(job));
+    refusals.extend(blocked_files(job, snapshot)?);
+    // If objects can't be created at all, the other checks are meaningless.
+    if !refusals.is_empty() {
+        return Err(Failure::Refused(refusals));
+    }
+    let nothing_known = BTreeSet::new();
+    let target = async {
+        let mut namespaces = first_reads.namespaces.clone();
+        namespaces.look_up(job, snapshot).await?;
+        let missing = namespaces.missing();
+        let (rights, unfit, homeless, carried) = tokio::try_join!(
+            rights::missing(job, snapshot, !missing.is_empty()),
+            dry_run::ask(job, snapshot, &nothing_known, &missing),
+            added::without_namespace(job, snapshot, &missing),
+            async { Ok(namespaces::carried(job, &missing).await) }
+        )?;
+        let deleting = namespaces.refuse_deleting(job, snapshot);
+        Ok((namespaces, carried, [deleting, rights, homeless].concat(), unfit))
+    };
+    let (providers, bystanders, (namespaces, carried, refused, (unfit, changes)), existing, node) = tokio::try_join!(
+        target_providers(job, snapshot, &first_reads.providers),
+        bystanders(job, snapshot),
+        target,
+        existing::find(job, snapshot),
+        schedulable_node(job),
+    )?;
+    refusals.extend(providers);
+    let (lost, lost_if_strict) = bystanders;
+    refusals.extend(lost);
+    refusals.extend(refused);
+    let Existing { used, in_target, refusals: foreign, copies } = existing;
+    refusals.extend(foreign.into_iter().map(|refusal| or_mapped(job, &copies, refusal)));
+    refusals.extend(if job.options.finish_alone { refuse_unable_agent(job) } else { None });
+    if let Some(warning) = node {
+        job.report(warning);
+    }
+    // A refusal by the target's server mostly follows from the others: an older provider, a missing right.
+    if refusals.is_empty() && used.is_empty() {
+        refusals.extend(unfit);
+    } else if refusals.is_empty() {
+        // Objects used unchanged are not created: the dry run asks about others of their kind.
+        let known = used.keys().cloned().collect();
+        refusals.extend(dry_run::ask(job, snapshot, &known, &namespaces.missing()).await?.0);
+    }
+    if !refusals.is_empty() {
+        return Err(Failure::Refused(refusals));
+    }
+    let mut needed = first_reads.needed.clone();
+    needed.extend(risks_to_accept(&lost_if_strict));
+    report_unneeded_risks(job, snapshot, needed);
+    calls::gate(job, &snapshot.plugin_view(), Point::BeforePause).await?;
+    Ok(TargetState { used, in_target, changes, namespaces, carried })
+}
+
+/// Reports the risks of the scope that were accepted, and that nothing in this move has. `needed` are the plan's.
+fn report_unneeded_risks(job: &Job, snapshot: &Snapshot, mut needed: AcceptedRisks) {
+    let scope = &job.options.scope;
+    if scope.accept.is_empty() {
+        return;
+    }
+    let strict = Scope { accept: AcceptedRisks::default(), ..scope.clone() };
+    let handled = handled_kinds(job, snapshot);
+    let id = Some(job.move_id.as_str());
+    needed.extend(risks_to_accept(&preflight(&snapshot.inventory, &snapshot.plan, &strict, id, &handled)));
+    if job.route.source_may_run() {
+        needed.insert(Risk::SourceMayRun);
+    }
+    if let Some(warning) = warn_of_unneeded(&scope.accept.without(&needed)) {
+        job.report(warning);
+    }
+}
+
+/// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays, nor be kept for another
+/// reason than the plugin's own.
+fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
+    let held = snapshot.plan.steps.iter().filter(|step| job.is_held_kind(&step.key.group_kind));
+    let refused = held.filter_map(|step| {
+        let refusal = |why, remedy| {
+            let message = format!("would be active on both sides: {why}");
+            Refusal::source("held-on-both-sides", step.key.clone(), message, remedy)
+        };
+        match &step.fate {
+            Fate::Keep(KeepReason::Shared { by }) => {
+                let why = format!("{by} stays and may use it too");
+                let mut refusal = refusal(why, Remedy::from("let only one of them use it"));
+                if is_cluster(&by.group_kind) {
+                    refusal.remedies.insert(0, Remedy::NameCluster { cluster: by.clone() });
+                }
+                Some(refusal)
+            }
+            Fate::FromManifest => {
+                let file = step.added_from().unwrap_or_default();
+                let why = "it would be added, and a plugin holds its kind".to_owned();
+                Some(refusal(why, Remedy::from(format!("remove it from {file}"))))
+            }
+            _ if step.is_carried() => {
+                let parts = snapshot.inventory.parts_with(&job.options.scope.also_copy, [&step.key]);
+                let leave_out = Remedy::LeaveOutCarry { parts };
+                Some(refusal("it would also be copied, and a plugin holds its kind".to_owned(), leave_out))
+            }
+            _ => None,
+        }
+    });
+    refused.collect()
+}
+
+/// What the plan and its objects alone say against the move: asked again after the pause, of objects that are new.
+fn of_objects(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
+    let Snapshot { inventory, plan, .. } = snapshot;
+    let handled = handled_kinds(job, snapshot);
+    let mut refusals = plan.refusals.clone();
+    refusals.extend(preflight(inventory, plan, &job.options.scope, Some(&job.move_id), &handled));
+    refusals.extend(unusable(inventory, plan));
+    refusals.extend(held_on_both_sides(job, snapshot));
+    refusals
+}
+
+/// Refuses to run clusters that may still be running elsewhere.
+fn source_may_be_running(job: &Job) -> Option<Refusal> {
+    (job.route.source_may_run() && !job.options.scope.accept.contains(Risk::SourceMayRun)).then(|| Refusal {
+        code: "source-may-live-on",
+        side: Side::Source,
+        object: None,
+        others: Vec::new(),
+        message: format!(
+            "nothing in {} says that the management cluster it was copied from is off: two of them would act on the same machines",
+            job.source.place.label()
+        ),
+        remedies: vec![Remedy::SourceIsOff],
+    })
+}
+
+/// Refuses objects that their provider had not finished when the files were copied: no controller is left to finish them.
+fn blocked_files(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal>, Failure> {
+    if !job.route.loads_files() {
+        return Ok(None);
+    }
+    let mut blocked = Vec::new();
+    for step in snapshot.plan.steps.iter().filter(|step| step.treatment().can_be_paused()) {
+        let pending = pause::pending(snapshot.object(step)?, true)
+            .map_err(|error| Failure::Object(Side::Source, error))?;
+        if pending.is_some() {
+            blocked.push(step.key.clone());
+        }
+    }
+    let Some(first) = blocked.first() else { return Ok(None) };
+    let message = format!(
+        "{} were copied while their providers blocked a move ({})",
+        some_of(&blocked.iter().collect::<Vec<_>>(), 3),
+        names::BLOCK_MOVE
+    );
+    let way = "copy them again once the providers are done; if the cluster is lost and they were, remove the annotation from the files";
+    let others = blocked.iter().skip(1).cloned().collect();
+    Ok(Some(Refusal { others, ..Refusal::source("block-move", first.clone(), message, way) }))
+}
+
+/// Refuses other names for namespaces of a source that was handed over: it is released when the target has copies of the names that
+/// its list has.
+fn handover_mapped(job: &Job) -> Option<Refusal> {
+    let map = &job.options.scope.namespace_map;
+    (job.route.reads_handover_files() && !map.is_empty()).then(|| Refusal {
+        code: "handover-mapped",
+        side: Side::Source,
+        object: None,
+        others: Vec::new(),
+        message: format!(
+            "{} is a handover: its source expects copies under the namespaces' names in it, and {map} changes them",
+            job.source.place.label()
+        ),
+        remedies: vec!["keep the names, or choose others when the handover is started".into()],
+    })
+}
+
+/// Before anything is changed, the namespace in which a name is taken may still get another name; but not where a move copied what is
+/// there: under another name, the target could run a Cluster twice.
+fn or_mapped(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> Refusal {
+    let namespace = refusal.object.as_ref().and_then(|there| there.namespace.as_deref());
+    let is_copied = copies.iter().any(|copy| copy.namespace.as_deref() == namespace);
+    match namespace {
+        // Another name would let both sides run the same Cluster.
+        _ if refusal.remedies.iter().any(|remedy| matches!(remedy, Remedy::NameClusterToPause { .. })) => {
+            refusal
+        }
+        Some(namespace)
+            if refusal.code == existing::EXISTS && !job.route.reads_handover_files() && !is_copied =>
+        {
+            let namespace = job.options.scope.namespace_map.in_source(namespace).to_owned();
+            refusal.or(Remedy::MapNamespace { namespace })
+        }
+        _ => refusal,
+    }
+}
+
+/// The kinds that can move safely. In a directory nothing acts on a copy, which keeps its status, and the source stays in
+/// service, so no kind is at risk; unless the source is handed over.
+fn handled_kinds(job: &Job, snapshot: &Snapshot) -> BTreeSet<GroupKind> {
+    let kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone());
+    if job.route.has_takeover() { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
+}
+
+/// The same checks for objects that appeared between the first list and the one after the pause.
+pub(crate) async fn check_new_objects(
+    job: &Job,
+    snapshot: &Snapshot,
+    known: &BTreeSet<Key>,
+) -> Result<(), Failure> {
+    let mut refusals = of_objects(job, snapshot);
+    if refusals.is_empty() && snapshot.plan.steps.iter().any(|step| !known.contains(&step.key)) {
+        let unfit = async {
+            let missing = Namespaces::of(job, snapshot).await?.missing();
+            dry_run::ask(job, snapshot, known, &missing).await
+        };
+        let (existing, (unfit, _)) = tokio::try_join!(existing::find(job, snapshot), unfit)?;
+        refusals.extend(existing.refusals);
+        refusals.extend(unfit);
+    }
+    if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
+}
+
+async fn target_providers(
+    job: &Job,
+    snapshot: &Snapshot,
+    source: &[Provider],
+) -> Result<Vec<Refusal>, Failure> {
+    let Some(kind) = job.kinds.target.get(&GroupKind::new(names::GROUP_CLUSTERCTL, "Provider")) else {
+        return Ok(check_or_nothing(job, source, &[], snapshot));
+    };
+    let listing = match job.target.list(kind, None).await {
+        Ok(listing) => listing,
+        Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
+            job.report(Event::warning(
+                "providers-unreadable",
+                format!("the target's providers can't be listed, so they are not checked: {why}"),
+            ));
+            return Ok(Vec::new());
+        }
+        Err(failure) => return Err(failure),
+    };
+    let mut providers = Vec::new();
+    for object in &listing.objects {
+        providers.push(Provider::from_object(object).map_err(|error| Failure::Object(Side::Target, error))?);
+    }
+    Ok(check_or_nothing(job, source, &providers, snapshot))
+}
+
+fn check_or_nothing(
+    job: &Job,
+    source: &[Provider],
+    target: &[Provider],
+    snapshot: &Snapshot,
+) -> Vec<Refusal> {
+    if job.route.target_runs() {
+        // Providers don't have to work where objects are only copied.
+        let steps = snapshot.plan.steps.iter().filter(|step| step.treatment().can_be_paused());
+        check_providers(source, target, &steps.filter_map(|step| step.key.namespace.clone()).collect())
+    } else {
+        Vec::new()
+    }
+}
+
+/// Checks once more, right before the point of no return, whether anything would be garbage-collected.
+pub(crate) async fn check_no_dependents_lost(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
+    let (refusals, _) = bystanders(job, snapshot).await?;
+    if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
+}
+
+/// Refuses what else in the source would be garbage-collected with the deleted objects. The second list is what would be refused if
+/// no risk was accepted.
+async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
+    if !job.route.deletes_from_source() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let steps = snapshot.plan.steps.iter();
+    let deleted = steps.filter(|step| step.treatment().is_deleted_from_source(job.route));
+    let namespaces: BTreeSet<String> = deleted.filter_map(|step| step.key.namespace.clone()).collect();
+    // Other namespaces, from which a plugin may have brought objects, were not read completely.
+    let (inside, outside): (BTreeSet<String>, BTreeSet<String>) =
+        namespaces.into_iter().partition(|namespace| job.options.scope.includes(Some(namespace)));
+    let wishes = planning::wishes(&job.plugins);
+    let there: BTreeSet<&GroupKind> = snapshot.inventory.keys().iter().map(|key| &key.group_kind).collect();
+    let known = |kind: &Kind| there.contains(&kind.group_kind) && is_read(kind, &wishes);
+    let kinds = || job.kinds.source.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
+    let mut wanted = listing::collections(kinds().filter(|kind| !known(kind)), &inside);
+    wanted.extend(listing::collections(kinds(), &outside));
+    let mut found: Vec<(Arc<Kind>, Meta)> = Vec::new();
+    for ((kind, namespace), listed) in listing::identities(&job.source, EMPTY_LISTS, wanted).await? {
+        if matches!(listed, Listed::Forbidden(_)) {
+            let (gk, namespace) = (&kind.group_kind, namespace.unwrap_or_default());
+            let text = format!(
+                "{gk} can't be listed in namespace {namespace} of the source, so it is not known whether any depend on what is deleted"
+            );
+            job.report(Event::warning("dependents-unreadable", text));
+        }
+        found.extend(listed.known().into_iter().map(|meta| (kind.clone(), meta)));
+    }
+    let found = found.iter().map(|(kind, meta)| Bystander { kind, meta });
+    let all: Vec<Bystander<'_>> = snapshot
+        .inventory
+        .objects()
+        .iter()
+        .chain(snapshot.inventory.replaced())
+        .map(Bystander::from)
+        .chain(found)
+        .collect();
+    let scope = &job.options.scope;
+    let strict = Scope { accept: AcceptedRisks::default(), ..scope.clone() };
+    let refused = |scope: &Scope| collateral(&snapshot.plan, scope, &snapshot.relations, &all);
+    Ok((refused(scope), refused(&strict)))
+}
+
+/// A cluster without a node that accepts Pods can't run the controllers that the moved objects need.
+async fn schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
+    #[derive(Deserialize)]
+    struct Node {
+        #[serde(default)]
+        spec: Spec,
+        #[serde(default)]
+        status: Status,
+    }
+    #[derive(Deserialize, Default)]
+    struct Spec {
+        #[serde(default)]
+        unschedulable: bool,
+    }
+    #[derive(Deserialize, Default)]
+    struct Status {
+        #[serde(default)]
+        conditions: Vec<Condition>,
+    }
+    #[derive(Deserialize)]
+    struct Condition {
+        #[serde(rename = "type")]
+        kind: String,
+        status: String,
+    }
+    if !job.route.target_runs() {
+        return Ok(None);
+    }
+    let Ok(kind) = job.core_kind(Side::Target, "", "Node") else { return Ok(None) };
+    let listing = match job.target.list(kind, None).await {
+        Ok(listing) => listing,
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => return Ok(None),
+        Err(failure) => return Err(failure),
+    };
+    let good = listing.objects.iter().filter_map(|object| object.view::<Node>().ok()).any(|node| {
+        !node.spec.unschedulable
+            && node.status.conditions.iter().any(|c| c.kind == "Ready" && c.status == "True")
+    });
+    Ok((!good).then(|| {
+        let text = "the target has no ready and schedulable node: its controllers may be unable to run";
+        Event::warning("no-ready-node", text)
+    }))
+}

@@ -1,0 +1,158 @@
+//! Asking the target's server whether it would accept a create, before anything is touched.
+//!
+//! One object a kind, and every one that a plugin changes or the user adds; with `--dry-run=server` all of them. This checks
+//! schema, unknown fields and admission. If an object's namespace doesn't exist yet, the server is asked in one that does, so that
+//! the check creates nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::FutureExt;
+use pivot_core::hooks::Hook;
+use pivot_core::plan::{ChangingHook, PluginChange, Step};
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::{Key, Side, body};
+use pivot_places::{Change, PlaceError, STAND_IN_NAMESPACE};
+
+use crate::base::job::Job;
+use crate::base::options::DryRun;
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::calls;
+use crate::base::requests::side_by_side::{self, DRY_RUNS};
+use crate::read::copy_body;
+use crate::read::snapshot::Snapshot;
+
+/// What plugins change, by object.
+pub(crate) type Changes = BTreeMap<Key, Vec<PluginChange>>;
+
+/// Asks about the plan's objects except those in `known`; `missing` are the namespaces that the target lacks. Returns what the
+/// target would refuse, and what plugins change.
+pub(crate) async fn ask(
+    job: &Job,
+    snapshot: &Snapshot,
+    known: &BTreeSet<Key>,
+    missing: &BTreeSet<String>,
+) -> Result<(Vec<Refusal>, Changes), Failure> {
+    let new = || snapshot.plan.steps.iter().filter(|step| !known.contains(&step.key));
+    let changes = call_pure_hooks(job, snapshot, new()).await?;
+    let adapted =
+        |key: &Key| changes.get(key).is_some_and(|all| all.iter().any(|one| one.hook == ChangingHook::Adapt));
+    if !job.target.capabilities().judges {
+        return Ok((Vec::new(), changes));
+    }
+    let mut kinds = BTreeSet::new();
+    let every = job.options.dry_run == DryRun::Server;
+    let asked: Vec<&Step> = new()
+        .filter(|step| {
+            let first = kinds.insert(&step.key.group_kind);
+            first || every || !step.treatment().is_in_source() || adapted(&step.key)
+        })
+        .collect();
+    let answers = asked.into_iter().map(|step| ask_one(job, snapshot, step, missing).boxed());
+    let refusals = side_by_side::all(DRY_RUNS, answers.collect()).await?;
+    let mut refusals: Vec<Refusal> = refusals.into_iter().flatten().collect();
+    refusals.sort_by(|a, b| a.object.cmp(&b.object));
+    Ok((refusals, changes))
+}
+
+/// Calls plugins' pure hooks once for every object, so that a conflict or a patch out of bounds shows before the pause.
+async fn call_pure_hooks<'a>(
+    job: &Job,
+    snapshot: &Snapshot,
+    steps: impl Iterator<Item = &'a Step>,
+) -> Result<Changes, Failure> {
+    let mut changes = Changes::new();
+    for step in steps.filter(|step| step.treatment().is_offered_to_plugins()) {
+        let object = snapshot.object(step)?;
+        for (called, hook) in [(Hook::Hold, ChangingHook::Hold), (Hook::Adapt, ChangingHook::Adapt)] {
+            if let Some(wanted) = calls::patch(&job.plugins, called, object, None).await? {
+                let change = PluginChange { hook, by: wanted.by.to_string(), fields: wanted.fields(object) };
+                changes.entry(step.key.clone()).or_default().push(change);
+            }
+        }
+    }
+    Ok(changes)
+}
+
+/// The remedy for an object that its users write themselves is to write it otherwise.
+fn remedy_for(step: &Step, otherwise: &str) -> String {
+    match step.added_from() {
+        Some(file) => {
+            format!(
+                "write it in {file} as the target stores it (a dry run of `kubectl create` on its server shows how); if the move has \
+                 begun already, roll it back first"
+            )
+        }
+        None => otherwise.to_owned(),
+    }
+}
+
+async fn ask_one(
+    job: &Job,
+    snapshot: &Snapshot,
+    step: &Step,
+    missing: &BTreeSet<String>,
+) -> Result<Option<Refusal>, Failure> {
+    let object = snapshot.object(step)?;
+    let kind = &job.kind_of_copy(object)?;
+    // Owners don't exist yet; only the references' shape matters here.
+    let owners: Vec<_> = object.meta.owner_references.clone();
+    let (mut sent, adapted) = copy_body::body_of(job, step, object, &owners).await?;
+    if step.key.namespace.as_ref().is_some_and(|namespace| missing.contains(namespace))
+        && let Some(namespace) = sent.pointer_mut("/metadata/namespace")
+    {
+        *namespace = job.options.scope.namespace_map.in_source(STAND_IN_NAMESPACE).into();
+    }
+    let own = job.target.own_name(&step.key);
+    let refusal = |code, message: String, remedy: &str| {
+        let (message, remedy) = match &adapted {
+            None => (message, remedy_for(step, remedy).into()),
+            Some(by) => (
+                format!("{message} (as {by} adapts it)"),
+                format!("look at what {by} makes of it, or {remedy}").into(),
+            ),
+        };
+        Refusal {
+            code,
+            side: Side::Target,
+            object: Some(own.clone()),
+            others: Vec::new(),
+            message,
+            remedies: vec![remedy],
+        }
+    };
+    let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
+    match job.target.create(kind, &sent, Change::DryRun).await.map_err(quoting) {
+        Ok(answer) => {
+            let answer = answer.value().map_err(|error| Failure::Object(Side::Target, error))?;
+            let lost = body::lost(&sent, &answer);
+            if lost.is_empty() {
+                return Ok(None);
+            }
+            let lost = adapted.iter().fold(lost, |lost, by| by.fields(lost));
+            Ok(Some(refusal(
+                "fields-lost",
+                match step.added_from() {
+                    Some(_) => {
+                        format!("the target would not keep {} of {own} as it is written", some_of(&lost, 8))
+                    }
+                    None => format!("the target would drop {} of {own}", some_of(&lost, 8)),
+                },
+                "install the same or a newer version of its provider in the target",
+            )))
+        }
+        // Our own copy from an earlier run, an object that is used unchanged, or one of the same name in the namespace asked in:
+        // the server has checked the schema all the same.
+        Err(PlaceError::AlreadyExists(_)) => Ok(None),
+        Err(
+            error @ (PlaceError::Invalid(_)
+            | PlaceError::Forbidden(_)
+            | PlaceError::NotFound(_)
+            | PlaceError::Conflict(_)),
+        ) => Ok(Some(refusal(
+            "create-refused",
+            format!("the target would refuse to create {own}: {error}"),
+            "install the same or a newer version of its provider in the target, or correct the object",
+        ))),
+        Err(error) => Err(job.target.failed("asking about", Some(&step.key), error)),
+    }
+}

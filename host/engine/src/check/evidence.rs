@@ -1,0 +1,179 @@
+//! Evidence, before anything is deleted, that controllers of the target have taken over.
+//!
+//! The source decides which controllers must show it ([`readiness`]). A controller that could never show it is refused before the
+//! pause. Otherwise users would only learn after the point of no return that a target without controllers looks the same as one
+//! whose controllers have nothing to report.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use pivot_core::grouped::NAMES;
+use pivot_core::inventory::Inventory;
+use pivot_core::readiness::{self, Asked, Expectation, Moved};
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
+use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
+use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
+
+use crate::base::events::{Awaited, Event};
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::side_by_side::{self, OBJECTS};
+use crate::base::requests::wait::{self, Enough, Wanted};
+use crate::read::snapshot::Snapshot;
+
+/// Refuses objects that could be deleted without any evidence that a controller took over.
+pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
+    if !job.route.deletes_from_source() {
+        return Ok(Vec::new());
+    }
+    let steps = snapshot.plan.steps.iter();
+    let deleted = steps.filter(|step| step.treatment().is_deleted_from_source(job.route));
+    note_use(job, deleted.clone().map(|step| &step.key.group_kind));
+    if job.options.accept.contains(Risk::TakeoverUnchecked) {
+        return Ok(Vec::new());
+    }
+    let mut moved = Vec::new();
+    for step in deleted {
+        let object = snapshot.object(step)?;
+        let asleep = asleep(job, object)?;
+        moved.push(Moved { key: &step.key, object, asleep, held: job.is_held_kind(&step.key.group_kind) });
+    }
+    let asked = asked(job, &moved)?;
+    let refusals = asked.unverifiable.into_iter().filter_map(|(kind, keys)| {
+        let keys: Vec<&Key> = keys.iter().collect();
+        let first = (*keys.first()?).clone();
+        Some(Refusal {
+            code: "unverifiable",
+            side: Side::Source,
+            object: Some(first),
+            others: keys.iter().skip(1).copied().cloned().collect(),
+            message: format!(
+                "nothing in the target could show that a controller has taken over {}, and they would be deleted from the source",
+                some_of(&keys, 3)
+            ),
+            remedies: vec![Remedy::AcceptUnverified { kind }],
+        })
+    });
+    Ok(refusals.collect())
+}
+
+/// Notes the use of risks that leave out the check of these kinds' controllers, or a part of it.
+fn note_use<'a>(job: &Job, kinds: impl Iterator<Item = &'a GroupKind>) {
+    // No controller acts on core kinds.
+    let kinds: BTreeSet<GroupKind> = kinds.filter(|kind| !kind.group.is_empty()).cloned().collect();
+    if !kinds.is_empty() {
+        job.used_risks.insert(Risk::TakeoverUnchecked);
+    }
+    job.used_risks.insert_kinds(Risk::Unverified, kinds);
+}
+
+/// Whether a user paused it. A pause by this move doesn't count.
+fn asleep(job: &Job, object: &Object) -> Result<bool, Failure> {
+    let paused = pause::is_paused(object).map_err(|error| Failure::Object(Side::Source, error))?;
+    let paused = paused && !pause::is_out_of_date(&object.meta, &job.move_id);
+    Ok(paused && !pause::is_ours(&object.meta, &job.move_id))
+}
+
+fn asked(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
+    readiness::asked(moved, job.options.accept.kinds(Risk::Unverified))
+        .map_err(|error| Failure::Object(Side::Source, error))
+}
+
+/// Waits until the target's controllers report what the source's did, written `since` the commit by the target's clock; if that
+/// is not when they were resumed, since the copies were made.
+pub(crate) async fn wait(
+    job: &Job,
+    list: &ReleaseList,
+    known: &Inventory,
+    since: Option<&str>,
+) -> Result<(), Failure> {
+    let unverified = unverified(job, list);
+    note_use(job, unverified.iter());
+    if !unverified.is_empty() {
+        let kinds = if unverified.len() == 1 { "kind" } else { "kinds" };
+        let text = format!(
+            "as accepted, pivot-host doesn't check that the target's controllers took over {} {kinds}",
+            unverified.len()
+        );
+        job.report(Event::warning("unverified", text));
+    }
+    if job.options.accept.contains(Risk::TakeoverUnchecked) {
+        return Ok(());
+    }
+    let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
+    let unlisted = unlisted(job, list, known).await?;
+    let mut moved = Vec::new();
+    for entry in list.entries.iter().filter(|entry| !entry.used && (entry.fate == Fate::Delete || !deletes)) {
+        // An object that no longer exists won't be deleted.
+        let listed = known.get_by_key(&entry.key);
+        let Some(object) = listed.or_else(|| unlisted.get_by_key(&entry.key)) else { continue };
+        let asleep = asleep(job, object)?;
+        moved.push(Moved { key: &entry.key, object, asleep, held: entry.pausing == Pausing::Held });
+    }
+    let Asked { each, one_of, unverifiable: _ } = asked(job, &moved)?;
+    let mut wanted: BTreeMap<Arc<Kind>, Wanted> = BTreeMap::new();
+    for key in each.keys() {
+        let kind = job.kind(Side::Target, &key.group_kind)?.clone();
+        wanted.entry(kind).or_insert_with(|| Wanted::each(BTreeSet::new())).keys.insert(key.clone());
+    }
+    for (kind, objects) in &one_of {
+        let keys = objects.keys().cloned().collect();
+        wanted.insert(job.kind(Side::Target, kind)?.clone(), Wanted { keys, enough: Enough::One });
+    }
+    let expected: BTreeMap<Key, Expectation> = one_of.into_values().flatten().chain(each).collect();
+    let lacks = |object: &Object| {
+        let key = object.key();
+        let Some(expectation) = expected.get(&key) else { return Ok(None) };
+        let source = known.get_by_key(&key).or_else(|| unlisted.get_by_key(&key));
+        let since = since.or(object.meta.creation_timestamp.as_deref()).unwrap_or_default();
+        let written = object.meta.written_by_others(since, source.map(|source| &source.meta));
+        readiness::missing(expectation, object, written).map_err(|error| Failure::Object(Side::Target, error))
+    };
+    let timeout = job.options.takeover_timeout;
+    let (waits, watcher) = ((&job.halter, &job.parking), &*job.watcher);
+    match wait::until(&job.target, wanted, &lacks, timeout, waits, watcher).await {
+        Err(Failure::TimedOut(missing)) if !deletes => {
+            let missing = Awaited::lines(&missing, NAMES);
+            let text = format!("the target's controllers have not taken over: {}", some_of(&missing, 3));
+            job.report(Event::warning("unverified", text));
+            Ok(())
+        }
+        Err(Failure::TimedOut(missing)) => Err(Failure::NotTakenOver(missing)),
+        other => other,
+    }
+}
+
+/// Objects that would be deleted but are missing where a resumed run looked, fetched by name: lists have only what is served and
+/// shown today, and objects missing from them would be deleted without a check of their controllers.
+pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<Inventory, Failure> {
+    if job.source.end_kind.is_absent() {
+        return Ok(Inventory::default());
+    }
+    let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);
+    let looks = deleted.filter(|entry| known.by_key(&entry.key).is_none()).map(|entry| {
+        async move {
+            let there = job.source.get(&job.kind_of_entry(entry), &entry.key).await?;
+            Ok(there.filter(|object| object.meta.uid == entry.uid))
+        }
+        .boxed()
+    });
+    let found = side_by_side::all(OBJECTS, looks.collect()).await?;
+    Ok(Inventory::new(found.into_iter().flatten().collect()))
+}
+
+/// The kinds that no controller was seen to take over, because a user accepted that.
+pub(crate) fn unverified(job: &Job, list: &ReleaseList) -> BTreeSet<GroupKind> {
+    let accepted = |kind: &GroupKind| {
+        job.options.accept.contains(Risk::TakeoverUnchecked)
+            || job.options.accept.contains_kind(Risk::Unverified, kind)
+    };
+    // Nothing is deleted from files; their copies are verified all the same.
+    let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
+    let verified = |entry: &&Entry| !entry.used && (entry.fate == Fate::Delete || !deletes);
+    let moved = list.entries.iter().filter(verified);
+    let kinds = moved.map(|entry| &entry.key.group_kind);
+    kinds.filter(|kind| !kind.group.is_empty() && accepted(kind)).cloned().collect()
+}

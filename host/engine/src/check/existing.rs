@@ -1,0 +1,422 @@
+//! Objects that already exist in the target under a name to be created.
+//!
+//! An existing object is never overwritten unless it carries this move's mark, with its proof. Objects that others need too (cluster-scoped
+//! objects, shared classes) are used if their content matches; any other object of the same name stops the move.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::FutureExt;
+
+use pivot_core::names::{self, MARK};
+use pivot_core::plan::{Fate, InTarget, Step};
+use pivot_core::record::Finished;
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
+use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::soft::{TEMPLATE, is_cluster, is_cluster_class};
+use pivot_core::{GroupKind, Key, Meta, Object, OwnerReference, Side, Uid, body};
+use pivot_places::PlaceError;
+
+use crate::base::events::Event;
+use crate::base::job::Job;
+use crate::base::options::Options;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::listing::{self, Collection, Listed};
+use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
+use crate::read::snapshot::Snapshot;
+
+/// The code of the refusal if an object of somebody else has the name.
+pub(crate) const EXISTS: &str = "exists";
+
+/// Objects that need not be created: they exist and stay unchanged.
+pub(crate) type Used = BTreeMap<Key, Uid>;
+
+/// What the target has under the names of a plan.
+#[derive(Default)]
+pub(crate) struct Existing {
+    pub(crate) used: Used,
+    /// The same objects, by how they compare with the source's.
+    pub(crate) in_target: BTreeMap<Key, InTarget>,
+    /// The objects that are in the way.
+    pub(crate) refusals: Vec<Refusal>,
+    /// The objects in the way that a move copied, by their names in the target. Their Clusters may be those that are to move.
+    pub(crate) copies: BTreeSet<Key>,
+}
+
+/// Looks up every name that is to be created.
+pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Failure> {
+    let wanted = places(job, snapshot, Side::Target)?;
+    let there = by_key(listing::metas(&job.target, LISTS, wanted).await?)?;
+    let mut existing = Existing::default();
+    let taken = snapshot.plan.steps.iter().filter_map(|step| Some((step, there.get(&step.key)?)));
+    // A user without permission to change an object isn't told how it compares with theirs, either.
+    let refused: BTreeMap<&Key, Refusal> = snapshot
+        .plan
+        .steps
+        .iter()
+        .filter_map(|step| Some((&step.key, hidden(job, step).then(|| outside(job, &step.key))?)))
+        .collect();
+    let theirs = taken
+        .filter(|(step, meta)| !job.copy_mark.is_on(&step.key, meta) && !refused.contains_key(&step.key));
+    let verdicts = theirs.map(|(step, meta)| -> Work<'_, (&Key, Verdict)> {
+        async move {
+            let verdict = if shareable(job, snapshot, step, meta) {
+                judge(job, snapshot, step).await?
+            } else {
+                Verdict::Foreign(foreign(job, &step.key, meta))
+            };
+            if let Verdict::Use(..) = verdict {
+                report_missing_owners(job, snapshot, step, meta)?;
+            }
+            Ok((&step.key, verdict))
+        }
+        .boxed()
+    });
+    let mut verdicts = side_by_side::all(OBJECTS, verdicts.collect()).await?;
+    verdicts.sort_by_key(|(key, _)| *key);
+    let mut makers: BTreeMap<String, Vec<Key>> = BTreeMap::new();
+    let of_clusters: BTreeMap<&Key, &Key> = match job.route.target_runs() {
+        true => snapshot.plan.steps.iter().filter_map(|step| Some((&step.key, cluster_of(step)?))).collect(),
+        false => BTreeMap::new(),
+    };
+    let mut taken: BTreeMap<&Key, Vec<&Key>> = BTreeMap::new();
+    for (key, verdict) in verdicts {
+        match verdict {
+            Verdict::Use(uid, compared) => {
+                if let Some(maker) = there.get(key).and_then(|meta| meta.annotations.get(MARK)) {
+                    makers.entry(maker.clone()).or_default().push(job.target.own_name(key));
+                }
+                existing.used.insert(key.clone(), uid);
+                existing.in_target.insert(key.clone(), compared);
+            }
+            Verdict::Gone => {}
+            Verdict::Foreign(refusal) => {
+                if there.get(key).is_some_and(|meta| meta.annotations.contains_key(MARK)) {
+                    existing.copies.insert(job.target.own_name(key));
+                }
+                match of_clusters.get(key) {
+                    Some(&cluster) if refusal.code == EXISTS => taken.entry(cluster).or_default().push(key),
+                    _ => existing.refusals.push(refusal),
+                }
+            }
+        }
+    }
+    existing.refusals.extend(managed_twice(job, snapshot, taken, &there).await?);
+    let created = snapshot.plan.steps.iter().map(|step| &step.key);
+    let created = created.filter(|key| !existing.used.contains_key(*key) && !refused.contains_key(*key));
+    existing.refusals.extend(created.filter(|key| is_outside(job, key)).map(|key| outside(job, key)));
+    existing.refusals.extend(refused.into_values());
+    report_revocable(job, makers).await?;
+    Ok(existing)
+}
+
+/// Whether an object is where the one who asks for a confined move has no say: in other namespaces, and outside of all. Where it
+/// would be, the target's definition of its kind says.
+fn is_outside(job: &Job, key: &Key) -> bool {
+    let Options { confined, scope, .. } = &job.options;
+    let there = job.kinds.target.get(&key.group_kind).is_some_and(|kind| kind.namespaced);
+    let own = matches!((&scope.namespaces, &key.namespace), (Namespaces::One(one), Some(it)) if one == it);
+    *confined == Some(Side::Target) && !(own && there)
+}
+
+/// Whether an object of other namespaces is nobody's business: Secrets and the like, and what is only carried along. Classes with
+/// their templates, and what is in no namespace, are for all.
+fn hidden(job: &Job, step: &Step) -> bool {
+    let of_others = step.is_carried() || step.key.group_kind.group.is_empty();
+    of_others && step.key.namespace.is_some() && is_outside(job, &step.key)
+}
+
+fn outside(job: &Job, key: &Key) -> Refusal {
+    let own = job.target.own_name(key);
+    Refusal {
+        code: "outside",
+        side: Side::Target,
+        object: Some(own.clone()),
+        others: Vec::new(),
+        message: format!("{own} would be created, but this move creates nothing outside of its namespace there"),
+        remedies: vec![
+            "create it there before the move, if you may: what is in no namespace, a class or a template is used then, if it is the \
+             same"
+                .into(),
+            "or let a user with that permission make the move, from a terminal".into(),
+        ],
+    }
+}
+
+/// Reports what is used although the move that created it may still be rolled back. Such a move may be under way from another
+/// source, where this one can't look: only its commit leaves a record in the target. To refuse was rejected: the summaries of old
+/// moves are removed, too, and what they copied is to be used.
+async fn report_revocable(job: &Job, makers: BTreeMap<String, Vec<Key>>) -> Result<(), Failure> {
+    if makers.is_empty() || job.target.end_kind.is_files() {
+        return Ok(());
+    }
+    let settled = job.records(Side::Target)?.settled().await?;
+    for (maker, keys) in makers.into_iter().filter(|(maker, _)| !settled.contains(maker)) {
+        let text = format!(
+            "{} in the target are used as they are; move {maker} created them, and the target has no record that says it is \
+             committed: if it is still under way, finish it first, for a rollback of it would delete them",
+            some_of(&keys, 5)
+        );
+        job.report(Event::note("revocable", text));
+    }
+    Ok(())
+}
+
+/// An object that is used stays as it is, so an owner that moves only now is none of its owners there. The patch that would add it
+/// was rejected: if a rollback then deleted that owner, the garbage collector could delete the object that others use.
+fn report_missing_owners(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> Result<(), Failure> {
+    let owned_there = |owner: &Key| {
+        let mut owners = there.owner_references.iter();
+        owners.any(|one| one.group_kind() == owner.group_kind && one.name == owner.name)
+    };
+    let owners = snapshot.object(step)?.meta.owner_references.iter();
+    let moves = |owner: &OwnerReference| {
+        let of = |step: &&Step| step.key.group_kind == owner.group_kind() && step.key.name == owner.name;
+        step.after.iter().filter_map(|&after| snapshot.plan.steps.get(after)).find(of)
+    };
+    let missing: Vec<&Key> =
+        owners.filter_map(moves).map(|owner| &owner.key).filter(|owner| !owned_there(owner)).collect();
+    if !missing.is_empty() {
+        let own = job.target.own_name(&step.key);
+        job.report(Event::Note {
+            code: "owner-not-added".into(),
+            text: format!(
+                "{} already exists in the target and is used unchanged; {} is not among its owners there, so it is deleted once its other owners are",
+                own,
+                some_of(&missing, 8)
+            ),
+            object: Some(own),
+        });
+    }
+    Ok(())
+}
+
+pub(crate) enum Verdict {
+    /// Its UID is used.
+    Use(Uid, InTarget),
+    /// It was deleted in the meantime.
+    Gone,
+    /// It is not ours.
+    Foreign(Refusal),
+}
+
+/// What to do about an object in the target that this move did not create.
+pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result<Verdict, Failure> {
+    let kind = &job.kind_of_copy(snapshot.object(step)?)?;
+    let Some(there) = job.target.get(kind, &step.key).await? else { return Ok(Verdict::Gone) };
+    if shareable(job, snapshot, step, &there.meta) {
+        let differs = differences(snapshot.object(step)?, &there)?;
+        // What an earlier move copied is deleted from the source in the end: a copy that differs must not be all that is left.
+        let replaceable = is_for_all(snapshot, step);
+        if differs.is_empty() {
+            return Ok(Verdict::Use(there.meta.uid, InTarget::Same));
+        }
+        // Which of several passwords differs is nobody's business.
+        let secret = step.key.group_kind.is_secret();
+        if job.options.accept.contains(Risk::ExistingDiffers) && replaceable {
+            job.used_risks.insert(Risk::ExistingDiffers);
+            let fields = if secret { Vec::new() } else { differs };
+            return Ok(Verdict::Use(there.meta.uid, InTarget::Differs { fields }));
+        }
+        let own = job.target.own_name(&step.key);
+        return Ok(Verdict::Foreign(Refusal {
+            code: "differs",
+            side: Side::Target,
+            message: format!(
+                "{own} exists and differs from {} in {}",
+                step.added_from().map_or("the source's".to_owned(), |file| format!("what {file} has")),
+                if secret { "its content".to_owned() } else { some_of(&differs, 8) }
+            ),
+            object: Some(own),
+            others: Vec::new(),
+            remedies: std::iter::once("make them equal".into())
+                .chain(replaceable.then_some(Remedy::UseExisting))
+                .collect(),
+        }));
+    }
+    Ok(Verdict::Foreign(foreign(job, &step.key, &there.meta)))
+}
+
+/// Whether one object can serve several moves: objects kept in the source because others need them, classes with their
+/// templates, which many Clusters use, and what an earlier move copied for another Cluster.
+fn shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bool {
+    let copied = || {
+        there.annotations.contains_key(MARK)
+            && is_for_many(&job.options.scope, step)
+            && !is_for_one_side(job, &step.key.group_kind)
+    };
+    is_for_all(snapshot, step) || copied()
+}
+
+/// Whether two sides would act on one machine if each had a copy, as of hosts.
+fn is_for_one_side(job: &Job, kind: &GroupKind) -> bool {
+    job.is_held_kind(kind) || job.options.scope.accept.contains_kind(Risk::NoPlugin, kind)
+}
+
+/// Whether the import of files can have found this object in the target and used it ([`shareable`], as far as the object itself
+/// says).
+pub(crate) fn may_be_used(job: &Job, kind: &GroupKind, there: &Meta) -> bool {
+    let for_all = is_cluster_class(kind) || kind.kind.ends_with(TEMPLATE);
+    let copied = there.annotations.contains_key(MARK) && kind.group != names::GROUP_CLUSTER;
+    for_all || (copied && !is_for_one_side(job, kind))
+}
+
+/// Whether it is kept in the source, or a class or one of its templates.
+fn is_for_all(snapshot: &Snapshot, step: &Step) -> bool {
+    let class = |key: &Key| is_cluster_class(&key.group_kind);
+    let below_class =
+        || step.after.iter().filter_map(|&owner| snapshot.plan.steps.get(owner)).any(|s| class(&s.key));
+    let template = || !is_cluster(&step.key.group_kind) && below_class();
+    step.fate != Fate::Move || class(&step.key) || template()
+}
+
+/// Whether an earlier move can have copied the object for another Cluster: it belongs to none, or nothing acts on it by itself. Its
+/// owners don't tell: the garbage collector has taken those that moved off the source's.
+fn is_for_many(scope: &Scope, step: &Step) -> bool {
+    let kind = &step.key.group_kind;
+    // Accepting a kind of Cluster API's own, whose controllers act on each object, shares nothing (`core/src/named.rs`).
+    let accepted = scope.accept.contains_kind(Risk::Shared, kind) && kind.group != names::GROUP_CLUSTER;
+    let passive = kind.group.is_empty() || kind.kind.ends_with(TEMPLATE) || accepted;
+    !is_cluster(kind) && (step.cluster.is_none() || passive)
+}
+
+/// The Cluster of a step: it may be the Cluster itself.
+fn cluster_of(step: &Step) -> Option<&Key> {
+    step.cluster.as_ref().or_else(|| is_cluster(&step.key.group_kind).then_some(&step.key))
+}
+
+/// One refusal for each Cluster of which the target has objects: two management clusters that act on the same machines matter more
+/// than each name that is taken. Controllers act on what is there, so none of it is to be deleted by hand.
+async fn managed_twice(
+    job: &Job,
+    snapshot: &Snapshot,
+    taken: BTreeMap<&Key, Vec<&Key>>,
+    there: &BTreeMap<Key, Meta>,
+) -> Result<Vec<Refusal>, Failure> {
+    if taken.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ended = match job.records(Side::Target)?.finished().await {
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
+        ended => ended?,
+    };
+    let uids: BTreeMap<&Key, &Uid> = snapshot.plan.steps.iter().map(|step| (&step.key, &step.uid)).collect();
+    let has_moved = |cluster: &Key| {
+        let uid = uids.get(cluster);
+        ended.iter().flat_map(|finished| &finished.clusters).any(|moved| Some(&&moved.uid) == uid)
+    };
+    let refusal = |(cluster, keys): (&Key, Vec<&Key>)| {
+        let marks = keys.iter().filter_map(|key| there.get(*key)?.annotations.get(MARK));
+        // Others put this move's mark there.
+        let makers: BTreeSet<&String> = marks.filter(|id| **id != job.move_id).collect();
+        let makers: Vec<String> = makers.into_iter().map(|id| describe_maker(id, &ended)).collect();
+        let by =
+            if makers.is_empty() { String::new() } else { format!(", created by {}", some_of(&makers, 3)) };
+        let own = job.target.own_name(cluster);
+        let others = keys.iter().filter(|key| **key != cluster).map(|key| job.target.own_name(key));
+        let mut others: Vec<Key> = others.collect();
+        let (object, message) = if others.len() < keys.len() {
+            let with = match others.len() {
+                0 => String::new(),
+                more => format!(" with {more} more of its objects"),
+            };
+            (own.clone(), format!("{own} is in the target already{with}{by}: it may be managed twice"))
+        } else {
+            let what = some_of(&others, 5);
+            let message =
+                format!("objects of {own} are in the target already ({what}){by}: it may be managed twice");
+            (others.remove(0), message)
+        };
+        let (message, remedy) = match has_moved(cluster) {
+            true => (
+                format!(
+                    "{message}; the target says that it moved there, so that the source may be in a state of before that, as after a restore \
+                     from a backup"
+                ),
+                Remedy::NameClusterToPause { cluster: cluster.clone() },
+            ),
+            false => (
+                message,
+                "find out whether both are one Cluster, and which side is right, before anything else".into(),
+            ),
+        };
+        Refusal {
+            code: EXISTS,
+            side: Side::Target,
+            object: Some(object),
+            others,
+            message,
+            remedies: vec![remedy],
+        }
+    };
+    Ok(taken.into_iter().map(refusal).collect())
+}
+
+/// The move that created a copy, and its end, if the target remembers that.
+fn describe_maker(id: &str, ended: &[Finished]) -> String {
+    match ended.iter().find(|finished| finished.move_id == id) {
+        Some(Finished { files, source_label, ended_at, .. }) => {
+            let what = if files.is_some() { "an import of files" } else { "a move" };
+            format!("{what} from {source_label} that ended at {ended_at} ({id})")
+        }
+        None => format!("an earlier move ({id})"),
+    }
+}
+
+/// The refusal for an object of the same name that belongs to someone else.
+pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
+    let key = job.target.own_name(key);
+    let whose = match there.annotations.get(MARK) {
+        Some(id) if *id == job.move_id => " (it has this move's mark, without the proof)".to_owned(),
+        Some(id) => format!(" (an earlier move, {id}, created it)"),
+        None => String::new(),
+    };
+    Refusal {
+        code: EXISTS,
+        side: Side::Target,
+        object: Some(key.clone()),
+        others: Vec::new(),
+        message: format!("{key} already exists and was not created by this move{whose}"),
+        remedies: vec!["find out what uses it there before anything else".into()],
+    }
+}
+
+/// The paths in which the target's object lacks content of the source's, apart from irrelevant metadata.
+fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> {
+    let mut wanted = source.value().map_err(|error| Failure::Object(Side::Source, error))?;
+    // Status belongs to each side's controllers; so do labels and annotations of cluster-wide objects.
+    if let Some(map) = wanted.as_object_mut() {
+        map.remove("status");
+        map.remove("metadata");
+    }
+    let there = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
+    Ok(body::lost(&wanted, &there))
+}
+
+/// What every object on a side with a kind and namespace of the plan is, and whose.
+pub(crate) async fn identities(
+    job: &Job,
+    snapshot: &Snapshot,
+    side: Side,
+) -> Result<BTreeMap<Key, Meta>, Failure> {
+    by_key(listing::identities(job.handle(side), LISTS, places(job, snapshot, side)?).await?)
+}
+
+/// The kinds of a plan, and their namespaces.
+fn places(job: &Job, snapshot: &Snapshot, side: Side) -> Result<Vec<Collection>, Failure> {
+    let mut wanted = Vec::new();
+    for (gk, namespaces) in snapshot.places(side) {
+        let kind = job.kind(side, &gk)?;
+        wanted.extend(namespaces.into_iter().map(|namespace| (kind.clone(), namespace)));
+    }
+    Ok(wanted)
+}
+
+fn by_key(lists: Vec<(Collection, Listed)>) -> Result<BTreeMap<Key, Meta>, Failure> {
+    let mut all = BTreeMap::new();
+    for ((kind, _), listed) in lists {
+        all.extend(listed.required()?.into_iter().map(|meta| (listing::key(&kind, &meta), meta)));
+    }
+    Ok(all)
+}

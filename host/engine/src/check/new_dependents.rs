@@ -1,0 +1,46 @@
+//! Objects that were created in the source after the commit, as dependents of objects about to be deleted.
+//!
+//! At the commit, every dependent of a moved object is moved, left by a plugin or given up with `--accept dependents-lost`. While the target
+//! is waited for, or if the move is resumed days later, people and controllers have time to add more, and the garbage collector
+//! would silently delete those with their owners.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pivot_core::collateral::{Bystander, new_dependents};
+use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::risk::Risk;
+use pivot_core::{GroupKind, Kind, Meta};
+
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::listing::{self, Collection};
+use crate::base::requests::side_by_side::EMPTY_LISTS;
+
+/// Refuses if an object that was created after the move began would be garbage-collected with what the move deletes.
+pub(crate) async fn none(job: &Job, list: &ReleaseList, begun: Option<&str>) -> Result<(), Failure> {
+    let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let namespaces: BTreeSet<String> = deleted.filter_map(|entry| entry.key.namespace.clone()).collect();
+    let kinds = job.kinds.source.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
+    let mut bystanders = listed(job, listing::collections(kinds, &namespaces)).await?;
+    // Owners may be cluster-scoped, too.
+    let owners = bystanders.iter().flat_map(|(_, meta)| &meta.owner_references);
+    let owners: BTreeSet<GroupKind> = owners.map(|owner| owner.group_kind()).collect();
+    let kinds = job.kinds.source.values().filter(|k| !k.namespaced && owners.contains(&k.group_kind));
+    bystanders.extend(listed(job, listing::collections(kinds, &namespaces)).await?);
+    let bystanders: Vec<Bystander<'_>> =
+        bystanders.iter().map(|(kind, meta)| Bystander { kind, meta }).collect();
+    match new_dependents(list, job.options.scope.accept.kinds(Risk::DependentsLost), begun, &bystanders) {
+        Some(refusal) => Err(Failure::refused(refusal)),
+        None => Ok(()),
+    }
+}
+
+/// Kinds that can't be listed were warned about before the move began.
+async fn listed(job: &Job, wanted: Vec<Collection>) -> Result<Vec<(Arc<Kind>, Meta)>, Failure> {
+    let mut found = Vec::new();
+    for ((kind, _), listed) in listing::identities(&job.source, EMPTY_LISTS, wanted).await? {
+        found.extend(listed.known().into_iter().map(|meta| (kind.clone(), meta)));
+    }
+    Ok(found)
+}

@@ -1,0 +1,259 @@
+//! Moves of which one side went back to an earlier state: what the objects of both show.
+//!
+//! Management clusters are restored from backups, with their records. A record that is missing may never have been written, may have
+//! been removed at the end of its move, or may be lost; and a record that is there may be older than the other side's. Only what else
+//! the two sides have tells these apart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_core::record::{FinishAlone, Finished, Phase, Record};
+use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::soft::is_cluster;
+use pivot_core::{Both, Key, Meta, Uid, pause};
+
+use crate::base::outcome::failure::Failure;
+use crate::base::outcome::one_sided::OneSidedMove;
+use crate::base::requests::listing;
+use crate::base::requests::side::Handle;
+use crate::base::requests::side_by_side::LISTS;
+use crate::base::state::cluster_copies::{ClusterSides, KindsOfSide, Running, SaidEnd, is_written};
+use crate::base::state::moves::{FoundMove, is_of_earlier_attempt};
+use crate::base::state::records::{Records, Stored};
+
+/// Judges a move by the objects of both sides, if their records don't fit each other or one of them is missing. `target` has the
+/// records of the target. Both sides were asked.
+pub(crate) async fn judge(
+    found: &FoundMove,
+    sides: &Both<Handle>,
+    kinds: &Both<KindsOfSide>,
+    target: &Records,
+) -> Result<Option<OneSidedMove>, Failure> {
+    let Some((_, record)) = found.deciding() else { return Ok(None) };
+    let mapped = sides.target.clone().mapped(&record.scope.namespace_map);
+    let sides = Both::new(sides.source.clone(), mapped);
+    let clusters = ClusterSides { sides: &sides, kinds };
+    match &found.at {
+        Both { source: Some(source), target: None } if source.record.phase.committed() => {
+            let summary = find_summary(target, &source.record).await?;
+            let said = summary.as_ref().map_or(SaidEnd::Nothing, SaidEnd::Ended);
+            if let Some(proof) = clusters.prove_takeover(&source.record, said).await? {
+                return Ok(Some(match clusters.find_woken(&source.record, &proof).await? {
+                    Some(went_back) => went_back,
+                    None => OneSidedMove::TakenOver(proof),
+                }));
+            }
+            Ok(Some(match clusters.find_running(&source.record).await? {
+                Some(Running::Now(proof)) => {
+                    if let Some(went_back) = clusters.find_woken(&source.record, &proof).await? {
+                        return Ok(Some(went_back));
+                    }
+                    let is_written = |copy: &Meta, original: &Meta| is_written(copy, Some(original));
+                    let without = clusters.find_without_running_copy(&source.record, is_written).await?;
+                    let running = clusters.find_running_unmarked(&source.record).await?;
+                    let (unmarked, without) =
+                        without.into_iter().partition(|cluster| running.contains(cluster));
+                    OneSidedMove::PartTakenOver { proof, without, unmarked }
+                }
+                Some(Running::PausedAgain(_)) | None => OneSidedMove::LastCopyInSource,
+            }))
+        }
+        Both { source: Some(source), target: Some(stored) } if found.is_of_later_attempt() => {
+            let proof = format!(
+                "the target has a record of a later attempt of move {}, which says that it is {}",
+                source.record.move_id, stored.record.phase
+            );
+            is_left_behind(
+                clusters,
+                (&source.record, true),
+                Some(proof),
+                Moved { records: target, stored: Some(stored), summary: None },
+            )
+            .await
+        }
+        Both { source: Some(source), target: Some(stored) }
+            if has_deleted_nothing(&source.record) && stored.record.phase >= Phase::Settled =>
+        {
+            // The list goes last of all, and the source's record says before that whether deleting has begun.
+            let committed = source.record.release_digest.as_deref();
+            match target.read_committed_list(stored, committed).await {
+                Ok(None) => {}
+                // A list that can't be read is there. A command that needs it says what is wrong with it; other moves don't.
+                Ok(Some(_)) | Err(Failure::Record(_)) => return Ok(None),
+                Err(other) => return Err(other),
+            }
+            if let Some(proof) = clusters.prove_takeover(&source.record, SaidEnd::Settled).await? {
+                return Ok(Some(match clusters.find_woken(&source.record, &proof).await? {
+                    Some(went_back) => went_back,
+                    None => OneSidedMove::ClosedInTarget { proof: Some(proof) },
+                }));
+            }
+            // The target has run since then: of what ran there, an older state lacks what came after it.
+            Ok(Some(match clusters.find_running(&source.record).await? {
+                Some(Running::Now(proof)) => match clusters.find_woken(&source.record, &proof).await? {
+                    Some(went_back) => went_back,
+                    None => OneSidedMove::ClosedInPart(proof),
+                },
+                Some(Running::PausedAgain(what)) => OneSidedMove::ClosedInPart(what),
+                None => OneSidedMove::ClosedInTarget { proof: None },
+            }))
+        }
+        Both { source: Some(source), target: at_target } if !source.record.phase.committed() => {
+            let is_earlier = at_target
+                .as_ref()
+                .is_some_and(|stored| is_of_earlier_attempt(&source.record, &stored.record));
+            let summary = match at_target {
+                Some(_) => None,
+                None => find_summary(target, &source.record).await?,
+            };
+            let proof = match at_target {
+                // A first target that returns at rest has only lost what came after it.
+                Some(stored) if is_earlier => moved_on(&stored.record)
+                    .map(|says| format!("{says}, by the record of an earlier attempt")),
+                Some(stored) => moved_on(&stored.record),
+                None => summary.as_ref().map(describe_ended),
+            };
+            let moved = Moved { records: target, stored: at_target.as_ref(), summary: summary.as_ref() };
+            let verdict = is_left_behind(clusters, (&source.record, true), proof, moved).await?;
+            let (Some(OneSidedMove::TakenOver(proof)), Some(stored)) = (&verdict, at_target) else {
+                return Ok(verdict);
+            };
+            let comparable = !is_earlier && source.record.handover.is_none();
+            if comparable && target.read_list(stored).await?.is_some() {
+                return Ok(Some(OneSidedMove::SourceOutOfDate(proof.clone())));
+            }
+            Ok(verdict)
+        }
+        Both { source: None, target: Some(stored) } => {
+            let Some(list) = target.read_list(stored).await? else {
+                // A rollback that removes the copies removes the list last, and so does the end of a move. In between, the list
+                // must be there.
+                let lost = stored.record.phase > Phase::Copied && found.orphaned;
+                return Ok(lost.then_some(OneSidedMove::LastCopyInTarget));
+            };
+            without_source_record(found, clusters, target, (stored, &list)).await
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Returns true if the source's record proves that its move is committed, and that nothing was deleted there.
+fn has_deleted_nothing(record: &Record) -> bool {
+    record.phase.committed() && record.phase < Phase::Released && record.release_uids.is_some()
+}
+
+async fn find_summary(target: &Records, record: &Record) -> Result<Option<Finished>, Failure> {
+    let finished = target.finished().await?;
+    Ok(finished.into_iter().find(|finished| finished.move_id == record.move_id))
+}
+
+fn describe_ended(summary: &Finished) -> String {
+    format!("the target says that move {} ended at {}", summary.move_id, summary.ended_at)
+}
+
+/// What a target's record says that it can say only after the source's said Committed.
+fn moved_on(record: &Record) -> Option<String> {
+    let Record { move_id, phase, finish_alone, .. } = record;
+    let says = match finish_alone {
+        _ if *phase > Phase::Live => format!("that move {move_id} is {phase}"),
+        Some(FinishAlone::Allowed | FinishAlone::Done) => format!("that move {move_id} was committed"),
+        _ => return None,
+    };
+    Some(format!("the target says {says}"))
+}
+
+/// Records and summary in which a target names the Clusters of a move.
+struct Moved<'a> {
+    records: &'a Records,
+    stored: Option<&'a Stored>,
+    summary: Option<&'a Finished>,
+}
+
+impl Moved<'_> {
+    /// The UIDs that they have in the source, as far as the target has a list or a summary.
+    async fn read(&self) -> Result<BTreeSet<Uid>, Failure> {
+        let list = match self.stored {
+            Some(stored) => self.records.read_list(stored).await?,
+            None => None,
+        };
+        let listed = list.into_iter().flat_map(|list| list.entries);
+        let listed = listed.filter(|entry| is_cluster(&entry.key.group_kind)).map(|entry| entry.uid);
+        let summed = self.summary.iter().flat_map(|summary| &summary.clusters);
+        Ok(listed.chain(summed.map(|cluster| cluster.uid.clone())).collect())
+    }
+}
+
+/// Judges whether the target went on without this state of the source: `proof` says so, or a copy runs. `is_recorded` says that the
+/// record is the source's own.
+async fn is_left_behind(
+    clusters: ClusterSides<'_>,
+    (record, is_recorded): (&Record, bool),
+    proof: Option<String>,
+    moved: Moved<'_>,
+) -> Result<Option<OneSidedMove>, Failure> {
+    let running = match proof {
+        Some(proof) => Some(Running::Now(proof)),
+        None => clusters.find_running(record).await?,
+    };
+    // That a copy is paused again shows nothing that a running source would have to be paused for.
+    let Some(Running::Now(proof)) = running else { return Ok(running.map(OneSidedMove::from)) };
+    let awake = clusters.find_awake(record, &moved.read().await?).await?;
+    Ok(Some(match awake.is_empty() {
+        true => OneSidedMove::TakenOver(proof),
+        false => OneSidedMove::SourceWentBack { proof, awake, is_recorded },
+    }))
+}
+
+/// Judges a move that the source has no record of, by the objects of its list.
+async fn without_source_record(
+    found: &FoundMove,
+    clusters: ClusterSides<'_>,
+    records: &Records,
+    (stored, list): (&Stored, &ReleaseList),
+) -> Result<Option<OneSidedMove>, Failure> {
+    let record = &stored.record;
+    let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
+    let Listed { there, others } = find_listed(&clusters.sides.source, &clusters.kinds.source, list).await?;
+    if there.is_empty() {
+        let verdict = match others.is_empty() {
+            true => OneSidedMove::LastCopyInTarget,
+            false => OneSidedMove::SourceReplaced(others),
+        };
+        return Ok((deletes && found.orphaned).then_some(verdict));
+    }
+    // With what this move noted on them, but without a record: that was removed, and not restored.
+    if there.iter().any(|meta| pause::is_ours(meta, &record.move_id)) {
+        return Ok(None);
+    }
+    let moved = Moved { records, stored: Some(stored), summary: None };
+    is_left_behind(clusters, (record, false), moved_on(record), moved).await
+}
+
+/// The objects in the source under the names that a move deletes there.
+struct Listed {
+    /// Those that moved.
+    there: Vec<Meta>,
+    /// Clusters with other UIDs.
+    others: Vec<Key>,
+}
+
+async fn find_listed(source: &Handle, kinds: &KindsOfSide, list: &ReleaseList) -> Result<Listed, Failure> {
+    let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let deleted: BTreeMap<&Uid, &Key> = deleted.map(|entry| (&entry.uid, &entry.key)).collect();
+    let wanted: BTreeSet<_> = deleted.values().map(|key| (&key.group_kind, &key.namespace)).collect();
+    // A kind that is not served has no objects either.
+    let wanted =
+        wanted.into_iter().filter_map(|(gk, namespace)| Some((kinds.get(gk)?.clone(), namespace.clone())));
+    let names: BTreeSet<&Key> = deleted.values().copied().collect();
+    let mut found = Listed { there: Vec::new(), others: Vec::new() };
+    for ((kind, _), listed) in listing::metas(source, LISTS, wanted.collect()).await? {
+        for meta in listed.required()? {
+            let key = listing::key(&kind, &meta);
+            if deleted.contains_key(&meta.uid) {
+                found.there.push(meta);
+            } else if is_cluster(&kind.group_kind) && names.contains(&key) {
+                found.others.push(key);
+            }
+        }
+    }
+    Ok(found)
+}

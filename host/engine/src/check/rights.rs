@@ -1,0 +1,359 @@
+//! The permissions that the users of both sides need: checked before a run does anything, and listed for those who grant them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_core::hooks::Hook;
+use pivot_core::reach::{EVERYWHERE, is_read};
+use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::remedy::Remedy;
+use pivot_core::route::{Ends, Route};
+use pivot_core::scope::Namespaces;
+use pivot_core::{Both, Kind, Side, names};
+use pivot_places::{Access, PlaceError};
+use serde_json::Value;
+
+use crate::base::job::Job;
+use crate::base::kinds::Kinds;
+use crate::base::outcome::failure::{Exit, Failure};
+use crate::base::outcome::stop::Stop;
+use crate::base::requests::side::Handle;
+use crate::base::setup::Setup;
+use crate::read::first_reading::DEFINITIONS_UNREADABLE;
+use crate::read::namespaces::Carried;
+use crate::read::planning;
+use crate::read::snapshot::Snapshot;
+
+/// The code of the refusal.
+const CODE: &str = "rights-missing";
+/// Largest number of verbs or resources that are named together.
+const MOST_NAMED: usize = 30;
+/// Patch and delete are for a rollback, and for unpausing.
+const IN_TARGET: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
+
+/// The permissions that a move needs on one side, in that side's names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rights {
+    /// Without any of these it is refused.
+    pub needed: BTreeSet<Access>,
+    /// Without any of these it goes on, and knows less: what its checks and plugins read.
+    pub checks: BTreeSet<Access>,
+    /// Manifests of the namespaces that the move would create: a role can be created only in a namespace that exists.
+    pub namespaces: Vec<Value>,
+}
+
+impl Rights {
+    /// Those of a plan, after everything was read for it and checked.
+    pub(crate) async fn of(
+        job: &Job,
+        snapshot: &Snapshot,
+        carried: &Carried,
+        side: Side,
+    ) -> Result<Self, Failure> {
+        let handle = job.handle(side);
+        let own = |access: Access| handle.own_access(access);
+        let needed: BTreeSet<Access> = needed(job, snapshot)?.of(side).iter().cloned().map(own).collect();
+        let used = handle.place.used_permissions().into_iter().filter(|access| !needed.contains(access));
+        let (checks, more): (BTreeSet<Access>, BTreeSet<Access>) =
+            used.partition(|access| is_only_checked(job, side, access));
+        let of_plugins = of_plugins(job, snapshot, side).into_iter().map(own);
+        let needed: BTreeSet<Access> = needed.into_iter().chain(more).collect();
+        let checks = checks.into_iter().chain(of_plugins).filter(|access| !needed.contains(access)).collect();
+        let of_records =
+            match !handle.end_kind.is_files() && !carried.contains_key(&job.options.record_namespace) {
+                true => job.records(side)?.missing_namespace().await?,
+                false => None,
+            };
+        let created = carried.iter().filter(|_| side == Side::Target);
+        let created = created.map(|(name, marks)| marks.manifest(handle.own_namespace(name)));
+        Ok(Self { needed, checks, namespaces: of_records.into_iter().chain(created).collect() })
+    }
+}
+
+/// Asks both API servers about everything that the run will do.
+pub(crate) async fn missing(
+    job: &Job,
+    snapshot: &Snapshot,
+    makes_namespaces: bool,
+) -> Result<Vec<Refusal>, Failure> {
+    let Both { source, mut target } = needed(job, snapshot)?;
+    if makes_namespaces {
+        // What is created is removed by a rollback.
+        target.extend(["create", "delete"].map(about_namespaces));
+    }
+    let (there, here) =
+        tokio::try_join!(missing_on(job, Side::Source, source), missing_on(job, Side::Target, target))?;
+    Ok(there.into_iter().chain(here).collect())
+}
+
+fn about_namespaces(verb: &'static str) -> Access {
+    Access {
+        verb: verb.into(),
+        group: String::new(),
+        resource: "namespaces".into(),
+        subresource: "".into(),
+        namespace: None,
+    }
+}
+
+/// Asks one API server. The target's record is first written by the commit: its namespace must be there by then, or be created.
+async fn missing_on(job: &Job, side: Side, mut asked: BTreeSet<Access>) -> Result<Option<Refusal>, Failure> {
+    let create = about_namespaces("create");
+    let is_needed = !asked.insert(create.clone());
+    // A lease that is held was written there.
+    let has_written = side == Side::Source && job.locks.is_some();
+    let keeps_record = !job.handle(side).end_kind.is_files() && !has_written;
+    let records = if keeps_record { Some(job.records(side)?) } else { None };
+    let find = async {
+        match &records {
+            Some(records) => records.find_namespace().await.map(Some),
+            None => Ok(None),
+        }
+    };
+    let (mut denied, found) = tokio::try_join!(denied(job.handle(side), asked), find)?;
+    let may_create = !denied.contains(&create);
+    denied.retain(|access| is_needed || *access != create);
+    if !denied.is_empty() {
+        return Ok(Some(refusal(side, &job.options.record_namespace, &denied)));
+    }
+    match (records, found) {
+        (Some(records), Some(found)) => {
+            records.refuse_unwritable_namespace(&job.move_id, found, may_create).await
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What the run will do in namespaces that exist, in the source's names.
+fn needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Failure> {
+    let mut needed: Both<BTreeSet<Access>> = Both::default();
+    let Both { source, target } = &mut needed;
+    for step in &snapshot.plan.steps {
+        let namespace = step.key.namespace.clone();
+        let here = job.kind(Side::Target, &step.key.group_kind)?;
+        let access = |verb: &'static str, kind: &Kind| access(verb, kind, namespace.clone());
+        let treatment = step.treatment();
+        // Kept objects are paused and unpaused too, except those that are also copied.
+        let verbs = ["get", "list", "watch", "patch"];
+        let verbs = verbs.into_iter().take(if treatment.can_be_paused() { 4 } else { 2 });
+        // Perhaps the source doesn't even serve the kind of what is added; if it does, a rollback looks there for what it has paused.
+        match job.kind(Side::Source, &step.key.group_kind) {
+            Ok(there) => {
+                source.extend(verbs.map(|verb| access(verb, there)));
+                if treatment.is_deleted_from_source(job.route) {
+                    source.insert(access("delete", there));
+                }
+            }
+            Err(failure) if treatment.is_in_source() => return Err(failure),
+            Err(_) => {}
+        }
+        target.extend(IN_TARGET.map(|verb| access(verb, here)));
+        if job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, &step.key.group_kind)) {
+            target.insert(Access { subresource: "status".into(), ..access("patch", here) });
+        }
+    }
+    let Both { source: of_source, target: of_target } =
+        for_records(&job.options.record_namespace, job.options.finish_alone);
+    source.extend(of_source);
+    target.extend(of_target);
+    Ok(needed)
+}
+
+/// Permissions that records and leases need.
+fn for_records(namespace: &str, seals: bool) -> Both<BTreeSet<Access>> {
+    let leases = "coordination.k8s.io";
+    // Whoever finishes alone keeps others out, too.
+    let alone = seals.then_some((Side::Target, leases, "leases"));
+    let ours = [
+        (Side::Source, leases, "leases"),
+        (Side::Source, "", "configmaps"),
+        (Side::Target, "", "configmaps"),
+    ];
+    let mut needed: Both<BTreeSet<Access>> = Both::default();
+    for (side, group, resource) in ours.into_iter().chain(alone) {
+        needed.of_mut(side).extend(["get", "list", "create", "patch", "delete"].map(|verb| Access {
+            verb: verb.into(),
+            group: group.into(),
+            resource: resource.into(),
+            subresource: "".into(),
+            namespace: Some(namespace.to_owned()),
+        }));
+    }
+    needed
+}
+
+/// What plugins may read, in the source's names.
+fn of_plugins(job: &Job, snapshot: &Snapshot, side: Side) -> BTreeSet<Access> {
+    let mut reads = BTreeSet::new();
+    let moving: Vec<Option<String>> = snapshot.plugin_view().namespaces.into_iter().map(Some).collect();
+    for read in job.plugins.iter().flat_map(|plugin| plugin.reads()).filter(|read| read.side == side) {
+        for kind in job.kinds.of(side).values().filter(|kind| read.kind.covers(&kind.group_kind)) {
+            let namespaces = match read.namespace.as_deref() {
+                _ if !kind.namespaced => vec![None],
+                None => moving.clone(),
+                Some(EVERYWHERE) => vec![None],
+                Some(named) => vec![Some(named.to_owned())],
+            };
+            for namespace in namespaces {
+                reads.extend(["get", "list"].map(|verb| access(verb, kind, namespace.clone())));
+            }
+        }
+    }
+    reads
+}
+
+fn access(verb: &'static str, kind: &Kind, namespace: Option<String>) -> Access {
+    Access {
+        verb: verb.into(),
+        group: kind.group_kind.group.clone(),
+        resource: kind.plural.clone(),
+        subresource: "".into(),
+        namespace,
+    }
+}
+
+/// Returns true if a run without permission to read this goes on without it.
+fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
+    match (access.group.as_str(), access.resource.as_str()) {
+        // Which clusters these are, whether a namespace exists, and whether Pods can run.
+        ("", "namespaces" | "nodes") | (names::GROUP_CLUSTERCTL, "providers") => return true,
+        // The source's labels say what moves.
+        ("apiextensions.k8s.io", "customresourcedefinitions") => return side == Side::Target,
+        _ => {}
+    }
+    let wishes = planning::wishes(&job.plugins);
+    let kind = job
+        .kinds
+        .of(side)
+        .values()
+        .find(|kind| kind.plural == access.resource && kind.group_kind.group == access.group);
+    // Other namespaces, where others may use what moves; and other kinds, which may depend on what is deleted.
+    let elsewhere = match (&job.options.scope.namespaces, &access.namespace) {
+        (Namespaces::All, _) => false,
+        (Namespaces::One(_), None) => kind.is_some_and(|kind| kind.namespaced),
+        (Namespaces::One(one), Some(other)) => *other != job.handle(side).own_namespace(one),
+    };
+    elsewhere || kind.is_some_and(|kind| !is_read(kind, &wishes))
+}
+
+/// Asks an API server which of these permissions the user doesn't have.
+async fn denied(handle: &Handle, asked: BTreeSet<Access>) -> Result<Vec<Access>, Failure> {
+    match handle.capabilities().judges {
+        true => handle.denied(&asked.into_iter().collect::<Vec<_>>()).await,
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Returns the refusal that names missing permissions.
+fn refusal(side: Side, record_namespace: &str, denied: &[Access]) -> Refusal {
+    let in_record_namespace = |access: &Access| access.namespace.as_deref() == Some(record_namespace);
+    let elsewhere = denied.iter().any(in_record_namespace).then_some(Remedy::NameRecordNamespace);
+    let remedies = [Remedy::GrantRights { side }].into_iter().chain(elsewhere);
+    Refusal {
+        code: CODE,
+        side,
+        object: None,
+        others: Vec::new(),
+        message: format!("no permission to {}", in_words(denied)),
+        remedies: remedies.chain([Remedy::NameOtherUser { side }]).collect(),
+    }
+}
+
+/// Permissions in a line: resources with the same verbs in the same namespace together.
+fn in_words(denied: &[Access]) -> String {
+    let mut verbs: BTreeMap<(Option<&str>, String), BTreeSet<&str>> = BTreeMap::new();
+    for access in denied {
+        let of = (access.namespace.as_deref(), access.full_resource());
+        verbs.entry(of).or_default().insert(&access.verb);
+    }
+    let mut resources: BTreeMap<(Option<&str>, BTreeSet<&str>), Vec<String>> = BTreeMap::new();
+    for ((namespace, resource), verbs) in verbs {
+        resources.entry((namespace, verbs)).or_default().push(resource);
+    }
+    let parts = resources.into_iter().map(|((namespace, verbs), resources)| {
+        let within = match namespace {
+            Some(namespace) => format!("in namespace {namespace}"),
+            None => "in the whole cluster".to_owned(),
+        };
+        let verbs: Vec<&str> = verbs.into_iter().collect();
+        format!("{} {} {within}", some_of(&verbs, MOST_NAMED), some_of(&resources, MOST_NAMED))
+    });
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Names everything at once that the users lack, if a run was denied something before its plan was made. What moves is not known
+/// then, but only what can. The server's own answer stays: other things than permissions are denied, too, by webhooks for one.
+pub(crate) async fn name_missing(setup: &Setup, stop: Stop) -> Stop {
+    let denied = match &stop.failure {
+        Failure::Place { side, error: PlaceError::Forbidden(_), .. } => Some(*side),
+        Failure::Refused(refusals) => match refusals.as_slice() {
+            // The others are of a plan, and name everything.
+            [Refusal { code: CODE, object: Some(_), side, .. }]
+            | [Refusal { code: DEFINITIONS_UNREADABLE, side, .. }] => Some(*side),
+            _ => None,
+        },
+        _ => None,
+    };
+    // An agent says itself which of its rules it is.
+    let denied = denied.filter(|side| setup.sides.of(*side).vouches_for_kinds());
+    let Some(side) = denied else { return stop };
+    if stop.exit != Exit::Refused || stop.phase.is_some() {
+        return stop;
+    }
+    match missing_for_any_plan(setup).await {
+        Ok(mut refusals) => {
+            // What is missing on the other side alone is not what was denied.
+            let Some(refusal) = refusals.iter_mut().find(|refusal| refusal.side == side) else { return stop };
+            if matches!(stop.failure, Failure::Place { .. }) {
+                refusal.message = format!("{}; what was denied first: {}", refusal.message, stop.failure);
+            }
+            Stop { failure: Failure::Refused(refusals), ..stop }
+        }
+        Err(failure) => {
+            tracing::debug!(%failure, "the missing permissions are not known");
+            stop
+        }
+    }
+}
+
+async fn missing_for_any_plan(setup: &Setup) -> Result<Vec<Refusal>, Failure> {
+    let (options, sides) = (&setup.options, &setup.sides);
+    let handle = |side, place| Handle::new(side, place, setup.halter.clone(), setup.watcher.clone());
+    let source = handle(Side::Source, sides.source.clone());
+    let target = handle(Side::Target, sides.target.clone()).mapped(&options.scope.namespace_map);
+    let kinds = Kinds::ask(&source, &target, options.confined).await?;
+    let wishes = planning::wishes(&setup.loaded().await?);
+    let ends = Ends { source: source.end_kind, target: target.end_kind };
+    let deletes = Route::of_new_move(ends, options.handover).deletes_from_source();
+    let mut needed = for_records(&options.record_namespace, options.finish_alone);
+    needed.source.insert(Access {
+        verb: "list".into(),
+        group: "apiextensions.k8s.io".into(),
+        resource: "customresourcedefinitions".into(),
+        subresource: "".into(),
+        namespace: None,
+    });
+    let scope = match &options.scope.namespaces {
+        Namespaces::All => None,
+        Namespaces::One(one) => Some(one.clone()),
+    };
+    for (kind, there) in &kinds.source {
+        let can_move = is_read(there, &wishes)
+            || (there.labels.unread
+                && kind.group.ends_with(names::GROUP_CLUSTER)
+                && kind.group != names::GROUP_CLUSTERCTL);
+        // Users of one namespace can do without what is outside of any.
+        let is_in_scope = there.namespaced || scope.is_none();
+        let Some(here) = kinds.target.get(kind).filter(|_| can_move && is_in_scope) else { continue };
+        let namespace = scope.clone().filter(|_| there.namespaced);
+        let access = |verb: &'static str, kind: &Kind| access(verb, kind, namespace.clone());
+        let delete = deletes.then_some("delete");
+        let verbs = ["get", "list", "watch", "patch"].into_iter().chain(delete);
+        needed.source.extend(verbs.map(|verb| access(verb, there)));
+        needed.target.extend(IN_TARGET.map(|verb| access(verb, here)));
+    }
+    let Both { source: from, target: to } = needed;
+    let (there, here) = tokio::try_join!(denied(&source, from), denied(&target, to))?;
+    let both = [(Side::Source, there), (Side::Target, here)];
+    let some = both.into_iter().filter(|(_, denied)| !denied.is_empty());
+    Ok(some.map(|(side, denied)| refusal(side, &options.record_namespace, &denied)).collect())
+}

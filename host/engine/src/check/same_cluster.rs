@@ -1,0 +1,93 @@
+//! Telling source and target apart: moving a cluster onto itself would delete everything it has.
+
+use pivot_core::refusal::Refusal;
+use pivot_core::remedy::Remedy;
+use pivot_core::{GroupKind, Key, Side};
+use pivot_places::{Change, Identity, PlaceError, Preconditions};
+
+use crate::base::kinds::Kinds;
+use crate::base::options::Options;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::side::Handle;
+use crate::base::state::lease;
+use crate::base::state::record_namespace::RecordNamespace;
+
+/// Tells if a run may create the record namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunKind {
+    /// Only reads.
+    Reads,
+    /// Moves, resumes or rolls back.
+    Writes,
+}
+
+/// Refuses if both sides are one place.
+pub(crate) async fn two_places(
+    (source, target): (&Handle, &Handle),
+    kinds: &Kinds,
+    options: &Options,
+    run: RunKind,
+    (there, here): (&Identity, &Identity),
+) -> Result<(), Failure> {
+    if source.end_kind.is_absent() || target.end_kind.is_absent() {
+        return Ok(());
+    }
+    let same = match (there, here) {
+        (Identity::Unknown, Identity::Unknown | Identity::Cluster(_))
+        | (Identity::Cluster(_), Identity::Unknown) => {
+            probe_lease_shows((source, target), kinds, &options.record_namespace, run).await?
+        }
+        (Identity::Directory { path: a, .. }, Identity::Directory { path: b, .. }) => a == b,
+        (a, b) => a == b,
+    };
+    if !same {
+        return Ok(());
+    }
+    let (from, to) = (source.place.label(), target.place.label());
+    Err(Failure::refused(Refusal {
+        code: "same-cluster",
+        side: Side::Target,
+        object: None,
+        others: Vec::new(),
+        message: if from == to {
+            format!("source and target are the same cluster: {from}")
+        } else {
+            format!("source and target are the same cluster: {from} and {to} are two names for it")
+        },
+        remedies: vec![Remedy::NameOtherTarget],
+    }))
+}
+
+/// If kube-system can't be read: whether a temporary Lease with a unique name, created in the source, shows up in the target.
+async fn probe_lease_shows(
+    (source, target): (&Handle, &Handle),
+    kinds: &Kinds,
+    namespace: &str,
+    run: RunKind,
+) -> Result<bool, Failure> {
+    let gk = GroupKind::new("coordination.k8s.io", "Lease");
+    let (Some(kind), Some(there)) = (kinds.source.get(&gk), kinds.target.get(&gk)) else { return Ok(false) };
+    let name = format!("pivot-host-probe-{}", uuid::Uuid::new_v4());
+    let key = Key::new(gk, Some(namespace), &name);
+    let body = serde_json::json!({
+        "apiVersion": kind.api_version(), "kind": "Lease", "metadata": {"name": name, "namespace": namespace},
+    });
+    let failed = |error| match error {
+        PlaceError::Forbidden(why) => lease::not_allowed(Side::Source, &key, &why),
+        error => source.failed("telling the two clusters apart with", Some(&key), error),
+    };
+    let created = match run {
+        RunKind::Writes => {
+            RecordNamespace::new(source, &kinds.source, namespace).create_in(kind, &body).await?
+        }
+        RunKind::Reads => source.create(kind, &body, Change::Real).await,
+    };
+    match created {
+        // No run has kept records here. If the two are one cluster, a plan refuses its objects as taken.
+        Err(PlaceError::NotFound(_)) if run == RunKind::Reads => return Ok(false),
+        created => created.map_err(failed)?,
+    };
+    let seen = target.get(there, &key).await;
+    source.delete(kind, &key, Preconditions::default()).await.map_err(failed)?;
+    Ok(seen?.is_some())
+}

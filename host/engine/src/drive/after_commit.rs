@@ -1,0 +1,185 @@
+//! The path of a move from its commit on: there is no way back, and each run finds by the record where the last one stopped.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pivot_core::GroupKind;
+use pivot_core::hooks::Point;
+use pivot_core::record::{FinishAlone, Phase};
+use pivot_core::refusal::Refusal;
+use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::risk::Risk;
+use pivot_core::soft::is_cluster;
+
+use crate::act::live::{self, KnownObjects};
+use crate::act::{lost_record, pausing, release, settle};
+use crate::base::events::Event;
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::calls;
+use crate::base::plugins::view::PluginView;
+use crate::check::agent::refuse_unable_agent;
+use crate::check::{evidence, new_dependents};
+use crate::drive::sequence::{ActiveMove, Done};
+
+impl ActiveMove {
+    /// Resumes the copies, releases the source, settles, and closes the move.
+    pub(crate) async fn finish(
+        &mut self,
+        list: Arc<ReleaseList>,
+        seen: KnownObjects,
+    ) -> Result<Done, Failure> {
+        let job = self.job.clone();
+        let count = list.entries.len();
+        // If deleting has begun, the target has already shown that it reconciles; checking again could only delay the end. An import
+        // has resumed, and settled, its copies itself, and shown it before the commit.
+        if !self.journal.has_begun_to_delete() && !job.route.is_handover() {
+            job.report(Event::PhaseBegun { phase: Phase::Live, objects: count });
+            let (known, copied) = match &seen {
+                KnownObjects::Copied(known) => (known, Some(known)),
+                KnownObjects::Again(known) => {
+                    // Someone may have unpaused the source since the commit: then the target must not run as well.
+                    if !job.source.end_kind.is_absent() {
+                        pausing::still_paused(&job, &list).await?;
+                    }
+                    (known, None)
+                }
+            };
+            // Before anything runs in the target: a run that died between the two would leave a target that may not go on.
+            if !job.source.end_kind.is_absent() {
+                self.report_unable_agent();
+                self.journal.allow_finishing_alone().await?;
+            }
+            live::resume(&job, &self.journal.record, &list, copied).await?;
+            calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
+            evidence::wait(&job, &list, known, Some(self.journal.committed_at()?)).await?;
+            job.safe_point()?;
+            self.record_time(Phase::Live);
+        }
+        if job.options.stop_before_release && !job.source.end_kind.is_absent() {
+            return Err(self.stop_before_release());
+        }
+        let mut prepared = None;
+        // The list's versions are of another history of this source.
+        let list = match self.journal.record.source_went_back && !job.source.end_kind.is_absent() {
+            true => Arc::new(release::at_current_versions(&job, &list).await?),
+            false => list,
+        };
+        if self.journal.source_record_is_gone() && !job.source.end_kind.is_absent() {
+            lost_record::nothing_left(&job, &list).await?;
+        } else if !job.source.end_kind.is_absent() && self.has_to_release(&list).await? {
+            // Files are not deleted.
+            let objects = if job.route.pauses_source() { count } else { 0 };
+            job.report(Event::PhaseBegun { phase: Phase::Released, objects });
+            // Before the phase is recorded: from Released on no run checks again whether the target reconciles.
+            let (marks, accepted) = self.marks();
+            tokio::try_join!(
+                live::check_copies(&job, &list, &marks, &accepted),
+                pausing::still_paused(&job, &list),
+                new_dependents::none(&job, &list, self.journal.begun()),
+                self.report_missing(&job, &list, &seen),
+            )?;
+            // Nothing is deleted before the phase is recorded; the steps before a delete do no harm without it.
+            let (written, may_delete) = tokio::sync::watch::channel(false);
+            let advance = async {
+                let advanced = self.journal.enter_released().await;
+                if advanced.is_ok() {
+                    written.send_replace(true);
+                }
+                // If dropped unsent, it signals to the waiting tasks that nothing will be written.
+                drop(written);
+                advanced
+            };
+            let (advanced, released) =
+                tokio::join!(advance, release::all(&job, &list, seen.copied(), may_delete));
+            advanced?;
+            prepared = Some(released?);
+            self.record_time(Phase::Released);
+        }
+        // If nothing settles, only closing the move is left to do; a resume may just as well find it Released.
+        let settling = if job.route.is_handover() { 0 } else { settle::count(&job, &list) };
+        let settles = settling > 0;
+        if self.journal.has_list_beside() || settles {
+            self.journal.advance(Phase::Settled).await?;
+        }
+        job.report(Event::PhaseBegun { phase: Phase::Settled, objects: settling });
+        if settles {
+            let (KnownObjects::Copied(known) | KnownObjects::Again(known)) = &seen;
+            let commit = settle::Commit { at: self.journal.committed_at().ok(), source: Some(known) };
+            settle::all(&job, &list, &commit).await?;
+        }
+        if !job.source.end_kind.is_absent() && !self.journal.source_record_is_gone() {
+            release::last(&job, &list, seen.copied(), prepared).await?;
+        }
+        let unverified = evidence::unverified(&job, &list);
+        let mut done = Done { unverified, added: self.added(), ..Done::default() };
+        for entry in &list.entries {
+            let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };
+            *counts.entry(entry.key.group_kind.clone()).or_default() += 1;
+        }
+        let moved = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind));
+        let moved = moved.map(|entry| (entry.key.clone(), entry.uid.clone())).collect();
+        self.close(&done, &moved).await?;
+        self.record_time(Phase::Settled);
+        Ok(done)
+    }
+
+    /// Returns true if the source may have objects left. Once the target's record says Settled, it has them only if it went back since.
+    async fn has_to_release(&self, list: &ReleaseList) -> Result<bool, Failure> {
+        if self.journal.record.phase <= Phase::Released || self.job.source.end_kind.is_files() {
+            return Ok(self.journal.record.phase <= Phase::Released);
+        }
+        let left = lost_record::find_left(&self.job, list).await?;
+        Ok(left.iter().any(|entry| !entry.last))
+    }
+
+    /// Reports an agent that can't finish the move alone any more: it may have called again with other plugins.
+    fn report_unable_agent(&self) {
+        if self.journal.record.finish_alone == Some(FinishAlone::Requested)
+            && let Some(Refusal { code, message, .. }) = refuse_unable_agent(&self.job)
+        {
+            self.job.report(Event::warning(code, message));
+        }
+    }
+
+    /// Why the run stops here: as asked, or because that comes too late.
+    fn stop_before_release(&self) -> Failure {
+        let record = &self.journal.record;
+        match self.journal.has_begun_to_delete() {
+            true => Failure::Declined(format!(
+                "move {} has begun to delete from the source: it can't stop before that any more",
+                record.move_id
+            )),
+            false => Failure::StoppedBeforeRelease,
+        }
+    }
+
+    /// Reports what is on neither side, if the source's record proves that nothing was deleted, and another run made the copies.
+    async fn report_missing(
+        &self,
+        job: &Job,
+        list: &ReleaseList,
+        seen: &KnownObjects,
+    ) -> Result<(), Failure> {
+        match seen {
+            KnownObjects::Again(_) if self.journal.has_deleted_nothing() => {
+                live::report_missing_on_both(job, list).await
+            }
+            KnownObjects::Again(_) | KnownObjects::Copied(_) => Ok(()),
+        }
+    }
+
+    /// The marks of the copies, and the kinds of those that may be gone.
+    fn marks(&self) -> (BTreeSet<String>, BTreeSet<GroupKind>) {
+        match &self.journal.record.handover {
+            Some(handover) => {
+                let accepted = handover.copy_changed.union(self.job.options.accept.kinds(Risk::CopyChanged));
+                (handover.imported_by.clone(), accepted.cloned().collect())
+            }
+            None => {
+                let accepted = self.job.options.accept.kinds(Risk::CopyChanged).clone();
+                (BTreeSet::from([self.job.move_id.clone()]), accepted)
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Reads one Cluster with all that belongs to it. Changes nothing.
+//!
+//! One list for each kind that a Cluster's machines have, all at once, then one for each kind that those refer to. A kind to which
+//! there is only one reference is not listed: reading one object needs less, of the server and of the user's permissions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use pivot_core::describe::{Described, Problem, needed_kinds, referenced};
+use pivot_core::soft::is_cluster;
+use pivot_core::{GroupKind, Key, Kind, Object, Side};
+use pivot_places::{Place, PlaceError};
+
+use crate::base::events::Watcher;
+use crate::base::kinds::Kinds;
+use crate::base::outcome::failure::Failure;
+use crate::base::outcome::stop::Stop;
+use crate::base::requests::halt::Halter;
+use crate::base::requests::side::Handle;
+use crate::base::requests::side_by_side::{self, LISTS, Work};
+use crate::drive::stopping::unknown;
+
+/// The Cluster to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedCluster {
+    /// Its namespace; none: whichever has a Cluster of this name.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Whether its sets of resources are read, too.
+    pub resource_sets: bool,
+}
+
+/// Reads it.
+pub async fn describe(
+    place: Arc<dyn Place>,
+    wanted: &WantedCluster,
+    watcher: Arc<dyn Watcher>,
+) -> Result<Described, Stop> {
+    let handle = Handle::new(Side::Source, place, Halter::default(), watcher);
+    read(&handle, wanted).await.map_err(|failure| Stop {
+        state: "this command changes nothing".to_owned(),
+        next: Vec::new(),
+        ..unknown(failure)
+    })
+}
+
+async fn read(handle: &Handle, wanted: &WantedCluster) -> Result<Described, Failure> {
+    let kinds = &Kinds::of_one(handle).await?.source;
+    let namespace = wanted.namespace.as_deref();
+    let needed = needed_kinds(wanted.resource_sets);
+    let lists = needed.iter().filter_map(|kind| kinds.get(kind)).map(|kind| -> Work<'_, Vec<Object>> {
+        async move {
+            match handle.list(kind, namespace).await {
+                // The definition was removed since the kinds were asked for.
+                Err(Failure::Place { error: PlaceError::NotFound(_), .. }) => Ok(Vec::new()),
+                other => Ok(other?.objects),
+            }
+        }
+        .boxed()
+    });
+    let mut objects: Vec<Object> =
+        side_by_side::all(LISTS, lists.collect()).await?.into_iter().flatten().collect();
+    let Some(cluster) = found(&objects, wanted)? else {
+        return Err(not_there(handle, kinds, &objects, wanted).await?);
+    };
+    let mut of_kind: BTreeMap<GroupKind, BTreeSet<Key>> = BTreeMap::new();
+    for key in referenced(&objects, &cluster) {
+        of_kind.entry(key.group_kind.clone()).or_default().insert(key);
+    }
+    let mut unread = BTreeMap::new();
+    let mut reads = Vec::new();
+    for (kind, keys) in &of_kind {
+        match kinds.get(kind) {
+            Some(kind) => reads.push(each(handle, kind, keys).boxed()),
+            None => drop(unread.insert(kind.clone(), Problem::not_served())),
+        }
+    }
+    for (kind, read) in side_by_side::all(LISTS, reads).await? {
+        match read {
+            Ok(read) => objects.extend(read),
+            Err(problem) => drop(unread.insert(kind, problem)),
+        }
+    }
+    Ok(Described { cluster, objects, unread })
+}
+
+/// The objects of a kind that are referred to. The rest of the tree is worth showing to a user without permission to read them.
+async fn each(
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    keys: &BTreeSet<Key>,
+) -> Result<(GroupKind, Result<Vec<Object>, Problem>), Failure> {
+    let several = keys.len() > 1;
+    let read = match keys.first() {
+        Some(first) if !several => handle.get(kind, first).await.map(|object| object.into_iter().collect()),
+        first => {
+            let namespace = first.and_then(|key| key.namespace.as_deref());
+            handle.list(kind, namespace).await.map(|listing| listing.objects)
+        }
+    };
+    let read = match read {
+        Ok(mut objects) => {
+            objects.retain(|object| keys.contains(&object.key()));
+            Ok(objects)
+        }
+        Err(Failure::Place {
+            error: error @ (PlaceError::Forbidden(_) | PlaceError::NotFound(_)), ..
+        }) => Err(Problem::unreadable(error.to_string())),
+        Err(failure) => return Err(failure),
+    };
+    Ok((kind.group_kind.clone(), read))
+}
+
+/// The Cluster, if it is among these objects; an error if several have its name.
+fn found(objects: &[Object], wanted: &WantedCluster) -> Result<Option<Key>, Failure> {
+    let is_wanted = |key: &Key| {
+        is_cluster(&key.group_kind)
+            && key.name == wanted.name
+            && wanted.namespace.as_ref().is_none_or(|namespace| key.namespace.as_ref() == Some(namespace))
+    };
+    let mut same: Vec<Key> = objects.iter().map(Object::key).filter(is_wanted).collect();
+    match (same.pop(), same.is_empty()) {
+        (Some(last), false) => {
+            same.push(last);
+            same.sort();
+            Err(Failure::SeveralClusters(same))
+        }
+        (found, _) => Ok(found),
+    }
+}
+
+/// Why it can't be shown, with the Clusters that can: of all namespaces, as far as the user may list them.
+async fn not_there(
+    handle: &Handle,
+    kinds: &BTreeMap<GroupKind, Arc<Kind>>,
+    objects: &[Object],
+    wanted: &WantedCluster,
+) -> Result<Failure, Failure> {
+    let of_namespace = || objects.iter().map(Object::key).filter(|key| is_cluster(&key.group_kind)).collect();
+    let kind = kinds.values().find(|kind| is_cluster(&kind.group_kind));
+    let mut there: Vec<Key> = match (kind, &wanted.namespace) {
+        (Some(kind), Some(_)) => match handle.list_identities(kind, None).await {
+            Ok(metas) => {
+                let key = |meta: pivot_core::Meta| {
+                    Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), meta.name)
+                };
+                metas.into_iter().map(key).collect()
+            }
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => of_namespace(),
+            Err(failure) => return Err(failure),
+        },
+        _ => of_namespace(),
+    };
+    there.sort();
+    let WantedCluster { namespace, name, .. } = wanted;
+    let named = namespace.as_ref().map_or_else(|| name.clone(), |namespace| format!("{namespace}/{name}"));
+    Ok(Failure::NoCluster { named, there })
+}

@@ -1,0 +1,199 @@
+//! What would be lost if the source were deleted: objects of which no move made a copy in the target.
+//!
+//! Reads metadata, and the copies that may name credentials elsewhere, and only if no move is under way: while one is, neither side should
+//! be deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pivot_core::soft::is_cluster;
+use pivot_core::{Both, GroupKind, Key, Kind, Meta, Uid, names, outside_secrets};
+use pivot_places::PlaceError;
+use serde::Serialize;
+
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::listing::{self, Listed};
+use crate::base::requests::side::Handle;
+use crate::base::requests::side_by_side::LISTS;
+use crate::drive::open::Opened;
+
+/// What is left in a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Leftover {
+    /// Whether nothing would be lost, as far as the user has permission to see.
+    pub may_be_deleted: bool,
+    /// Objects of Cluster API and its providers, and their Secrets, of which no move made a copy in the target.
+    pub only_here: Vec<Key>,
+    /// How many of these have finalizers: the resources they represent would be left without a controller.
+    pub with_finalizers: usize,
+    /// How many objects a move copied to the target and kept.
+    pub on_both: usize,
+    /// Secrets in providers' namespaces that the target doesn't have: credentials, mostly.
+    pub provider_secrets: Vec<Key>,
+    /// Secrets and ConfigMaps that the target doesn't have, in namespaces that moves copied from, where what moved may name them, and in
+    /// others if it does.
+    pub beside_moved: Vec<Key>,
+    /// Kinds that the user can't list on one of the sides.
+    pub unread: BTreeSet<GroupKind>,
+}
+
+/// Looks at both sides; `None` if one of them is not a management cluster.
+pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
+    let Both { source, target } = &opened.sides;
+    if !(source.end_kind.is_cluster() && target.end_kind.is_cluster()) {
+        return Ok(None);
+    }
+    let mut left = Leftover { unread: unlabelled(opened), ..Leftover::default() };
+    let (there, here) = tokio::try_join!(read(source, opened), read(target, opened))?;
+    let (mut there, here) = (there.known(&mut left.unread), here.known(&mut left.unread));
+    let provider_namespaces: BTreeSet<String> = there
+        .keys()
+        .filter(|key| key.group_kind.is(names::GROUP_CLUSTERCTL, "Provider"))
+        .filter_map(|key| key.namespace.clone())
+        .collect();
+    there.retain(|key, _| key.group_kind.group != names::GROUP_CLUSTERCTL);
+    let renamed = renamed_namespaces(opened).await?;
+    let mut moved_from: BTreeSet<String> =
+        here.iter().filter(|(_, meta)| is_copy(meta)).filter_map(|(key, _)| key.namespace.clone()).collect();
+    moved_from.extend(renamed.keys().cloned());
+    let is_there = |key: &Key| {
+        let names = key.namespace.iter().filter_map(|name| renamed.get(name)).flatten();
+        let mut others = names.map(|name| Key { namespace: Some(name.clone()), ..key.clone() });
+        here.contains_key(key) || others.any(|key| here.contains_key(&key))
+    };
+    let uids: BTreeSet<Uid> =
+        there.iter().filter(|(key, _)| !is_settings(key)).map(|(_, meta)| meta.uid.clone()).collect();
+    let mut elsewhere = BTreeSet::new();
+    for (key, meta) in there {
+        let of_theirs = !is_settings(&key)
+            || meta.owner_references.iter().any(|owner| uids.contains(&owner.uid))
+            || meta.labels.contains_key(names::LABEL_CLUSTER);
+        let of_a_provider = key.namespace.as_ref().is_some_and(|name| provider_namespaces.contains(name));
+        // The target may have a different object of the same name.
+        let marked = || here.get(&key).is_some_and(is_copy);
+        // A move keeps no Cluster: what the target has is a copy of another one.
+        let copied = !is_cluster(&key.group_kind) && marked();
+        if of_theirs && copied {
+            left.on_both += 1;
+        } else if of_theirs {
+            left.with_finalizers += usize::from(!meta.finalizers.is_empty());
+            left.only_here.push(key);
+        } else if is_there(&key) || is_of_every_namespace(&key, &meta) {
+            continue;
+        } else if of_a_provider && is_secret(&key) {
+            left.provider_secrets.push(key);
+        } else if key.namespace.as_ref().is_some_and(|name| moved_from.contains(name)) {
+            left.beside_moved.push(key);
+        } else {
+            elsewhere.insert(key);
+        }
+    }
+    let named = find_named(opened, &here, &elsewhere, &mut left.unread).await?;
+    left.beside_moved.extend(named);
+    left.may_be_deleted = left.only_here.is_empty()
+        && left.provider_secrets.is_empty()
+        && left.beside_moved.is_empty()
+        && left.unread.is_empty();
+    Ok(Some(left))
+}
+
+/// Finds the Secrets and ConfigMaps, among the given ones, that copies in the target name.
+async fn find_named(
+    opened: &Opened,
+    here: &BTreeMap<Key, Meta>,
+    wanted: &BTreeSet<Key>,
+    unread: &mut BTreeSet<GroupKind>,
+) -> Result<BTreeSet<Key>, Failure> {
+    let target = &opened.sides.target;
+    let mut named = BTreeSet::new();
+    let copied: BTreeSet<&GroupKind> =
+        here.iter().filter(|(_, meta)| is_copy(meta)).map(|(key, _)| &key.group_kind).collect();
+    let kinds = copied.into_iter().filter_map(|kind| opened.kinds.of(target.side).get(kind));
+    for kind in kinds.filter(|kind| !wanted.is_empty() && outside_secrets::may_name(kind)) {
+        match target.list(kind, None).await {
+            Ok(listing) => {
+                let copies = listing.objects.iter().filter(|object| is_copy(&object.meta));
+                named.extend(copies.flat_map(|copy| outside_secrets::named_by(copy, wanted)).cloned());
+            }
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
+                unread.insert(kind.group_kind.clone());
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(named)
+}
+
+/// The namespaces that moves gave other names in the target, with these.
+async fn renamed_namespaces(opened: &Opened) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
+    let mut renamed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for scope in opened.finished().await?.iter().filter_map(|finished| finished.scope.as_ref()) {
+        for (source, target) in scope.namespace_map.pairs() {
+            renamed.entry(source.to_owned()).or_default().insert(target.to_owned());
+        }
+    }
+    Ok(renamed)
+}
+
+/// Kinds whose definitions the user can't read: their labels might say that objects of them matter.
+fn unlabelled(opened: &Opened) -> BTreeSet<GroupKind> {
+    let unread = opened.kinds.source.values().filter(|kind| kind.labels.unread);
+    unread.map(|kind| kind.group_kind.clone()).collect()
+}
+
+/// Whether a move copied it, from whichever source. What a user added was in none.
+fn is_copy(meta: &Meta) -> bool {
+    meta.annotations.contains_key(names::MARK) && !meta.annotations.contains_key(names::ADDED)
+}
+
+fn is_secret(key: &Key) -> bool {
+    key.group_kind.is_secret()
+}
+
+/// Secrets and ConfigMaps: of Cluster API only if something of it owns them, or by their label.
+fn is_settings(key: &Key) -> bool {
+    is_secret(key) || key.group_kind.is("", "ConfigMap")
+}
+
+/// What clusters make by themselves, and what describes what is installed in them.
+fn is_of_every_namespace(key: &Key, meta: &Meta) -> bool {
+    key.name == "kube-root-ca.crt"
+        || meta.annotations.contains_key("kubernetes.io/service-account.name")
+        || meta.labels.get("owner").is_some_and(|owner| owner == "helm")
+        || meta.labels.keys().any(|label| label.starts_with("pivot-host.io/"))
+}
+
+/// The lists of one side.
+struct Read(Vec<(listing::Collection, Listed)>);
+
+impl Read {
+    fn known(self, unread: &mut BTreeSet<GroupKind>) -> BTreeMap<Key, Meta> {
+        let mut known = BTreeMap::new();
+        for ((kind, _), listed) in self.0 {
+            if matches!(listed, Listed::Forbidden(_)) {
+                unread.insert(kind.group_kind.clone());
+            }
+            known.extend(listed.known().into_iter().map(|meta| (listing::key(&kind, &meta), meta)));
+        }
+        known
+    }
+}
+
+async fn read(handle: &Handle, opened: &Opened) -> Result<Read, Failure> {
+    // The source's definitions decide: the target has no objects of a kind that it lacks.
+    let wanted = |kind: &&Arc<Kind>| {
+        // Cluster API's definitions have no labels if clusterctl didn't install them.
+        kind.labels.discover
+            || kind.group_kind.group.ends_with(names::GROUP_CLUSTER)
+            || kind.group_kind.is_secret()
+            || kind.group_kind.is("", "ConfigMap")
+            || kind.group_kind.is(names::GROUP_CLUSTERCTL, "Provider")
+    };
+    let kinds = opened.kinds.source.values().filter(wanted);
+    let wanted = kinds.filter_map(|kind| {
+        let served = opened.kinds.of(handle.side).get(&kind.group_kind)?;
+        Some((served.clone(), None))
+    });
+    Ok(Read(listing::metas(handle, LISTS, wanted.collect()).await?))
+}

@@ -1,0 +1,196 @@
+//! Rolling a move back: nothing of ours is left in the target, and everything in the source is as before.
+//!
+//! Possible until the point of no return. The target comes first: the source stays paused while its copies are there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pivot_core::record::{Phase, Record};
+use pivot_core::{Both, GroupKind, Key, Meta, Side, Uid, names};
+use pivot_places::{PlaceError, Preconditions};
+
+use crate::act::commit;
+use crate::act::pausing::{self, Undone};
+use crate::base::events::{Event, Verb};
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::side_by_side::{EMPTY_LISTS, LISTS};
+use crate::base::requests::{dataflow, listing};
+use crate::base::state::cluster_copies::ClusterSides;
+use crate::base::state::journal::Journal;
+
+/// What a rollback did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RolledBack {
+    /// Objects removed from the target.
+    pub removed: usize,
+    /// Objects unpaused in the source.
+    pub resumed: usize,
+}
+
+/// Removes what the move created in the target, then unpauses the source. A source without a record of the move has nothing left
+/// that it paused: the record is removed last of all. What the target's record names there may be others'.
+///
+/// # Errors
+///
+/// Clusters stay paused: nobody named them, and the source was recovered, or the annotation that undoes their pause is gone. The record
+/// stays, too, then.
+pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<RolledBack, Failure> {
+    let record = &journal.record;
+    let there = record.phase >= Phase::Copied && !job.target.end_kind.is_absent();
+    let removed = if there { clear_copies(job, record).await? } else { 0 };
+    if there {
+        clear_namespaces(job, record).await?;
+    }
+    if record.phase >= Phase::Copied && job.target.end_kind.is_absent() {
+        let text = format!(
+            "this move left its copies in the target, paused and annotated with {}={}",
+            names::MARK,
+            job.move_id
+        );
+        job.report(Event::warning("copies-left", text));
+    }
+    let paused = job.source.end_kind.is_cluster() && !journal.source_record_is_gone();
+    let Undone { unpaused, left_paused, undo_lost } = match paused {
+        true => pausing::undo_all(job, record).await?,
+        false => Undone::default(),
+    };
+    if record.phase < Phase::Copied && !job.target.end_kind.is_absent() {
+        // Created while the phase was being recorded; empty namespaces keep nothing in the source paused.
+        if let Err(failure) = clear_namespaces(job, record).await {
+            let text = format!("namespaces that this move made may be left in the target, empty: {failure}");
+            job.report(Event::warning("namespaces-left", text));
+        }
+    }
+    match (left_paused.is_empty(), undo_lost.is_empty()) {
+        (false, _) => Err(Failure::LeftPaused { side: Side::Source, clusters: left_paused }),
+        (true, false) => Err(Failure::UndoLost { clusters: undo_lost }),
+        (true, true) => Ok(RolledBack { removed, resumed: unpaused }),
+    }
+}
+
+/// Refuses if a Cluster of the copy runs: then someone finished the move without this source (`--without-source`), and the source is
+/// out of date. Removing that copy, or updating it from the source, would tear down running clusters.
+pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Failure> {
+    if !job.target.end_kind.is_cluster() {
+        return Ok(());
+    }
+    let sides = Both::new(job.source.clone(), job.target.clone());
+    match (ClusterSides { sides: &sides, kinds: &job.kinds }).find_running(record).await? {
+        Some(running) => {
+            let (move_id, one_sided) = (job.move_id.clone(), running.into());
+            Err(Failure::OneSidedMove { move_id, one_sided })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Removes every object in the target that any attempt of the move made, except for its namespaces: a server takes some time to
+/// delete a namespace, and until then the next attempt can create nothing in it.
+pub(crate) async fn clear_copies(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {
+    let copies = Arc::new(find_copies(job, record).await?);
+    let added: Arc<BTreeSet<Key>> =
+        Arc::new(record.scope.from_manifests.iter().map(|added| added.object.clone()).collect());
+    let place: BTreeMap<&Uid, usize> =
+        copies.iter().enumerate().map(|(i, (_, meta))| (&meta.uid, i)).collect();
+    // Dependents first.
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); copies.len()];
+    for (index, (_, meta)) in copies.iter().enumerate() {
+        for owner in &meta.owner_references {
+            if let Some(list) = place.get(&owner.uid).and_then(|&owner| after.get_mut(owner)) {
+                list.push(index);
+            }
+        }
+    }
+    dataflow::run(&after, job.limiter(Side::Target), &job.halter, |index| {
+        let (job, copies, added) = (job.clone(), copies.clone(), added.clone());
+        async move {
+            let Some((key, meta)) = copies.get(index) else {
+                return Err(Failure::Bug(format!("no object {index}")));
+            };
+            match added.contains(&job.target.own_name(key)) {
+                true => commit::remove_added(&job, key, &meta.uid).await?,
+                false => commit::remove(&job, key, &meta.uid).await?,
+            }
+            job.report_object(Phase::Copied, Verb::Removed, key, Side::Target);
+            Ok(())
+        }
+    })
+    .await?;
+    Ok(copies.len())
+}
+
+/// Removes all copies if an earlier attempt made one, as in a target that returned: they would be strangers to the last attempt.
+pub(crate) async fn clear_earlier_attempts(job: &Arc<Job>, record: &Record) -> Result<(), Failure> {
+    let copies = find_copies(job, record).await?;
+    match copies.iter().all(|(key, meta)| job.copy_mark.is_on(key, meta)) {
+        true => Ok(()),
+        false => clear_copies(job, record).await.map(drop),
+    }
+}
+
+/// Removes the namespaces that the move created.
+async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
+    // Records of other moves are in there, or will be.
+    let removed = record.created_namespaces.iter().filter(|name| **name != job.options.record_namespace);
+    for namespace in removed {
+        remove_namespace(job, namespace).await?;
+    }
+    Ok(())
+}
+
+/// Every object in the target that any attempt of this move made.
+pub(crate) async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
+    // The namespaces of a cluster are removed once they are empty.
+    let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.capabilities().judges;
+    let kinds = record.kinds.iter().filter(removed_here).filter_map(|gk| job.kinds.target.get(gk));
+    let wanted = listing::collections(kinds, &record.copied_namespaces);
+    let mut found = Vec::new();
+    for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
+        let all = listed.required()?.into_iter().map(|meta| (listing::key(&kind, &meta), meta));
+        found.extend(all.filter(|(key, meta)| job.copy_mark.is_of_any_attempt(key, meta)));
+    }
+    Ok(found)
+}
+
+/// Removes a namespace that this move created, if it is empty.
+async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
+    let kind = job.core_kind(Side::Target, "", "Namespace")?;
+    let key = Key::new(kind.group_kind.clone(), None, name);
+    let Some(there) = job.target.get(kind, &key).await?.filter(|there| there.meta.marked(&job.move_id))
+    else {
+        return Ok(());
+    };
+    if let Some(inhabitant) = inhabitant(job, name).await? {
+        let (name, inhabitant) = (job.target.own_name(&key).name, job.target.own_name(&inhabitant));
+        job.report(Event::Note {
+            code: "namespace-kept".into(),
+            text: format!("namespace {name} in the target is kept: it contains {inhabitant}"),
+            object: Some(inhabitant),
+        });
+        return Ok(());
+    }
+    let preconditions = Preconditions { uid: Some(there.meta.uid), resource_version: None };
+    match job.target.delete(kind, &key, preconditions).await {
+        Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
+        Err(error) => Err(job.target.failed("removing", Some(&key), error)),
+    }
+}
+
+/// An object in a namespace, other than those that every namespace has.
+async fn inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> {
+    let always: BTreeSet<(&str, &str)> =
+        [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")].into_iter().collect();
+    let kinds = job.kinds.target.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
+    let wanted = listing::collections(kinds, &BTreeSet::from([namespace.to_owned()]));
+    for ((kind, _), listed) in listing::metas(&job.target, EMPTY_LISTS, wanted).await? {
+        let other = |meta: &&Meta| {
+            !always.contains(&(kind.group_kind.kind.as_str(), meta.name.as_str()))
+                && !job.copy_mark.is_of_any_attempt(&listing::key(&kind, meta), meta)
+        };
+        if let Some(meta) = listed.required()?.iter().find(other) {
+            return Ok(Some(listing::key(&kind, meta)));
+        }
+    }
+    Ok(None)
+}

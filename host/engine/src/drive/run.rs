@@ -1,0 +1,606 @@
+//! Commands: plan, move, resume, roll back, status. Each opens both sides, finds the moves under way and continues from there.
+//! Each failure becomes a [`Stop`] that says what state both sides are in and what to type next.
+//!
+//! Every command is a future that can run beside others: commands share only what their caller shares.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::{FutureExt, future};
+use pivot_core::plan::Plan;
+use pivot_core::plugin_set::PluginSet;
+use pivot_core::record::Record;
+use pivot_core::remedy::Remedy;
+use pivot_core::risk::Risk;
+use pivot_core::{Both, Side};
+use tracing::{Instrument, Span, field, info_span};
+
+use crate::act::handover;
+use crate::base::command::{Command, Resume, Rollback};
+use crate::base::events::Event;
+use crate::base::options::Options;
+use crate::base::outcome::failure::Failure;
+use crate::base::outcome::one_sided::OneSidedMove;
+use crate::base::outcome::stop::Stop;
+use crate::base::setup::Setup;
+use crate::base::state::locks::{Lock, LockRequest, Locks, MoveLeft};
+use crate::base::state::moves::{FoundMove, Moves, begun_by_others, in_the_way};
+use crate::check::before_pause::{self, TargetState};
+use crate::check::rights::{self, Rights};
+use crate::check::{added, approved};
+use crate::drive::begin::{begin, new_id};
+use crate::drive::open::{Opened, open, open_for_writing};
+use crate::drive::report::{Report, Status};
+use crate::drive::rollback::RolledBack;
+use crate::drive::sequence::{ActiveMove, Done};
+use crate::drive::status;
+use crate::drive::stopping::{stopped, unknown, unread};
+use crate::drive::{outdated_source, recovery};
+use crate::read::first_reading::FirstReading;
+use crate::read::readings;
+use crate::read::snapshot::Snapshot;
+use crate::read::{nothing, planning};
+
+/// What would move, and any problems that prevent it. Changes nothing.
+pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
+    let result = async {
+        let (_, snapshot, target) = look(setup.clone()).await?;
+        let TargetState { mut in_target, mut changes, .. } = target;
+        let mut plan = Arc::unwrap_or_clone(snapshot.plan);
+        for step in &mut plan.steps {
+            step.in_target = in_target.remove(&step.key);
+            step.changes = changes.remove(&step.key).unwrap_or_default();
+        }
+        Ok(plan)
+    };
+    match result.await {
+        Ok(plan) => Ok(plan),
+        Err(failure) => Err(rights::name_missing(&setup, unknown(failure)).await),
+    }
+}
+
+/// The permissions that the move needs on one side. Changes nothing.
+pub async fn rights(setup: Setup, side: Side) -> Result<Rights, Stop> {
+    let result = async {
+        let (active, snapshot, target) = look(setup.clone()).await?;
+        Rights::of(&active.job, &snapshot, &target.carried, side).await
+    };
+    match result.await {
+        Ok(rights) => Ok(rights),
+        Err(failure) => Err(rights::name_missing(&setup, unknown(failure)).await),
+    }
+}
+
+/// Reads both sides, and makes and checks a plan.
+async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failure> {
+    let opened = open(&setup, None).await?;
+    let (moves, first) = tokio::join!(opened.moves_that_may_be_read(), first_reading(&setup, &opened));
+    let moves = moves?;
+    for under_way in status::moves_of(&moves, None) {
+        setup.watcher.event(Event::UnderWay { status: Box::new(under_way) });
+    }
+    // A move that was begun from other files is a different move, with different copies.
+    let found =
+        moves.of_scope(&setup.options.scope).filter(|found| !found.other_files && !found.has_ended).cloned();
+    let id = new_id(&setup, &opened);
+    let plugins = setup.loaded().await?;
+    let active = begin(setup, Command::Start, &plugins, opened, found, id, None)?;
+    active.job.report_accepted();
+    let (snapshot, providers) = match readings::first(&active.job, Some(first?)).await {
+        Ok(seen) => seen,
+        Err(failure) => return Err(nothing::explained(&active.job, failure).await),
+    };
+    let target = before_pause::all(&active.job, &snapshot, &providers).await?;
+    // Nothing was read of a target that isn't named, and nothing is paused.
+    if active.job.route.target_runs() {
+        active.job.report_unused_risks(|risk| risk != Risk::PauseUnchecked);
+    }
+    Ok((active, snapshot, target))
+}
+
+/// Moves. If a move with the same scope between the same clusters was begun, it is resumed where it stopped.
+pub async fn start(setup: Setup) -> Result<Report, Stop> {
+    match locked(setup.clone(), Command::Start).await {
+        Ok((active, Outcome::Moved(done))) => Ok(report(&active, done)),
+        Ok((_, Outcome::RolledBack(_) | Outcome::FinishedAlone)) => Err(unexpected()),
+        Err(stop) => Err(rights::name_missing(&setup, stop).await),
+    }
+}
+
+/// Resumes a move where it stopped.
+pub async fn resume(setup: Setup, resume: Resume) -> Result<Report, Stop> {
+    match locked(setup, Command::Resume(resume)).await? {
+        (active, Outcome::Moved(done)) => Ok(report(&active, done)),
+        (_, Outcome::RolledBack(_) | Outcome::FinishedAlone) => Err(unexpected()),
+    }
+}
+
+/// Rolls a move back.
+pub async fn rollback(setup: Setup, rollback: Rollback) -> Result<RolledBack, Stop> {
+    match locked(setup, Command::Rollback(rollback)).await? {
+        (_, Outcome::RolledBack(taken)) => Ok(taken),
+        (_, Outcome::Moved(_) | Outcome::FinishedAlone) => Err(unexpected()),
+    }
+}
+
+/// Finishes a committed move in its target while its source is away: a sealed one, and only with the plugins that it was begun with.
+/// Releases nothing and ends nothing; that is left to the source's run that returns.
+///
+/// The caller sees to it that no such run acts meanwhile. The setup's source is never asked. Without an id, the move is the only one.
+pub async fn finish_alone(setup: Setup, move_id: Option<String>) -> Result<(), Stop> {
+    match locked(setup, Command::FinishAlone { move_id }).await? {
+        (_, Outcome::FinishedAlone) => Ok(()),
+        (_, Outcome::Moved(_) | Outcome::RolledBack(_)) => Err(unexpected()),
+    }
+}
+
+/// The state of moves between two sides, as far as the sides that answer know. Changes nothing.
+pub async fn status(setup: Setup) -> Result<Status, Stop> {
+    // Other commands refer to this one if they don't know more; it can't refer to itself.
+    status::between(&setup).await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
+}
+
+/// The same for only one given cluster, as source and as target: moves out of it, and into it.
+pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
+    status::of_one(&setup, given).await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
+}
+
+/// Reads the source with the requested scope.
+async fn first_reading(setup: &Setup, opened: &Opened) -> Result<FirstReading, Failure> {
+    setup.watcher.event(Event::Reading { side: Side::Source });
+    let wishes = async { Ok(planning::wishes(&setup.loaded().await?)) };
+    let scope = &setup.options.scope;
+    let target = opened.sides.target.clone().mapped(&scope.namespace_map);
+    let scope = (scope, setup.options.confined);
+    FirstReading::take(Both::new(&opened.sides.source, &target), &opened.kinds, scope, wishes).await
+}
+
+fn report(active: &ActiveMove, done: Done) -> Report {
+    Report { move_id: active.journal.record.move_id.clone(), done, times: active.times.clone() }
+}
+
+fn unexpected() -> Stop {
+    unknown(Failure::Bug("a command ended as another does".into()))
+}
+
+/// What was done.
+enum Outcome {
+    Moved(Done),
+    RolledBack(RolledBack),
+    FinishedAlone,
+}
+
+impl Command {
+    /// A failure before any move is known.
+    fn before(&self, failure: Failure) -> Stop {
+        if matches!(self, Self::Start) { unknown(failure) } else { unread(failure) }
+    }
+
+    /// The move that the command is about, if there is one.
+    fn choose(&self, setup: &Setup, moves: &Moves) -> Result<Option<FoundMove>, Failure> {
+        let found = match self {
+            Self::Start => {
+                let found = moves.of_scope(&setup.options.scope);
+                let is_whole = |found: &&FoundMove| found.one_sided.is_none();
+                let of_others = found.filter(is_whole).and_then(FoundMove::record).filter(|record| {
+                    setup.options.asked_by.is_some() && record.started_by != setup.options.operator
+                });
+                if let Some(record) = of_others {
+                    return Err(begun_by_others(record));
+                }
+                found.cloned()
+            }
+            Self::Resume(_) | Self::Rollback(_) | Self::FinishAlone { .. } => {
+                let selected = moves.selected(self.named_move())?;
+                // Without this, a rollback could undo a move that the user didn't think of.
+                if selected.other_files && self.named_move().is_none() {
+                    return Err(Failure::Declined(format!(
+                        "move {} was begun from other files than those given: if that is the one, name it by its id",
+                        selected.described()
+                    )));
+                }
+                Some(selected.clone())
+            }
+        };
+        // Nothing is done about a move that has ended, except that a user may pause what the source has again.
+        match &found {
+            Some(FoundMove { one_sided: Some(one_sided), has_ended: true, .. })
+                if !self.may_pause_source(&setup.options) =>
+            {
+                let move_id = found.as_ref().and_then(FoundMove::record).map(|record| record.move_id.clone());
+                Err(Failure::OneSidedMove {
+                    move_id: move_id.unwrap_or_default(),
+                    one_sided: one_sided.clone(),
+                })
+            }
+            _ => Ok(found),
+        }
+    }
+
+    /// Returns true if no earlier run of the move can have used a risk that this run accepts. A repeated `move`, a Pivot and a saved plan
+    /// accept for all runs of the move. A proposed `resume` has the codes of the run that stopped.
+    fn can_judge(&self, risk: Risk, options: &Options, begun: bool) -> bool {
+        let is_planned =
+            || options.approved.as_ref().is_some_and(|plan| plan.decisions.accept.contains(risk));
+        match self {
+            Self::Start => !begun,
+            Self::Resume(_) => [Risk::PluginsChanged, Risk::CopyChanged].contains(&risk) && !is_planned(),
+            Self::Rollback(_) => risk == Risk::MaybeImported,
+            Self::FinishAlone { .. } => false,
+        }
+    }
+
+    /// Returns true if the user asked for a pause of what a source that went back has.
+    fn may_pause_source(&self, options: &Options) -> bool {
+        matches!(self, Self::Resume(_)) && options.accept.contains(Risk::WorldChanged)
+    }
+
+    /// Refuses what would be refused once the move is committed again, when nothing can be undone any more.
+    fn check_may_delete_from_outdated(&self, active: &ActiveMove) -> Result<(), Failure> {
+        let record = &active.journal.record;
+        if !self.clusters_to_unpause().is_empty() {
+            return Err(Failure::Declined(format!(
+                "the source of move {} is out of date, and unpauses no Cluster",
+                record.move_id
+            )));
+        }
+        self.check_handover(active)?;
+        approved::same(record, active.job.options.approved.as_deref())?;
+        same_plugins(active, "name those: without them nothing shows what was copied")
+    }
+
+    /// Whether a command with this word about a handover, or without, can apply to the move that was found.
+    fn check_handover(&self, active: &ActiveMove) -> Result<(), Failure> {
+        let (record, options) = (&active.journal.record, &active.job.options);
+        let (id, begun) = (&record.move_id, record.handover.is_some());
+        let imported = self.is_after_import();
+        let why = match (record.handed_over(), self) {
+            (Some(_), _) if record.is_being_rolled_back() => {
+                format!("move {id} is being rolled back, and can't be continued")
+            }
+            (Some(_), _) if imported && active.job.route.target_runs() => return Ok(()),
+            // If a run died before it closed them, they are written again.
+            (Some(_), Self::Start) if options.handover => return Ok(()),
+            (Some(_), Self::Resume(_)) if !active.job.route.target_runs() => return Ok(()),
+            (Some(_), _) => handover::already_handed_over(record),
+            (None, _) if imported && !record.phase.committed() && begun => {
+                format!("move {id} has not finished writing the files: continue that first")
+            }
+            (None, _) if imported && !begun => format!("move {id} hands nothing over in files"),
+            (None, Self::Start) if options.handover && !begun => {
+                format!(
+                    "move {id} was begun as a copy that leaves its source in service: continue it as that, or roll it back"
+                )
+            }
+            (None, Self::Start) if begun && !options.handover && !record.phase.committed() => {
+                format!("move {id} was begun to hand its source over: continue it as that, or roll it back")
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::Declined(why))
+    }
+
+    /// Refuses the acceptance of copies that are gone before any can be. Accepted beforehand, it would excuse whatever others delete
+    /// in the target later.
+    fn check_copies_can_be_gone(&self, active: &ActiveMove) -> Result<(), Failure> {
+        let (record, options) = (&active.journal.record, &active.job.options);
+        let applies = matches!(self, Self::Start | Self::Resume(_)) && !self.is_after_import();
+        if applies && options.accept.contains(Risk::CopyChanged) && !record.phase.committed() {
+            return Err(Failure::Declined(format!(
+                "move {} is not committed, so that no copy can be gone or changed yet: accept `{}` once a run has named the copies",
+                record.move_id,
+                Risk::CopyChanged.code()
+            )));
+        }
+        Ok(())
+    }
+
+    async fn work(&self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
+        if !self.clusters_to_pause().is_empty() && !active.is_targets_word() {
+            return Err(Failure::Declined(format!(
+                "Clusters to pause are named only for a move that went on, and of which the source has no record; move {} is another",
+                active.job.move_id
+            )));
+        }
+        if active.recovers {
+            match self {
+                Self::Rollback(_) => same_plugins(
+                    active,
+                    "name those: without them nothing shows that the source is complete",
+                )?,
+                _ => check_may_continue(active)?,
+            }
+            if !matches!(self, Self::Rollback(_)) {
+                recovery::check_may_copy_again(active)?;
+            }
+            recovery::recover(active).boxed().await?;
+        } else if let Some(one_sided) = active.one_sided.clone() {
+            let accepted = self.may_pause_source(&active.job.options);
+            if accepted {
+                outdated_source::pause_clusters(active, &one_sided).boxed().await?;
+            }
+            if !(accepted && matches!(one_sided, OneSidedMove::SourceOutOfDate(_))) {
+                return Err(Failure::OneSidedMove { move_id: active.job.move_id.clone(), one_sided });
+            }
+            self.check_may_delete_from_outdated(active)?;
+            outdated_source::commit_again(active).boxed().await?;
+        }
+        recovery::check_options(active).boxed().await?;
+        if matches!(self, Self::Rollback(_)) {
+            check_may_resume_source(active).await?;
+            let record = &active.journal.record;
+            if record.phase.committed() && !active.orphaned {
+                return Err(Failure::Declined(format!(
+                    "move {} is past the point of no return ({}): it can only be resumed",
+                    record.move_id, record.phase
+                )));
+            }
+            if active.job.source.end_kind.is_absent() && !record.is_of_files() {
+                return Err(Failure::Declined(format!(
+                    "move {} is of a cluster, which it paused: it can only be rolled back with it",
+                    record.move_id
+                )));
+            }
+            return active.roll_back().boxed().await.map(Outcome::RolledBack);
+        }
+        if matches!(self, Self::FinishAlone { .. }) {
+            same_plugins(active, "start the agent with those: the controller's image has them")?;
+            return active.finish_alone().boxed().await.map(|()| Outcome::FinishedAlone);
+        }
+        if begun {
+            self.check_handover(active)?;
+            check_may_continue(active)?;
+        }
+        self.check_copies_can_be_gone(active)?;
+        active.forward().boxed().await.map(Outcome::Moved)
+    }
+}
+
+/// Whether a rollback may resume a source that was handed over in files. Until its record says so no files are complete, and
+/// nobody can have imported them.
+async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
+    let (record, job) = (&active.journal.record, &active.job);
+    let Some(contents) = record.handed_over() else { return Ok(()) };
+    if job.target.end_kind.is_cluster() {
+        handover::not_imported(job, &active.journal, contents).await?;
+    }
+    // A cluster that has nothing of them proves nothing: the files may have been imported into another one.
+    let accepted = job.options.accept.contains(Risk::MaybeImported);
+    if accepted {
+        job.used_risks.insert(Risk::MaybeImported);
+    }
+    if accepted || record.is_being_rolled_back() {
+        return Ok(());
+    }
+    Err(Failure::MayBeImported { move_id: record.move_id.clone() })
+}
+
+/// Whether this run may continue the move that was found.
+fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
+    if active.orphaned {
+        return Err(Failure::Orphan(active.journal.record.move_id.clone()));
+    }
+    if active.other_files {
+        return Err(Failure::Declined(format!(
+            "move {} was begun from other files than those in {}: name that directory, as it was, or roll the move back",
+            active.journal.record.move_id,
+            active.job.source.place.label()
+        )));
+    }
+    if active.job.source.end_kind.is_absent()
+        && !active.journal.record.phase.committed()
+        && active.journal.record.is_of_files()
+    {
+        return Err(Failure::Declined(format!(
+            "move {} is not committed, and needs the files that it was begun from",
+            active.journal.record.move_id
+        )));
+    }
+    let record = &active.journal.record;
+    // What was handed over has them in its files.
+    let in_files = record.handed_over().is_some() && active.job.route.target_runs();
+    if !in_files {
+        approved::same(record, active.job.options.approved.as_deref())?;
+    }
+    if !(record.phase.committed() || in_files) {
+        added::same(record, &active.job.options.added)?;
+    }
+    match active.journal.record.phase.committed() {
+        true => same_plugins(active, Remedy::AcceptPluginChange),
+        false => same_plugins(active, "use the same plugins, or roll it back, which needs none"),
+    }
+}
+
+/// A move must be continued with the plugins it was begun with. A rollback needs no plugins.
+fn same_plugins(active: &ActiveMove, remedy: impl Into<Remedy>) -> Result<(), Failure> {
+    let (record, options) = (&active.journal.record, &active.job.options);
+    let begun: PluginSet = record.plugins.iter().collect();
+    if begun.matches(&active.job.plugin_set()) {
+        return Ok(());
+    }
+    if record.phase.committed() && options.accept.contains(Risk::PluginsChanged) {
+        active.job.used_risks.insert(Risk::PluginsChanged);
+        return Ok(());
+    }
+    Err(Failure::Plugins {
+        move_id: record.move_id.clone(),
+        begun: begun.describe(),
+        remedy: Box::new(remedy.into()),
+    })
+}
+
+/// Runs a command that writes. Everything it does, in any task, is in one span; the move's id is added once it is known.
+async fn locked(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
+    under_locks(setup, command).instrument(info_span!("move", id = field::Empty)).await
+}
+
+/// The same without the span: takes the locks, and uses the records as they are then.
+async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
+    let command = &command;
+    let opened = open_for_writing(&setup, command.absent_side()).await;
+    let opened = opened.map_err(|failure| command.before(failure))?;
+    let id = new_id(&setup, &opened);
+    let taken = take_locks(&setup, &opened, command, &id).await.map_err(|failure| command.before(failure))?;
+    let (locks, moves, first) = match taken {
+        Some((locks, moves, first)) => (locks.map(Arc::new), Some(moves), first),
+        None => (None, None, None),
+    };
+    let (result, left) = match ready(setup, opened, command, id, (locks.clone(), moves)).await {
+        // It ended while this run waited for its locks.
+        Err(failure @ Failure::NoMove) => (Err(command.before(failure)), MoveLeft::Ended),
+        Err(failure) => (Err(command.before(failure)), MoveLeft::AsItWas),
+        Ok((mut active, begun)) => {
+            active.first = first;
+            // Nobody has decided that the source is gone.
+            if !matches!(command, Command::FinishAlone { .. }) {
+                active.job.report_accepted();
+            }
+            let result = match command.work(&mut active, begun).await {
+                Ok(outcome) => {
+                    let options = &active.job.options;
+                    active.job.report_unused_risks(|risk| command.can_judge(risk, options, begun));
+                    Ok(outcome)
+                }
+                Err(failure) => {
+                    let failure = nothing::explained(&active.job, failure).await;
+                    Err(stopped(&mut active, failure).await)
+                }
+            };
+            let left = match active.journal.is_written() {
+                // Its claims are where it was begun; one that is left here nobody would ever give up.
+                _ if matches!(command, Command::FinishAlone { .. }) || active.is_targets_word() => {
+                    MoveLeft::AsItWas
+                }
+                true => MoveLeft::UnderWay,
+                false => MoveLeft::Nothing,
+            };
+            (result.map(|outcome| (active, outcome)), left)
+        }
+    };
+    if let Some(locks) = locks {
+        locks.give_back(left).await;
+    }
+    result
+}
+
+/// The requested move, ready to continue, and whether it was begun before.
+async fn ready(
+    mut setup: Setup,
+    opened: Opened,
+    command: &Command,
+    id: String,
+    (locks, moves): (Option<Arc<Locks>>, Option<Moves>),
+) -> Result<(ActiveMove, bool), Failure> {
+    let mut moves = match moves {
+        Some(moves) => moves,
+        None => opened.moves().await?,
+    };
+    let mut found = command.choose(&setup, &moves)?;
+    let move_id = found.as_ref().and_then(FoundMove::record).map_or(&id, |record| &record.move_id);
+    Span::current().record("id", field::display(move_id));
+    if found.as_ref().and_then(FoundMove::record).is_some_and(|record| record.confined) {
+        // Whoever continues the move: its author has no say outside of the namespace that moves.
+        setup.options.confined = Some(Side::Source);
+    }
+    let in_source = found.as_ref().filter(|found| !found.is_targets_word());
+    if let (Some(locks), Some(record)) = (&locks, in_source.and_then(FoundMove::record)) {
+        if matches!(command, Command::Start) {
+            locks.claim(&record.move_id).await?;
+        }
+        // An earlier run of the move may have worked in more namespaces than the scope's; once those are locked too, the records
+        // are read again.
+        let touched = touched(record, &opened, &setup.options);
+        if locks.take_more(&touched).await? {
+            moves = opened.moves().await?;
+            found = command.choose(&setup, &moves)?;
+        }
+    }
+    if let Some(found) = &found {
+        recovery::report_since(found, &opened, &setup, locks.as_deref()).await?;
+    }
+    let begun = found.as_ref().and_then(FoundMove::record).map(|record| record.move_id.clone());
+    let overlapping = moves.overlapping(&setup.options.scope, begun.as_ref().unwrap_or(&id));
+    if let (Command::Start, Some(other)) = (command, overlapping) {
+        return Err(in_the_way(other, &setup.options.scope));
+    }
+    let plugins = setup.loaded().await?;
+    let active = begin(setup, command.clone(), &plugins, opened, found, id, locks)?;
+    Ok((active, begun.is_some()))
+}
+
+/// The locks for everything that earlier runs of a move may have worked in.
+fn touched(record: &Record, opened: &Opened, options: &Options) -> BTreeSet<Lock> {
+    let touched = record.copied_namespaces.iter().filter(|namespace| options.works_in(Some(namespace)));
+    let mut touched: BTreeSet<Lock> = touched.cloned().map(Lock::Namespace).collect();
+    let cluster_scoped = |gk| opened.kinds.source.get(gk).is_some_and(|kind| !kind.namespaced);
+    if options.works_in(None) && record.kinds.iter().any(cluster_scoped) {
+        touched.insert(Lock::ClusterScoped);
+    }
+    touched
+}
+
+/// The locks that a run holds, if the source has anything to lock, and what it read under them: the moves, and the source.
+type ReadUnderLocks = (Option<Locks>, Moves, Option<Result<FirstReading, Failure>>);
+
+/// Takes the locks of the scope: the requested scope, or that of the selected move. `None` if neither side has Leases.
+async fn take_locks(
+    setup: &Setup,
+    opened: &Opened,
+    command: &Command,
+    id: &str,
+) -> Result<Option<ReadUnderLocks>, Failure> {
+    let Some(leases) = opened.leases() else { return Ok(None) };
+    let (scope, move_id, wanted) = match command {
+        Command::Start => (setup.options.scope.clone(), id.to_owned(), Lock::of(&setup.options.scope)),
+        Command::Resume(_) | Command::Rollback(_) | Command::FinishAlone { .. } => {
+            let mut moves = opened.moves().await?;
+            let mut selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
+            if selected.orphaned {
+                // The sides were read at the same time, and the move may have been begun and committed in between: its source's record
+                // is older than its target's, and goes later.
+                moves = opened.moves().await?;
+                selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
+            }
+            let record = selected.record().ok_or(Failure::NoMove)?;
+            // The Clusters to pause are the user's word.
+            let to_pause = command.clusters_to_pause();
+            let of_named = || to_pause.iter().map(|name| Lock::Namespace(name.namespace.clone()));
+            let wanted =
+                if selected.is_targets_word() { of_named().collect() } else { Lock::of(&record.scope) };
+            if wanted.is_empty() {
+                return Ok(Some((None, moves, None)));
+            }
+            (record.scope.clone(), record.move_id.clone(), wanted)
+        }
+    };
+    let request = LockRequest {
+        leases: leases.clone(),
+        records: opened.records.of(leases.handle.side).clone(),
+        scope,
+        move_id,
+        operator: setup.options.operator.clone(),
+        break_lease: setup.options.break_lease,
+        halter: setup.halter.clone(),
+        parking: setup.parking.clone(),
+        watcher: setup.watcher.clone(),
+    };
+    let read = || match command {
+        Command::Start => first_reading(setup, opened).map(Some).boxed(),
+        Command::Resume(_) | Command::Rollback(_) | Command::FinishAlone { .. } => {
+            future::ready(None).boxed()
+        }
+    };
+    let (locks, moves, first) = Locks::take(request, &wanted, || opened.moves().boxed(), read).await?;
+    Ok(Some((Some(locks), moves, first)))
+}
+
+/// Commands can run on any thread, and one process can run many.
+const _: () = {
+    const fn is_send<T: Send + 'static>(_: &impl Fn(Setup) -> T) {}
+    is_send(&plan);
+    is_send(&start);
+    is_send(&|setup| resume(setup, Resume::default()));
+    is_send(&|setup| rollback(setup, Rollback::default()));
+    is_send(&|setup| finish_alone(setup, None));
+    is_send(&status);
+};

@@ -1,0 +1,165 @@
+//! The state of moves, as far as the given sides that answer know. Changes nothing.
+//!
+//! A cluster knows the moves out of it from the records of its source role, and those into it from the records of its target
+//! role. A cluster that is given alone is asked for both.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use pivot_core::record::{Record, is_move_id};
+use pivot_core::soft::is_cluster;
+use pivot_core::{Key, Side, names, pause};
+use pivot_places::PlaceError;
+
+use crate::base::outcome::failure::Failure;
+use crate::base::outcome::under_way::MoveStatus;
+use crate::base::requests::listing;
+use crate::base::requests::side_by_side::LISTS;
+use crate::base::setup::Setup;
+use crate::base::state::lease::Seen;
+use crate::base::state::moves::{FoundMove, Moves};
+use crate::drive::leftover;
+use crate::drive::open::{Opened, open};
+use crate::drive::report::{LeaseStatus, Status, WaitingCopies};
+
+/// The code of the refusal if the same cluster is given twice.
+const SAME_CLUSTER: &str = "same-cluster";
+
+/// Moves between two sides. If one doesn't answer, the other is asked; if both are one cluster, that cluster is.
+pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
+    let (read, silent) = match read(setup, None).await {
+        Err(
+            Failure::Place { side, error: PlaceError::Unavailable(why), .. }
+            | Failure::Unreachable { side, why, .. },
+        ) => (read(setup, Some(side)).await?, Some((side, why))),
+        Err(Failure::Refused(refusals)) if refusals.iter().any(|refusal| refusal.code == SAME_CLUSTER) => {
+            return of_one(setup, Side::Source).await;
+        }
+        other => (other?, None),
+    };
+    let (opened, moves) = read;
+    let moves = moves_of(&moves, None);
+    let left = if moves.is_empty() && silent.is_none() {
+        let left = leftover::find(&opened).await;
+        // The state of moves is worth reporting without it.
+        left.inspect_err(|failure| tracing::debug!(%failure, "the objects left in the source are not known"))
+            .unwrap_or_default()
+    } else {
+        None
+    };
+    Ok(Status {
+        moves,
+        leases: read_leases(&opened).await?,
+        silent,
+        missing: None,
+        waiting_copies: Vec::new(),
+        unread_copies: None,
+        finished: opened.finished().await?,
+        rolled_back: opened.rolled_back().await?,
+        left,
+    })
+}
+
+/// Moves out of and into the only given cluster.
+pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure> {
+    let mut setup = setup.clone();
+    let place = match given {
+        Side::Source => setup.sides.source.clone(),
+        Side::Target => setup.sides.target.clone(),
+    };
+    setup.sides.source = place.clone();
+    setup.sides.target = place;
+    let missing = match given {
+        Side::Source => Side::Target,
+        Side::Target => Side::Source,
+    };
+    // Reads in the role in which the cluster was given first, so that errors name that role.
+    let first = read(&setup, Some(missing)).await?;
+    let second = read(&setup, Some(given)).await?;
+    let ((opened, out), (_, into)) = if given == Side::Source { (first, second) } else { (second, first) };
+    let mut moves = moves_of(&out, Some(Side::Target));
+    moves.extend(moves_of(&into, Some(Side::Source)));
+    let (mut waiting_copies, unread_copies) = waiting_copies(&opened).await;
+    waiting_copies.retain(|copies| moves.iter().all(|one| one.record.move_id != copies.move_id));
+    Ok(Status {
+        moves,
+        leases: read_leases(&opened).await?,
+        silent: None,
+        missing: Some(missing),
+        waiting_copies,
+        unread_copies: unread_copies.map(|failure| failure.to_string()),
+        finished: opened.finished().await?,
+        rolled_back: opened.rolled_back().await?,
+        left: None,
+    })
+}
+
+/// Clusters in the given cluster that a move copied, and that still have what undoes its pause: the record of a move that is not
+/// committed is in its source alone. With the failure to list Clusters, if there was one: the state of moves is worth reporting without
+/// them.
+async fn waiting_copies(opened: &Opened) -> (Vec<WaitingCopies>, Option<Failure>) {
+    // The cluster that was given has both roles.
+    let handle = &opened.sides.source;
+    let kinds = opened.kinds.source.values().filter(|kind| is_cluster(&kind.group_kind));
+    let wanted = kinds.map(|kind| (kind.clone(), None)).collect();
+    let listed = match listing::metas(handle, LISTS, wanted).await {
+        Ok(listed) => listed,
+        Err(failure) => return (Vec::new(), Some(failure)),
+    };
+    let mut waiting: BTreeMap<String, Vec<Key>> = BTreeMap::new();
+    let mut unread = None;
+    for ((kind, _), listed) in listed {
+        let there = listed.required().unwrap_or_else(|failure| {
+            unread = Some(failure);
+            Vec::new()
+        });
+        for meta in there {
+            if let Some(id) =
+                meta.annotations.get(names::MARK).filter(|id| is_move_id(id) && pause::is_ours(&meta, id))
+            {
+                waiting.entry(id.clone()).or_default().push(listing::key(&kind, &meta));
+            }
+        }
+    }
+    let waiting = waiting.into_iter().map(|(move_id, clusters)| WaitingCopies { move_id, clusters });
+    (waiting.collect(), unread)
+}
+
+async fn read(setup: &Setup, absent: Option<Side>) -> Result<(Opened, Moves), Failure> {
+    let opened = open(setup, absent).await?;
+    let moves = opened.moves().await?;
+    Ok((opened, moves))
+}
+
+/// What is known about moves; `missing` is the side that was not given.
+pub(crate) fn moves_of(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> {
+    moves.0.iter().filter_map(|found| move_status(found, missing)).collect()
+}
+
+fn move_status(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
+    let (decides, record) = found.deciding()?;
+    let (elsewhere, orphaned) = (found.elsewhere, found.orphaned);
+    let asked = found.at.source.as_ref().map(|source| source.record.scope.clone());
+    let (one_sided, has_ended, recovered) = (found.one_sided.clone(), found.has_ended, record.is_recovered());
+    // Documents and events are read by more people than the records are.
+    let record = Record { copy_key: None, earlier_copy_keys: Vec::new(), ..record.clone() };
+    Some(MoveStatus { decides, record, elsewhere, orphaned, asked, one_sided, has_ended, recovered, missing })
+}
+
+async fn read_leases(opened: &Opened) -> Result<Vec<LeaseStatus>, Failure> {
+    let Some(leases) = opened.leases() else { return Ok(Vec::new()) };
+    let all = match leases.all().await {
+        // A user without permission to list them still sees the moves.
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
+        other => other?,
+    };
+    let ago = |renewed: Timestamp| Timestamp::now().duration_since(renewed).as_secs().try_into().unwrap_or(0);
+    let status = |seen: Seen| LeaseStatus {
+        // What a run that ended left says nothing of one that is alive.
+        renewed_seconds_ago: seen.renewed.filter(|_| !seen.holder.is_empty()).map(ago),
+        name: seen.name,
+        holder: seen.holder,
+        move_id: seen.claim,
+    };
+    Ok(all.into_iter().map(status).collect())
+}

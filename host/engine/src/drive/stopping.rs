@@ -1,0 +1,194 @@
+//! From a failure to a stop: undoes what can be undone, and reports the state of both sides.
+
+use pivot_core::Side;
+use pivot_core::record::Phase;
+use pivot_core::risk::Risk;
+
+use crate::act::handover::NOT_FOUND;
+use crate::base::outcome::failure::{Exit, Failure};
+use crate::base::outcome::one_sided::OneSidedMove;
+use crate::base::outcome::stop::{Next, Stop};
+use crate::base::requests::halt::Halt;
+use crate::drive::advice::{self, Files, KnownSides, Situation, Why};
+use crate::drive::sequence::ActiveMove;
+
+/// A failure before any move under way is known: the report can vouch only for this command.
+pub(crate) fn unknown(failure: Failure) -> Stop {
+    let (state, next) = advice::without_move(&failure);
+    let exit = exit_untouched(&failure);
+    stop_with(failure, None, exit, state, next)
+}
+
+impl Stop {
+    /// A stop of any command about a move of which one side went back.
+    pub fn one_sided(move_id: String, one_sided: OneSidedMove) -> Self {
+        let known = Some(move_id.clone());
+        Self { move_id: known, ..unknown(Failure::OneSidedMove { move_id, one_sided }) }
+    }
+}
+
+/// The same for a command about a move.
+pub(crate) fn unread(failure: Failure) -> Stop {
+    let mut stop = unknown(failure);
+    if stop.next.is_empty() {
+        stop.next = vec![Next::Status];
+    }
+    stop
+}
+
+/// A failure while no move is under way, before one was begun.
+fn untouched(failure: Failure) -> Stop {
+    Stop { state: advice::UNTOUCHED.to_owned(), ..unknown(failure) }
+}
+
+/// Whether a run was given no files at all, or another plan: what it was given would be refused again.
+fn without_inputs(active: &ActiveMove) -> bool {
+    let options = &active.job.options;
+    let given = options.approved.as_ref().map(|plan| plan.checksum());
+    (options.added.is_empty() && given.is_none()) || given != active.journal.record.plan_checksum.as_deref()
+}
+
+/// What is known of a move that a run stops in.
+fn situation<'a>(active: &'a ActiveMove, phase: Phase, failure: &Failure, why: Why<'a>) -> Situation<'a> {
+    let options = &active.job.options;
+    let files = match failure {
+        _ if active.other_files || (active.job.source.end_kind.is_absent() && !phase.committed()) => {
+            Files::OtherSource
+        }
+        Failure::Inputs(_) if without_inputs(active) => Files::OtherInputs,
+        _ => Files::Named,
+    };
+    let sides = if active.job.route.target_runs() { KnownSides::Both } else { KnownSides::IntoDirectory };
+    let not_imported = options.accept.contains(Risk::MaybeImported);
+    let record = &active.journal.record;
+    let recovered = record.is_recovered();
+    Situation { record, phase, sides, one_sided: None, recovered, files, not_imported, why }
+}
+
+/// Between places without records, only the target shows what was written, and the same command continues from there.
+fn unwritten(failure: Failure, phase: Phase) -> Stop {
+    let exit = match exit_untouched(&failure) {
+        Exit::Refused | Exit::Unreachable | Exit::Unexpected => Exit::PartWay,
+        other => other,
+    };
+    stop_with(failure, Some(phase), exit, advice::UNRECORDED, &[])
+}
+
+fn exit_untouched(failure: &Failure) -> Exit {
+    match failure {
+        Failure::Empty(_) | Failure::NoMove | Failure::NoCluster { .. } => Exit::Empty,
+        Failure::Plugins { .. } | Failure::PluginsRefused => Exit::Plugin,
+        Failure::TimedOut(_) => Exit::Timeout,
+        Failure::Halted(Halt::Signal(15)) => Exit::Terminated,
+        Failure::Halted(Halt::Signal(_)) => Exit::Interrupted,
+        Failure::Bug(_) => Exit::Unexpected,
+        Failure::Unreachable { .. } => Exit::Unreachable,
+        Failure::Place { error, .. } if error.is_transient() => Exit::Unreachable,
+        _ => Exit::Refused,
+    }
+}
+
+/// A failure during a move: undoes what can be undone, and reports the state of both sides and what was done.
+pub(crate) async fn stopped(active: &mut ActiveMove, failure: Failure) -> Stop {
+    let stop = undone(active, failure).await;
+    let move_id = active.journal.is_written().then(|| active.job.move_id.clone());
+    Stop { times: active.times.clone(), done: active.job.change_counts.counts(), move_id, ..stop }
+}
+
+async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
+    let signal = match &failure {
+        Failure::Halted(Halt::Signal(15)) => Some(Exit::Terminated),
+        Failure::Halted(Halt::Signal(_)) => Some(Exit::Interrupted),
+        _ => None,
+    };
+    let Some(phase) = active.journal.phase() else {
+        if let Err(trouble) = active.abandon().await {
+            tracing::warn!(%trouble, "the target's record of the move could not be closed");
+        }
+        return untouched(failure);
+    };
+    if !active.journal.is_written() {
+        return unwritten(failure, phase);
+    }
+    // Nothing is recorded of that yet.
+    if active.recovers {
+        let exit = exit_untouched(&failure);
+        return stop_with(failure, None, exit, advice::NOT_RECOVERED, &[Next::Status]);
+    }
+    // One side knows nothing of what happened on the other.
+    if matches!(failure, Failure::OneSidedMove { .. } | Failure::Orphan(_)) {
+        return unknown(failure);
+    }
+    // Nothing of it may be undone.
+    if let Some(one_sided) = &active.one_sided {
+        let paused = matches!(failure, Failure::SourcePaused { .. });
+        let exit = if paused { Exit::PastCommit } else { exit_untouched(&failure) };
+        let state = advice::of_one_sided(one_sided, &failure);
+        return stop_with(failure, None, exit, state, &[Next::Status]);
+    }
+    let why = reason(&failure);
+    match why {
+        Why::Undecided => stop_of(active, phase, failure, why, Exit::PastCommit),
+        // A refused command about a move is not a stop of that move.
+        Why::Declined | Why::WrongCommand | Why::MayBeImported => {
+            let exit = exit_untouched(&failure);
+            stop_of(active, phase, failure, why, exit)
+        }
+        _ if phase.committed() => stop_of(active, phase, failure, why, signal.unwrap_or(Exit::PastCommit)),
+        _ if phase >= Phase::Copied => stop_of(active, phase, failure, why, signal.unwrap_or(Exit::PartWay)),
+        Why::LeaseLost | Why::LeftPaused(_) => stop_of(active, phase, failure, why, Exit::PartWay),
+        _ => match active.roll_back().await {
+            Ok(_) => {
+                let exit = signal.unwrap_or_else(|| match exit_untouched(&failure) {
+                    exit @ (Exit::Timeout | Exit::Unreachable) => exit,
+                    _ => Exit::Refused,
+                });
+                stop_of(active, phase, failure, Why::Undone, exit)
+            }
+            Err(trouble) => {
+                stop_of(active, phase, failure, Why::NotUndone(&trouble.to_string()), Exit::PartWay)
+            }
+        },
+    }
+}
+
+/// A stop of the move, with what is known of it.
+fn stop_of(active: &ActiveMove, phase: Phase, failure: Failure, why: Why<'_>, exit: Exit) -> Stop {
+    let situation = situation(active, phase, &failure, why);
+    let (state, next) = (situation.state(), situation.next());
+    stop_with(failure, Some(phase), exit, state, next)
+}
+
+/// What a failure during a move means for what people are told.
+fn reason(failure: &Failure) -> Why<'static> {
+    match failure {
+        Failure::Halted(Halt::LeaseLost(_)) => Why::LeaseLost,
+        Failure::Undecided(_) => Why::Undecided,
+        Failure::LeftPaused { side, .. } => Why::LeftPaused(*side),
+        Failure::UndoLost { .. } => Why::LeftPaused(Side::Source),
+        Failure::MayBeImported { .. } => Why::MayBeImported,
+        Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == NOT_FOUND) => {
+            Why::NotImportedThere
+        }
+        Failure::Declined(_) => Why::Declined,
+        Failure::Inputs(_)
+        | Failure::Imported(_)
+        | Failure::OtherEnd { .. }
+        | Failure::Plugins { .. }
+        | Failure::NoMove => Why::WrongCommand,
+        _ => Why::Stopped,
+    }
+}
+
+/// A stop without undoing; only the run itself knows what it did.
+fn stop_with(
+    failure: Failure,
+    phase: Option<Phase>,
+    exit: Exit,
+    state: impl Into<String>,
+    next: &[Next],
+) -> Stop {
+    let (state, next) = (state.into(), next.to_vec());
+    let (times, done, move_id) = (Vec::new(), Default::default(), None);
+    Stop { failure, phase, exit, state, next, move_id, times, done }
+}

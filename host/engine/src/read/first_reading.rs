@@ -1,0 +1,77 @@
+//! The first reading of the source, begun while the records are read. If those show a move under way that has another scope, or
+//! is past the point where a reading helps, this one is dropped.
+
+use pivot_core::providers::Provider;
+use pivot_core::reach::Wishes;
+use pivot_core::refusal::Refusal;
+use pivot_core::risk::AcceptedRisks;
+use pivot_core::scope::Scope;
+use pivot_core::{Both, GroupKind, Side, names};
+
+use crate::base::kinds::Kinds;
+use crate::base::options::Options;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::side::Handle;
+use crate::read::namespaces::Namespaces;
+use crate::read::objects::{SourceObjects, discover};
+
+/// The code of the refusal of a source whose definitions the user can't read.
+pub(crate) const DEFINITIONS_UNREADABLE: &str = "definitions-unreadable";
+
+/// The result of the first reading.
+pub(crate) struct FirstReading {
+    scope: Scope,
+    confined: Option<Side>,
+    pub(crate) source_objects: SourceObjects,
+    /// Namespaces of the target, looked up at the same time.
+    pub(crate) namespaces: Namespaces,
+}
+
+/// What the first reading of the source returned beside the plan.
+pub(crate) struct FirstReads {
+    /// The source's providers.
+    pub(crate) providers: Vec<Provider>,
+    /// Namespaces of the target, looked up at the same time.
+    pub(crate) namespaces: Namespaces,
+    /// The risks that the plan needs accepted.
+    pub(crate) needed: AcceptedRisks,
+}
+
+impl FirstReading {
+    pub(crate) async fn take(
+        sides: Both<&Handle>,
+        kinds: &Kinds,
+        (scope, confined): (&Scope, Option<Side>),
+        wishes: impl Future<Output = Result<Wishes, Failure>>,
+    ) -> Result<Self, Failure> {
+        definitions_readable(kinds)?;
+        let (source_objects, namespaces) = tokio::try_join!(
+            discover(sides.source, &kinds.source, (scope, confined), wishes),
+            Namespaces::likely(sides.target, kinds, scope),
+        )?;
+        Ok(Self { scope: scope.clone(), confined, source_objects, namespaces })
+    }
+
+    /// Returns true if the source was read with this scope, and as confined.
+    pub(crate) fn is_of(&self, options: &Options) -> bool {
+        self.scope == options.scope && self.confined == options.confined
+    }
+}
+
+/// Refuses a source whose definitions the user can't read: their labels say what moves.
+fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
+    let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
+    if !cluster.is_some_and(|kind| kind.labels.unread) {
+        return Ok(());
+    }
+    Err(Failure::refused(Refusal {
+        code: DEFINITIONS_UNREADABLE,
+        side: Side::Source,
+        object: None,
+        others: Vec::new(),
+        message: "no permission to list CustomResourceDefinitions, whose labels select the kinds that move".into(),
+        remedies: vec![
+            "grant `list` on customresourcedefinitions.apiextensions.k8s.io in the source, or use another user".into(),
+        ],
+    }))
+}

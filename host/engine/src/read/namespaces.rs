@@ -1,0 +1,201 @@
+//! The target's namespaces: the existing ones, and labels and annotations that the missing ones have in the source.
+//!
+//! Each is looked up once: likely ones beside the first reading of the source, the others when the plan is made, or when the
+//! first object in them appears.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use pivot_core::refusal::Refusal;
+use pivot_core::remedy::Remedy;
+use pivot_core::scope::{Namespaces as Scoped, Scope};
+use pivot_core::shell::Kubectl;
+use pivot_core::{GroupKind, Key, Kind, Meta, Side, names};
+use pivot_places::PlaceError;
+use serde_json::{Value, json};
+
+use crate::base::events::Event;
+use crate::base::job::Job;
+use crate::base::kinds::Kinds;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::side::Handle;
+use crate::base::requests::side_by_side::{self, NAMESPACES, Work};
+use crate::read::snapshot::Snapshot;
+
+/// The namespaces that were looked up, and whether they exist.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Namespaces {
+    looked_at: BTreeMap<String, bool>,
+    /// Those that are being deleted: nothing can be created in them.
+    deleting: BTreeSet<String>,
+    /// Namespaces that were not looked up don't exist.
+    complete: bool,
+}
+
+impl Namespaces {
+    /// The namespaces that a plan is likely to name, before there is one: the requested namespace, or all that exist.
+    pub(crate) async fn likely(target: &Handle, kinds: &Kinds, scope: &Scope) -> Result<Self, Failure> {
+        let mut likely = Self::default();
+        if !target.capabilities().judges {
+            return Ok(likely);
+        }
+        // A server without namespaces is reported when the first one is to be created.
+        let Some(kind) = kinds.target.get(&GroupKind::new("", "Namespace")) else { return Ok(likely) };
+        match &scope.namespaces {
+            Scoped::One(name) => {
+                likely.note(name, look_at(target, kind, name).await?);
+            }
+            Scoped::All => match target.list_meta(kind, None).await {
+                Ok(metas) => {
+                    for meta in metas {
+                        likely.note(&meta.name, Found::from(&meta));
+                    }
+                    likely.complete = true;
+                }
+                // Each is then looked up by name.
+                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {}
+                Err(failure) => return Err(failure),
+            },
+        }
+        Ok(likely)
+    }
+
+    /// The namespaces of a plan.
+    pub(crate) async fn of(job: &Job, snapshot: &Snapshot) -> Result<Self, Failure> {
+        let mut all = Self::default();
+        all.look_up(job, snapshot).await?;
+        Ok(all)
+    }
+
+    /// Looks up the plan's namespaces that were not looked up yet.
+    pub(crate) async fn look_up(&mut self, job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
+        if !job.target.capabilities().judges {
+            return Ok(());
+        }
+        let kind = job.core_kind(Side::Target, "", "Namespace")?;
+        let unknown = snapshot.namespaces().into_iter().filter(|name| !self.looked_at.contains_key(name));
+        if self.complete {
+            let absent: Vec<_> = unknown.map(|name| (name, false)).collect();
+            self.looked_at.extend(absent);
+            return Ok(());
+        }
+        let asked = unknown.map(|name| -> Work<'_, (String, Found)> {
+            async move {
+                let found = look_at(&job.target, kind, &name).await?;
+                Ok((name, found))
+            }
+            .boxed()
+        });
+        for (name, found) in side_by_side::all(NAMESPACES, asked.collect()).await? {
+            self.note(&name, found);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, name: &str, found: Found) {
+        self.looked_at.insert(name.to_owned(), found != Found::Absent);
+        if found == Found::Deleting {
+            self.deleting.insert(name.to_owned());
+        }
+    }
+
+    /// Refuses the plan's namespaces that the target is deleting. A rollback that ended a moment ago may have begun that.
+    pub(crate) fn refuse_deleting(&self, job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
+        let planned = snapshot.namespaces();
+        let deleting = self.deleting.iter().filter(|name| planned.contains(*name));
+        let refusal = |name: &String| {
+            let name = job.target.own_namespace(name);
+            let look = Kubectl::new(Side::Target, ["get", "namespace", name, "-o", "yaml"]);
+            Refusal::target(
+                "namespace-deleting",
+                format!(
+                    "namespace {name} is being deleted, and nothing can be created in it until it is gone"
+                ),
+                Remedy::kubectl(
+                    "wait until it is gone (",
+                    look,
+                    " shows what it waits for), and run this again",
+                ),
+            )
+        };
+        deleting.map(refusal).collect()
+    }
+
+    /// The namespaces to create.
+    pub(crate) fn missing(&self) -> BTreeSet<String> {
+        self.looked_at.iter().filter(|(_, there)| !**there).map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// A namespace of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Absent,
+    There,
+    Deleting,
+}
+
+impl From<&Meta> for Found {
+    fn from(meta: &Meta) -> Self {
+        if meta.deleting() { Self::Deleting } else { Self::There }
+    }
+}
+
+async fn look_at(target: &Handle, kind: &Arc<Kind>, name: &str) -> Result<Found, Failure> {
+    let key = Key::new(kind.group_kind.clone(), None, name);
+    match target.get(kind, &key).await {
+        Ok(there) => Ok(there.map_or(Found::Absent, |there| Found::from(&there.meta))),
+        // The user of a namespace may have no permission to read it: creating in it will show.
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Found::There),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// What namespaces have in the source and get in the target, by name.
+pub(crate) type Carried = BTreeMap<String, Marks>;
+
+/// Labels and annotations. Pod security and network policies select by them, and other systems keep their settings there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
+    labels: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+impl Marks {
+    /// A namespace of this name.
+    pub(crate) fn manifest(&self, name: &str) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": name, "labels": self.labels, "annotations": self.annotations},
+        })
+    }
+}
+
+/// Reads what the namespaces have in the source.
+pub(crate) async fn carried(job: &Job, names: &BTreeSet<String>) -> Carried {
+    let each = names.iter().map(|name| -> Work<'_, (String, Marks)> {
+        async move { Ok((name.clone(), marks_of(job, name).await)) }.boxed()
+    });
+    side_by_side::each(NAMESPACES, each.collect()).await.into_iter().flatten().collect()
+}
+
+async fn marks_of(job: &Job, name: &str) -> Marks {
+    let Ok(kind) = job.core_kind(Side::Source, "", "Namespace") else { return Marks::default() };
+    match job.source.get(kind, &Key::new(kind.group_kind.clone(), None, name)).await {
+        Ok(None) => Marks::default(),
+        Ok(Some(there)) => {
+            let Meta { labels, mut annotations, .. } = there.meta;
+            // It is nobody's applied configuration there, and no earlier move made it.
+            annotations.retain(|name, _| name != names::LAST_APPLIED && name != names::MARK);
+            Marks { labels, annotations }
+        }
+        Err(failure) => {
+            let text = format!(
+                "namespace {name} is made without the labels and annotations that it has in the source: {failure}"
+            );
+            job.report(Event::warning("namespace-labels", text));
+            Marks::default()
+        }
+    }
+}

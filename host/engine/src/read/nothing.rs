@@ -1,0 +1,90 @@
+//! Why there is nothing to move in a requested namespace, or under the requested names. Mostly a name is mistyped, or belongs to
+//! another cluster: whether it exists, and where Clusters are, is worth two more requests.
+
+use std::collections::BTreeSet;
+
+use pivot_core::refusal::some_of;
+use pivot_core::scope::{ClusterName, Namespaces};
+use pivot_core::words::did_you_mean;
+use pivot_core::{GroupKind, Key, names};
+
+use crate::base::job::Job;
+use crate::base::kinds::Kinds;
+use crate::base::outcome::failure::Failure;
+
+/// How many namespaces are named.
+const NAMED: usize = 5;
+
+/// The same failure; if there is nothing to move, it also says where Clusters are.
+pub(crate) async fn explained(job: &Job, failure: Failure) -> Failure {
+    match (failure, &job.options.scope.namespaces) {
+        (Failure::Empty(why), _) if job.options.scope.named().is_some() => {
+            Failure::Empty(match clusters(job).await {
+                Some(there) if there.is_empty() => format!("{why}; there are no Clusters"),
+                Some(there) => {
+                    let known: Vec<&str> = there.iter().map(|cluster| cluster.name.as_str()).collect();
+                    let typed = job.options.scope.clusters.iter().map(|cluster| cluster.name.as_str());
+                    let mut similar =
+                        typed.filter(|name| !known.contains(name)).map(|name| did_you_mean(name, &known));
+                    let similar = similar.find(|words| !words.is_empty()).unwrap_or_default();
+                    format!("{why}{similar}; there are Clusters {}", some_of(&Vec::from_iter(&there), NAMED))
+                }
+                None => why,
+            })
+        }
+        (Failure::Empty(why), Namespaces::One(name)) => {
+            let why =
+                if is_missing(job, name).await { format!("the source has no namespace {name}") } else { why };
+            Failure::Empty(match with_clusters(job).await {
+                Some(namespaces) if namespaces.is_empty() => {
+                    format!("{why}; there are no Clusters in other namespaces either")
+                }
+                Some(namespaces) => {
+                    let known: Vec<&str> = namespaces.iter().map(String::as_str).collect();
+                    let similar = did_you_mean(name, &known);
+                    format!("{why}{similar}; there are Clusters in {}", some_of(&namespaces, NAMED))
+                }
+                None => why,
+            })
+        }
+        (other, _) => other,
+    }
+}
+
+/// In a directory a namespace exists once something is in it. Without permission to look, it doesn't count as missing.
+async fn is_missing(job: &Job, name: &str) -> bool {
+    let namespace = GroupKind::new("", "Namespace");
+    let Some(kind) = job.kinds.source.get(&namespace).filter(|_| job.source.capabilities().judges) else {
+        return false;
+    };
+    matches!(job.source.get(kind, &Key::new(namespace, None, name)).await, Ok(None))
+}
+
+/// The namespaces that have Clusters; `None` if the user can't list those.
+async fn with_clusters(job: &Job) -> Option<Vec<String>> {
+    let there = clusters(job).await?.into_iter();
+    let namespaces: BTreeSet<String> = there.map(|cluster| cluster.namespace).collect();
+    Some(namespaces.into_iter().collect())
+}
+
+/// The Clusters that there are, wherever; none without permission to list them.
+async fn clusters(job: &Job) -> Option<BTreeSet<ClusterName>> {
+    let kind = job.kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"))?;
+    let metas = job.source.list_meta(kind, None).await.ok()?;
+    Some(metas.into_iter().filter_map(|meta| Some(ClusterName::new(meta.namespace?, meta.name))).collect())
+}
+
+/// Refuses a source in which no kind is labelled for a move: clusterctl didn't install its definitions.
+pub(crate) fn nothing_labelled(kinds: &Kinds) -> Option<String> {
+    let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
+    match cluster {
+        None => Some(
+            "Cluster API is not installed in the source: there is no kind Cluster.cluster.x-k8s.io".into(),
+        ),
+        Some(kind) if !kind.labels.discover => Some(format!(
+            "the CRD of Cluster is not labelled for move: {} is missing, as on CRDs that were not installed by clusterctl",
+            names::LABEL_DISCOVER
+        )),
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,131 @@
+//! From a reading to a plan, with plugins' relations in between.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pivot_core::GroupKind;
+use pivot_core::danger::{is_dangerous, is_pool};
+use pivot_core::hooks::{Hook, Relation};
+use pivot_core::plan::Plan;
+use pivot_core::planner::plan;
+use pivot_core::reach::{Wishes, is_shown};
+use pivot_core::refusal::risks_to_accept;
+use pivot_core::relations::{Link, Need, Relations, Said};
+use pivot_core::risk::AcceptedRisks;
+use pivot_core::scope::Scope;
+
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::hooks::{HookError, Hooks};
+use crate::read::objects::SourceObjects;
+
+/// The lists that plugins want.
+pub(crate) fn wishes(plugins: &[Arc<dyn Hooks>]) -> Wishes {
+    Wishes {
+        kinds: plugins.iter().flat_map(|plugin| plugin.describe().kinds.iter().cloned()).collect(),
+        reaches: plugins.iter().flat_map(|plugin| plugin.describe().reach.iter().cloned()).collect(),
+    }
+}
+
+/// The kinds among these that some plugin holds, restores or settles, and so knows how to move. A plugin that only looks at a
+/// kind doesn't count.
+pub(crate) fn handled(
+    plugins: &[Arc<dyn Hooks>],
+    kinds: impl IntoIterator<Item = GroupKind>,
+) -> BTreeSet<GroupKind> {
+    let knows = |plugin: &Arc<dyn Hooks>, kind: &GroupKind| {
+        [Hook::Hold, Hook::Restore, Hook::Settle].iter().any(|hook| plugin.changes(*hook, kind))
+    };
+    kinds.into_iter().filter(|kind| plugins.iter().any(|plugin| knows(plugin, kind))).collect()
+}
+
+/// Returns true if objects of the kind do harm when controllers of both sides have them: hosts, and pools, which give out addresses.
+fn acts_on_both_sides(kind: &GroupKind) -> bool {
+    is_dangerous(kind) || is_pool(kind)
+}
+
+/// Calls every plugin for every object that it wants to see and is allowed to see.
+pub(crate) async fn relate(
+    source_objects: &SourceObjects,
+    scope: &Scope,
+    plugins: &[Arc<dyn Hooks>],
+) -> Result<Relations, Failure> {
+    let mut relations = Relations::default();
+    for plugin in plugins {
+        let description = plugin.describe();
+        let name = &description.name;
+        relations.reaches.insert(name.clone(), description.reach.clone());
+        for object in source_objects.inventory.objects() {
+            if !description.sees(&object.kind.group_kind) || !is_shown(object, scope, &description.reach) {
+                continue;
+            }
+            let refused = |hook, error| Failure::Hook {
+                plugin: name.clone(),
+                hook,
+                object: Some(Box::new(object.key())),
+                error,
+            };
+            // Some hooks are called only after something was changed.
+            if let (Some(hook), Err(error)) = (description.hooks.first(), plugin.check_version(object)) {
+                return Err(refused(*hook, error));
+            }
+            if !description.wants(Hook::Relate, &object.kind.group_kind) {
+                continue;
+            }
+            let said = plugin.relate(object).await.map_err(|error| refused(Hook::Relate, error))?;
+            let uid = || object.meta.uid.clone();
+            for relation in said {
+                let reason = |reason| Said { plugin: name.clone(), reason };
+                match relation {
+                    Relation::Link(to) => {
+                        relations.links.push(Link { object: uid(), to, plugin: name.clone() })
+                    }
+                    Relation::Need(what) => {
+                        relations.needs.push(Need { object: uid(), what, plugin: name.clone() })
+                    }
+                    Relation::Share(what) if acts_on_both_sides(&what.group_kind) => {
+                        let message = format!("both sides would act on {what} if it were shared");
+                        let error = HookError { code: "not-shareable".to_owned(), message };
+                        return Err(refused(Hook::Relate, error));
+                    }
+                    Relation::Share(what) => {
+                        if let Some(shared) = source_objects.inventory.get_by_key(&what) {
+                            let why = format!("{} uses it, and others may", object.key());
+                            relations.keeps.entry(shared.meta.uid.clone()).or_insert_with(|| reason(why));
+                        }
+                        relations.needs.push(Need { object: uid(), what, plugin: name.clone() })
+                    }
+                    // The first plugin that wants it counts: the operator chooses their order.
+                    Relation::Leave(why) => {
+                        relations.leaves.entry(uid()).or_insert_with(|| reason(why));
+                    }
+                    Relation::Keep(why) => drop(relations.keeps.entry(uid()).or_insert_with(|| reason(why))),
+                }
+            }
+        }
+    }
+    Ok(relations)
+}
+
+/// The risks that the plan, without the checks that follow it, can be made only if they are accepted.
+pub(crate) fn find_needed_risks(
+    source_objects: &SourceObjects,
+    scope: &Scope,
+    relations: &Relations,
+) -> AcceptedRisks {
+    if scope.accept.is_empty() {
+        return AcceptedRisks::default();
+    }
+    let strict = Scope { accept: AcceptedRisks::default(), ..scope.clone() };
+    let plan = plan(&source_objects.inventory, &strict, relations, &source_objects.elsewhere);
+    risks_to_accept(&plan.refusals)
+}
+
+/// Makes the plan, and returns it with plugins' statements.
+pub(crate) async fn make(
+    source_objects: &SourceObjects,
+    scope: &Scope,
+    plugins: &[Arc<dyn Hooks>],
+) -> Result<(Plan, Relations), Failure> {
+    let relations = relate(source_objects, scope, plugins).await?;
+    Ok((plan(&source_objects.inventory, scope, &relations, &source_objects.elsewhere), relations))
+}

@@ -1,0 +1,118 @@
+//! The source as a move reads it: first, once more after the pause, and when a committed move continues.
+
+use std::collections::BTreeSet;
+use std::future::ready;
+use std::sync::Arc;
+
+use pivot_core::added::add;
+use pivot_core::inventory::Inventory;
+use pivot_core::plan::{Plan, StayReason, Step};
+use pivot_core::reach::{Reach, Wishes};
+use pivot_core::release::ReleaseList;
+use pivot_core::saved_plan::content_of;
+use pivot_core::scope::Namespaces;
+use pivot_core::{Both, Side};
+
+use crate::base::events::{Event, Summary};
+use crate::base::job::Job;
+use crate::base::options::DryRun;
+use crate::base::outcome::failure::Failure;
+use crate::base::state::journal::Journal;
+use crate::read::first_reading::{FirstReading, FirstReads};
+use crate::read::objects::discover;
+use crate::read::snapshot::Snapshot;
+use crate::read::{nothing, planning};
+
+/// Reads the source for the first time, unless that was done already, and reports what would move.
+pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Snapshot, FirstReads), Failure> {
+    let FirstReading { source_objects, namespaces, .. } = match first.filter(|look| look.is_of(&job.options))
+    {
+        Some(look) => look,
+        None => {
+            job.report(Event::Reading { side: Side::Source });
+            let wishes = planning::wishes(&job.plugins);
+            let sides = Both::new(&job.source, &job.target);
+            let scope = (&job.options.scope, job.options.confined);
+            FirstReading::take(sides, &job.kinds, scope, ready(Ok(wishes))).await?
+        }
+    };
+    for (code, caution) in &source_objects.cautions {
+        job.report(Event::warning(code, caution.as_str()));
+    }
+    let (mut plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
+    let needed = planning::find_needed_risks(&source_objects, &job.options.scope, &relations);
+    let inventory = with_added(job, &mut plan, source_objects.inventory);
+    if job.options.dry_run != DryRun::Off {
+        name_contents(job, &mut plan, &inventory)?;
+    }
+    let plan = Arc::new(plan);
+    job.report(Event::Planned { summary: Summary::from(&*plan), plan: plan.clone() });
+    plan.notes.iter().for_each(|note| job.report(note.clone().into()));
+    // What is cluster-scoped comes along with every namespace, a mistyped one too.
+    let asked_for = |step: &Step| match &job.options.scope.namespaces {
+        Namespaces::All => !step.is_carried(),
+        Namespaces::One(one) => step.key.namespace.as_ref() == Some(one) && !step.is_carried(),
+    };
+    if !plan.steps.iter().any(asked_for) && plan.refusals.is_empty() {
+        let why = nothing::nothing_labelled(&job.kinds).unwrap_or_else(|| {
+            match (job.options.scope.named(), &job.options.scope.namespaces) {
+                (Some(named), _) => format!("no {named}"),
+                (None, Namespaces::All) => "no Cluster in any namespace".into(),
+                (None, Namespaces::One(one)) => {
+                    format!("no Cluster, and nothing labelled to move, in namespace {one}")
+                }
+            }
+        });
+        let excluded = plan.stays.iter().any(|stay| stay.reason == StayReason::Excluded);
+        let why = if excluded { format!("{why}, apart from what is excluded") } else { why };
+        return Err(Failure::Empty(why));
+    }
+    let first_reads = FirstReads { providers: source_objects.providers, namespaces, needed };
+    Ok((Snapshot { inventory, plan, relations }, first_reads))
+}
+
+/// Gives each step what identifies its object's content.
+fn name_contents(job: &Job, plan: &mut Plan, inventory: &Inventory) -> Result<(), Failure> {
+    for step in &mut plan.steps {
+        if let Some(object) = inventory.get(step.object) {
+            let content =
+                content_of(object, &job.move_id).map_err(|error| Failure::Object(Side::Source, error))?;
+            step.content = Some(content);
+        }
+    }
+    Ok(())
+}
+
+/// Reads the source as it is now, and makes a plan from that.
+pub(crate) async fn again(job: &Job) -> Result<Snapshot, Failure> {
+    let wishes = planning::wishes(&job.plugins);
+    let scope = (&job.options.scope, job.options.confined);
+    let source_objects = discover(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;
+    let (mut plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
+    let inventory = with_added(job, &mut plan, source_objects.inventory);
+    Ok(Snapshot { inventory, plan: Arc::new(plan), relations })
+}
+
+/// Adds to a reading what is not of the source.
+fn with_added(job: &Job, plan: &mut Plan, inventory: Inventory) -> Inventory {
+    add(plan, inventory, &job.options.added, &job.options.scope, &job.kinds.target)
+}
+
+/// The source's objects as they are now, for a run that resumes a committed move.
+pub(crate) async fn find_known(
+    job: &Job,
+    journal: &Journal,
+    list: &ReleaseList,
+) -> Result<Inventory, Failure> {
+    if job.source.end_kind.is_absent() || journal.has_begun_to_delete() {
+        return Ok(Inventory::default());
+    }
+    let record = &journal.record;
+    let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();
+    let brought = list.entries.iter().filter(|entry| entry.brought).map(|entry| Reach::to(&entry.key));
+    let wishes = Wishes { kinds: record.kinds.clone(), reaches: brought.collect() };
+    let scope = (&record.scope, job.options.confined);
+    let source_objects = discover(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;
+    let objects = source_objects.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
+    Ok(Inventory::new(objects.cloned().collect()))
+}

@@ -1,0 +1,81 @@
+//! One reading of the source, and the plan that follows from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pivot_core::inventory::Inventory;
+use pivot_core::plan::{Plan, Step};
+use pivot_core::relations::Relations;
+use pivot_core::{GroupKind, Key, Kind, Object, Side};
+
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::view::PluginView;
+
+/// One reading of the source, and the plan that follows from it.
+pub(crate) struct Snapshot {
+    pub(crate) inventory: Inventory,
+    /// Shared with the event that reports it.
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) relations: Relations,
+}
+
+impl Snapshot {
+    /// What plugins' checks get to see of it.
+    pub(crate) fn plugin_view(&self) -> PluginView {
+        // What is added is not of the source: an object of that name there is none of this move's.
+        let steps = self.plan.steps.iter().filter(|step| step.treatment().is_in_source());
+        PluginView::of(steps.map(|step| (&step.key, self.plan.is_elsewhere(step))))
+    }
+
+    /// The object of a step.
+    pub(crate) fn object(&self, step: &Step) -> Result<&Object, Failure> {
+        self.inventory
+            .get(step.object)
+            .ok_or_else(|| Failure::Bug(format!("{} is not in the inventory", step.key)))
+    }
+
+    /// The kinds of the objects that are copied.
+    pub(crate) fn kinds(&self) -> BTreeSet<GroupKind> {
+        self.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect()
+    }
+
+    /// The namespaces in which objects are copied, and those that are copied themselves.
+    pub(crate) fn namespaces(&self) -> BTreeSet<String> {
+        self.plan.steps.iter().filter_map(Self::namespace).cloned().collect()
+    }
+
+    /// The namespace of a step's object, or the name of one that is a namespace.
+    pub(crate) fn namespace(step: &Step) -> Option<&String> {
+        let own = step.key.group_kind.is("", "Namespace").then_some(&step.key.name);
+        step.key.namespace.as_ref().or(own)
+    }
+
+    /// The kinds that are copied, and the namespaces of each (none: cluster-scoped). What is added has no place in the source.
+    pub(crate) fn places(&self, side: Side) -> BTreeMap<GroupKind, BTreeSet<Option<String>>> {
+        let mut places: BTreeMap<GroupKind, BTreeSet<Option<String>>> = BTreeMap::new();
+        let has = |step: &&Step| side == Side::Target || step.treatment().is_in_source();
+        for step in self.plan.steps.iter().filter(has) {
+            places.entry(step.key.group_kind.clone()).or_default().insert(step.key.namespace.clone());
+        }
+        places
+    }
+
+    /// The keys of all steps, by kind as a side serves it.
+    pub(crate) fn keys_by_kind(
+        &self,
+        job: &Job,
+        side: Side,
+        wanted: impl Fn(&Step) -> Result<bool, Failure>,
+    ) -> Result<BTreeMap<Arc<Kind>, BTreeSet<Key>>, Failure> {
+        let mut keys: BTreeMap<Arc<Kind>, BTreeSet<Key>> = BTreeMap::new();
+        for step in &self.plan.steps {
+            if wanted(step)? {
+                keys.entry(job.kind(side, &step.key.group_kind)?.clone())
+                    .or_default()
+                    .insert(step.key.clone());
+            }
+        }
+        Ok(keys)
+    }
+}
