@@ -37,11 +37,7 @@ pub(super) fn find(imports: &Imports) -> Vec<Cycle<'_>> {
 /// Returns the imports among the modules at the top of a library: each file counts as the top module that contains it.
 pub(super) fn between_top_modules(imports: &Imports, package: &Path) -> Imports {
     let src = package.join("src");
-    let top = |file: &Path| {
-        let first = file.strip_prefix(&src).ok()?.iter().next()?;
-        let name = Path::new(first).file_stem()?;
-        (!["lib", "main"].iter().any(|root| name == *root)).then(|| src.join(name))
-    };
+    let top = |file: &Path| top_module(package, file).map(|name| src.join(name));
     let mut between = Imports::new();
     for ((from, to), names) in imports {
         if let (Some(from), Some(to)) = (top(from), top(to))
@@ -51,6 +47,13 @@ pub(super) fn between_top_modules(imports: &Imports, package: &Path) -> Imports 
         }
     }
     between
+}
+
+/// Returns the module at the top of a package's sources that contains a file; none for the root itself and for files elsewhere.
+pub(super) fn top_module<'a>(package: &Path, file: &'a Path) -> Option<&'a str> {
+    let first = file.strip_prefix(package.join("src")).ok()?.iter().next()?;
+    let name = Path::new(first).file_stem()?.to_str()?;
+    (!["lib", "main"].contains(&name)).then_some(name)
 }
 
 /// Returns the files that a file imports from, those that these import from, and so on: itself only if it is in a cycle.

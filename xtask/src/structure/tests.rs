@@ -108,6 +108,30 @@ fn top_modules_of_core_import_in_no_cycle() {
 }
 
 #[test]
+fn engine_imports_from_no_higher_layer() {
+    let files = [
+        ("host/engine/Cargo.toml", "[package]\nname = \"pivot-engine\"\n"),
+        ("host/engine/src/lib.rs", "mod act; mod base; mod drive; pub use drive::run;"),
+        ("host/engine/src/act.rs", "mod copy;"),
+        ("host/engine/src/act/copy.rs", "use crate::base::Job; fn copy() {}"),
+        ("host/engine/src/base.rs", "struct Job;"),
+        ("host/engine/src/drive.rs", "use crate::act::copy::copy; fn run() {}"),
+    ];
+    assert_eq!(report(&files), "");
+    let mut upward = files;
+    upward[3].1 = "fn copy() {} fn f() { crate::drive::run() }";
+    upward[5].1 = "fn run() {}";
+    let run = "import from a higher layer: host/engine/src/act/copy.rs -> host/engine/src/drive.rs: run";
+    assert_eq!(report(&upward), run);
+    upward[4].1 = "struct Job; fn f() { crate::act::copy::copy() }";
+    let copy = "import from a higher layer: host/engine/src/base.rs -> host/engine/src/act/copy.rs: copy";
+    assert_eq!(report(&upward), format!("{run}\n{copy}"));
+    let more = [files[0], ("host/engine/src/lib.rs", "mod base; mod more;"), files[4]];
+    let more = [more.as_slice(), &[("host/engine/src/more.rs", "use crate::base::Job;")]].concat();
+    assert_eq!(report(&more), "host/engine/src/more is no layer");
+}
+
+#[test]
 fn old_questions_become_fewer_and_never_more() {
     let asks = ("host/cli/src/main.rs", "fn a(record: &Record) -> bool { record.is_of_files() }\n");
     let found = report(&[asks]);
