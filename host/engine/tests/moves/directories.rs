@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::committed::Warnings;
 use crate::run;
+use crate::seeds::distance_of_deaths;
 use crate::stage::{CLUSTERS, Stage, is_record, key, picture};
 
 /// Counts the writes of a run, and lets none through after the last.
@@ -259,7 +260,7 @@ async fn a_copy_from_a_server_that_dies_at_any_write_ends_with_the_same_director
     assert_eq!(picture(&stage.source), before);
     let (mut partial, mut complete) = (0, 0);
     for (acts, half) in [(false, false), (true, false), (true, true)] {
-        for n in 1.. {
+        for n in (1..).step_by(distance_of_deaths()) {
             let at = format!("write {n}, acted {acts}, half a file {half}");
             let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());
             let life = Life::of(n, acts);
@@ -272,9 +273,9 @@ async fn a_copy_from_a_server_that_dies_at_any_write_ends_with_the_same_director
                 half_a_write(dir.path(), n);
             }
             if is_whole(dir.path(), &whole, &at) {
-                complete += 1
+                complete += distance_of_deaths()
             } else {
-                partial += 1
+                partial += distance_of_deaths()
             }
 
             stage.source.on_call(|_, _| None);
@@ -310,7 +311,7 @@ async fn a_copy_from_a_directory_that_dies_at_any_write_ends_with_the_same_direc
     assert!(is_whole(second.path(), &whole, "undisturbed"));
     let mut deaths = 0;
     for (acts, half) in [(false, false), (true, false), (true, true)] {
-        for n in 1.. {
+        for n in (1..).step_by(distance_of_deaths()) {
             let at = format!("write {n}, acted {acts}, half a file {half}");
             let dir = tempfile::tempdir().unwrap();
             let life = Life::of(n, acts);
@@ -318,7 +319,7 @@ async fn a_copy_from_a_directory_that_dies_at_any_write_ends_with_the_same_direc
             if !life.died() {
                 break;
             }
-            deaths += 1;
+            deaths += distance_of_deaths();
             if half {
                 half_a_write(dir.path(), n);
             }
@@ -377,7 +378,7 @@ async fn an_encrypted_copy_that_dies_at_any_write_is_made_again_or_taken_back_wi
     let content = objects(opened(whole.path()).await.path());
     let (mut resumed, mut taken_back) = (0, 0);
     for acts in [false, true] {
-        for n in 1.. {
+        for n in (1..).step_by(distance_of_deaths()) {
             let at = format!("write {n}, acted {acts}");
             let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());
             let life = Life::of(n, acts);
@@ -392,14 +393,14 @@ async fn an_encrypted_copy_that_dies_at_any_write_is_made_again_or_taken_back_wi
                 // The mark alone keeps nobody out.
                 let left = bytes(dir.path()).into_keys().find(|name| name != ".pivot-host.json");
                 assert_eq!(left, None, "{at}");
-                taken_back += 1;
+                taken_back += distance_of_deaths();
             } else {
                 let over = finished(&stage.source);
                 let again = run::start(goes_on()).await;
                 assert!(again.is_ok() || over, "{at}: {}", again.unwrap_err());
                 assert_eq!(bytes(dir.path()).into_keys().collect::<Vec<_>>(), files, "{at}");
                 assert_eq!(objects(opened(dir.path()).await.path()), content, "{at}");
-                resumed += 1;
+                resumed += distance_of_deaths();
             }
             assert_eq!(picture(&stage.source), before, "{at}");
         }

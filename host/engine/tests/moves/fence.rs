@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
+use crate::seeds::{deaths_of, distance_of_deaths};
 use crate::simulated::slow;
 use crate::stage::{CLUSTERS, Stage, key, picture, under_way};
 
@@ -114,7 +115,7 @@ async fn a_frozen_or_suspended_run_writes_nothing_more() {
     run::start(straight.setup()).await.unwrap();
     let mut lost = 0;
     for jump in [Jump::Frozen(11), Jump::WallOnly(3600)] {
-        for n in 1.. {
+        for n in (1..).step_by(distance_of_deaths()) {
             let stage = Stage::new();
             let (writes, ended) = jumps(&stage, n, jump).await;
             if writes < n {
@@ -134,13 +135,13 @@ async fn a_frozen_or_suspended_run_writes_nothing_more() {
             assert_eq!(picture(&stage.target), picture(&straight.target), "{jump:?} at write {n}");
         }
     }
-    assert!(lost > 80, "{lost}");
+    assert!(lost > deaths_of(80), "{lost}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_fenced_before_the_commit_says_so() {
     let mut not_sent = 0;
-    for n in 1.. {
+    for n in (1..).step_by(distance_of_deaths()) {
         let stage = Stage::new();
         let (_, ended) = jumps(&stage, n, Jump::Frozen(11)).await;
         let phase = under_way(stage.setup()).await.map(|one| one.record.phase);
@@ -160,7 +161,7 @@ async fn a_run_fenced_before_the_commit_says_so() {
             not_sent += 1;
         }
     }
-    assert!(not_sent > 10, "{not_sent}");
+    assert!(not_sent > deaths_of(10), "{not_sent}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -168,7 +169,7 @@ async fn short_stops_and_clocks_set_back_are_harmless() {
     let straight = Stage::new();
     run::start(straight.setup()).await.unwrap();
     for jump in [Jump::Frozen(9), Jump::WallOnly(9), Jump::WallBack(3600)] {
-        for n in 1.. {
+        for n in (1..).step_by(distance_of_deaths()) {
             let stage = Stage::new();
             let (writes, ended) = jumps(&stage, n, jump).await;
             ended.unwrap_or_else(|stop| panic!("{jump:?} at write {n}: {stop}"));

@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pivot_core::{Key, Side};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
+use pivot_core::{Key, Side};
 use pivot_engine::{Exit, Failure, Next, Setup, Stop};
 use pivot_memory::MemoryPlace;
 use pivot_places::{DirectoryPlace, Identity, Place};
@@ -17,6 +17,7 @@ use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
 use crate::directories::{Life, Mortal};
 use crate::importing;
 use crate::run::{self, With};
+use crate::seeds::distance_of_deaths;
 use crate::stage::{CLUSTERS, Stage, claims, key, picture, under_way};
 
 pub(crate) fn cluster() -> Key {
@@ -76,7 +77,7 @@ async fn a_handover_killed_at_any_write_is_continued_by_the_same_command() {
     run::start(straight.setup()).await.unwrap();
     let mut deaths = 0;
     for acts in [false, true] {
-        for n in 1.. {
+        for n in (1..).step_by(distance_of_deaths()) {
             let (stage, dir, life) = (Stage::new(), tempfile::tempdir().unwrap(), Life::of(n, acts));
             life.ends(&stage.source);
             let mut setup = handing_over(&stage, dir.path());
@@ -99,7 +100,7 @@ async fn a_handover_killed_at_any_write_is_continued_by_the_same_command() {
             if !life.died() {
                 break;
             }
-            deaths += 1;
+            deaths += distance_of_deaths();
         }
     }
     assert!(deaths > 40, "{deaths}");

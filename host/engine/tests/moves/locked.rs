@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::run;
+use crate::seeds::{deaths_of, distance_of_deaths};
 use crate::simulated::holds::{HELD, Holds};
 use crate::simulated::slow;
 use crate::stage::{CLUSTERS, INFRA, Stage, body};
@@ -284,7 +285,7 @@ async fn after_any_death_leases_are_taken_as_modelled() {
     for (covers, rolls_back) in
         [(Covers::ALL, false), (Covers::ALL, true), (Covers::CLUSTER, false), (Covers::CLUSTER, true)]
     {
-        for n in 1.. {
+        for n in (1..).step_by(distance_of_deaths()) {
             let Some((stage, trace)) = dead_after(n, covers).await else { break };
             let command = if rolls_back { Command::Rollback } else { Command::Move };
             trace.starts(&stage, Run::R2, command);
@@ -296,13 +297,13 @@ async fn after_any_death_leases_are_taken_as_modelled() {
             *(if rolls_back { &mut back } else { &mut finished }) += usize::from(done);
         }
     }
-    assert!(finished > 30 && back > 10, "{finished} finished, {back} rolled back");
+    assert!(finished > deaths_of(30) && back > deaths_of(10), "{finished} finished, {back} rolled back");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_keeps_another_move_out_as_modelled() {
     let mut kept_out = 0;
-    for n in 1.. {
+    for n in (1..).step_by(distance_of_deaths()) {
         let Some((stage, trace)) = dead_after(n, Covers::ALL).await else { break };
         trace.starts(&stage, Run::R2, Command::Move);
         watch(&stage, &trace, None, None);
@@ -312,7 +313,7 @@ async fn a_claim_keeps_another_move_out_as_modelled() {
         trace.steps(&model(Covers::ALL, Covers::CLUSTER), &format!("write {n}"));
         kept_out += usize::from(ended.is_err());
     }
-    assert!(kept_out > 10, "{kept_out}");
+    assert!(kept_out > deaths_of(10), "{kept_out}");
 }
 
 /// How a run ended.

@@ -136,7 +136,8 @@ impl Place for Liar {
 
 /// The child, as its parent has it.
 async fn child(truth: &MemoryPlace, lie: Lie, role: Role) -> Arc<LinkPlace> {
-    let (can, end_kind, label, identity) = (truth.capabilities(), truth.end_kind(), truth.label().to_owned(), None);
+    let (can, end_kind, label, identity) =
+        (truth.capabilities(), truth.end_kind(), truth.label().to_owned(), None);
     behind_link(Liar { truth: truth.clone(), lie, can, end_kind, label, identity }, role).await
 }
 

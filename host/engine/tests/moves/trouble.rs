@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::crash::{die_at, revive};
 use crate::run::{self, With};
+use crate::seeds::distance_of_deaths;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, kind, picture, under_way};
 
 pub(crate) fn code(stop: &pivot_engine::Stop) -> &str {
@@ -347,7 +348,7 @@ async fn a_rollback_works_without_a_lost_target() {
 async fn a_rollback_that_dies_at_any_write_does_no_harm() {
     let untouched = picture(&Stage::new().source);
     for resume in [false, true] {
-        for n in 1.. {
+        for n in (1..).step_by(distance_of_deaths()) {
             let stage = half_committed(Stage::new()).await;
             let calls = Arc::new(AtomicUsize::new(0));
             for place in [&stage.source, &stage.target] {
