@@ -27,6 +27,8 @@ const LIMIT: u32 = 4_000;
 pub(crate) struct Stage {
     pub(crate) home: MemoryPlace,
     pub(crate) target: MemoryPlace,
+    /// Another cluster that Secrets may lead to.
+    pub(crate) other: MemoryPlace,
     pub(crate) metrics: Arc<Metrics>,
     /// Objects that every move also copies.
     pub(crate) also_copy: BTreeSet<Part>,
@@ -147,9 +149,9 @@ pub(crate) fn add_cluster(place: &MemoryPlace, namespace: &str) {
 impl Stage {
     /// With a Cluster in each namespace.
     pub(crate) fn new(namespaces: &[&str]) -> Self {
-        let (home, target) = (MemoryPlace::new("home"), MemoryPlace::new("target"));
+        let [home, target, other] = ["home", "target", "other"].map(MemoryPlace::new);
         let discover = KindLabels { discover: true, ..KindLabels::default() };
-        for place in [&home, &target] {
+        for place in [&home, &target, &other] {
             for (name, plural) in [("Cluster", "clusters"), ("Machine", "machines")] {
                 place.add_kind(kind(CAPI, name, plural, "v1beta2", discover));
             }
@@ -162,6 +164,7 @@ impl Stage {
         Self {
             home,
             target,
+            other,
             metrics,
             also_copy,
             budget: None,
@@ -186,7 +189,11 @@ impl Stage {
         let controller = Controller {
             home: Arc::new(Distant::of(self.home.clone())),
             opener: Arc::new(ByName {
-                places: vec![("home", self.home.clone()), ("target", self.target.clone())],
+                places: vec![
+                    ("home", self.home.clone()),
+                    ("target", self.target.clone()),
+                    ("other", self.other.clone()),
+                ],
                 own: self.home.clone(),
                 budget: self.budget,
             }),

@@ -1,7 +1,7 @@
 //! Attacks on others by a Pivot of one tenant, or by the other side of its move.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -345,6 +345,34 @@ async fn pivots_that_wait_delay_no_other() {
     }
     stage.until("all done", |stage| waiting.iter().all(|one| stage.is(one, "Succeeded"))).await;
     running.stop().await;
+}
+
+/// As many as may begin have targets that fall silent at some request. Each attempt gives up two requests at most, a minute each.
+// proves: T146
+#[tokio::test(start_paused = true)]
+async fn silent_targets_keep_turns_for_two_minutes() {
+    let silent = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
+    for answers in (1..300).step_by(32) {
+        let stage = Stage::new(&[&silent[..], &["z"]].concat());
+        for namespace in silent {
+            let key = Key::new(GroupKind::new("", "Secret"), Some(namespace), "c-kubeconfig");
+            stage.home.edit(&key, |body| body["data"]["value"] = json!("other")).unwrap();
+            stage.ask(namespace);
+        }
+        let calls = Arc::new(AtomicUsize::new(0));
+        let asked = calls.clone();
+        stage.other.on_call(move |_, _| {
+            let is_silent = calls.fetch_add(1, Ordering::Relaxed) >= answers;
+            is_silent.then(|| Fault::Before(PlaceError::Unavailable("no answer".into())))
+        });
+        let running = stage.start();
+        stage.until("silent", |_| asked.load(Ordering::Relaxed) >= answers).await;
+        let begun = Instant::now();
+        stage.ask("z");
+        stage.until("done", |stage| stage.is("z", "Succeeded")).await;
+        assert!(begun.elapsed() < Duration::from_secs(130), "{answers}: {:?}", begun.elapsed());
+        running.stop().await;
+    }
 }
 
 /// A message with line breaks would look like more conditions of the Pivot.
