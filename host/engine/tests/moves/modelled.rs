@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::linked::link;
 use crate::run;
-use crate::seeds::distance_of_deaths;
+use crate::seeds::{deaths_of, distance_of_deaths};
 use crate::simulated::holds::{HELD, Holds};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key};
 
@@ -261,6 +261,7 @@ async fn killed_at_any_write_and_continued_or_rolled_back_it_takes_no_others() {
 async fn with_its_source_away_the_target_takes_the_steps_of_the_model_alone() {
     let (mut finished, mut refused, mut died_twice) = (0, 0, 0);
     for (n, acted, second) in (1..)
+        .step_by(distance_of_deaths())
         .flat_map(|n| [false, true].map(|acted| (n, acted)))
         .flat_map(|(n, acted)| [None, Some(1), Some(2), Some(3)].map(|second| (n, acted, second)))
     {
@@ -301,7 +302,8 @@ async fn with_its_source_away_the_target_takes_the_steps_of_the_model_alone() {
         let steps = explained(&trace, true);
         assert_eq!(steps.last(), Some(&Step::CloseTarget), "write {n}, acted {acted}, {alone:?}");
     }
-    assert!(finished > 50 && refused > 100 && died_twice > 20, "{finished} {refused} {died_twice}");
+    let enough = finished > deaths_of(50) && refused > deaths_of(100) && died_twice > deaths_of(20);
+    assert!(enough, "{finished} {refused} {died_twice}");
 }
 
 /// The target, and a source that is never asked.
