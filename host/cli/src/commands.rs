@@ -323,7 +323,7 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// The state of all moves, or of one that is named.
+    /// Prints the state of all moves, or of the move with this id.
     pub(crate) async fn status(&self, move_id: Option<&str>) -> u8 {
         let FromCluster { kubeconfig, kubeconfig_context, as_user, .. } = &self.choices.connection.from;
         let source_given = kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some();

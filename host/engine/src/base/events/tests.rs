@@ -151,11 +151,12 @@ fn what_is_accepted_is_reported_by_danger_and_kind() {
     let options = Options { accept: Risk::TakeoverUnchecked.into(), ..Options::new(scope) };
     let of = |code, kinds| Event::Accepted { code, kinds };
     assert_eq!(
-        accepted(&options, None),
+        accepted(&options, Some(Side::Source)),
         [
             of(Risk::DependentsLost, vec![GroupKind::new("a", "A"), GroupKind::new("b", "B")]),
             of(Risk::AlreadyPaused, Vec::new()),
             of(Risk::TakeoverUnchecked, Vec::new()),
+            of(Risk::WithoutSource, Vec::new()),
         ]
     );
 }
