@@ -33,7 +33,7 @@ pub(crate) fn missing_crds() -> Result<Option<String>> {
 }
 
 /// The folder that the variable names, or the one in the lab's cache.
-fn folder() -> Result<PathBuf> {
+pub(crate) fn folder() -> Result<PathBuf> {
     match std::env::var_os(VARIABLE) {
         Some(named) => Ok(named.into()),
         None => Ok(cache()?.join("lab").join(format!("metal3-{VERSION}"))),

@@ -10,6 +10,7 @@ use super::history::{History, Passed};
 use super::inputs::Key;
 use super::stages::Stage;
 use crate::executables::{Executable, build_tested_example, build_tested_pivot_host, build_tests};
+use crate::metal3;
 use crate::shell::{root, said};
 
 /// Variables that name folders outside of the work tree with inputs of tests, and the folders that are read if one isn't set.
@@ -75,6 +76,9 @@ impl Session {
                 let named = env::var_os(variable).map(PathBuf::from);
                 key.add(folder.as_bytes());
                 key.add_folder(&named.unwrap_or_else(|| root.join(folder)))?;
+            }
+            if stage == Stage::Metal3 {
+                key.add_folder(&metal3::folder()?)?;
             }
             key.add(env::var_os("KUBEBUILDER_ASSETS").unwrap_or_default().as_encoded_bytes());
             return Ok(Some(key.finish()));
