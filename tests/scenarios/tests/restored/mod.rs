@@ -28,8 +28,8 @@ use advice::Advice;
 /// Moves that run at the same time. They wait most of the time: for leases of the dead.
 const AT_ONCE: usize = 10;
 
-/// The source's record says Paused.
-const PAUSED: Point = Point::of_source("PATCH", "/clusters/c", 1, Moment::After);
+/// All objects of the source are paused, and the target has none of them.
+const PAUSED: Point = Point::of_target("POST", "/namespaces?", 1, Moment::Instead);
 /// Some of the copies exist.
 const PART_COPIED: Point = Point::of_target("POST", "/secrets?", 2, Moment::After);
 /// All copies exist, and the target has no record.
