@@ -2,12 +2,12 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | `declaration`, `declared_card` | what a plugin asks for, and the card that signers of the plugin sign |
+//! | `declaration`, `declared_card` | a plugin's requests, and the card that signers of the plugin sign |
 //! | `grants`, `limits`, `pattern` | the file `plugins.toml` |
 //! | `lock` | the file `plugins.lock` |
-//! | `strict` | how both are read |
-//! | `gates` | whether grants cover requests |
-//! | `risk_summary` | what a plugin could do at worst, for the person who decides about it |
+//! | `strict` | the parser of both |
+//! | `gates` | the comparison of requests with grants |
+//! | `risk_summary` | the worst damage by a plugin, for the person who decides about it |
 //! | [`valid_names`] | the names that a plugin and its requests may have |
 
 mod declaration;

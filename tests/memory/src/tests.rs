@@ -1,4 +1,4 @@
-//! Tests of the server in memory beyond its verbs as a place, which the contract in `tests/contract` checks.
+//! Tests of the server in memory beyond its verbs as a place, which the contract in `host/places/tests/contract` checks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
