@@ -5,8 +5,8 @@
 //! no garbage collector except [`MemoryPlace::collect_garbage`].
 //!
 //! Beyond [`Place`](pivot_places::Place), tests can insert objects as a controller would ([`MemoryPlace::insert`],
-//! [`MemoryPlace::edit`]), make calls fail before or after they take effect ([`MemoryPlace::on_call`]), and read which calls were
-//! made ([`MemoryPlace::journal`]).
+//! [`MemoryPlace::edit`]). They can make calls fail before or after they take effect ([`MemoryPlace::on_call`]), and read which
+//! calls were made ([`MemoryPlace::journal`]).
 
 #[path = "../../../host/places/src/body.rs"]
 mod body;
@@ -139,8 +139,8 @@ impl MemoryPlace {
         removed
     }
 
-    /// Deletes objects that have owners of which none exists, like the garbage collector, until nothing is left to delete, and
-    /// removes references to owners that are gone from the others. Returns the keys of what it deleted.
+    /// Deletes objects whose owners are all gone, like the garbage collector, until nothing is left to delete. Removes references
+    /// to owners that are gone from the other objects. Returns the keys of the deleted objects.
     pub fn collect_garbage(&self) -> Vec<Key> {
         let keys = self.lock_state().collect_garbage();
         self.shared.news.send_replace(());
