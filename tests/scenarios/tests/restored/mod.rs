@@ -10,7 +10,7 @@ mod target;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::{StreamExt, stream};
 use pivot_lab::observer::Side;
@@ -28,8 +28,8 @@ use advice::Advice;
 /// Moves that run at the same time. They wait most of the time: for leases of the dead.
 const AT_ONCE: usize = 10;
 
-/// All objects of the source are paused, and the target has none of them.
-const PAUSED: Point = Point::of_target("POST", "/namespaces?", 1, Moment::Instead);
+/// The source's record says Paused, and all objects are paused.
+const PAUSED: Point = Point::of_source("PATCH", "/configmaps/", 1, Moment::Instead);
 /// Some of the copies exist.
 const PART_COPIED: Point = Point::of_target("POST", "/secrets?", 2, Moment::After);
 /// All copies exist, and the target has no record.
@@ -218,9 +218,21 @@ impl<'a> Moves<'a> {
         assert!(clusters.all(|cluster| cluster["spec"]["paused"] == true), "{namespace} in the {side}");
     }
 
+    /// Returns the output of `status` once the leases of the dead have expired. Until then, it offers no command for their moves.
+    async fn read_status(&self) -> String {
+        for _ in 0..60 {
+            let status = self.stage.host.run_as_text(&["status"]).await.unwrap().ends_with(0).unwrap().stdout;
+            if !status.contains("a run that is at work") {
+                return status;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        panic!("a dead run still seems to be at work");
+    }
+
     /// Compares what each scene expects with what `status` and the commands say, then takes its last step.
     async fn judge(&mut self) {
-        let status = self.stage.host.run_as_text(&["status"]).await.unwrap().ends_with(0).unwrap().stdout;
+        let status = self.read_status().await;
         say(format_args!("{status}"));
         self.ids.extend(find_moves(&self.stage.host).await);
         for Scene { namespace, state, .. } in self.scenes {
