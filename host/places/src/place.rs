@@ -19,7 +19,7 @@ use serde_json::Value;
 /// The result of a verb.
 pub type Result<T, E = PlaceError> = std::result::Result<T, E>;
 
-/// The abilities of a place's server. The engine asks for these and for [`Place::end`], and never for the type of a place.
+/// The abilities of a place's server. The engine asks for these and for [`Place::end_kind`], and never for the type of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
