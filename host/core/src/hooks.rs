@@ -122,7 +122,7 @@ pub struct Finding {
 pub struct PluginFinding {
     /// Name of the plugin.
     pub plugin: String,
-    /// Its finding.
+    /// Finding of the check.
     #[serde(flatten)]
     pub finding: Finding,
 }

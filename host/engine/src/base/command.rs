@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pivot_core::Side;
 use pivot_core::scope::ClusterName;
 
-/// What a resume takes.
+/// Arguments of a resume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resume {
     /// The move, by its id or the beginning of that. Without one, only one may be under way.

@@ -144,7 +144,7 @@ impl<'a> Situation<'a> {
             Why::Declined | Why::WrongCommand | Why::MayBeImported => {
                 format!("this command changed nothing; move {} is in phase {phase}: {state}", record.move_id)
             }
-            Why::Undecided => match SourceKind::of(record) {
+            Why::Undecided => match SourceKind::from_record(record) {
                 SourceKind::Files => {
                     "it is not known whether the move is committed; the files are as they were; the target is complete, and paused"
                 }
@@ -175,7 +175,7 @@ impl<'a> Situation<'a> {
 
     /// Returns true if the move has a commit, and a cluster from which nothing was deleted yet.
     fn is_before_deletion(&self) -> bool {
-        let is_of_cluster = SourceKind::of(self.record) == SourceKind::Cluster;
+        let is_of_cluster = SourceKind::from_record(self.record) == SourceKind::Cluster;
         let is_silent = matches!(
             self.sides,
             KnownSides::Silent(Side::Target) | KnownSides::NotGiven(Side::Target) | KnownSides::OtherTarget
@@ -211,7 +211,7 @@ impl<'a> Situation<'a> {
             Why::LeftPaused(Side::Source) => &[Next::Rollback],
             Why::LeftPaused(Side::Target) => &[Next::Resume],
             Why::NotUndone(_) => &[Next::Rollback, Next::Resume],
-            _ if SourceKind::of(self.record) == SourceKind::HandedOver => self.after_handover(),
+            _ if SourceKind::from_record(self.record) == SourceKind::HandedOver => self.after_handover(),
             // A run that has the lease now may have gone on.
             Why::LeaseLost if !self.phase.committed() => &[Next::Status, Next::Resume, Next::Rollback],
             _ => self.continued(),
@@ -362,7 +362,7 @@ enum SourceKind {
 }
 
 impl SourceKind {
-    fn of(record: &Record) -> Self {
+    fn from_record(record: &Record) -> Self {
         match record.handed_over() {
             _ if record.is_of_files() => Self::Files,
             Some(_) => Self::HandedOver,
@@ -373,7 +373,7 @@ impl SourceKind {
 
 /// The state of both sides, by the kind of the move and its phase.
 fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
-    let source = SourceKind::of(record);
+    let source = SourceKind::from_record(record);
     if source == SourceKind::Files {
         return match phase {
             Phase::Checked | Phase::Paused => UNTOUCHED,

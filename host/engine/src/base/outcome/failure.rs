@@ -307,7 +307,7 @@ impl Failure {
                             somebody removed it, or paused them since:";
                 listed(head, clusters.iter().map(ToString::to_string).collect(), most)
             }
-            Self::Gate(findings) => listed("a check says stop:", found(findings, names), most),
+            Self::Gate(findings) => listed("a check says stop:", finding_lines(findings, names), most),
             Self::Undecided(why) => {
                 let mut found = why.lines(all);
                 if let Some(head) = found.lines.first_mut() {
@@ -444,8 +444,8 @@ fn listed(head: &str, lines: Vec<String>, most: usize) -> Lines {
     Lines { lines: [head.to_owned()].into_iter().chain(lines).collect(), more }
 }
 
-/// Plugins' findings, with one line for all that say the same.
-fn found(findings: &[PluginFinding], names: usize) -> Vec<String> {
+/// Returns the lines of findings of plugins, with one line for all that say the same.
+fn finding_lines(findings: &[PluginFinding], names: usize) -> Vec<String> {
     let groups = groups(findings, |PluginFinding { plugin, finding }| {
         let Finding { severity: _, code, message, object, remedy } = finding;
         (object.as_ref(), vec![plugin.clone(), code.clone(), message.clone(), remedy.clone()])
