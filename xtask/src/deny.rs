@@ -37,7 +37,10 @@ fn installed() -> Result<PathBuf> {
     if !program.exists() {
         say(&format!("building cargo-deny {VERSION}, once (a few minutes)"));
         let mut install = Command::new("cargo");
-        install.args(["install", "cargo-deny", "--locked", "--version", VERSION, "--root"]).arg(&place);
+        // cargo-deny runs for seconds, and an optimised build of it takes three times as long.
+        install
+            .args(["install", "cargo-deny", "--debug", "--locked", "--version", VERSION, "--root"])
+            .arg(&place);
         std::fs::create_dir_all(&cache).context("make the folder for tools")?;
         // Built apart from the project, with the features of nobody else.
         install.current_dir(&cache).env("CARGO_TARGET_DIR", place.join("target"));

@@ -293,7 +293,8 @@ fn stamp(package: &str, version: &str) -> String {
 /// `modules` sets how go.mod is used.
 fn build(dir: &Path, package: &str, modules: &[&str], flags: &str, output: &Path) -> Result<()> {
     let mut command = go(["build", "-trimpath", "-buildvcs=false"]);
-    command.args(modules).arg(format!("-ldflags=-s -w{flags}"));
+    // The linker strips debug information, so the compiler makes none.
+    command.args(modules).arg("-gcflags=all=-dwarf=false").arg(format!("-ldflags=-s -w{flags}"));
     command.arg("-o").arg(output).arg(package).current_dir(dir);
     run(&mut command).map(drop)
 }
