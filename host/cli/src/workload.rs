@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pivot_core::grouped::{NAMES, counted};
+use pivot_core::grouped::{MAX_LISTED_NAMES, format_objects};
 use pivot_core::names::GROUP_CLUSTER;
 use pivot_core::scope::Scope;
 use pivot_core::shell::Kubectl;
@@ -49,7 +49,7 @@ impl fmt::Display for WorkloadError {
                 let others = if there.is_empty() {
                     "nor any other".to_owned()
                 } else {
-                    format!("but {}", counted(&there, NAMES))
+                    format!("but {}", format_objects(&there, MAX_LISTED_NAMES))
                 };
                 write!(
                     f,
@@ -60,7 +60,11 @@ impl fmt::Display for WorkloadError {
             Self::Several(there) => {
                 let all: Vec<&Key> = there.iter().collect();
                 let named = there.first().map(typed_name).unwrap_or_default();
-                write!(f, "source: {}; name one of them: --to-workload {named}", counted(&all, NAMES))
+                write!(
+                    f,
+                    "source: {}; name one of them: --to-workload {named}",
+                    format_objects(&all, MAX_LISTED_NAMES)
+                )
             }
             Self::NoSecret { cluster, look } => write!(
                 f,

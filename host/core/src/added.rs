@@ -22,7 +22,7 @@ use crate::soft::TEMPLATE;
 use crate::{GroupKind, Key, Kind, Object};
 
 /// Adds these to the end of a plan, and to the inventory that it was made from. `served` are the target's kinds.
-pub fn add(
+pub fn add_to_plan(
     plan: &mut Plan,
     inventory: Inventory,
     additions: &[Addition],
@@ -36,9 +36,9 @@ pub fn add(
     let taken: BTreeSet<Key> = plan.steps.iter().map(|step| step.key.clone()).collect();
     let mut objects = Vec::new();
     for addition in additions {
-        match object(addition, (&inventory, scope), served, &taken) {
+        match build_object(addition, (&inventory, scope), served, &taken) {
             Ok(object) => {
-                plan.steps.push(step(&object, addition));
+                plan.steps.push(build_step(&object, addition));
                 objects.push(object);
             }
             Err(refusal) => plan.refusals.push(*refusal),
@@ -46,14 +46,14 @@ pub fn add(
     }
     let inventory = inventory.with_added(objects);
     for step in &mut plan.steps {
-        if let Some(object) = inventory.by_key(&step.key) {
+        if let Some(object) = inventory.index_of_key(&step.key) {
             step.object = object;
         }
     }
     inventory
 }
 
-fn step(object: &Object, addition: &Addition) -> Step {
+fn build_step(object: &Object, addition: &Addition) -> Step {
     Step {
         // Known once all are in the inventory.
         object: 0,
@@ -71,7 +71,7 @@ fn step(object: &Object, addition: &Addition) -> Step {
 }
 
 /// The object by the names that namespaces have in the source, or why it can't be added.
-fn object(
+fn build_object(
     addition: &Addition,
     (inventory, scope): (&Inventory, &Scope),
     served: &BTreeMap<GroupKind, Arc<Kind>>,
@@ -83,7 +83,7 @@ fn object(
         let refusal = Refusal::target(code, message, remedy);
         Box::new(Refusal { object: Some(own.clone()), ..refusal })
     };
-    let kind = kind(addition, served, &refused)?;
+    let kind = find_kind(addition, served, &refused)?;
     let mut body = addition.body.clone();
     // No server has given it these.
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -91,7 +91,7 @@ fn object(
         metadata.insert("resourceVersion".to_owned(), json!("0"));
     }
     let object = Object::from_value(kind, &body)
-        .map_err(|error| refused("manifest-unreadable", error.to_string(), correct(addition)))?;
+        .map_err(|error| refused("manifest-unreadable", error.to_string(), correction_advice(addition)))?;
     if is_acted_on(&object) {
         return Err(refused(
             "manifest-active",
@@ -108,15 +108,15 @@ fn object(
             "create it in the target before the move".to_owned(),
         ));
     }
-    let object = scope.namespace_map.out_of_target().object(object);
+    let object = scope.namespace_map.out_of_target().rename_object(object);
     let key = object.key();
     if taken.contains(&key) {
         let refusal = refused(
             "manifest-moves",
             "the move copies the source's object of that name".to_owned(),
-            in_file(addition, "remove it from"),
+            file_advice(addition, "remove it from"),
         );
-        let parts = inventory.parts_with(&scope.also_copy, [&key]);
+        let parts = inventory.parts_covering(&scope.also_copy, [&key]);
         return Err(match parts.is_empty() {
             true => refusal,
             false => Box::new(refusal.or(Remedy::LeaveOutCarry { parts })),
@@ -126,7 +126,7 @@ fn object(
 }
 
 /// The kind as the target serves it, in the version that the file is written in.
-fn kind(
+fn find_kind(
     addition: &Addition,
     served: &BTreeMap<GroupKind, Arc<Kind>>,
     refused: &impl Fn(&'static str, String, String) -> Box<Refusal>,
@@ -145,28 +145,28 @@ fn kind(
         return Err(refused(
             "manifest-kind-missing",
             format!("the target serves {name} as {versions}, and not as {version}"),
-            correct(addition),
+            correction_advice(addition),
         ));
     }
     match (kind.namespaced, &added.object.namespace) {
         (true, None) => {
-            Err(refused("manifest-namespace", "it has no namespace".to_owned(), correct(addition)))
+            Err(refused("manifest-namespace", "it has no namespace".to_owned(), correction_advice(addition)))
         }
         (false, Some(_)) => Err(refused(
             "manifest-namespace",
             format!("it has a namespace, and {name} is cluster-scoped"),
-            correct(addition),
+            correction_advice(addition),
         )),
         _ => Ok(Arc::new(Kind { version: version.clone(), ..Kind::clone(kind) })),
     }
 }
 
-fn correct(addition: &Addition) -> String {
-    in_file(addition, "correct that in")
+fn correction_advice(addition: &Addition) -> String {
+    file_advice(addition, "correct that in")
 }
 
 /// What to do about a file. A move that has begun goes on only with the files that it was begun with.
-fn in_file(addition: &Addition, what: &str) -> String {
+fn file_advice(addition: &Addition, what: &str) -> String {
     format!("{what} {}; if the move has begun already, roll it back first", addition.file)
 }
 

@@ -14,7 +14,7 @@ use crate::usable::odd_name;
 use crate::{GroupKind, Key, Uid, body};
 
 /// The most objects that are added: a record lists them.
-pub const MOST_ADDED: usize = 500;
+pub const MAX_ADDED_OBJECTS: usize = 500;
 
 /// An added object as a record names it, so that a run that resumes can tell whether it was given the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -65,13 +65,13 @@ impl Addition {
                 .to_owned());
         }
         let object = Key::new(kind, namespace, name);
-        without_what_servers_set(&mut body);
-        let uid = identify(&object, &version, &body);
+        remove_server_fields(&mut body);
+        let uid = derive_uid(&object, &version, &body);
         Ok(Self { added: Added { object, uid }, file: file.to_owned(), document, version, body })
     }
 
     /// As a record names it.
-    pub fn named(&self) -> &Added {
+    pub fn record_entry(&self) -> &Added {
         &self.added
     }
 
@@ -88,7 +88,7 @@ impl fmt::Debug for Addition {
     }
 }
 
-fn without_what_servers_set(body: &mut Value) {
+fn remove_server_fields(body: &mut Value) {
     let Some(map) = body.as_object_mut() else { return };
     map.remove("status");
     let Some(metadata) = map.get_mut("metadata").and_then(Value::as_object_mut) else { return };
@@ -104,7 +104,7 @@ fn without_what_servers_set(body: &mut Value) {
     }
 }
 
-fn identify(object: &Key, version: &str, body: &Value) -> Uid {
+fn derive_uid(object: &Key, version: &str, body: &Value) -> Uid {
     let secret = object.group_kind.is_secret();
     let content = if secret { String::new() } else { body.to_string() };
     let mut hash = Sha256::new();
@@ -142,7 +142,7 @@ mod tests {
         let plain = json!({"metadata": {"name": "a", "namespace": "n", "annotations": {"mine": "1"},
             "labels": {"l": ""}}, "data": {"a": "b"}});
         assert_eq!(pasted.body, plain);
-        assert_eq!(pasted.named(), addition("ConfigMap", plain).unwrap().named());
+        assert_eq!(pasted.record_entry(), addition("ConfigMap", plain).unwrap().record_entry());
         assert_eq!(pasted.origin(), "a.yaml, document 2");
     }
 
@@ -161,14 +161,14 @@ mod tests {
             assert_eq!(refused(json!({"name": "a", "namespace": odd})), told);
         }
         let whole = addition("ConfigMap", json!({"metadata": {"name": "a", "namespace": ""}})).unwrap();
-        assert_eq!(whole.named().object.namespace, None);
+        assert_eq!(whole.record_entry().object.namespace, None);
     }
 
     #[test]
     fn other_content_is_told_by_the_uid_except_that_of_secrets() {
         let uid = |kind: &str, name: &str, data: &str| {
             let body = json!({"metadata": {"name": name, "namespace": "n"}, "data": {"a": data}});
-            addition(kind, body).unwrap().named().uid.clone()
+            addition(kind, body).unwrap().record_entry().uid.clone()
         };
         assert_eq!(uid("ConfigMap", "a", "1"), uid("ConfigMap", "a", "1"));
         assert_ne!(uid("ConfigMap", "a", "1"), uid("ConfigMap", "a", "2"));

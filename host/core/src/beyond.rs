@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::graph::{Graph, Tie, names};
+use crate::graph::{Graph, Tie, matches_owner};
 use crate::inventory::Inventory;
 use crate::plan::Note;
 use crate::reach::{is_inside, lets};
@@ -20,7 +20,7 @@ use crate::soft::is_cluster;
 use crate::{Key, Side};
 
 /// Adds to the selection what plugins bring along; what they aren't allowed to bring becomes a refusal.
-pub(crate) fn bring(
+pub(crate) fn add_plugin_objects(
     inventory: &Inventory,
     graph: &Graph,
     scope: &Scope,
@@ -28,7 +28,8 @@ pub(crate) fn bring(
     selection: &mut Selection,
     notes: &mut Vec<Note>,
 ) {
-    let (links, unread) = (links(inventory, scope, relations), unread(inventory, scope, relations));
+    let (links, unread) =
+        (find_outward_links(inventory, scope, relations), find_unread_needs(inventory, scope, relations));
     let needs =
         selection.needs.iter().flat_map(|(object, needs)| needs.iter().map(|(_, what)| (*object, *what)));
     let inside = |(one, other): (usize, usize)| {
@@ -41,12 +42,16 @@ pub(crate) fn bring(
     }
     let (moving, excluded) = (selection.moving.clone(), selection.excluded.clone());
     let beyond = Beyond { inventory, graph, scope, relations, links, unread, moving, excluded };
-    beyond.follow(selection, notes);
+    beyond.follow_relations(selection, notes);
 }
 
 /// The namespaces that move, computed from the selection without plugins' reach. This one rule bounds both what plugins may bring
 /// along and what their checks may read.
-pub(crate) fn moving(inventory: &Inventory, scope: &Scope, selection: &Selection) -> BTreeSet<String> {
+pub(crate) fn find_moving_namespaces(
+    inventory: &Inventory,
+    scope: &Scope,
+    selection: &Selection,
+) -> BTreeSet<String> {
     let namespace = |object: usize| inventory.keys().get(object).and_then(|key| key.namespace.clone());
     // A provider's namespace doesn't start to move because the Secret of a cluster-scoped identity in it does, nor because a
     // plugin needs an object there: otherwise a plugin could open a namespace to itself by naming an object in it.
@@ -64,15 +69,15 @@ pub(crate) fn moving(inventory: &Inventory, scope: &Scope, selection: &Selection
 }
 
 /// Plugins' links that leave a namespace, by dependent and owner, with the plugins that made them.
-fn links<'a>(
+fn find_outward_links<'a>(
     inventory: &Inventory,
     scope: &Scope,
     relations: &'a Relations,
 ) -> BTreeMap<(usize, usize), Vec<&'a str>> {
     let mut links: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for link in &relations.links {
-        let Some(dependent) = inventory.by_uid(&link.object) else { continue };
-        let Some(owner) = inventory.by_key(&link.to) else { continue };
+        let Some(dependent) = inventory.index_of_uid(&link.object) else { continue };
+        let Some(owner) = inventory.index_of_key(&link.to) else { continue };
         if inventory.keys().get(dependent).is_some_and(|key| !is_inside(scope, key, &link.to)) {
             links.entry((dependent, owner)).or_default().push(link.plugin.as_str());
         }
@@ -81,12 +86,17 @@ fn links<'a>(
 }
 
 /// Needs that leave a namespace for an object that was not read, by the object that has the need.
-fn unread(inventory: &Inventory, scope: &Scope, relations: &Relations) -> BTreeMap<usize, Vec<usize>> {
+fn find_unread_needs(
+    inventory: &Inventory,
+    scope: &Scope,
+    relations: &Relations,
+) -> BTreeMap<usize, Vec<usize>> {
     let mut unread: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, need) in relations.needs.iter().enumerate() {
-        let Some(object) = inventory.by_uid(&need.object) else { continue };
+        let Some(object) = inventory.index_of_uid(&need.object) else { continue };
         let key = inventory.keys().get(object);
-        if inventory.by_key(&need.what).is_none() && key.is_some_and(|key| !is_inside(scope, key, &need.what))
+        if inventory.index_of_key(&need.what).is_none()
+            && key.is_some_and(|key| !is_inside(scope, key, &need.what))
         {
             unread.entry(object).or_default().push(index);
         }
@@ -107,7 +117,7 @@ struct Beyond<'a> {
 }
 
 /// An object of the set.
-struct At {
+struct Visit {
     object: usize,
     /// The root that it is below, if the root's dependents move with it.
     root: Option<usize>,
@@ -118,7 +128,7 @@ struct At {
 type Denied = BTreeMap<(String, Key), String>;
 
 impl Beyond<'_> {
-    fn follow(&self, selection: &mut Selection, notes: &mut Vec<Note>) {
+    fn follow_relations(&self, selection: &mut Selection, notes: &mut Vec<Note>) {
         let mut denied = Denied::new();
         let at = |object| {
             let root = match selection.why(object) {
@@ -126,22 +136,24 @@ impl Beyond<'_> {
                 Some(Chosen::Below { root }) => Some(*root),
                 _ => None,
             };
-            At { object, root, brought: None }
+            Visit { object, root, brought: None }
         };
-        let mut queue: VecDeque<At> = selection.iter().map(at).collect();
+        let mut queue: VecDeque<Visit> = selection.iter().map(at).collect();
         while let Some(at) = queue.pop_front() {
-            queue.extend(self.dependents(&at, selection, &mut denied));
-            queue.extend(self.needed(&at, selection, &mut denied));
-            self.unread(&at, &mut denied, notes);
+            queue.extend(self.choose_dependents(&at, selection, &mut denied));
+            queue.extend(self.choose_needed(&at, selection, &mut denied));
+            self.report_unread_needs(&at, &mut denied, notes);
         }
-        let chosen = |key: &Key| self.inventory.by_key(key).is_some_and(|object| selection.has(object));
+        let chosen = |key: &Key| self.inventory.index_of_key(key).is_some_and(|object| selection.has(object));
         denied.retain(|(_, what), _| !chosen(what));
-        selection.refusals.extend(denied.into_iter().map(|((plugin, what), why)| refusal(plugin, what, why)));
+        selection
+            .refusals
+            .extend(denied.into_iter().map(|((plugin, what), why)| reach_refusal(plugin, what, why)));
     }
 
     /// Dependents of an object whose dependents move with it: those that a plugin links to it or, if the object itself was
     /// brought, those with any tie to it.
-    fn dependents(&self, at: &At, selection: &mut Selection, denied: &mut Denied) -> Vec<At> {
+    fn choose_dependents(&self, at: &Visit, selection: &mut Selection, denied: &mut Denied) -> Vec<Visit> {
         let Some(root) = at.root else { return Vec::new() };
         let mut found = Vec::new();
         for (dependent, tie) in self.graph.dependents(at.object) {
@@ -153,18 +165,22 @@ impl Beyond<'_> {
                 continue;
             }
             selection.visits += 1;
-            match self.admit(at, dependent, &plugins) {
-                Some(brought) => {
-                    found.extend(take(selection, dependent, Some(root), Chosen::Below { root }, brought))
-                }
-                None if said.is_some() => self.deny(denied, &plugins, dependent, at.object),
+            match self.admit_object(at, dependent, &plugins) {
+                Some(brought) => found.extend(choose_object(
+                    selection,
+                    dependent,
+                    Some(root),
+                    Chosen::Below { root },
+                    brought,
+                )),
+                None if said.is_some() => self.deny_link(denied, &plugins, dependent, at.object),
                 None => {}
             }
         }
         found
     }
 
-    fn needed(&self, at: &At, selection: &mut Selection, denied: &mut Denied) -> Vec<At> {
+    fn choose_needed(&self, at: &Visit, selection: &mut Selection, denied: &mut Denied) -> Vec<Visit> {
         let mut found = Vec::new();
         for (need, what) in selection.needs.get(&at.object).cloned().unwrap_or_default() {
             let Some(said) = self.relations.needs.get(need) else { continue };
@@ -172,8 +188,10 @@ impl Beyond<'_> {
                 continue;
             }
             selection.visits += 1;
-            match self.admit(at, what, &[said.plugin.as_str()]) {
-                Some(brought) => found.extend(take(selection, what, None, Chosen::Needed { need }, brought)),
+            match self.admit_object(at, what, &[said.plugin.as_str()]) {
+                Some(brought) => {
+                    found.extend(choose_object(selection, what, None, Chosen::Needed { need }, brought))
+                }
                 None => {
                     let by = self.inventory.keys().get(at.object);
                     deny_need(denied, &said.plugin, by, &said.what);
@@ -184,11 +202,11 @@ impl Beyond<'_> {
     }
 
     /// Needs of objects that were not read. One that is within reach is missing in the source, too.
-    fn unread(&self, at: &At, denied: &mut Denied, notes: &mut Vec<Note>) {
+    fn report_unread_needs(&self, at: &Visit, denied: &mut Denied, notes: &mut Vec<Note>) {
         for need in self.unread.get(&at.object).into_iter().flatten() {
             let Some(said) = self.relations.needs.get(*need) else { continue };
             let by = self.inventory.keys().get(at.object);
-            if self.lets(&said.plugin, &said.what).is_some() {
+            if self.check_reach(&said.plugin, &said.what).is_some() {
                 notes.push(said.missing(by));
             } else {
                 deny_need(denied, &said.plugin, by, &said.what);
@@ -209,8 +227,8 @@ impl Beyond<'_> {
         let Some(((key, owner), object)) = keys.get(dependent).zip(keys.get(owner)).zip(object) else {
             return false;
         };
-        let named = object.meta.owner_references.iter().any(|reference| names(reference, owner, key));
-        !self.inventory.counts(dependent) && !named
+        let named = object.meta.owner_references.iter().any(|reference| matches_owner(reference, owner, key));
+        !self.inventory.is_trusted(dependent) && !named
     }
 
     fn is_moving(&self, key: &Key) -> bool {
@@ -218,7 +236,7 @@ impl Beyond<'_> {
     }
 
     /// Whether a plugin may bring an object along and, if so, whether the object is then deleted from the source.
-    fn lets(&self, plugin: &str, key: &Key) -> Option<bool> {
+    fn check_reach(&self, plugin: &str, key: &Key) -> Option<bool> {
         if self.is_moving(key) {
             return Some(true);
         }
@@ -229,9 +247,9 @@ impl Beyond<'_> {
 
     /// How an object comes along through another, if any of these plugins may bring it. The outer `None` means that it doesn't
     /// come along, the inner one that it moves as part of what the user asked for.
-    fn admit(&self, at: &At, object: usize, plugins: &[&str]) -> Option<Option<Brought>> {
+    fn admit_object(&self, at: &Visit, object: usize, plugins: &[&str]) -> Option<Option<Brought>> {
         let key = self.inventory.keys().get(object).filter(|_| !self.is_left(object))?;
-        let may = plugins.iter().filter_map(|plugin| Some((self.lets(plugin, key)?, *plugin)));
+        let may = plugins.iter().filter_map(|plugin| Some((self.check_reach(plugin, key)?, *plugin)));
         let (delete, plugin) = may.max_by_key(|(delete, _)| *delete)?;
         if self.is_moving(key) && at.brought.is_none() {
             return Some(None);
@@ -240,7 +258,7 @@ impl Beyond<'_> {
         Some(Some(Brought { plugin: plugin.to_owned(), delete }))
     }
 
-    fn deny(&self, denied: &mut Denied, plugins: &[&str], what: usize, owner: usize) {
+    fn deny_link(&self, denied: &mut Denied, plugins: &[&str], what: usize, owner: usize) {
         let keys = self.inventory.keys();
         let Some((what, owner)) = keys.get(what).zip(keys.get(owner)).filter(|_| !self.is_left(what)) else {
             return;
@@ -258,23 +276,23 @@ fn deny_need(denied: &mut Denied, plugin: &str, by: Option<&Key>, what: &Key) {
     denied.entry((plugin.to_owned(), what.clone())).or_insert(why);
 }
 
-fn take(
+fn choose_object(
     selection: &mut Selection,
     object: usize,
     root: Option<usize>,
     why: Chosen,
     brought: Option<Brought>,
-) -> Option<At> {
+) -> Option<Visit> {
     if !selection.choose(object, why) {
         return None;
     }
     if let Some(brought) = &brought {
         selection.brought.insert(object, brought.clone());
     }
-    Some(At { object, root, brought })
+    Some(Visit { object, root, brought })
 }
 
-fn refusal(plugin: String, what: Key, why: String) -> Refusal {
+fn reach_refusal(plugin: String, what: Key, why: String) -> Refusal {
     let message =
         format!("{why}; {what} is outside of what moves, and the plugin is not granted to reach it");
     let off = Remedy::SwitchOff { plugin: plugin.clone() };

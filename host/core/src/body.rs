@@ -6,7 +6,7 @@ use crate::object::OwnerReference;
 use crate::{names, words};
 
 /// The longest path that is printed: object authors choose keys, and their length.
-const PATH: usize = 300;
+const MAX_PATH_LENGTH: usize = 300;
 
 /// Metadata that the API server sets; never sent.
 pub(crate) const SERVER_GIVEN: [&str; 9] = [
@@ -23,7 +23,7 @@ pub(crate) const SERVER_GIVEN: [&str; 9] = [
 
 /// The body that creates the copy of `source` (a whole object): without server-set metadata, with the given owners (they carry
 /// the target's UIDs) and the annotations of the move's mark.
-pub fn creation(
+pub fn build_copy_body(
     mut source: Value,
     owners: &[OwnerReference],
     status_subresource: bool,
@@ -57,20 +57,20 @@ pub fn creation(
 /// Where an answer lacks something that was sent, or has a different value there. Returns paths, never values.
 ///
 /// What the server added is fine: defaults, and changes by the target's webhooks.
-pub fn lost(sent: &Value, answer: &Value) -> Vec<String> {
+pub fn find_lost_fields(sent: &Value, answer: &Value) -> Vec<String> {
     let mut out = Vec::new();
-    walk(sent, Some(answer), &mut String::new(), &mut out);
+    compare_values(sent, Some(answer), &mut String::new(), &mut out);
     out
 }
 
-fn walk(sent: &Value, answer: Option<&Value>, path: &mut String, out: &mut Vec<String>) {
+fn compare_values(sent: &Value, answer: Option<&Value>, path: &mut String, out: &mut Vec<String>) {
     match (sent, answer) {
         (Value::Object(sent), Some(Value::Object(answer))) => {
             for (key, value) in sent {
                 let length = path.len();
                 path.push('.');
                 path.push_str(key);
-                walk(value, answer.get(key), path, out);
+                compare_values(value, answer.get(key), path, out);
                 path.truncate(length);
             }
         }
@@ -78,7 +78,7 @@ fn walk(sent: &Value, answer: Option<&Value>, path: &mut String, out: &mut Vec<S
             for (index, (sent, answer)) in sent.iter().zip(answer).enumerate() {
                 let length = path.len();
                 path.push_str(&format!("[{index}]"));
-                walk(sent, Some(answer), path, out);
+                compare_values(sent, Some(answer), path, out);
                 path.truncate(length);
             }
         }
@@ -87,7 +87,7 @@ fn walk(sent: &Value, answer: Option<&Value>, path: &mut String, out: &mut Vec<S
         (Value::Object(sent), None) if sent.is_empty() => {}
         (Value::Array(sent), None) if sent.is_empty() => {}
         (sent, Some(answer)) if sent == answer => {}
-        _ => out.push(words::line(path.strip_prefix('.').unwrap_or(path), PATH)),
+        _ => out.push(words::line(path.strip_prefix('.').unwrap_or(path), MAX_PATH_LENGTH)),
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
             "status": {"phase": "Ready"},
         });
         let mark = || vec![(names::MARK, "m1".to_owned())];
-        let body = creation(source.clone(), &[], true, mark());
+        let body = build_copy_body(source.clone(), &[], true, mark());
         assert_eq!(
             body,
             json!({
@@ -121,7 +121,7 @@ mod tests {
                 "spec": {"paused": true},
             })
         );
-        assert_eq!(creation(source, &[], false, mark())["status"]["phase"], "Ready");
+        assert_eq!(build_copy_body(source, &[], false, mark())["status"]["phase"], "Ready");
     }
 
     // proves: I8, T109
@@ -130,20 +130,20 @@ mod tests {
         let sent = json!({"spec": {"a": 1, "gone": "secret", "list": [{"x": 1}, {"y": 2}], "none": null, "empty": {}}});
         let answer =
             json!({"spec": {"a": 2, "list": [{"x": 1, "defaulted": true}, {}], "added": 1}, "status": {}});
-        assert_eq!(lost(&sent, &answer), ["spec.a", "spec.gone", "spec.list[1].y"]);
-        assert!(lost(&sent, &sent).is_empty());
+        assert_eq!(find_lost_fields(&sent, &answer), ["spec.a", "spec.gone", "spec.list[1].y"]);
+        assert!(find_lost_fields(&sent, &sent).is_empty());
     }
 
     #[test]
     fn a_field_is_named_in_one_bounded_line() {
         let sent = json!({"a\nerror: all is lost": 1, "b".repeat(1_000): 1});
-        let named = lost(&sent, &json!({}));
+        let named = find_lost_fields(&sent, &json!({}));
         assert_eq!(named[0], "a error: all is lost");
         assert!(named[1].len() < 310, "{named:?}");
     }
 
     #[test]
     fn a_shorter_list_is_a_loss() {
-        assert_eq!(lost(&json!({"f": ["a", "b"]}), &json!({"f": ["a"]})), ["f"]);
+        assert_eq!(find_lost_fields(&json!({"f": ["a", "b"]}), &json!({"f": ["a"]})), ["f"]);
     }
 }

@@ -27,12 +27,12 @@ use crate::selection::{Chosen, Selection};
 use crate::{GroupKind, Key, Object, Side};
 
 /// How many objects are named in a line.
-const SHOWN: usize = 3;
+const MAX_LISTED_NAMES: usize = 3;
 /// What the control plane writes into every namespace.
-const ROOT_CA: &str = "kube-root-ca.crt";
+const ROOT_CA_NAME: &str = "kube-root-ca.crt";
 
 /// Adds what the user carries along to the selection, and the reasons why some of it can't be.
-pub(crate) fn carry(
+pub(crate) fn add_also_copied(
     inventory: &Inventory,
     graph: &Graph,
     scope: &Scope,
@@ -49,35 +49,36 @@ pub(crate) fn carry(
     let (named, kinds): (Vec<&Part>, Vec<&Part>) =
         scope.also_copy.iter().partition(|part| part.is_deliberate());
     for part in &named {
-        for object in carrier.of(part) {
+        for object in carrier.find_objects(part) {
             if selection.has(object) {
-                notes.extend(carrier.moves_anyway(object).filter(|_| part.object.is_some()));
+                notes.extend(carrier.note_move(object).filter(|_| part.object.is_some()));
                 continue;
             }
-            match carrier.prevented(selection, part, object) {
+            match carrier.find_obstacle(selection, part, object) {
                 Some(refusal) => drop(prevented.entry(object).or_insert(refusal)),
                 None => drop(carried.insert(object)),
             }
         }
     }
-    let meant = kinds.iter().flat_map(|part| carrier.of(part).map(move |object| (part, object)));
-    let meant =
-        meant.filter(|(part, object)| !selection.has(*object) && carrier.is_meant(selection, part, *object));
+    let meant = kinds.iter().flat_map(|part| carrier.find_objects(part).map(move |object| (part, object)));
+    let meant = meant.filter(|(part, object)| {
+        !selection.has(*object) && carrier.is_meant_by_kind(selection, part, *object)
+    });
     let meant = meant.map(|(_, object)| object).collect();
-    carried.extend(carrier.without_owned(graph, selection, &carried, meant));
+    carried.extend(carrier.filter_by_owner(graph, selection, &carried, meant));
     let is_found = |part: &Part| match part.is_deliberate() {
-        true => carrier.of(part).next().is_some(),
-        false => carrier.of(part).any(|object| selection.has(object) || carried.contains(&object)),
+        true => carrier.find_objects(part).next().is_some(),
+        false => carrier.find_objects(part).any(|object| selection.has(object) || carried.contains(&object)),
     };
     let mut refusals: Vec<Refusal> = prevented.into_values().collect();
     let (definitions, others): (Vec<&Part>, Vec<&Part>) =
         scope.also_copy.iter().partition(|part| part.kind.is_definition());
-    refusals.extend(definitions.into_iter().map(definition));
+    refusals.extend(definitions.into_iter().map(definition_refusal));
     let (unlabelled, missed): (Vec<&Part>, Vec<&Part>) =
         others.into_iter().filter(|part| !is_found(part)).partition(|part| part.label.is_some());
-    notes.extend(unlabelled.into_iter().map(none_labelled));
-    refusals.extend(missed.into_iter().map(missing));
-    refusals.extend(carrier.on_both_sides(&carried));
+    notes.extend(unlabelled.into_iter().map(unmatched_label_note));
+    refusals.extend(missed.into_iter().map(missing_refusal));
+    refusals.extend(carrier.refuse_active_objects(&carried));
     for object in carried {
         selection.choose(object, Chosen::Carried);
     }
@@ -85,7 +86,7 @@ pub(crate) fn carry(
 }
 
 /// What is carried and exists nowhere.
-fn missing(part: &Part) -> Refusal {
+fn missing_refusal(part: &Part) -> Refusal {
     Refusal {
         code: "also-copied-missing",
         side: Side::Source,
@@ -94,30 +95,30 @@ fn missing(part: &Part) -> Refusal {
         message: format!("{part} matches no object that can be copied"),
         remedies: vec![
             "check its kind and group, its name, and its namespace (cluster-scoped objects have none)".into(),
-            leave_out(part),
+            leave_out_remedy(part),
         ],
     }
 }
 
 /// Whoever gives objects a label may have given it to none yet.
-fn none_labelled(part: &Part) -> Note {
+fn unmatched_label_note(part: &Part) -> Note {
     let message = format!("{part} matches no object: none has that label");
     Note { code: ALSO_COPIED_NONE.into(), object: None, message }
 }
 
 /// What defines a kind: a rollback would delete it.
-fn definition(part: &Part) -> Refusal {
+fn definition_refusal(part: &Part) -> Refusal {
     Refusal {
         code: "also-copied-definition",
         message: format!(
             "{part} can't be also copied: a rollback would delete it with all objects of its kind"
         ),
-        remedies: vec!["create it in the target before the move".into(), leave_out(part)],
-        ..missing(part)
+        remedies: vec!["create it in the target before the move".into(), leave_out_remedy(part)],
+        ..missing_refusal(part)
     }
 }
 
-fn leave_out(part: &Part) -> Remedy {
+fn leave_out_remedy(part: &Part) -> Remedy {
     Remedy::LeaveOutCarry { parts: [part.clone()].into() }
 }
 
@@ -132,7 +133,7 @@ impl Carrier<'_> {
         self.inventory.keys().get(object)
     }
 
-    fn of(&self, part: &Part) -> impl Iterator<Item = usize> {
+    fn find_objects(&self, part: &Part) -> impl Iterator<Item = usize> {
         // Of other namespaces some objects were read for other reasons.
         let anywhere = part.object.is_some() || part.within.is_some();
         let there = move |object: &Object| anywhere || self.scope.includes(object.meta.namespace.as_deref());
@@ -140,7 +141,7 @@ impl Carrier<'_> {
         objects.filter(move |(_, it)| part.covers(it) && there(it)).map(|(object, _)| object)
     }
 
-    fn moves_anyway(&self, object: usize) -> Option<Note> {
+    fn note_move(&self, object: usize) -> Option<Note> {
         Some(Note {
             code: "also-copied-moves".into(),
             object: Some(self.key(object)?.clone()),
@@ -149,22 +150,22 @@ impl Carrier<'_> {
     }
 
     /// Why an object that the user names can't be carried.
-    fn prevented(&self, selection: &Selection, part: &Part, object: usize) -> Option<Refusal> {
+    fn find_obstacle(&self, selection: &Selection, part: &Part, object: usize) -> Option<Refusal> {
         let key = self.key(object)?;
         let refusal = |code, why: String, remedy: Remedy| {
             let message = format!("{key} can't be also copied: {why}");
-            Some(Refusal::source(code, key.clone(), message, remedy).or(leave_out(part)))
+            Some(Refusal::source(code, key.clone(), message, remedy).or(leave_out_remedy(part)))
         };
         if selection.excluded.contains(&object) {
-            let parts = self.inventory.parts_with(&self.scope.exclude, [key]);
+            let parts = self.inventory.parts_covering(&self.scope.exclude, [key]);
             let why = "it is excluded as well".to_owned();
             return refusal("also-copied-excluded", why, Remedy::LeaveOutExclude { parts });
         }
-        if let Some(said) = self.left(selection, object) {
+        if let Some(said) = self.find_leave_statement(selection, object) {
             let why = format!("plugin {} leaves it: {}", said.plugin, said.reason);
             return refusal("also-copied-left", why, Remedy::SwitchOff { plugin: said.plugin.clone() });
         }
-        if let Some(cluster) = self.of_other_cluster(selection, object) {
+        if let Some(cluster) = self.find_staying_cluster(selection, object) {
             let why = format!("it belongs to {cluster}, which stays");
             return refusal("belongs-to-what-stays", why, Remedy::NameCluster { cluster: cluster.clone() });
         }
@@ -172,19 +173,19 @@ impl Carrier<'_> {
     }
 
     /// Whether an object is meant where only its kind is named.
-    fn is_meant(&self, selection: &Selection, part: &Part, object: usize) -> bool {
+    fn is_meant_by_kind(&self, selection: &Selection, part: &Part, object: usize) -> bool {
         let Some((key, it)) = self.key(object).zip(self.inventory.get(object)) else { return false };
         let here = key.namespace.as_ref().is_none_or(|namespace| selection.moving.contains(namespace));
         (here || part.within.is_some())
             && !selection.excluded.contains(&object)
-            && self.left(selection, object).is_none()
-            && self.of_other_cluster(selection, object).is_none()
+            && self.find_leave_statement(selection, object).is_none()
+            && self.find_staying_cluster(selection, object).is_none()
             && !it.meta.deleting()
             && !is_of_one_cluster(it)
     }
 
     /// Of these, what has no owner, or one that is in the target, too: the rest was made by controllers that stay.
-    fn without_owned(
+    fn filter_by_owner(
         &self,
         graph: &Graph,
         selection: &Selection,
@@ -210,28 +211,28 @@ impl Carrier<'_> {
     }
 
     /// What a plugin says of an object that it leaves, or that is below one.
-    fn left(&self, selection: &Selection, object: usize) -> Option<&Said> {
+    fn find_leave_statement(&self, selection: &Selection, object: usize) -> Option<&Said> {
         let left = selection.below_left.get(&object).copied().unwrap_or(object);
         self.relations.left(&self.inventory.get(left)?.meta.uid)
     }
 
     /// The Cluster that stays and that an object belongs to, or says it belongs to.
-    fn of_other_cluster(&self, selection: &Selection, object: usize) -> Option<&Key> {
+    fn find_staying_cluster(&self, selection: &Selection, object: usize) -> Option<&Key> {
         if let Some(Some(cluster)) = selection.named.stays.get(&object) {
             return self.key(*cluster);
         }
         let name = self.inventory.get(object)?.meta.labels.get(LABEL_CLUSTER)?;
         let labelled = ClusterName::new(self.key(object)?.namespace.as_deref()?, name).key();
-        let cluster = self.inventory.by_key(&labelled).filter(|cluster| !selection.has(*cluster))?;
+        let cluster = self.inventory.index_of_key(&labelled).filter(|cluster| !selection.has(*cluster))?;
         self.key(cluster)
     }
 
     /// What controllers on both sides would act on, or what would give out the same addresses, by kind.
-    fn on_both_sides(&self, carried: &BTreeSet<usize>) -> Vec<Refusal> {
+    fn refuse_active_objects(&self, carried: &BTreeSet<usize>) -> Vec<Refusal> {
         let mut found: BTreeMap<&GroupKind, Vec<&Key>> = BTreeMap::new();
         for &object in carried {
             let Some((key, it)) = self.key(object).zip(self.inventory.get(object)) else { continue };
-            if acts(it) && !(is_acceptable(&key.group_kind) && self.accepted(&key.group_kind)) {
+            if is_acted_on(it) && !(is_acceptable(&key.group_kind) && self.is_accepted(&key.group_kind)) {
                 found.entry(&key.group_kind).or_default().push(key);
             }
         }
@@ -242,8 +243,8 @@ impl Carrier<'_> {
             } else {
                 ("also-copied-active", "controllers on both sides would act on it")
             };
-            let message = format!("{} would also be copied, but {why}", some_of(&keys, SHOWN));
-            let parts = self.inventory.parts_with(&self.scope.also_copy, keys.iter().copied());
+            let message = format!("{} would also be copied, but {why}", some_of(&keys, MAX_LISTED_NAMES));
+            let parts = self.inventory.parts_covering(&self.scope.also_copy, keys.iter().copied());
             let leave_out = Remedy::LeaveOutCarry { parts };
             let refusal = Refusal::source(code, first, message, leave_out);
             let refusal = refusal.and(keys.iter().skip(1).copied().cloned());
@@ -253,13 +254,13 @@ impl Carrier<'_> {
         refused.collect()
     }
 
-    fn accepted(&self, kind: &GroupKind) -> bool {
+    fn is_accepted(&self, kind: &GroupKind) -> bool {
         self.scope.accept.contains_kind(Risk::Shared, kind)
     }
 }
 
 /// Whether controllers of Cluster API or of a provider act on it.
-fn acts(object: &Object) -> bool {
+fn is_acted_on(object: &Object) -> bool {
     let kind = &object.kind.group_kind;
     let of_cluster_api = kind.group.ends_with(GROUP_CLUSTER) || is_pool(kind) || is_dangerous(kind);
     (object.kind.labels.discover || of_cluster_api) && !is_passive(kind)
@@ -278,7 +279,7 @@ fn is_of_one_cluster(object: &Object) -> bool {
         of: String,
     }
     let kind = &object.kind.group_kind;
-    let root_ca = kind.is("", "ConfigMap") && object.meta.name == ROOT_CA;
+    let root_ca = kind.is("", "ConfigMap") && object.meta.name == ROOT_CA_NAME;
     let typed = || object.view::<View>().is_ok_and(|view| SECRETS_OF_ONE_CLUSTER.contains(&view.of.as_str()));
     let own = object.meta.labels.keys().any(|label| label.starts_with(OURS));
     root_ca || own || kind.is_event() || kind.is_secret() && typed()

@@ -37,8 +37,8 @@ pub struct MovedCluster {
 }
 
 impl ClusterIdentity {
-    /// Reads the identity of a Cluster; `authority` is the Secret of [`authority_of`], if there is one.
-    pub fn read(cluster: &Object, authority: Option<&Object>) -> Result<Self, ObjectError> {
+    /// Reads the identity of a Cluster; `authority` is the Secret of [`authority_secret_key`], if there is one.
+    pub fn from_objects(cluster: &Object, authority: Option<&Object>) -> Result<Self, ObjectError> {
         #[derive(Deserialize, Default)]
         #[serde(default)]
         struct View {
@@ -84,7 +84,7 @@ impl ClusterIdentity {
 }
 
 /// Name of the Secret that has the certificate authority of a Cluster.
-pub fn authority_of(cluster: &Key) -> Key {
+pub fn authority_secret_key(cluster: &Key) -> Key {
     Key::new(GroupKind::new("", "Secret"), cluster.namespace.as_deref(), format!("{}-ca", cluster.name))
 }
 
@@ -108,7 +108,7 @@ mod tests {
             labels: KindLabels::default(),
         };
         let mut body = json!({"metadata": {"name": "c", "namespace": "ns"}});
-        crate::merge::apply(&mut body, &fields);
+        crate::merge::apply_patch(&mut body, &fields);
         Object::from_value(Arc::new(kind), &body).unwrap()
     }
 
@@ -116,7 +116,7 @@ mod tests {
         let spec = json!({"spec": {"controlPlaneEndpoint": {"host": host, "port": 6443}}});
         let authority = certificate
             .map(|text| object("Secret", json!({"data": {"tls.crt": text, "tls.key": "c2VjcmV0"}})));
-        ClusterIdentity::read(&object("Cluster", spec), authority.as_ref()).unwrap()
+        ClusterIdentity::from_objects(&object("Cluster", spec), authority.as_ref()).unwrap()
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
         let (managed, unborn) = (identity("eks", None), identity("", Some("Y2E=")));
         assert!(managed.is_same(&managed) && !unborn.is_same(&unborn));
         assert_eq!(
-            ClusterIdentity::read(&object("Cluster", json!({})), None).unwrap(),
+            ClusterIdentity::from_objects(&object("Cluster", json!({})), None).unwrap(),
             ClusterIdentity::default()
         );
     }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::garbage::Bystander;
-use crate::garbage::{Lost, collected};
+use crate::garbage::{Lost, find_collected};
 use crate::part::Part;
 use crate::plan::Plan;
 use crate::refusal::{Refusal, some_of};
@@ -24,7 +24,7 @@ use crate::{GroupKind, Key, Kind, Side, names};
 ///
 /// An owner that doesn't exist anywhere does not save its dependent. Dependents of an object that a plugin leaves are left with
 /// it; `--accept dependents-lost` covers the kinds it names and no others.
-pub fn collateral(
+pub fn find_lost_dependents(
     plan: &Plan,
     scope: &Scope,
     relations: &Relations,
@@ -34,23 +34,23 @@ pub fn collateral(
     let deleted = plan.moved().map(|step| (&step.uid, step.key.namespace.as_deref())).collect();
     let kept = plan.kept().map(|step| (&step.uid, step.key.namespace.as_deref()));
     let left = |bystander: &Bystander<'_>| relations.left(&bystander.meta.uid).is_some();
-    let lost = collected(&deleted, kept, bystanders, left);
+    let lost = find_collected(&deleted, kept, bystanders, left);
     let accepted = scope.accept.kinds(Risk::DependentsLost);
-    for Lost { object, owner, .. } in lost.into_iter().filter(|lost| matters(lost, accepted)) {
+    for Lost { object, owner, .. } in lost.into_iter().filter(|lost| is_unaccepted(lost, accepted)) {
         let owner = object.meta.owner_references.iter().find(|reference| reference.uid == *owner);
         let owner = owner.map(|owner| Key::new(owner.group_kind(), None, &owner.name));
         let entry = by_kind.entry(&object.kind.group_kind);
         let (_, found) = entry.or_insert_with(|| (object.kind, BTreeMap::new()));
         found.extend(owner.map(|owner| (object.key(), owner)));
     }
-    by_kind.into_values().filter_map(|(kind, lost)| refusal(kind, &lost, scope)).collect()
+    by_kind.into_values().filter_map(|(kind, lost)| lost_dependents_refusal(kind, &lost, scope)).collect()
 }
 
 /// What was created in the source after the commit, and would be garbage-collected with the objects that the list deletes.
 ///
 /// Objects that existed before the move began and don't move were either left by a plugin or had their loss accepted by kind.
 /// `begun` is when the move began, in the source server's time format.
-pub fn new_dependents(
+pub fn find_new_dependents(
     list: &ReleaseList,
     accept_loss: &BTreeSet<GroupKind>,
     begun: Option<&str>,
@@ -64,8 +64,8 @@ pub fn new_dependents(
     let late = |bystander: &Bystander<'_>| bystander.meta.creation_timestamp.as_deref() > begun;
     let left =
         |bystander: &Bystander<'_>| !late(bystander) && !accept_loss.contains(&bystander.kind.group_kind);
-    let lost = collected(&deleted, of(Fate::Keep), bystanders, left).into_iter();
-    let lost = lost.filter(|lost| late(lost.object) && matters(lost, accept_loss));
+    let lost = find_collected(&deleted, of(Fate::Keep), bystanders, left).into_iter();
+    let lost = lost.filter(|lost| late(lost.object) && is_unaccepted(lost, accept_loss));
     let lost: BTreeSet<Key> = lost.map(|lost| lost.object.key()).collect();
     let lost: Vec<Key> = lost.into_iter().collect();
     let first = lost.first()?.clone();
@@ -78,12 +78,12 @@ pub fn new_dependents(
 }
 
 /// Whether losing it matters to anyone.
-fn matters(lost: &Lost<'_>, accept_loss: &BTreeSet<GroupKind>) -> bool {
+fn is_unaccepted(lost: &Lost<'_>, accept_loss: &BTreeSet<GroupKind>) -> bool {
     let kind = &lost.object.kind.group_kind;
     !lost.left && !kind.is_event() && !accept_loss.contains(kind)
 }
 
-fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>, scope: &Scope) -> Option<Refusal> {
+fn lost_dependents_refusal(kind: &Kind, lost: &BTreeMap<Key, Key>, scope: &Scope) -> Option<Refusal> {
     let first = lost.keys().next()?;
     let names: Vec<String> = lost.iter().map(|(key, owner)| format!("{key} (below {owner})")).collect();
     let message = format!(
@@ -99,7 +99,7 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>, scope: &Scope) -> Option<Refu
     if !parts.is_empty() {
         return Some(refusal(Remedy::LeaveOutExclude { parts }).or(accept));
     }
-    Some(match way_to_move(kind, first) {
+    Some(match move_remedy(kind, first) {
         Some(way) => refusal(way).or(accept),
         None => refusal(accept),
     })
@@ -107,10 +107,10 @@ fn refusal(kind: &Kind, lost: &BTreeMap<Key, Key>, scope: &Scope) -> Option<Refu
 
 /// How to make objects of a kind move: kinds that are read anyway by a label on the object, custom resources by labels on their
 /// definition, Kubernetes' own not at all.
-fn way_to_move(kind: &Kind, first: &Key) -> Option<Remedy> {
+fn move_remedy(kind: &Kind, first: &Key) -> Option<Remedy> {
     let words = "let them move too (";
     let group = &kind.group_kind.group;
-    if kind.takes_part() {
+    if kind.is_always_read() {
         let label = [format!("{}=", names::LABEL_MOVE)];
         let label = Kubectl::object(Side::Source, "label", first, &label.each_ref().map(String::as_str));
         Some(Remedy::kubectl(words, label, ")"))

@@ -49,33 +49,33 @@ pub struct CopyContent {
 impl CopyContent {
     /// The content of a copy: `sent` is the body of the request, and `answer` the object that the server made of it.
     pub fn new(kind: &GroupKind, sent: &Value, answer: &Value) -> Self {
-        let annotations: BTreeSet<String> = annotations(sent).map(|(name, _)| name.clone()).collect();
-        let digest = digest(kind, answer, &annotations);
-        Self { digest, annotations, finalizers: finalizers(sent).map(str::to_owned).collect() }
+        let annotations: BTreeSet<String> = annotation_entries(sent).map(|(name, _)| name.clone()).collect();
+        let digest = digest_content(kind, answer, &annotations);
+        Self { digest, annotations, finalizers: finalizer_names(sent).map(str::to_owned).collect() }
     }
 
     /// Returns true if a copy has this content still.
-    pub fn is_kept(&self, kind: &GroupKind, now: &Value) -> bool {
-        let finalizers: BTreeSet<&str> = finalizers(now).collect();
+    pub fn matches_copy(&self, kind: &GroupKind, now: &Value) -> bool {
+        let finalizers: BTreeSet<&str> = finalizer_names(now).collect();
         self.finalizers.iter().all(|name| finalizers.contains(&**name))
-            && digest(kind, now, &self.annotations) == self.digest
+            && digest_content(kind, now, &self.annotations) == self.digest
     }
 }
 
-fn annotations(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+fn annotation_entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten()
 }
 
-fn finalizers(value: &Value) -> impl Iterator<Item = &str> {
+fn finalizer_names(value: &Value) -> impl Iterator<Item = &str> {
     let finalizers = value.pointer("/metadata/finalizers").and_then(Value::as_array);
     finalizers.into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// The digest of the content that nobody else may change. Without it: status, finalizers, what the server sets, and annotations other
 /// than the pause and those that were sent.
-fn digest(kind: &GroupKind, value: &Value, sent: &BTreeSet<String>) -> String {
+fn digest_content(kind: &GroupKind, value: &Value, sent: &BTreeSet<String>) -> String {
     let counts = |name: &str| name == PAUSED || sent.contains(name) && !NOTED_WHILE_PAUSED.contains(&name);
-    let kept: Vec<(&String, &Value)> = annotations(value).filter(|(name, _)| counts(name)).collect();
+    let kept: Vec<(&String, &Value)> = annotation_entries(value).filter(|(name, _)| counts(name)).collect();
     let mut rest = content(value, false);
     if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("annotations");
@@ -111,8 +111,8 @@ mod tests {
     fn is_kept(kind: &str, change: Value) -> bool {
         let kind = GroupKind::new("infrastructure.cluster.x-k8s.io", kind);
         let mut changed = machine();
-        crate::merge::apply(&mut changed, &change);
-        CopyContent::new(&kind, &machine(), &machine()).is_kept(&kind, &changed)
+        crate::merge::apply_patch(&mut changed, &change);
+        CopyContent::new(&kind, &machine(), &machine()).matches_copy(&kind, &changed)
     }
 
     #[test]
@@ -155,6 +155,6 @@ mod tests {
         let (mut answer, mut now) = (machine(), machine());
         answer["metadata"]["annotations"]["theirs"] = json!("1");
         now["metadata"]["annotations"]["theirs"] = json!("2");
-        assert!(CopyContent::new(&kind, &machine(), &answer).is_kept(&kind, &now));
+        assert!(CopyContent::new(&kind, &machine(), &answer).matches_copy(&kind, &now));
     }
 }

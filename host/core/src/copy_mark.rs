@@ -36,37 +36,38 @@ impl CopyMark {
 
     /// The annotations of the copy of an object. `key` is the object's name in the source.
     pub fn annotations(&self, key: &Key, original: &Uid) -> Vec<(&'static str, String)> {
-        let proof = self.key.as_ref().map(|secret| format!("{original} {}", prove(secret, key, original)));
+        let proof =
+            self.key.as_ref().map(|secret| format!("{original} {}", compute_proof(secret, key, original)));
         let mark = (MARK, self.move_id.clone());
         std::iter::once(mark).chain(proof.map(|proof| (COPY_OF, proof))).collect()
     }
 
     /// Returns true if the last attempt of the move made an object of the target. `key` is the name that its original has in the source.
     pub fn is_on(&self, key: &Key, meta: &Meta) -> bool {
-        meta.marked(&self.move_id) && self.key.as_ref().is_none_or(|secret| proves(secret, key, meta))
+        meta.marked(&self.move_id) && self.key.as_ref().is_none_or(|secret| has_proof(secret, key, meta))
     }
 
     /// Returns true if any attempt of the move made an object of the target.
     pub fn is_of_any_attempt(&self, key: &Key, meta: &Meta) -> bool {
-        let earlier = || self.earlier.iter().any(|secret| proves(secret, key, meta));
+        let earlier = || self.earlier.iter().any(|secret| has_proof(secret, key, meta));
         self.is_on(key, meta) || (meta.marked(&self.move_id) && earlier())
     }
 }
 
 /// The UID of the object that an object says it is a copy of. Only a proof shows that it is one.
-pub fn original_of(meta: &Meta) -> Option<Uid> {
+pub fn claimed_original(meta: &Meta) -> Option<Uid> {
     let (uid, _) = meta.annotations.get(COPY_OF)?.split_once(' ')?;
     Some(Uid(uid.to_owned()))
 }
 
 /// Returns true if an object has a proof that was made with a key.
-fn proves(secret: &str, key: &Key, meta: &Meta) -> bool {
+fn has_proof(secret: &str, key: &Key, meta: &Meta) -> bool {
     let named = meta.annotations.get(COPY_OF).and_then(|value| value.split_once(' '));
-    named.is_some_and(|(uid, proof)| prove(secret, key, &Uid(uid.to_owned())) == proof)
+    named.is_some_and(|(uid, proof)| compute_proof(secret, key, &Uid(uid.to_owned())) == proof)
 }
 
 /// Half a hash, of which the key is the beginning: from half of its state, no hash can be continued.
-fn prove(secret: &str, key: &Key, original: &Uid) -> String {
+fn compute_proof(secret: &str, key: &Key, original: &Uid) -> String {
     let Key { group_kind, namespace, name } = key;
     let namespace = namespace.as_deref().unwrap_or_default();
     let text =

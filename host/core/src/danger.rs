@@ -49,7 +49,11 @@ pub fn is_pool(kind: &GroupKind) -> bool {
 }
 
 /// Refuses dangerous kinds of the set that no plugin handles and the user has not accepted.
-pub(crate) fn needs_plugin(plan: &Plan, scope: &Scope, handled: &BTreeSet<GroupKind>) -> Vec<Refusal> {
+pub(crate) fn find_unhandled_dangers(
+    plan: &Plan,
+    scope: &Scope,
+    handled: &BTreeSet<GroupKind>,
+) -> Vec<Refusal> {
     let mut found: BTreeMap<&GroupKind, Vec<_>> = BTreeMap::new();
     for step in &plan.steps {
         let kind = &step.key.group_kind;

@@ -18,13 +18,13 @@ use crate::soft::is_cluster;
 use crate::{GroupKind, Key, Side};
 
 /// The refusal's code if an object that moves depends on an excluded one.
-pub(crate) const NEEDED: &str = "excluded-but-needed";
+pub(crate) const CODE_NEEDED: &str = "excluded-but-needed";
 
 /// How many objects are named in a line.
-const SHOWN: usize = 3;
+const MAX_LISTED_NAMES: usize = 3;
 
 /// The objects that the user excludes.
-pub(crate) fn excluded(inventory: &Inventory, scope: &Scope) -> BTreeSet<usize> {
+pub(crate) fn find_excluded(inventory: &Inventory, scope: &Scope) -> BTreeSet<usize> {
     if scope.exclude.is_empty() {
         return BTreeSet::new();
     }
@@ -33,7 +33,7 @@ pub(crate) fn excluded(inventory: &Inventory, scope: &Scope) -> BTreeSet<usize> 
 }
 
 /// Why objects can't be excluded. `all` is what would move if nothing were.
-pub(crate) fn refusals(
+pub(crate) fn find_refusals(
     inventory: &Inventory,
     graph: &Graph,
     scope: &Scope,
@@ -44,24 +44,26 @@ pub(crate) fn refusals(
     if all.iter().next().is_none() {
         return Vec::new();
     }
-    let mut refusals = missing(inventory, scope);
+    let mut refusals = find_missing(inventory, scope);
     let left: BTreeSet<usize> =
         selection.excluded.iter().copied().filter(|object| all.has(*object)).collect();
     let mut found: BTreeMap<&GroupKind, (BTreeSet<&Key>, BTreeSet<&Key>)> = BTreeMap::new();
-    for (object, by) in dependents(inventory, graph, all, selection, &left) {
+    for (object, by) in find_dependents(inventory, graph, all, selection, &left) {
         if let Some((object, by)) = inventory.keys().get(object).zip(inventory.keys().get(by)) {
             let (objects, dependents) = found.entry(&object.group_kind).or_default();
             objects.insert(object);
             dependents.insert(by);
         }
     }
-    refusals.extend(found.into_values().filter_map(|(objects, by)| needed(inventory, scope, &objects, &by)));
+    refusals.extend(
+        found.into_values().filter_map(|(objects, by)| needed_refusal(inventory, scope, &objects, &by)),
+    );
     refusals
 }
 
 /// Removes refusals that would have an excluded Cluster move after all, if another refusal says what depends on it.
 pub(crate) fn hide_consequences(refusals: &mut Vec<Refusal>) {
-    let needed = refusals.iter().filter(|refusal| refusal.code == NEEDED);
+    let needed = refusals.iter().filter(|refusal| refusal.code == CODE_NEEDED);
     let needed = needed.flat_map(|refusal| refusal.object.iter().chain(&refusal.others));
     let clusters: BTreeSet<Key> = needed.filter(|key| is_cluster(&key.group_kind)).cloned().collect();
     let moves = |remedy: &Remedy| match remedy {
@@ -71,15 +73,15 @@ pub(crate) fn hide_consequences(refusals: &mut Vec<Refusal>) {
         }
         _ => false,
     };
-    refusals.retain(|refusal| refusal.code == NEEDED || !refusal.remedies.iter().any(moves));
+    refusals.retain(|refusal| refusal.code == CODE_NEEDED || !refusal.remedies.iter().any(moves));
 }
 
 /// What is excluded and exists nowhere: mostly a name is mistyped, and what it should name would move.
-fn missing(inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
+fn find_missing(inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
     let there = |part: &Part| inventory.objects().iter().any(|object| part.covers(object));
     let missing = scope.exclude.iter().filter(|part| !there(part));
     let refusal = |part: &Part| {
-        let similar = similar(inventory, part);
+        let similar = find_similar_parts(inventory, part);
         let correct = match similar.is_empty() {
             true => "check its kind, group, namespace and name".into(),
             false => Remedy::ExcludeInstead { parts: similar },
@@ -98,7 +100,7 @@ fn missing(inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
 
 /// What a user may have meant by a part that matches nothing: the kind is written in the plural, in another case, or without its
 /// whole group.
-fn similar(inventory: &Inventory, part: &Part) -> BTreeSet<Part> {
+fn find_similar_parts(inventory: &Inventory, part: &Part) -> BTreeSet<Part> {
     let typed = GroupKind::new(part.kind.group.to_lowercase(), part.kind.kind.to_lowercase());
     let kinds: BTreeSet<_> = inventory.objects().iter().map(|object| &object.kind).collect();
     let same = kinds.into_iter().filter(|kind| {
@@ -111,7 +113,7 @@ fn similar(inventory: &Inventory, part: &Part) -> BTreeSet<Part> {
 }
 
 /// What depends on objects that are left out, in pairs.
-fn dependents(
+fn find_dependents(
     inventory: &Inventory,
     graph: &Graph,
     all: &Selection,
@@ -132,30 +134,30 @@ fn dependents(
         let needs = selection.needs.get(&by).into_iter().flatten();
         found.extend(needs.filter(|(_, what)| left.contains(what)).map(|(_, what)| (*what, by)));
     }
-    let mentions = Mentions::of(inventory, left.iter().copied());
+    let mentions = Mentions::from_inventory(inventory, left.iter().copied());
     for &object in left {
-        let naming = mentions.naming(object).filter(|by| selection.has(*by));
+        let naming = mentions.objects_naming(object).filter(|by| selection.has(*by));
         found.extend(naming.map(|by| (object, by)));
     }
     found
 }
 
 /// Excluded objects of one kind that others depend on.
-fn needed(
+fn needed_refusal(
     inventory: &Inventory,
     scope: &Scope,
     objects: &BTreeSet<&Key>,
     by: &BTreeSet<&Key>,
 ) -> Option<Refusal> {
     let first = objects.iter().next()?;
-    let parts = inventory.parts_with(&scope.exclude, objects.iter().copied());
+    let parts = inventory.parts_covering(&scope.exclude, objects.iter().copied());
     let parts = Remedy::LeaveOutExclude { parts };
     let (many, depend) = (objects.len() > 1, if by.len() > 1 { "depend" } else { "depends" });
     let message = format!(
         "{} {} excluded, but {} would move and {depend} on {}",
-        some_of(&Vec::from_iter(objects), SHOWN),
+        some_of(&Vec::from_iter(objects), MAX_LISTED_NAMES),
         if many { "are" } else { "is" },
-        some_of(&Vec::from_iter(by), SHOWN),
+        some_of(&Vec::from_iter(by), MAX_LISTED_NAMES),
         if many { "them" } else { "it" },
     );
     let clusters = || objects.iter().chain(by).any(|key| is_cluster(&key.group_kind));
@@ -164,6 +166,6 @@ fn needed(
     } else {
         Remedy::ExcludeToo { objects: by.iter().copied().cloned().collect() }
     };
-    let refusal = Refusal::source(NEEDED, (*first).clone(), message, also);
+    let refusal = Refusal::source(CODE_NEEDED, (*first).clone(), message, also);
     Some(refusal.and(objects.iter().skip(1).copied().cloned()).or(parts))
 }

@@ -18,7 +18,7 @@ use crate::soft::{class_of, is_cluster, is_cluster_class};
 use crate::{Key, Object};
 
 /// Finds the objects of the set that are kept; all others move.
-pub(crate) fn kept(
+pub(crate) fn find_kept(
     inventory: &Inventory,
     graph: &Graph,
     scope: &Scope,
@@ -28,18 +28,18 @@ pub(crate) fn kept(
     refusals: &mut Vec<Refusal>,
 ) -> BTreeMap<usize, KeepReason> {
     let mut keeper = Keeper { inventory, graph, selection, kept: BTreeMap::new() };
-    keeper.plugins(relations, refusals);
-    keeper.carried();
-    keeper.global();
-    keeper.brought();
-    keeper.shared_classes(scope, elsewhere, refusals);
-    keeper.shared_with_what_stays();
-    keeper.needed();
+    keeper.keep_for_plugins(relations, refusals);
+    keeper.keep_also_copied();
+    keeper.keep_cluster_scoped();
+    keeper.keep_added_by_plugins();
+    keeper.keep_shared_classes(scope, elsewhere, refusals);
+    keeper.keep_shared_with_staying();
+    keeper.keep_needed();
     keeper.kept
 }
 
 /// The fate of one object.
-pub(crate) fn fate(kept: &BTreeMap<usize, KeepReason>, object: usize) -> Fate {
+pub(crate) fn fate_of(kept: &BTreeMap<usize, KeepReason>, object: usize) -> Fate {
     kept.get(&object).cloned().map_or(Fate::Move, Fate::Keep)
 }
 
@@ -55,20 +55,21 @@ impl Keeper<'_> {
         self.inventory.keys().get(object).cloned()
     }
 
-    fn is(&self, object: usize, test: impl Fn(&Object) -> bool) -> bool {
+    fn matches(&self, object: usize, test: impl Fn(&Object) -> bool) -> bool {
         self.inventory.get(object).is_some_and(test)
     }
 
-    fn keep(&mut self, object: usize, reason: KeepReason) {
+    fn keep_object(&mut self, object: usize, reason: KeepReason) {
         self.kept.entry(object).or_insert(reason);
     }
 
-    fn plugins(&mut self, relations: &Relations, refusals: &mut Vec<Refusal>) {
+    fn keep_for_plugins(&mut self, relations: &Relations, refusals: &mut Vec<Refusal>) {
         for (uid, said) in &relations.keeps {
-            let Some(object) = self.inventory.by_uid(uid).filter(|object| self.selection.has(*object)) else {
+            let Some(object) = self.inventory.index_of_uid(uid).filter(|object| self.selection.has(*object))
+            else {
                 continue;
             };
-            if self.is(object, |object| is_cluster(&object.kind.group_kind))
+            if self.matches(object, |object| is_cluster(&object.kind.group_kind))
                 && let Some(key) = self.key(object)
             {
                 refusals.push(Refusal::source(
@@ -83,25 +84,25 @@ impl Keeper<'_> {
                 continue;
             }
             let reason = KeepReason::Plugin { name: said.plugin.clone(), reason: said.reason.clone() };
-            self.keep(object, reason);
+            self.keep_object(object, reason);
         }
     }
 
     /// What the user carries along.
-    fn carried(&mut self) {
+    fn keep_also_copied(&mut self) {
         for object in self.selection.iter() {
             if let Some(Chosen::Carried) = self.selection.why(object) {
-                self.keep(object, KeepReason::AlsoCopied);
+                self.keep_object(object, KeepReason::AlsoCopied);
             }
         }
     }
 
     /// Cluster-scoped objects, and the dependents of those that are roots.
-    fn global(&mut self) {
+    fn keep_cluster_scoped(&mut self) {
         let mut queue = VecDeque::new();
         for object in self.selection.iter() {
-            if self.is(object, |object| !object.kind.namespaced) {
-                self.keep(object, KeepReason::Global);
+            if self.matches(object, |object| !object.kind.namespaced) {
+                self.keep_object(object, KeepReason::Global);
                 if matches!(self.selection.why(object), Some(Chosen::Root | Chosen::Referred { .. })) {
                     queue.push_back((object, object));
                 }
@@ -110,12 +111,12 @@ impl Keeper<'_> {
         let mut seen = BTreeSet::new();
         while let Some((root, owner)) = queue.pop_front() {
             for (dependent, _) in self.graph.dependents(owner) {
-                let cluster = self.is(dependent, |object| is_cluster(&object.kind.group_kind));
+                let cluster = self.matches(dependent, |object| is_cluster(&object.kind.group_kind));
                 if cluster || !self.selection.has(dependent) || !seen.insert(dependent) {
                     continue;
                 }
                 if let Some(key) = self.key(root) {
-                    self.keep(dependent, KeepReason::BelowGlobal { root: key });
+                    self.keep_object(dependent, KeepReason::BelowGlobal { root: key });
                 }
                 queue.push_back((root, dependent));
             }
@@ -123,7 +124,7 @@ impl Keeper<'_> {
     }
 
     /// What plugins brought along and may not delete.
-    fn brought(&mut self) {
+    fn keep_added_by_plugins(&mut self) {
         let kept = self.selection.brought.iter().filter(|(_, brought)| !brought.delete);
         for (object, brought) in kept {
             self.kept.entry(*object).or_insert(KeepReason::AddedByPlugin { plugin: brought.plugin.clone() });
@@ -131,13 +132,13 @@ impl Keeper<'_> {
     }
 
     /// Classes that live or are used outside the namespaces that move, with their templates.
-    fn shared_classes(&mut self, scope: &Scope, elsewhere: &[Object], refusals: &mut Vec<Refusal>) {
+    fn keep_shared_classes(&mut self, scope: &Scope, elsewhere: &[Object], refusals: &mut Vec<Refusal>) {
         let class = |object: &Object| is_cluster_class(&object.kind.group_kind);
-        let classes: Vec<usize> = self.selection.iter().filter(|&index| self.is(index, class)).collect();
+        let classes: Vec<usize> = self.selection.iter().filter(|&index| self.matches(index, class)).collect();
         if classes.is_empty() {
             return;
         }
-        let users = self.users_that_stay(elsewhere, refusals);
+        let users = self.find_staying_users(elsewhere, refusals);
         let mut queue = VecDeque::new();
         for index in classes {
             let Some(key) = self.key(index) else { continue };
@@ -151,9 +152,9 @@ impl Keeper<'_> {
             if !seen.insert(object) {
                 continue;
             }
-            self.keep(object, reason.clone());
+            self.keep_object(object, reason.clone());
             for (dependent, tie) in self.graph.dependents(object) {
-                let cluster = self.is(dependent, |object| is_cluster(&object.kind.group_kind));
+                let cluster = self.matches(dependent, |object| is_cluster(&object.kind.group_kind));
                 if !cluster && tie != Tie::Plugin && self.selection.has(dependent) {
                     queue.push_back((dependent, reason.clone()));
                 }
@@ -162,7 +163,7 @@ impl Keeper<'_> {
     }
 
     /// Clusters that are not in the set, by the class they use.
-    fn users_that_stay(&self, elsewhere: &[Object], refusals: &mut Vec<Refusal>) -> BTreeMap<Key, Key> {
+    fn find_staying_users(&self, elsewhere: &[Object], refusals: &mut Vec<Refusal>) -> BTreeMap<Key, Key> {
         let mut users = BTreeMap::new();
         let read = self
             .inventory
@@ -170,7 +171,8 @@ impl Keeper<'_> {
             .iter()
             .enumerate()
             .filter(|(index, object)| is_cluster(&object.kind.group_kind) && !self.selection.has(*index));
-        let others = elsewhere.iter().filter(|object| self.inventory.by_uid(&object.meta.uid).is_none());
+        let others =
+            elsewhere.iter().filter(|object| self.inventory.index_of_uid(&object.meta.uid).is_none());
         for cluster in read.map(|(_, object)| object).chain(others) {
             match class_of(cluster) {
                 Ok(Some(class)) => {
@@ -184,7 +186,7 @@ impl Keeper<'_> {
     }
 
     /// If Clusters are named: objects that something staying uses as well.
-    fn shared_with_what_stays(&mut self) {
+    fn keep_shared_with_staying(&mut self) {
         for (&object, &by) in &self.selection.named.shared {
             if let Some(by) = self.inventory.keys().get(by) {
                 self.kept.entry(object).or_insert_with(|| KeepReason::Shared { by: by.clone() });
@@ -193,10 +195,10 @@ impl Keeper<'_> {
     }
 
     /// Objects that are in the set only because something needs them, and that something staying needs as well.
-    fn needed(&mut self) {
+    fn keep_needed(&mut self) {
         let stays = |index: &usize| match self.selection.has(*index) {
             true => self.kept.contains_key(index),
-            false => self.inventory.counts(*index),
+            false => self.inventory.is_trusted(*index),
         };
         let mut queue: VecDeque<usize> = self.selection.needs.keys().copied().filter(stays).collect();
         while let Some(object) = queue.pop_front() {
@@ -204,7 +206,7 @@ impl Keeper<'_> {
             for &(_, what) in self.selection.needs.get(&object).into_iter().flatten() {
                 let only_needed = matches!(self.selection.why(what), Some(Chosen::Needed { .. }));
                 if only_needed && !self.kept.contains_key(&what) {
-                    self.keep(what, KeepReason::Needed { by: by.clone() });
+                    self.keep_object(what, KeepReason::Needed { by: by.clone() });
                     queue.push_back(what);
                 }
             }

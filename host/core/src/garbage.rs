@@ -48,7 +48,7 @@ pub(crate) type Home<'a> = Option<&'a str>;
 
 /// What is collected once `deleted` is gone. `kept` exists and stays, as do all bystanders that are not collected; losing what
 /// `is_left` selects is accepted, with its dependents. Linear in the number of owner references.
-pub(crate) fn collected<'a>(
+pub(crate) fn find_collected<'a>(
     deleted: &BTreeMap<&'a Uid, Home<'a>>,
     kept: impl IntoIterator<Item = (&'a Uid, Home<'a>)>,
     bystanders: &'a [Bystander<'a>],

@@ -50,21 +50,21 @@ impl Graph {
         }
         for (dependent, object) in inventory.objects().iter().enumerate() {
             for reference in &object.meta.owner_references {
-                match inventory.by_uid(&reference.uid) {
-                    Some(owner) => graph.tie(owner, dependent, Tie::Owner),
+                match inventory.index_of_uid(&reference.uid) {
+                    Some(owner) => graph.add_tie(owner, dependent, Tie::Owner),
                     None => graph.unread.entry(dependent).or_default().push(reference.clone()),
                 }
             }
         }
         for &(dependent, owner) in &soft.links {
-            graph.tie(owner, dependent, Tie::Soft);
+            graph.add_tie(owner, dependent, Tie::Soft);
         }
         for link in &relations.links {
-            let Some(dependent) = inventory.by_uid(&link.object) else { continue };
-            match inventory.by_key(&link.to) {
+            let Some(dependent) = inventory.index_of_uid(&link.object) else { continue };
+            match inventory.index_of_key(&link.to) {
                 Some(owner) if owner == dependent => {}
-                Some(owner) => graph.tie(owner, dependent, Tie::Plugin),
-                None if !inventory.counts(dependent) => {}
+                Some(owner) => graph.add_tie(owner, dependent, Tie::Plugin),
+                None if !inventory.is_trusted(dependent) => {}
                 None => notes.push(Note {
                     code: "link-missing".into(),
                     object: inventory.keys().get(dependent).cloned(),
@@ -78,7 +78,7 @@ impl Graph {
         graph
     }
 
-    fn tie(&mut self, owner: usize, dependent: usize, tie: Tie) {
+    fn add_tie(&mut self, owner: usize, dependent: usize, tie: Tie) {
         self.edges.add_edge(NodeIndex::new(owner), NodeIndex::new(dependent), tie);
     }
 
@@ -108,12 +108,12 @@ impl Graph {
 
 /// Whether a dependent's reference names the owner correctly. A reference that matches by UID alone has no effect: the garbage
 /// collector looks for the owner by name, in the dependent's namespace.
-pub(crate) fn names(reference: &OwnerReference, owner: &Key, dependent: &Key) -> bool {
+pub(crate) fn matches_owner(reference: &OwnerReference, owner: &Key, dependent: &Key) -> bool {
     let named = reference.group_kind() == owner.group_kind && reference.name == owner.name;
     named && (owner.namespace.is_none() || owner.namespace == dependent.namespace)
 }
 
 /// The key of an owner as the reference gives it; a reference doesn't say in which namespace the owner lives.
-pub(crate) fn named(reference: &OwnerReference) -> Key {
+pub(crate) fn owner_key(reference: &OwnerReference) -> Key {
     Key::new(reference.group_kind(), None, &reference.name)
 }

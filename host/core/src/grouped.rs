@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{GroupKind, Key};
 
 /// How many names a person reads in a line.
-pub const NAMES: usize = 3;
+pub const MAX_LISTED_NAMES: usize = 3;
 
 /// Items that say the same about objects of one kind.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Group<'a, T> {
 }
 
 /// Groups items that say the same; `about` returns the object and text of each. Groups are in order of first appearance.
-pub fn groups<'a, T>(
+pub fn group_items<'a, T>(
     items: impl IntoIterator<Item = &'a T>,
     about: impl Fn(&'a T) -> (Option<&'a Key>, Vec<String>),
 ) -> Vec<Group<'a, T>> {
@@ -31,7 +31,7 @@ pub fn groups<'a, T>(
     for item in items {
         let (object, mut words) = about(item);
         if let Some(object) = object {
-            words.iter_mut().for_each(|words| *words = anonymous(words, object));
+            words.iter_mut().for_each(|words| *words = remove_names(words, object));
         }
         let same = (object.map(|object| &object.group_kind), words);
         let at = *seen.entry(same).or_insert_with(|| {
@@ -50,13 +50,13 @@ impl<T> Group<'_, T> {
     pub fn line(&self, what: &str, most: usize) -> String {
         let Some(first) = self.object else { return what.to_owned() };
         let others = self.others();
-        match (names(what, first), others.is_empty()) {
+        match (contains_name(what, first), others.is_empty()) {
             (true, true) => what.to_owned(),
-            (true, false) => format!("{what} (also {})", counted(&others, most)),
+            (true, false) => format!("{what} (also {})", format_objects(&others, most)),
             (false, true) => format!("{first}: {what}"),
             (false, false) => {
                 let all: Vec<&Key> = self.objects.iter().copied().collect();
-                format!("{what} ({})", counted(&all, most))
+                format!("{what} ({})", format_objects(&all, most))
             }
         }
     }
@@ -68,23 +68,23 @@ impl<T> Group<'_, T> {
 }
 
 /// Objects of one kind: `Machine ns/m`, `2 Machines: ns/m0, ns/m1`, or the first `most` names and how many more there are.
-pub fn counted(objects: &[&Key], most: usize) -> String {
+pub fn format_objects(objects: &[&Key], most: usize) -> String {
     let [first, _, ..] = objects else {
         return objects.first().map(ToString::to_string).unwrap_or_default();
     };
     // Another name is no longer than "and 1 more".
     let shown = if objects.len() <= most.saturating_add(1) { objects.len() } else { most };
-    let names: Vec<String> = objects.iter().take(shown).map(|key| name(key)).collect();
+    let names: Vec<String> = objects.iter().take(shown).map(|key| namespaced_name(key)).collect();
     let more = match objects.len() - shown {
         0 => String::new(),
-        more => format!(", … and {} more", thousands(more)),
+        more => format!(", … and {} more", format_number(more)),
     };
-    let (number, kind) = (thousands(objects.len()), plural(&first.group_kind.kind));
+    let (number, kind) = (format_number(objects.len()), plural_kind(&first.group_kind.kind));
     format!("{number} {kind}: {}{more}", names.join(", "))
 }
 
 /// More than one of a kind: `Machines`, `ClusterClasses`, `Policies`.
-pub fn plural(kind: &str) -> String {
+pub fn plural_kind(kind: &str) -> String {
     let consonant = |c: char| !"aeiou".contains(c.to_ascii_lowercase());
     match kind.strip_suffix('y') {
         Some(stem) if stem.ends_with(consonant) => format!("{stem}ies"),
@@ -95,7 +95,7 @@ pub fn plural(kind: &str) -> String {
 }
 
 /// A number as people read it: `1,032`.
-pub fn thousands(number: usize) -> String {
+pub fn format_number(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -107,7 +107,7 @@ pub fn thousands(number: usize) -> String {
     out
 }
 
-fn name(key: &Key) -> String {
+fn namespaced_name(key: &Key) -> String {
     match &key.namespace {
         Some(namespace) => format!("{namespace}/{}", key.name),
         None => key.name.clone(),
@@ -115,23 +115,23 @@ fn name(key: &Key) -> String {
 }
 
 /// A character that occurs in names, or in a name with its namespace.
-fn of_a_name(c: char) -> bool {
+fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || "-._/".contains(c)
 }
 
-fn names(words: &str, object: &Key) -> bool {
-    let name = name(object);
-    words.split(|c| !of_a_name(c)).any(|word| word == name)
+fn contains_name(words: &str, object: &Key) -> bool {
+    let name = namespaced_name(object);
+    words.split(|c| !is_name_char(c)).any(|word| word == name)
 }
 
 /// A text with its object's name removed, along with its namespace if that belongs to the name, as in `ns/name` or in a command
 /// (`-n ns`). A namespace on its own is part of the text: the same statement about another namespace is another fact.
-pub fn anonymous(words: &str, object: &Key) -> String {
-    let full = name(object);
+pub fn remove_names(words: &str, object: &Key) -> String {
+    let full = namespaced_name(object);
     let mut out = String::with_capacity(words.len());
     let mut of_flag = false;
-    for part in words.split_inclusive(|c| !of_a_name(c)) {
-        let word = part.trim_end_matches(|c| !of_a_name(c));
+    for part in words.split_inclusive(|c| !is_name_char(c)) {
+        let word = part.trim_end_matches(|c| !is_name_char(c));
         let end = part.get(word.len()..).unwrap_or_default();
         let in_command = of_flag && Some(word) == object.namespace.as_deref();
         let own = word == full || word == object.name || in_command;
@@ -151,7 +151,7 @@ mod tests {
     }
 
     fn lines(said: &[(Option<Key>, &str)], most: usize) -> Vec<String> {
-        let groups = groups(said, |(object, what)| (object.as_ref(), vec![(*what).to_owned()]));
+        let groups = group_items(said, |(object, what)| (object.as_ref(), vec![(*what).to_owned()]));
         groups.iter().map(|group| group.line(group.first.1, most)).collect()
     }
 
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(lines(&of(1), 2), ["Machine ns/c1-m0: not paused yet"]);
         assert_eq!(lines(&of(3), 2), ["not paused yet (3 Machines: ns/c1-m0, ns/c1-m1, ns/c1-m2)"]);
         assert_eq!(lines(&of(6), 2), ["not paused yet (6 Machines: ns/c1-m0, ns/c1-m1, … and 4 more)"]);
-        let thousands = lines(&of(1_500), NAMES);
+        let thousands = lines(&of(1_500), MAX_LISTED_NAMES);
         assert_eq!(thousands.len(), 1);
         assert!(thousands[0].starts_with("not paused yet (1,500 Machines: "), "{thousands:?}");
         assert!(thousands[0].ends_with(", … and 1,497 more)"), "{thousands:?}");
@@ -183,7 +183,7 @@ mod tests {
             (None, "rain"),
         ];
         assert_eq!(
-            lines(&said, NAMES),
+            lines(&said, MAX_LISTED_NAMES),
             [
                 "Machine ns/a has no node; `kubectl get -n ns machine.g a` (also Machine ns/b)",
                 "Machine ns/c has no disk",
@@ -196,15 +196,19 @@ mod tests {
     #[test]
     fn a_name_is_a_word_and_not_a_part_of_one() {
         let object = Key::new(GroupKind::new("", "Node"), None, "a");
-        assert_eq!(anonymous("a cat and a/b, a: a", &object), "… cat and a/b, …: …");
-        assert_eq!(lines(&[(Some(object.clone()), "it has no cat")], NAMES), ["Node a: it has no cat"]);
-        assert_eq!(lines(&[(Some(object), "node a: rain")], NAMES), ["node a: rain"]);
+        assert_eq!(remove_names("a cat and a/b, a: a", &object), "… cat and a/b, …: …");
+        assert_eq!(
+            lines(&[(Some(object.clone()), "it has no cat")], MAX_LISTED_NAMES),
+            ["Node a: it has no cat"]
+        );
+        assert_eq!(lines(&[(Some(object), "node a: rain")], MAX_LISTED_NAMES), ["node a: rain"]);
     }
 
     #[test]
     fn numbers_and_kinds_read_as_people_write_them() {
-        assert_eq!([0, 999, 1_000, 1_032_007].map(thousands), ["0", "999", "1,000", "1,032,007"]);
-        let kinds = ["Machine", "ClusterClass", "Policy", "Proxy", "HardwareData", "Gateway"].map(plural);
+        assert_eq!([0, 999, 1_000, 1_032_007].map(format_number), ["0", "999", "1,000", "1,032,007"]);
+        let kinds =
+            ["Machine", "ClusterClass", "Policy", "Proxy", "HardwareData", "Gateway"].map(plural_kind);
         assert_eq!(kinds, ["Machines", "ClusterClasses", "Policies", "Proxies", "HardwareData", "Gateways"]);
     }
 }

@@ -186,13 +186,13 @@ pub struct Description {
 
 impl Description {
     /// Whether it wants to see objects of the kind.
-    pub fn sees(&self, kind: &GroupKind) -> bool {
+    pub fn can_see(&self, kind: &GroupKind) -> bool {
         self.kinds.iter().any(|seen| seen.covers(kind))
     }
 
     /// Whether it has the hook and wants to see the kind in it.
-    pub fn wants(&self, hook: Hook, kind: &GroupKind) -> bool {
-        self.hooks.contains(&hook) && self.sees(kind)
+    pub fn has_hook_for(&self, hook: Hook, kind: &GroupKind) -> bool {
+        self.hooks.contains(&hook) && self.can_see(kind)
     }
 }
 

@@ -64,7 +64,7 @@ impl Inventory {
     }
 
     /// Has objects count for as much as those that only plugins reach.
-    pub(crate) fn discount(&mut self, objects: impl IntoIterator<Item = usize>) {
+    pub(crate) fn mark_only_reached(&mut self, objects: impl IntoIterator<Item = usize>) {
         self.only_reached.extend(objects);
     }
 
@@ -86,7 +86,7 @@ impl Inventory {
     /// Whether an object's own content (labels, owner references, body) counts. An object that was read only because a plugin
     /// reaches it counts for nothing until a plugin brings it along: users of namespaces outside the scope must not be able to
     /// change or stop a move.
-    pub(crate) fn counts(&self, index: usize) -> bool {
+    pub(crate) fn is_trusted(&self, index: usize) -> bool {
         !self.only_reached.contains(&index)
     }
 
@@ -96,7 +96,7 @@ impl Inventory {
     }
 
     /// What exists on that side beside objects that were added under the same names.
-    pub fn replaced(&self) -> &[Object] {
+    pub fn replaced_objects(&self) -> &[Object] {
         &self.replaced
     }
 
@@ -106,7 +106,7 @@ impl Inventory {
     }
 
     /// Of these parts, those that any of these objects belongs to.
-    pub fn parts_with<'a>(
+    pub fn parts_covering<'a>(
         &self,
         parts: &BTreeSet<Part>,
         keys: impl IntoIterator<Item = &'a Key>,
@@ -122,16 +122,16 @@ impl Inventory {
 
     /// The object with this key.
     pub fn get_by_key(&self, key: &Key) -> Option<&Object> {
-        self.get(self.by_key(key)?)
+        self.get(self.index_of_key(key)?)
     }
 
     /// The index of the object with this UID.
-    pub(crate) fn by_uid(&self, uid: &Uid) -> Option<usize> {
+    pub(crate) fn index_of_uid(&self, uid: &Uid) -> Option<usize> {
         self.by_uid.get(uid).copied()
     }
 
     /// The index of the object with this key.
-    pub fn by_key(&self, key: &Key) -> Option<usize> {
+    pub fn index_of_key(&self, key: &Key) -> Option<usize> {
         self.keys.binary_search(key).ok()
     }
 }
@@ -157,7 +157,7 @@ mod tests {
         let inventory = Inventory::new(objects);
         let all = inventory.objects().iter().enumerate();
         all.map(|(index, object)| {
-            assert_eq!(inventory.by_key(&object.key()), Some(index));
+            assert_eq!(inventory.index_of_key(&object.key()), Some(index));
             format!("{}@{} ", object.meta.name, object.meta.resource_version)
         })
         .collect()
@@ -168,9 +168,9 @@ mod tests {
         let inventory = Inventory::new(objects("Widget b/x\nSecret z/x\nWidget a/x"));
         let keys: Vec<String> = inventory.keys().iter().map(Key::to_string).collect();
         assert_eq!(keys, ["Secret z/x", "Widget a/x", "Widget b/x"]);
-        assert_eq!(inventory.by_uid(&Uid("Widget:b/x".into())), Some(2));
-        assert_eq!(inventory.by_key(&key("Widget b/x")), Some(2));
-        assert_eq!(inventory.by_key(&key("Widget c/x")), None);
+        assert_eq!(inventory.index_of_uid(&Uid("Widget:b/x".into())), Some(2));
+        assert_eq!(inventory.index_of_key(&key("Widget b/x")), Some(2));
+        assert_eq!(inventory.index_of_key(&key("Widget c/x")), None);
     }
 
     #[test]
@@ -183,6 +183,6 @@ mod tests {
     #[test]
     fn objects_without_uid_are_told_apart_by_key() {
         assert_eq!(versions(vec![widget("a", "", "1"), widget("b", "", "1")]), "a@1 b@1 ");
-        assert_eq!(Inventory::new(vec![widget("a", "", "1")]).by_uid(&Uid::default()), None);
+        assert_eq!(Inventory::new(vec![widget("a", "", "1")]).index_of_uid(&Uid::default()), None);
     }
 }

@@ -30,7 +30,7 @@ impl GroupKind {
     }
 
     /// The narrower of two kinds or patterns of kinds, where one covers the other.
-    pub fn meet<'a>(&'a self, other: &'a Self) -> Option<&'a Self> {
+    pub fn narrower_of<'a>(&'a self, other: &'a Self) -> Option<&'a Self> {
         if self.covers(other) { Some(other) } else { other.covers(self).then_some(self) }
     }
 
@@ -120,7 +120,7 @@ impl Kind {
 
     /// Whether objects of the kind are read regardless of plugins: its definition is labelled, or it is one of the two core kinds
     /// that Clusters use.
-    pub(crate) fn takes_part(&self) -> bool {
+    pub(crate) fn is_always_read(&self) -> bool {
         self.labels.discover || self.group_kind.is("", "Secret") || self.group_kind.is("", "ConfigMap")
     }
 }

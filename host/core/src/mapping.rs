@@ -65,7 +65,7 @@ impl NamespaceMap {
     }
 
     /// Whether the map exchanges this name for another, in either direction.
-    fn concerns(&self, name: &str) -> bool {
+    fn is_exchanged(&self, name: &str) -> bool {
         self.is_mapped(name) || self.is_taken(name)
     }
 
@@ -156,7 +156,7 @@ pub struct Renaming<'a> {
 
 impl Renaming<'_> {
     /// One namespace.
-    pub fn namespace<'n>(&'n self, name: &'n str) -> &'n str {
+    pub fn rename_namespace<'n>(&'n self, name: &'n str) -> &'n str {
         match self.direction {
             Direction::IntoTarget => self.map.in_target(name),
             Direction::OutOfTarget => self.map.in_source(name),
@@ -164,75 +164,75 @@ impl Renaming<'_> {
     }
 
     /// The key of an object, or of a namespace.
-    pub fn key(&self, key: &Key) -> Key {
+    pub fn rename_key(&self, key: &Key) -> Key {
         let mut key = key.clone();
         if let Some(namespace) = &mut key.namespace {
-            self.rename(namespace);
+            self.replace_name(namespace);
         } else if is_namespace(&key.group_kind) {
-            self.rename(&mut key.name);
+            self.replace_name(&mut key.name);
         }
         key
     }
 
     /// Metadata.
-    pub fn meta(&self, kind: &Kind, meta: &mut Meta) {
+    pub fn rename_meta(&self, kind: &Kind, meta: &mut Meta) {
         if let Some(namespace) = meta.namespace.as_mut().filter(|_| kind.namespaced) {
-            self.rename(namespace);
+            self.replace_name(namespace);
         }
         if is_namespace(&kind.group_kind) {
-            self.rename(&mut meta.name);
+            self.replace_name(&mut meta.name);
             if let Some(name) = meta.labels.get_mut(references::NAME_LABEL) {
-                self.rename(name);
+                self.replace_name(name);
             }
         }
         for (annotation, value) in &mut meta.annotations {
-            references::in_annotation(annotation, value, &mut |name| self.counterpart(name));
+            references::replace_in_annotation(annotation, value, &mut |name| self.find_counterpart(name));
         }
     }
 
     /// A body, or a merge patch of one.
-    pub fn body(&self, kind: &Kind, body: &mut Value) {
+    pub fn rename_body(&self, kind: &Kind, body: &mut Value) {
         if is_namespace(&kind.group_kind) {
             for path in ["/metadata/name", "/metadata/labels/kubernetes.io~1metadata.name"] {
-                self.rename_value(body.pointer_mut(path));
+                self.replace_value(body.pointer_mut(path));
             }
         } else if kind.namespaced {
-            self.rename_value(body.pointer_mut("/metadata/namespace"));
+            self.replace_value(body.pointer_mut("/metadata/namespace"));
         }
-        references::replace(&kind.group_kind, body, &mut |name| self.counterpart(name));
+        references::replace_namespaces(&kind.group_kind, body, &mut |name| self.find_counterpart(name));
     }
 
     /// An object. Its bytes stay as they are unless a name that is exchanged occurs in them. So do those of a body that can't be
     /// parsed, which nobody could use anyway: in a list it must not stand in the way of all others.
-    pub fn object(&self, mut object: Object) -> Object {
+    pub fn rename_object(&self, mut object: Object) -> Object {
         let text = String::from_utf8_lossy(object.raw());
         if !self.map.pairs().any(|(from, to)| text.contains(from) || text.contains(to)) {
             return object;
         }
         let renamed = object.value().ok().and_then(|mut body| {
-            self.body(&object.kind, &mut body);
+            self.rename_body(&object.kind, &mut body);
             Object::from_value(object.kind.clone(), &body).ok()
         });
         renamed.unwrap_or_else(|| {
-            self.meta(&object.kind.clone(), &mut object.meta);
+            self.rename_meta(&object.kind.clone(), &mut object.meta);
             object
         })
     }
 
     /// The other name, if there is one.
-    fn counterpart(&self, name: &str) -> Option<String> {
-        self.map.concerns(name).then(|| self.namespace(name).to_owned())
+    fn find_counterpart(&self, name: &str) -> Option<String> {
+        self.map.is_exchanged(name).then(|| self.rename_namespace(name).to_owned())
     }
 
-    fn rename(&self, name: &mut String) {
-        if let Some(other) = self.counterpart(name) {
+    fn replace_name(&self, name: &mut String) {
+        if let Some(other) = self.find_counterpart(name) {
             *name = other;
         }
     }
 
-    fn rename_value(&self, value: Option<&mut Value>) {
+    fn replace_value(&self, value: Option<&mut Value>) {
         if let Some(Value::String(name)) = value {
-            self.rename(name);
+            self.replace_name(name);
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Mentions {
 
 impl Mentions {
     /// Finds in all objects what they say of these.
-    pub(crate) fn of(inventory: &Inventory, wanted: impl Iterator<Item = usize>) -> Self {
+    pub(crate) fn from_inventory(inventory: &Inventory, wanted: impl Iterator<Item = usize>) -> Self {
         let mut mentions = Self::default();
         let mut by_name = ByName::new();
         for object in wanted {
@@ -35,10 +35,10 @@ impl Mentions {
         }
         for (index, object) in inventory.objects().iter().enumerate() {
             // What nobody vouches for says nothing, and what Secrets hold is nobody's business.
-            if !inventory.counts(index) || object.kind.group_kind.is_secret() {
+            if !inventory.is_trusted(index) || object.kind.group_kind.is_secret() {
                 continue;
             }
-            for named in named_by(object, &by_name) {
+            for named in find_named(object, &by_name) {
                 if named != index {
                     mentions.named.entry(index).or_default().insert(named);
                     mentions.naming.entry(named).or_default().insert(index);
@@ -49,12 +49,12 @@ impl Mentions {
     }
 
     /// What an object names.
-    pub(crate) fn named(&self, object: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn objects_named_by(&self, object: usize) -> impl Iterator<Item = usize> {
         self.named.get(&object).into_iter().flatten().copied()
     }
 
     /// What names an object.
-    pub(crate) fn naming(&self, object: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn objects_naming(&self, object: usize) -> impl Iterator<Item = usize> {
         self.naming.get(&object).into_iter().flatten().copied()
     }
 }
@@ -62,7 +62,7 @@ impl Mentions {
 /// Objects by namespace and name: the same names are in many namespaces.
 type ByName<'a> = BTreeMap<(Option<&'a str>, &'a str), Vec<(usize, &'a Key)>>;
 
-fn named_by(object: &Object, by_name: &ByName<'_>) -> BTreeSet<usize> {
+fn find_named(object: &Object, by_name: &ByName<'_>) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     // One that can't be read is refused, or stays, by what other modules say of it.
     let Ok(body) = object.value() else { return found };
@@ -127,10 +127,11 @@ mod tests {
         all.push(Object::from_value(kind("InfraCluster"), &body).unwrap());
         let inventory = Inventory::new(all);
         let count = inventory.objects().len();
-        let mentions = Mentions::of(&inventory, 0..count);
+        let mentions = Mentions::from_inventory(&inventory, 0..count);
         let it = (0..count).find(|index| inventory.keys()[*index].name == "it").unwrap();
-        let found: Vec<_> = mentions.named(it).map(|index| inventory.keys()[index].to_string()).collect();
-        assert!(mentions.named(it).all(|index| mentions.naming(index).eq([it])));
+        let found: Vec<_> =
+            mentions.objects_named_by(it).map(|index| inventory.keys()[index].to_string()).collect();
+        assert!(mentions.objects_named_by(it).all(|index| mentions.objects_naming(index).eq([it])));
         found.join(", ")
     }
 

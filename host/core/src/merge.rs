@@ -7,7 +7,7 @@ pub use pivot_bounds::{paths, restoration};
 use serde_json::{Map, Value};
 
 /// Applies a patch.
-pub fn apply(target: &mut Value, patch: &Value) {
+pub fn apply_patch(target: &mut Value, patch: &Value) {
     let Value::Object(changes) = patch else {
         *target = patch.clone();
         return;
@@ -20,13 +20,13 @@ pub fn apply(target: &mut Value, patch: &Value) {
         if change.is_null() {
             map.remove(key);
         } else {
-            apply(map.entry(key.clone()).or_insert(Value::Null), change);
+            apply_patch(map.entry(key.clone()).or_insert(Value::Null), change);
         }
     }
 }
 
 /// The patch that undoes what `patch` does to `before`.
-pub(crate) fn inverse(before: &Value, patch: &Value) -> Value {
+pub(crate) fn invert_patch(before: &Value, patch: &Value) -> Value {
     let Value::Object(changes) = patch else { return before.clone() };
     let Value::Object(map) = before else { return before.clone() };
     let mut undo = Map::new();
@@ -35,7 +35,7 @@ pub(crate) fn inverse(before: &Value, patch: &Value) -> Value {
             // A parent that was not there stays behind empty, which API servers drop; naming only the leaf keeps what others
             // added beside it in the meantime.
             None => leaves_to_null(change),
-            Some(was) if was.is_object() && change.is_object() => inverse(was, change),
+            Some(was) if was.is_object() && change.is_object() => invert_patch(was, change),
             Some(was) => was.clone(),
         };
         undo.insert(key.clone(), back);
@@ -53,7 +53,7 @@ fn leaves_to_null(change: &Value) -> Value {
 }
 
 /// The patch that turns `from` into `to`; none if they are equal.
-pub fn between(from: &Value, to: &Value) -> Option<Value> {
+pub fn derive_patch(from: &Value, to: &Value) -> Option<Value> {
     if from == to {
         return None;
     }
@@ -65,7 +65,7 @@ pub fn between(from: &Value, to: &Value) -> Option<Value> {
     for (key, value) in new {
         match old.get(key) {
             None => patch.insert(key.clone(), value.clone()),
-            Some(was) => match between(was, value) {
+            Some(was) => match derive_patch(was, value) {
                 None => continue,
                 Some(change) => patch.insert(key.clone(), change),
             },
@@ -86,9 +86,9 @@ mod tests {
         let before = json!({"spec": {"paused": false, "x": 1}, "metadata": {"annotations": {"mine": "1"}}});
         let patch = json!({"spec": {"paused": true}, "metadata": {"annotations": {"p": "", "mine": "2"}}});
         let mut after = before.clone();
-        apply(&mut after, &patch);
+        apply_patch(&mut after, &patch);
         assert_eq!(after["spec"]["paused"], true);
-        apply(&mut after, &inverse(&before, &patch));
+        apply_patch(&mut after, &invert_patch(&before, &patch));
         assert_eq!(after, before);
     }
 
@@ -96,7 +96,7 @@ mod tests {
     fn an_inverse_names_only_the_leaf_it_added() {
         let before = json!({"metadata": {}});
         let patch = json!({"metadata": {"annotations": {"p": ""}}});
-        assert_eq!(inverse(&before, &patch), json!({"metadata": {"annotations": {"p": null}}}));
+        assert_eq!(invert_patch(&before, &patch), json!({"metadata": {"annotations": {"p": null}}}));
     }
 
     #[test]
@@ -104,9 +104,9 @@ mod tests {
         let from = json!({"a": 1, "b": {"c": [1, 2], "d": 3}, "gone": true});
         let to = json!({"a": 1, "b": {"c": [2], "d": 3}, "new": {"x": {}}});
         let mut state = from.clone();
-        apply(&mut state, &between(&from, &to).unwrap());
+        apply_patch(&mut state, &derive_patch(&from, &to).unwrap());
         assert_eq!(state, to);
-        assert_eq!(between(&to, &to), None);
+        assert_eq!(derive_patch(&to, &to), None);
     }
 
     /// Any JSON: the dice say which.
@@ -151,12 +151,12 @@ mod tests {
             let before = Value::Object(before);
             let patch = patch(dice);
             let mut after = before.clone();
-            apply(&mut after, &patch);
+            apply_patch(&mut after, &patch);
             changed += usize::from(after != before);
-            let undo = inverse(&before, &patch);
+            let undo = invert_patch(&before, &patch);
             // Twice is as good as once.
             for _ in 0..2 {
-                apply(&mut after, &undo);
+                apply_patch(&mut after, &undo);
                 assert_eq!(
                     without_empty(&after),
                     without_empty(&before),
@@ -173,8 +173,8 @@ mod tests {
             let dice = Dice::new(seed);
             let (from, to) = (value(dice.about("from"), 3), value(dice.about("to"), 3));
             let mut state = from.clone();
-            match between(&from, &to) {
-                Some(patch) => apply(&mut state, &patch),
+            match derive_patch(&from, &to) {
+                Some(patch) => apply_patch(&mut state, &patch),
                 None => assert_eq!(from, to, "seed {seed}"),
             }
             assert_eq!(state, to, "seed {seed}: from {from}");

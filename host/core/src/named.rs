@@ -41,13 +41,13 @@ pub(crate) fn restrict(
     if scope.clusters.is_empty() {
         return share_with_excluded(inventory, graph, scope, selection);
     }
-    let of_name = |name: &ClusterName| inventory.by_key(&name.key());
+    let of_name = |name: &ClusterName| inventory.index_of_key(&name.key());
     let (there, missing): (Vec<_>, Vec<_>) = scope.clusters.iter().partition(|name| of_name(name).is_some());
     let named: BTreeSet<usize> = there.into_iter().filter_map(of_name).collect();
     let all = std::mem::take(&mut selection.chosen);
     selection.chosen = vec![None; all.len()];
     let chosen = |object: &usize| matches!(all.get(*object), Some(Some(_)));
-    let mentions = Mentions::of(inventory, (0..all.len()).filter(chosen));
+    let mentions = Mentions::from_inventory(inventory, (0..all.len()).filter(chosen));
     let (others, claimed, excluded) = (BTreeMap::new(), BTreeMap::new(), &selection.excluded.clone());
     let mut finder =
         Finder { inventory, graph, scope, named: &named, excluded, all: &all, mentions, others, claimed };
@@ -76,7 +76,7 @@ fn share_with_excluded(inventory: &Inventory, graph: &Graph, scope: &Scope, sele
     }
     let (all, excluded) = (selection.chosen.clone(), &selection.excluded.clone());
     let moves = |object: &usize| matches!(all.get(*object), Some(Some(_)));
-    let mentions = Mentions::of(inventory, (0..all.len()).filter(moves));
+    let mentions = Mentions::from_inventory(inventory, (0..all.len()).filter(moves));
     let cluster = |object: &usize| inventory.get(*object).is_some_and(|one| is_cluster(&one.kind.group_kind));
     let named: BTreeSet<usize> = selection.iter().filter(cluster).collect();
     let (others, claimed) = (BTreeMap::new(), BTreeMap::new());
@@ -212,7 +212,7 @@ impl Finder<'_> {
             let cluster =
                 if is_cluster(&object.kind.group_kind) { Some(index) } else { self.claims(index, object) };
             let cluster = cluster.filter(|cluster| {
-                self.inventory.counts(index) && !self.named.contains(cluster) && self.is_asked(*cluster)
+                self.inventory.is_trusted(index) && !self.named.contains(cluster) && self.is_asked(*cluster)
             });
             queue.extend(cluster.map(|cluster| (index, cluster)));
         }
@@ -239,7 +239,7 @@ impl Finder<'_> {
         let claimed = if asked { cluster_name_of(object) } else { None };
         let namespace = object.meta.namespace.as_deref().filter(|_| object.kind.namespaced)?;
         let name = claimed.as_ref().or_else(|| object.meta.labels.get(LABEL_CLUSTER))?;
-        self.inventory.by_key(&ClusterName::new(namespace, name).key())
+        self.inventory.index_of_key(&ClusterName::new(namespace, name).key())
     }
 
     /// The named Clusters, with everything below them. A root that others use too is not entered: what is below it may be theirs.
@@ -283,10 +283,10 @@ impl Finder<'_> {
                     queue.push_back(what);
                 }
             }
-            for what in self.mentions.named(object).filter(|what| !self.may_enter(*what)) {
+            for what in self.mentions.objects_named_by(object).filter(|what| !self.may_enter(*what)) {
                 borrowed.entry(what).or_insert(object);
             }
-            for what in self.owners(object).chain(self.mentions.named(object)) {
+            for what in self.owners(object).chain(self.mentions.objects_named_by(object)) {
                 selection.visits += 1;
                 if self.may_enter(what) && selection.choose(what, Chosen::Referred { by: object }) {
                     queue.push_back(what);
@@ -328,7 +328,7 @@ impl Finder<'_> {
     /// own.
     fn shared(&self, selection: &Selection, own: &BTreeSet<usize>) -> BTreeMap<usize, User> {
         let stays = |object: &usize| {
-            self.inventory.counts(*object) && !selection.has(*object) && self.is_asked(*object)
+            self.inventory.is_trusted(*object) && !selection.has(*object) && self.is_asked(*object)
         };
         let needs = selection.needs.iter().filter(|(object, _)| stays(object));
         let needed: BTreeMap<usize, usize> =
@@ -343,7 +343,8 @@ impl Finder<'_> {
         for object in selection.iter().filter(|object| !self.named.contains(object)) {
             let theirs =
                 self.others.get(&object).map(|&cluster| User { object: cluster, cluster: Some(cluster) });
-            let used = || self.mentions.naming(object).find(stays).or_else(|| needed.get(&object).copied());
+            let used =
+                || self.mentions.objects_naming(object).find(stays).or_else(|| needed.get(&object).copied());
             let below = || self.dependents(object).find(stays);
             let beside = || {
                 let namespace = self.key(object)?.namespace.as_deref()?;

@@ -39,7 +39,7 @@ pub fn pause(object: &Object) -> Result<Option<Value>, ObjectError> {
 pub fn pause_out_of_date(object: &Object, move_id: &str) -> Result<Option<Value>, ObjectError> {
     let mut change = pause(object)?;
     if let Some(change) = &mut change {
-        merge::apply(change, &json!({"metadata": {"annotations": {names::OUT_OF_DATE: move_id}}}));
+        merge::apply_patch(change, &json!({"metadata": {"annotations": {names::OUT_OF_DATE: move_id}}}));
     }
     Ok(change)
 }
@@ -62,9 +62,9 @@ pub fn unpause(object: &Object) -> Option<Value> {
 
 /// A change together with an annotation that holds its inverse.
 pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
-    let undo = Undo { move_id: move_id.to_owned(), patch: merge::inverse(before, &change) };
+    let undo = Undo { move_id: move_id.to_owned(), patch: merge::invert_patch(before, &change) };
     let text = serde_json::to_value(&undo).unwrap_or_default().to_string();
-    merge::apply(&mut change, &json!({"metadata": {"annotations": {names::UNDO: text}}}));
+    merge::apply_patch(&mut change, &json!({"metadata": {"annotations": {names::UNDO: text}}}));
     change
 }
 
@@ -72,7 +72,7 @@ pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
 pub fn undo(meta: &Meta, move_id: &str) -> Option<Value> {
     let undo = written(meta).filter(|undo| undo.move_id == move_id)?;
     let mut patch = undo.patch;
-    // Not `merge::apply`: applied to a patch it would remove the key instead of keeping the null.
+    // Not `merge::apply_patch`: applied to a patch it would remove the key instead of keeping the null.
     let metadata = entry(&mut patch, "metadata")?;
     let annotations = entry(metadata, "annotations")?;
     annotations.as_object_mut()?.insert(names::UNDO.to_owned(), Value::Null);
@@ -83,7 +83,7 @@ pub fn undo(meta: &Meta, move_id: &str) -> Option<Value> {
 /// change does.
 pub(crate) fn undone(meta: &Meta, move_id: &str, value: &mut Value) {
     if let Some(undo) = written(meta).filter(|undo| undo.move_id == move_id) {
-        merge::apply(value, &undo.patch);
+        merge::apply_patch(value, &undo.patch);
     }
 }
 
@@ -274,11 +274,11 @@ mod tests {
             let object = cluster(before.clone());
             let patch = with_undo(&before, pause(&object).unwrap().unwrap(), "m1");
             let mut state = before.clone();
-            merge::apply(&mut state, &patch);
+            merge::apply_patch(&mut state, &patch);
             let paused = cluster(state.clone());
             assert!(is_paused(&paused).unwrap());
             assert!(undo(&paused.meta, "another").is_none());
-            merge::apply(&mut state, &undo(&paused.meta, "m1").unwrap());
+            merge::apply_patch(&mut state, &undo(&paused.meta, "m1").unwrap());
             // An API server drops a map of annotations that has become empty.
             if state["metadata"]["annotations"] == json!({}) {
                 state["metadata"].as_object_mut().unwrap().remove("annotations");
@@ -338,7 +338,7 @@ mod tests {
     fn a_poke_changes_nothing_and_is_undone() {
         let poked = cluster(json!({"metadata": {"name": "a", "annotations": {"kept": ""}}, "spec": {}}));
         let mut body = poked.value().unwrap();
-        merge::apply(&mut body, &poke("m1"));
+        merge::apply_patch(&mut body, &poke("m1"));
         let poked = cluster(body);
         assert!(is_ours(&poked.meta, "m1") && is_poke(&poked.meta, "m1") && !is_poke(&poked.meta, "m2"));
         assert!(!is_paused(&poked).unwrap());
@@ -346,7 +346,7 @@ mod tests {
         let paused = with_undo(&json!({}), pause, "m1");
         assert!(!is_poke(&cluster(paused).meta, "m1"));
         let mut back = poked.value().unwrap();
-        merge::apply(&mut back, &undo(&poked.meta, "m1").unwrap());
+        merge::apply_patch(&mut back, &undo(&poked.meta, "m1").unwrap());
         assert_eq!(back["metadata"]["annotations"], json!({"kept": ""}));
     }
 

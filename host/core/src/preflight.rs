@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::danger::needs_plugin;
+use crate::danger::find_unhandled_dangers;
 use crate::inventory::Inventory;
 use crate::names::{GROUP_CLUSTER, OURS, UNDO};
 use crate::pause;
@@ -37,7 +37,7 @@ pub fn preflight(
         let checked = check(object, &step.key, scope, ours);
         refusals.extend(checked.unwrap_or_else(|error| vec![Refusal::unreadable(step.key.clone(), &error)]));
     }
-    refusals.extend(needs_plugin(plan, scope, handled));
+    refusals.extend(find_unhandled_dangers(plan, scope, handled));
     refusals
 }
 

@@ -40,7 +40,7 @@ impl Reach {
 
     /// The intersection of both, if there is one.
     pub fn meet(&self, other: &Self) -> Option<Self> {
-        let kind = self.kind.meet(&other.kind)?.clone();
+        let kind = self.kind.narrower_of(&other.kind)?.clone();
         let namespace = match (self.namespace.as_str(), other.namespace.as_str()) {
             (EVERYWHERE, narrower) | (narrower, EVERYWHERE) => narrower,
             (one, same) if one == same => one,
@@ -79,13 +79,13 @@ pub struct Wishes {
 
 /// Whether all objects of a kind in the namespaces in scope are read.
 pub fn is_read(kind: &Kind, wishes: &Wishes) -> bool {
-    kind.takes_part() || wishes.kinds.iter().any(|wish| wish.covers(&kind.group_kind))
+    kind.is_always_read() || wishes.kinds.iter().any(|wish| wish.covers(&kind.group_kind))
 }
 
 /// Whether objects of a kind in a namespace (none: cluster-scoped) are read regardless of plugins' reach. The content of all
 /// others counts for nothing ([`crate::inventory::Inventory::with_reached`]).
 pub fn is_looked_for(kind: &Kind, namespace: Option<&str>, scope: &Scope) -> bool {
-    if kind.namespaced { scope.includes(namespace) } else { kind.takes_part() }
+    if kind.namespaced { scope.includes(namespace) } else { kind.is_always_read() }
 }
 
 /// The namespaces in which objects of a kind are read, one list request each; none: all namespaces in one list.
@@ -93,7 +93,7 @@ pub fn lists(kind: &Kind, wishes: &Wishes, scope: &Scope) -> BTreeSet<Option<Str
     let reached = || wishes.reaches.iter().filter(|reach| reach.kind.covers(&kind.group_kind));
     let everywhere = reached().any(|reach| reach.namespace == EVERYWHERE);
     if !kind.namespaced {
-        return if kind.takes_part() || everywhere { BTreeSet::from([None]) } else { BTreeSet::new() };
+        return if kind.is_always_read() || everywhere { BTreeSet::from([None]) } else { BTreeSet::new() };
     }
     let mut lists = BTreeSet::new();
     if is_read(kind, wishes) {

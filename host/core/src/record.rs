@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::addition::MOST_ADDED;
+use crate::addition::MAX_ADDED_OBJECTS;
 use crate::cluster_identity::MovedCluster;
 use crate::format::Format;
 use crate::hooks::Description;
@@ -399,7 +399,7 @@ impl Record {
             (parts().all(|part| odd_kind(&part.kind).is_none()), "kinds of parts"),
             (in_parts.all(|name| odd_name(name).is_none()), "names of parts"),
             (labels.all(|label| odd_label(label).is_none()), "labels of parts"),
-            (scope.from_manifests.len() <= MOST_ADDED, "number of added objects"),
+            (scope.from_manifests.len() <= MAX_ADDED_OBJECTS, "number of added objects"),
             (added().all(|key| odd_kind(&key.group_kind).is_none()), "kinds of added objects"),
             (of_added.all(|name| odd_name(name).is_none()), "names of added objects"),
             (scope.from_manifests.iter().all(|added| odd_id(&added.uid.0).is_none()), "added objects"),

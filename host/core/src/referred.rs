@@ -12,25 +12,25 @@ use crate::scope::Scope;
 /// Discounts what is in no namespace, unless an object of the namespaces that move refers to it, by owner or in its body, or by what
 /// that refers to.
 pub fn only_referred(mut inventory: Inventory, scope: &Scope) -> Inventory {
-    let all = || inventory.objects().iter().enumerate().filter(|(index, _)| inventory.counts(*index));
+    let all = || inventory.objects().iter().enumerate().filter(|(index, _)| inventory.is_trusted(*index));
     let global: BTreeSet<usize> =
         all().filter(|(_, object)| !object.kind.namespaced).map(|(index, _)| index).collect();
-    let mentions = Mentions::of(&inventory, global.iter().copied());
+    let mentions = Mentions::from_inventory(&inventory, global.iter().copied());
     let inside =
         |object: &crate::Object| object.kind.namespaced && scope.includes(object.meta.namespace.as_deref());
     let mut queue: Vec<usize> = all().filter(|(_, object)| inside(object)).map(|(index, _)| index).collect();
     let mut referred = BTreeSet::new();
     while let Some(index) = queue.pop() {
         let owners = inventory.get(index).into_iter().flat_map(|object| &object.meta.owner_references);
-        let owners = owners.filter_map(|owner| inventory.by_uid(&owner.uid));
-        for other in mentions.named(index).chain(owners).filter(|other| global.contains(other)) {
+        let owners = owners.filter_map(|owner| inventory.index_of_uid(&owner.uid));
+        for other in mentions.objects_named_by(index).chain(owners).filter(|other| global.contains(other)) {
             if referred.insert(other) {
                 queue.push(other);
             }
         }
     }
     let unreferred: Vec<usize> = global.difference(&referred).copied().collect();
-    inventory.discount(unreferred);
+    inventory.mark_only_reached(unreferred);
     inventory
 }
 
@@ -61,7 +61,7 @@ mod tests {
         let inventory = only_referred(Inventory::new(all), &Scope::new(Namespaces::One("ns".into())));
         let counts = |name: &str| {
             let index = inventory.keys().iter().position(|key| key.name == name).unwrap();
-            inventory.counts(index)
+            inventory.is_trusted(index)
         };
         assert_eq!(["named", "chained", "others", "unnamed"].map(counts), [true, true, false, false]);
     }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::grouped::{Group, groups};
+use crate::grouped::{Group, group_items};
 use crate::remedy::Remedy;
 use crate::risk::AcceptedRisks;
 use crate::shell::Kubectl;
@@ -76,7 +76,7 @@ impl Refusal {
 
     /// Groups refusals that say the same about objects of one kind and have the same remedies.
     pub fn grouped(refusals: &[Self]) -> Vec<Group<'_, Self>> {
-        groups(refusals, |refusal| {
+        group_items(refusals, |refusal| {
             let Self { code, side, object, others: _, message, remedies } = refusal;
             let ways =
                 remedies.iter().map(|remedy| remedy.by_hand().unwrap_or_else(|| format!("{remedy:?}")));

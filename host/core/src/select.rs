@@ -54,14 +54,14 @@ pub(crate) fn select(
     notes: &mut Vec<Note>,
 ) -> Selection {
     let all = |excluded, notes: &mut Vec<Note>| pass(inventory, graph, scope, relations, excluded, notes);
-    let excluded = exclude::excluded(inventory, scope);
+    let excluded = exclude::find_excluded(inventory, scope);
     let mut selection = all(excluded, notes);
     if !scope.exclude.is_empty() {
         let without = all(BTreeSet::new(), &mut Vec::new());
-        selection.refusals.extend(exclude::refusals(inventory, graph, scope, &without, &selection));
+        selection.refusals.extend(exclude::find_refusals(inventory, graph, scope, &without, &selection));
     }
     if !scope.also_copy.is_empty() {
-        carry::carry(inventory, graph, scope, relations, &mut selection, notes);
+        carry::add_also_copied(inventory, graph, scope, relations, &mut selection, notes);
     }
     selection
 }
@@ -86,8 +86,8 @@ fn pass(
     rules.labelled(&mut selection);
     rules.needed(&mut selection, notes);
     named::restrict(inventory, graph, scope, &mut selection, notes);
-    selection.moving = beyond::moving(inventory, scope, &selection);
-    beyond::bring(inventory, graph, scope, relations, &mut selection, notes);
+    selection.moving = beyond::find_moving_namespaces(inventory, scope, &selection);
+    beyond::add_plugin_objects(inventory, graph, scope, relations, &mut selection, notes);
     rules.below_left(&mut selection);
     selection
 }
@@ -102,8 +102,8 @@ fn needs(
 ) -> BTreeMap<usize, Vec<(usize, usize)>> {
     let mut by_object: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
     for (index, need) in relations.needs.iter().enumerate() {
-        let Some(object) = inventory.by_uid(&need.object) else { continue };
-        match inventory.by_key(&need.what) {
+        let Some(object) = inventory.index_of_uid(&need.object) else { continue };
+        match inventory.index_of_key(&need.what) {
             Some(what) => by_object.entry(object).or_default().push((index, what)),
             None => {
                 let key = inventory.keys().get(object);
@@ -138,7 +138,7 @@ impl Rules<'_> {
     fn may_enter(&self, index: usize, object: &Object) -> bool {
         let left = self.relations.left(&object.meta.uid).is_some() || self.excluded.contains(&index);
         let asked_for = self.in_scope(object) || !is_cluster(&object.kind.group_kind);
-        !left && asked_for && self.inventory.counts(index)
+        !left && asked_for && self.inventory.is_trusted(index)
     }
 
     /// A kind moves only in the namespaces in scope, a class also where one of their Clusters uses it; a label on the object
@@ -236,7 +236,7 @@ impl Rules<'_> {
     }
 
     fn below_left(&self, selection: &mut Selection) {
-        let left = self.relations.leaves.keys().filter_map(|uid| self.inventory.by_uid(uid));
+        let left = self.relations.leaves.keys().filter_map(|uid| self.inventory.index_of_uid(uid));
         let mut queue: VecDeque<(usize, usize)> = left.map(|index| (index, index)).collect();
         while let Some((left, owner)) = queue.pop_front() {
             for (dependent, _) in self.graph.dependents(owner) {

@@ -174,7 +174,8 @@ pub(crate) fn soft_links(inventory: &Inventory) -> SoftLinks {
             named_templates(object).map(|found| soft.add_templates(inventory, index, object, found))
         } else if kind.is(GROUP_ADDONS, "ClusterResourceSetBinding") {
             cluster_of_binding(object).map(|cluster| {
-                soft.links.extend(cluster.and_then(|key| inventory.by_key(&key)).map(|owner| (index, owner)));
+                soft.links
+                    .extend(cluster.and_then(|key| inventory.index_of_key(&key)).map(|owner| (index, owner)));
             })
         } else {
             Ok(())
@@ -189,7 +190,7 @@ pub(crate) fn soft_links(inventory: &Inventory) -> SoftLinks {
 impl SoftLinks {
     fn add_class(&mut self, inventory: &Inventory, cluster: usize, class: Option<Key>) {
         let Some(class) = class else { return };
-        self.links.extend(inventory.by_key(&class).map(|owner| (cluster, owner)));
+        self.links.extend(inventory.index_of_key(&class).map(|owner| (cluster, owner)));
         self.classes.push((cluster, class));
     }
 
@@ -199,7 +200,7 @@ impl SoftLinks {
         let owned = |owners: &[OwnerReference]| owners.iter().any(|owner| owner.uid == class.meta.uid);
         for template in found.templates {
             let key = template.key();
-            if let Some(at) = inventory.by_key(&key)
+            if let Some(at) = inventory.index_of_key(&key)
                 && inventory.get(at).is_some_and(|object| !owned(&object.meta.owner_references))
             {
                 self.links.push((at, index));
@@ -217,7 +218,7 @@ fn cluster_of_secret(inventory: &Inventory, secret: &Object) -> Option<usize> {
     SECRET_PURPOSES.iter().find_map(|purpose| {
         let cluster = secret.meta.name.strip_suffix(purpose)?.strip_suffix('-')?;
         let kind = GroupKind::new(GROUP_CLUSTER, "Cluster");
-        inventory.by_key(&Key::new(kind, secret.meta.namespace.as_deref(), cluster))
+        inventory.index_of_key(&Key::new(kind, secret.meta.namespace.as_deref(), cluster))
     })
 }
 

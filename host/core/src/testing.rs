@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::added::add;
+use crate::added::add_to_plan;
 use crate::addition::Addition;
 use crate::inventory::Inventory;
 use crate::names;
@@ -245,7 +245,7 @@ impl Case {
         let mut plan = self.plan();
         let served =
             kinds.iter().map(|name| kind(name)).map(|kind| (kind.group_kind.clone(), kind)).collect();
-        let inventory = add(&mut plan, self.read(), additions, &self.scope, &served);
+        let inventory = add_to_plan(&mut plan, self.read(), additions, &self.scope, &served);
         (plan, inventory)
     }
 
@@ -258,7 +258,7 @@ impl Case {
             let looked_for = is_looked_for(&object.kind, namespace, &self.scope);
             let carried = covered(&self.scope.also_copy, object);
             !looked_for && (carried || reaches.any(|reach| reach.covers(&object.kind.group_kind, namespace)))
-                || carried && !object.kind.takes_part()
+                || carried && !object.kind.is_always_read()
         };
         let (reached, looked_for) = self.inventory.objects().iter().cloned().partition(reached);
         Inventory::with_reached(looked_for, reached)

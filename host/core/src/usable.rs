@@ -238,7 +238,7 @@ mod tests {
         let mut kind = Kind::clone(&machine.kind);
         change(&mut kind);
         let mut body = machine.value().unwrap();
-        merge::apply(&mut body, patch);
+        merge::apply_patch(&mut body, patch);
         let mut case = Case::new("");
         case.inventory = Inventory::new(vec![Object::from_value(kind.into(), &body).unwrap()]);
         unusable(&case.inventory, &case.plan()).iter().map(|refusal| refusal.to_string()).collect()
@@ -299,7 +299,7 @@ mod tests {
             let mut kind = Kind::clone(&machine.kind);
             kind.group_kind.kind = kind_name.into();
             let mut body = machine.value().unwrap();
-            merge::apply(
+            merge::apply_patch(
                 &mut body,
                 &json!({"metadata": {"name": name, "uid": format!("{kind_name}-{name}")}}),
             );

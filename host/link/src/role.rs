@@ -94,7 +94,7 @@ impl Role {
             LinkRequest::Patch { kind, key, mut patch } => {
                 let named = metadata_of(&patch.body).and_then(|metadata| metadata.get("uid")).cloned();
                 let uid = find_marked_uid(place, &kind, &key, named.as_ref().and_then(Value::as_str)).await?;
-                pivot_core::merge::apply(&mut patch.body, &json!({"metadata": {"uid": uid}}));
+                pivot_core::merge::apply_patch(&mut patch.body, &json!({"metadata": {"uid": uid}}));
                 Ok(LinkRequest::Patch { kind, key, patch })
             }
             LinkRequest::Delete { kind, key, preconditions } => {
@@ -394,7 +394,7 @@ mod tests {
             let change = pause::pause(&before).unwrap().unwrap();
             let paused = pause::with_undo(&before.value().unwrap(), change, "1");
             let mut after = before.value().unwrap();
-            pivot_core::merge::apply(&mut after, &paused);
+            pivot_core::merge::apply_patch(&mut after, &paused);
             let after = place.insert(after).unwrap();
             fine.extend([paused, pause::undo(&after.meta, "1").unwrap()]);
         }

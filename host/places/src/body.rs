@@ -31,7 +31,7 @@ pub(crate) fn metadata_field<'a>(body: &'a Value, field: &str) -> Option<&'a Val
 
 /// Sets a field of the metadata; null removes it.
 pub(crate) fn set_metadata(body: &mut Value, field: &str, value: Value) {
-    merge::apply(body, &json!({"metadata": {field: value}}));
+    merge::apply_patch(body, &json!({"metadata": {field: value}}));
 }
 
 /// Fails unless the object is in the state that a delete requires.

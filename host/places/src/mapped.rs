@@ -39,16 +39,16 @@ impl MappedPlace {
     }
 
     fn target_key(&self, key: &Key) -> Key {
-        self.map.into_target().key(key)
+        self.map.into_target().rename_key(key)
     }
 
     fn source_object(&self, object: Object) -> Object {
-        self.map.out_of_target().object(object)
+        self.map.out_of_target().rename_object(object)
     }
 
     fn target_body(&self, kind: &Kind, body: &Value) -> Value {
         let mut body = body.clone();
-        self.map.into_target().body(kind, &mut body);
+        self.map.into_target().rename_body(kind, &mut body);
         body
     }
 }
@@ -103,13 +103,13 @@ impl Place for MappedPlace {
 
     async fn list_meta(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
         let mut listing = self.place.list_meta(kind, self.target_namespace(namespace)).await?;
-        listing.metas.iter_mut().for_each(|meta| self.map.out_of_target().meta(kind, meta));
+        listing.metas.iter_mut().for_each(|meta| self.map.out_of_target().rename_meta(kind, meta));
         Ok(listing)
     }
 
     async fn list_identities(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<MetaListing> {
         let mut listing = self.place.list_identities(kind, self.target_namespace(namespace)).await?;
-        listing.metas.iter_mut().for_each(|meta| self.map.out_of_target().meta(kind, meta));
+        listing.metas.iter_mut().for_each(|meta| self.map.out_of_target().rename_meta(kind, meta));
         Ok(listing)
     }
 
@@ -141,8 +141,8 @@ impl Place for MappedPlace {
         let map = self.map.clone();
         let event = move |event: Result<Event>| {
             Ok(match event? {
-                Event::Applied(object) => Event::Applied(map.out_of_target().object(object)),
-                Event::Deleted(object) => Event::Deleted(map.out_of_target().object(object)),
+                Event::Applied(object) => Event::Applied(map.out_of_target().rename_object(object)),
+                Event::Deleted(object) => Event::Deleted(map.out_of_target().rename_object(object)),
             })
         };
         Ok(events.map(event).boxed())

@@ -179,9 +179,9 @@ impl Reader<'_> {
             copy_field(&before, &mut wanted, pointer).map_err(invalid)?;
         }
         if let Some(patch) = &patch {
-            merge::apply(&mut wanted, patch);
+            merge::apply_patch(&mut wanted, patch);
         }
-        Ok(merge::between(&now, &wanted))
+        Ok(merge::derive_patch(&now, &wanted))
     }
 
     pub(crate) fn read_settlement(&self, said: settle::Settlement) -> Result<Settlement, String> {

@@ -141,7 +141,7 @@ impl Plugin {
     /// Returns the relations of an object to others.
     pub async fn relate(&self, object: &Object) -> Result<Vec<Relation>, CallError> {
         let Some(hook) = &self.loaded.hooks.relate else { return Ok(Vec::new()) };
-        if !self.loaded.description.sees(&object.kind.group_kind) {
+        if !self.loaded.description.can_see(&object.kind.group_kind) {
             return Ok(Vec::new());
         }
         let call = self.new_call(Hook::Relate, Some(object), None);
@@ -237,7 +237,7 @@ impl Plugin {
 
     /// Returns true if a hook is called for objects of a kind. `check` isn't called for a particular kind.
     pub fn has_hook_for(&self, hook: Hook, kind: &GroupKind) -> bool {
-        let sees = || self.loaded.description.sees(kind);
+        let sees = || self.loaded.description.can_see(kind);
         self.loaded.description.hooks.contains(&hook)
             && match hook {
                 Hook::Relate => sees(),

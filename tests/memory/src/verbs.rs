@@ -86,7 +86,7 @@ impl Place for MemoryPlace {
             Subresource::Status => "patch-status",
         };
         self.write_state(verb, key, body, change, |state| {
-            state.update_object(kind, key, subresource, change, |object| merge::apply(object, body))
+            state.update_object(kind, key, subresource, change, |object| merge::apply_patch(object, body))
         })
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::grouped::NAMES;
+use pivot_core::grouped::MAX_LISTED_NAMES;
 use pivot_core::refusal::Refusal;
 use pivot_engine::{Exit, Failure, NoWatcher, Setup, Stop, run};
 use tokio::time::{Instant, sleep};
@@ -67,7 +67,7 @@ impl Command<'_> {
         let stop = run::plan(setup).await.err().filter(Stop::passes)?;
         let Failure::Refused(refusals) = &stop.failure else { return Some(stop.to_string()) };
         let groups = Refusal::grouped(refusals);
-        let lines = groups.iter().map(|group| group.line(&group.first.message, NAMES));
+        let lines = groups.iter().map(|group| group.line(&group.first.message, MAX_LISTED_NAMES));
         Some(lines.collect::<Vec<_>>().join("; "))
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::grouped::{plural, thousands};
+use pivot_core::grouped::{format_number, plural_kind};
 use pivot_core::plan::Plan;
 use pivot_core::{GroupKind, Key};
 
@@ -33,7 +33,7 @@ impl Row<'_> {
         // This code knows no provider; by convention, kinds of hosts end in `Host`.
         let hosts = self.kinds.iter().filter(|(kind, _)| kind.kind.ends_with("Host"));
         let [objects, hosts] = [self.kinds.values().sum(), hosts.map(|(_, number)| *number).sum()];
-        let numbers = [objects, hosts, self.problems].map(thousands);
+        let numbers = [objects, hosts, self.problems].map(format_number);
         [vec![name], numbers.to_vec(), vec![self.kinds(all)]].concat()
     }
 
@@ -45,8 +45,8 @@ impl Row<'_> {
         // Another kind is no longer than "and 1 more kind".
         let shown = if all || kinds.len() <= KINDS + 1 { kinds.len() } else { KINDS };
         let words = |(kind, number): &(&GroupKind, usize)| {
-            let name = if *number == 1 { kind.kind.clone() } else { plural(&kind.kind) };
-            format!("{} {name}", thousands(*number))
+            let name = if *number == 1 { kind.kind.clone() } else { plural_kind(&kind.kind) };
+            format!("{} {name}", format_number(*number))
         };
         let named = kinds.iter().take(shown).map(words).collect::<Vec<_>>().join(", ");
         match kinds.len() - shown {
@@ -84,7 +84,7 @@ pub(super) fn cluster_rows(plan: &Plan, reported: &Reported, all: bool) -> Text 
     let rows: Vec<Vec<String>> = named.chain(none.map(|row| row.cells(None, all))).collect();
     let mut text = lines::format_columns(&["CLUSTER", "OBJECTS", "HOSTS", "PROBLEMS", "KINDS"], &rows);
     if more > 0 {
-        text.add_line(format!("  and {} more Clusters; -v shows them", thousands(more)));
+        text.add_line(format!("  and {} more Clusters; -v shows them", format_number(more)));
     }
     text
 }

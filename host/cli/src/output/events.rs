@@ -2,7 +2,7 @@
 //! danger.
 
 use jiff::Timestamp;
-use pivot_core::grouped::{Group, NAMES, groups, thousands};
+use pivot_core::grouped::{Group, MAX_LISTED_NAMES, format_number, group_items};
 use pivot_core::hooks::Severity;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::some_of;
@@ -82,12 +82,12 @@ pub(super) fn event_line(event: &Event, (source, target): (&str, &str)) -> Strin
             grouped_lines([event]).into_iter().map(|(_, line)| line).collect()
         }
         Event::Waiting { awaited, more, seconds_left } => {
-            let mut lines = Awaited::lines(awaited, NAMES);
+            let mut lines = Awaited::lines(awaited, MAX_LISTED_NAMES);
             let rest = lines.len().saturating_sub(WAITS);
             lines.truncate(WAITS);
             let more = match (rest, more) {
                 (0, 0) => String::new(),
-                (0, more) => format!("; and for {} more objects", thousands(*more)),
+                (0, more) => format!("; and for {} more objects", format_number(*more)),
                 _ => "; and for more".to_owned(),
             };
             format!("waiting, {seconds_left}s left: {}{more}", lines.join("; "))
@@ -127,14 +127,14 @@ pub(super) fn risk_line(code: Risk, kinds: &[GroupKind]) -> String {
 
 /// Notes, warnings and findings: one line for all that say the same about objects of one kind.
 pub(super) fn grouped_lines<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<(&'a Event, String)> {
-    let groups = groups(events, |event| {
+    let groups = group_items(events, |event| {
         let MessageParts { head, object, text, remedy } = message_parts(event);
         (object, vec![head, text.to_owned(), remedy.to_owned()])
     });
     let line = |group: Group<'a, Event>| {
         let MessageParts { head, text, remedy, .. } = message_parts(group.first);
         let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
-        (group.first, format!("{head}{}{remedy}", group.line(text, NAMES)))
+        (group.first, format!("{head}{}{remedy}", group.line(text, MAX_LISTED_NAMES)))
     };
     groups.into_iter().map(line).collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pivot_core::grouped::NAMES;
+use pivot_core::grouped::MAX_LISTED_NAMES;
 use pivot_core::hooks::Severity;
 use pivot_core::plan::Plan;
 use pivot_core::record::Phase;
@@ -196,7 +196,7 @@ impl Seen {
             Event::Object { verb, phase, .. } => self.object(at, verb, phase),
             Event::Finding { .. } => self.findings.extend(Found::from_event(Some(at), event)),
             Event::Waiting { awaited, more, .. } => {
-                self.wait(at, Awaiting::Objects, Awaited::lines(&awaited, NAMES), more);
+                self.wait(at, Awaiting::Objects, Awaited::lines(&awaited, MAX_LISTED_NAMES), more);
             }
             Event::Asking { side, place, .. } => {
                 self.wait(at, Awaiting::Answer, vec![format!("an answer of the {side}, {place}")], 0);

@@ -1,6 +1,6 @@
 //! Text helpers: columns and counts.
 
-use pivot_core::grouped::thousands;
+use pivot_core::grouped::format_number;
 
 use super::text::{Text, one_line};
 
@@ -37,7 +37,7 @@ pub(super) fn count_text(number: usize, one: &str) -> String {
         Some(_) => format!("{one}es"),
         None => format!("{one}s"),
     };
-    format!("{} {}", thousands(number), if number == 1 { one } else { &plural })
+    format!("{} {}", format_number(number), if number == 1 { one } else { &plural })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use pivot_core::grouped::thousands;
+use pivot_core::grouped::format_number;
 use pivot_core::record::Phase;
 use pivot_engine::Verb;
 
@@ -41,7 +41,7 @@ impl PhaseProgress {
         let sum: usize = self.done.values().sum();
         let text = match self.phase {
             Phase::Copied | Phase::Released => {
-                format!("{} of {}", thousands(sum), count_text(self.objects, "object"))
+                format!("{} of {}", format_number(sum), count_text(self.objects, "object"))
             }
             _ => format!("{} so far", count_text(sum, "object")),
         };
@@ -141,7 +141,7 @@ fn in_words(counts: impl IntoIterator<Item = (Verb, usize)>) -> Vec<String> {
     let words = |(verb, number)| {
         format!(
             "{} {}",
-            thousands(number),
+            format_number(number),
             if verb == Verb::Used { "left as found" } else { done_word(verb) }
         )
     };
@@ -151,5 +151,5 @@ fn in_words(counts: impl IntoIterator<Item = (Verb, usize)>) -> Vec<String> {
 fn per_second(number: usize, milliseconds: u64) -> String {
     let number: u64 = number.try_into().unwrap_or(u64::MAX);
     let rate = number.saturating_mul(1_000) / milliseconds.max(1);
-    thousands(rate.try_into().unwrap_or(usize::MAX))
+    format_number(rate.try_into().unwrap_or(usize::MAX))
 }

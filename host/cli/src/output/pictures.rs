@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use pivot_core::Key;
-use pivot_core::grouped::thousands;
+use pivot_core::grouped::format_number;
 use pivot_core::plan::{Fate, Plan, Step};
 
 use super::page::PlanPage;
@@ -137,7 +137,7 @@ impl<'a> Drawing<'a> {
         }
         match self.problems.get(&step.key) {
             Some(1) => lines.push("! 1 problem".to_owned()),
-            Some(several) => lines.push(format!("! {} problems", thousands(*several))),
+            Some(several) => lines.push(format!("! {} problems", format_number(*several))),
             None => {}
         }
         lines.iter().map(|line| escaped(line)).collect()
@@ -145,7 +145,7 @@ impl<'a> Drawing<'a> {
 
     /// `2: not linked with any Cluster`
     fn staying(&self) -> impl Iterator<Item = String> {
-        self.stays.iter().map(|(reason, number)| format!("{}: {reason}", thousands(*number)))
+        self.stays.iter().map(|(reason, number)| format!("{}: {reason}", format_number(*number)))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::Key;
-use pivot_core::grouped::{NAMES, counted, groups, thousands};
+use pivot_core::grouped::{MAX_LISTED_NAMES, format_number, format_objects, group_items};
 use pivot_core::mapping::NamespaceMap;
 use pivot_core::plan::{Fate, Plan, Stay, Step};
 
@@ -83,13 +83,13 @@ pub(super) fn note_lines(plan: &Plan, all: bool) -> Vec<String> {
     }
     let mut sorts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut lines = Vec::new();
-    for group in
-        groups(&plan.notes, |note| (note.object.as_ref(), vec![note.code.to_string(), note.message.clone()]))
-    {
+    for group in group_items(&plan.notes, |note| {
+        (note.object.as_ref(), vec![note.code.to_string(), note.message.clone()])
+    }) {
         let seen = sorts.entry(&group.first.code).or_default();
         *seen += 1;
         if *seen <= messages::NOTES {
-            lines.push(group.line(&group.first.message, NAMES));
+            lines.push(group.line(&group.first.message, MAX_LISTED_NAMES));
         }
     }
     lines.extend(sorts.into_iter().filter_map(|(code, seen)| messages::more_notes(code, seen)));
@@ -112,15 +112,15 @@ fn kept_objects_text(plan: &Plan) -> Text {
         Fate::Keep(reason) => reason.to_string(),
         Fate::Move | Fate::FromManifest => String::new(),
     };
-    let groups = groups(plan.kept(), |step| (Some(&step.key), vec![reason(step)]));
+    let groups = group_items(plan.kept(), |step| (Some(&step.key), vec![reason(step)]));
     if groups.is_empty() {
         return text;
     }
     text.gap();
-    text.add_line(format!("Copied, and kept in the source too ({}):", thousands(plan.kept().count())));
+    text.add_line(format!("Copied, and kept in the source too ({}):", format_number(plan.kept().count())));
     for group in groups.iter().take(REASONS) {
         let objects: Vec<&Key> = group.objects.iter().copied().collect();
-        text.add_line(format!("  {}: {}", counted(&objects, NAMES), reason(group.first)));
+        text.add_line(format!("  {}: {}", format_objects(&objects, MAX_LISTED_NAMES), reason(group.first)));
     }
     text.append(more_reasons(groups.len()));
     text
@@ -130,17 +130,21 @@ fn kept_objects_text(plan: &Plan) -> Text {
 fn added_objects_text(plan: &Plan, map: &NamespaceMap) -> Text {
     let mut text = Text::default();
     let file = |step: &Step| step.added_from().unwrap_or_default().to_owned();
-    let named = |step: &Step| Step { key: map.into_target().key(&step.key), ..step.clone() };
+    let named = |step: &Step| Step { key: map.into_target().rename_key(&step.key), ..step.clone() };
     let added: Vec<Step> = plan.added().map(named).collect();
-    let groups = groups(&added, |step| (Some(&step.key), vec![file(step)]));
+    let groups = group_items(&added, |step| (Some(&step.key), vec![file(step)]));
     if groups.is_empty() {
         return text;
     }
     text.gap();
-    text.add_line(format!("Added in the target ({}):", thousands(plan.added().count())));
+    text.add_line(format!("Added in the target ({}):", format_number(plan.added().count())));
     for group in groups.iter().take(REASONS) {
         let objects: Vec<&Key> = group.objects.iter().copied().collect();
-        text.add_line(format!("  {}: from {}", counted(&objects, NAMES), file(group.first)));
+        text.add_line(format!(
+            "  {}: from {}",
+            format_objects(&objects, MAX_LISTED_NAMES),
+            file(group.first)
+        ));
     }
     if let Some(more @ 1..) = groups.len().checked_sub(REASONS) {
         text.add_line(format!("  and from {more} more files; -v shows them"));
@@ -198,7 +202,7 @@ fn staying_objects_text(stays: &[Stay], all: bool) -> Text {
         return text;
     }
     text.gap();
-    text.add_line(format!("Stays in the source ({}):", thousands(stays.len())));
+    text.add_line(format!("Stays in the source ({}):", format_number(stays.len())));
     if all || stays.len() <= MAX_NAMED_STAYS {
         stays.iter().for_each(|stay| text.add_line(format!("  {stay}")));
         return text;
@@ -210,7 +214,7 @@ fn staying_objects_text(stays: &[Stay], all: bool) -> Text {
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(&b.0)));
     for (reason, keys) in reasons.iter().take(REASONS) {
-        text.add_line(format!("  {:>5}  {reason}", thousands(keys.len())));
+        text.add_line(format!("  {:>5}  {reason}", format_number(keys.len())));
     }
     text.append(more_reasons(reasons.len()));
     text.add_line("  (-v names them)");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pivot_core::GroupKind;
-use pivot_core::grouped::thousands;
+use pivot_core::grouped::format_number;
 use pivot_engine::{Report, RolledBack};
 
 use super::lines;
@@ -56,7 +56,8 @@ pub(crate) fn copy_result(report: &Report, (source, target): (&str, &str), all: 
         ),
     );
     text.gap();
-    let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
+    let rows =
+        done.kept.iter().map(|(kind, number)| (*number, vec![format_number(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
     text.append(phase_rows(report));
     text.append(list_unverified(report));
@@ -75,7 +76,8 @@ pub(crate) fn handed_over(report: &Report, (source, target): (&str, &str), all: 
     text.add_line("  then, to finish   handover finish --to-kubeconfig FILE");
     text.add_line("  or, to cancel     handover cancel --accept maybe-imported");
     text.gap();
-    let rows = done.kept.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
+    let rows =
+        done.kept.iter().map(|(kind, number)| (*number, vec![format_number(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
     text.append(phase_rows(report));
     text
@@ -98,7 +100,7 @@ fn kind_rows(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usiz
         both.entry(kind).or_default().1 = *number;
     }
     let row = |(kind, (moved, kept)): (&GroupKind, (usize, usize))| {
-        (moved + kept, vec![thousands(moved), thousands(kept), kind.to_string()])
+        (moved + kept, vec![format_number(moved), format_number(kept), kind.to_string()])
     };
     rows_of_kinds(&["MOVED", "KEPT", "KIND"], both.into_iter().map(row).collect(), all)
 }

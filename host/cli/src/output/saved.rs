@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::grouped::{NAMES, counted, groups, thousands};
+use pivot_core::grouped::{MAX_LISTED_NAMES, format_number, format_objects, group_items};
 use pivot_core::plan::InTarget;
 use pivot_core::refusal::some_of;
 use pivot_core::saved_plan::{Aspect, Difference, SavedFate, SavedPlan, SavedStep};
@@ -42,7 +42,7 @@ pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
     }
     if !stays.is_empty() {
         text.gap();
-        text.add_line(format!("Stays in the source ({}):", thousands(stays.len())));
+        text.add_line(format!("Stays in the source ({}):", format_number(stays.len())));
         if all {
             stays.iter().for_each(|stay| text.add_line(format!("  {}: {}", stay.object, stay.why)));
         } else {
@@ -50,17 +50,17 @@ pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
             stays.iter().for_each(|stay| *reasons.entry(&stay.why).or_default() += 1);
             reasons
                 .iter()
-                .for_each(|(why, count)| text.add_line(format!("  {:>5}  {why}", thousands(*count))));
+                .for_each(|(why, count)| text.add_line(format!("  {:>5}  {why}", format_number(*count))));
             text.add_line("  (-v names them)");
         }
     }
     if !notes.is_empty() {
         text.gap();
         text.add_line("Worth knowing:");
-        for group in
-            groups(notes, |note| (note.object.as_ref(), vec![note.code.to_string(), note.message.clone()]))
-        {
-            text.add_line(format!("  - {}", group.line(&group.first.message, NAMES)));
+        for group in group_items(notes, |note| {
+            (note.object.as_ref(), vec![note.code.to_string(), note.message.clone()])
+        }) {
+            text.add_line(format!("  - {}", group.line(&group.first.message, MAX_LISTED_NAMES)));
         }
     }
     if !refusals.is_empty() {
@@ -79,10 +79,10 @@ fn step_counts(steps: &[SavedStep]) -> String {
     let of = |fate| steps.iter().filter(|step| step.fate == fate).count();
     format!(
         "{} objects: {} moved, {} kept in the source too, {} added",
-        thousands(steps.len()),
-        thousands(of(SavedFate::Move)),
-        thousands(of(SavedFate::Keep)),
-        thousands(of(SavedFate::FromManifest))
+        format_number(steps.len()),
+        format_number(of(SavedFate::Move)),
+        format_number(of(SavedFate::Keep)),
+        format_number(of(SavedFate::FromManifest))
     )
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn differences_text(
             "Same: both plans, made {} and {}, copy the same {} objects in the same way.",
             old.made_at,
             new.made_at,
-            thousands(new.steps.len())
+            format_number(new.steps.len())
         ));
     } else {
         text.add_line(format!("The plan made {} differs from that made {}:", new.made_at, old.made_at));
@@ -159,7 +159,7 @@ pub(crate) fn differences_text(
     }
     for ((_, what, _), objects) in kinds {
         let objects: Vec<&Key> = objects.into_iter().collect();
-        text.add_line(format!("  {what:<18} {}", counted(&objects, usize::MAX)));
+        text.add_line(format!("  {what:<18} {}", format_objects(&objects, usize::MAX)));
     }
     for aspect in otherwise {
         text.add_line(match aspect {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::grouped::{counted, plural, thousands};
+use pivot_core::grouped::{format_number, format_objects, plural_kind};
 use pivot_core::record::{FinishAlone, Finished, Handover, Phase, Record, RolledBackMove};
 use pivot_core::refusal::some_of;
 use pivot_core::remedy::Remedy;
@@ -44,10 +44,10 @@ pub(crate) fn status_text(status: &Status, (source, target): (&str, &str), next:
 fn describe_kind(keys: &[&Key], most: usize) -> String {
     match keys {
         [first, _, ..] if most == 0 => {
-            format!("{} {}", thousands(keys.len()), plural(&first.group_kind.kind))
+            format!("{} {}", format_number(keys.len()), plural_kind(&first.group_kind.kind))
         }
         [only] if most == 0 => format!("1 {}", only.group_kind.kind),
-        keys => counted(keys, most),
+        keys => format_objects(keys, most),
     }
 }
 
@@ -97,7 +97,7 @@ fn leftover_text(left: &Leftover, source: &str) -> Text {
     if *with_finalizers > 0 {
         text.add_line(format!(
             "  {} of these have finalizers: their machines or networks would be left without a controller",
-            thousands(*with_finalizers)
+            format_number(*with_finalizers)
         ));
     }
     if !provider_secrets.is_empty() {
@@ -110,7 +110,7 @@ fn leftover_text(left: &Leftover, source: &str) -> Text {
     if !beside_moved.is_empty() {
         text.add_line(format!(
             "  not in the target, and moved objects may refer to it: {}",
-            counted(&beside_moved.iter().collect::<Vec<_>>(), 3)
+            format_objects(&beside_moved.iter().collect::<Vec<_>>(), 3)
         ));
     }
     if !unread.is_empty() {
@@ -147,7 +147,7 @@ fn no_moves_lines(status: &Status, source: &str, target: &str) -> Vec<String> {
 /// Copies whose move is known to its source alone.
 fn describe_waiting(copies: &WaitingCopies, given: &str) -> String {
     let WaitingCopies { move_id, clusters } = copies;
-    let clusters = counted(&clusters.iter().collect::<Vec<_>>(), 3);
+    let clusters = format_objects(&clusters.iter().collect::<Vec<_>>(), 3);
     format!(
         "{given} has paused copies of move {move_id}, of which it has no record: {clusters}. If the move is under way, its source has the \
          record: name that cluster with --kubeconfig, and this one with --to-kubeconfig."

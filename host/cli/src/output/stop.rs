@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::grouped::{NAMES, counted, thousands};
+use pivot_core::grouped::{MAX_LISTED_NAMES, format_number, format_objects};
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
 use pivot_core::{Both, GroupKind, Key};
@@ -87,7 +87,7 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
     let text = |Lines { lines, more }: Lines| {
         let mut text: Text = lines.into_iter().collect();
         if more > 0 {
-            text.add_line(format!("  and {} more{way}", thousands(more)));
+            text.add_line(format!("  and {} more{way}", format_number(more)));
         }
         text
     };
@@ -127,7 +127,7 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
 
 /// Returns each problem with its remedies; several objects with the same problem share a line. With `all`, each of them is named.
 pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
-    let (most, names) = if all { (usize::MAX, usize::MAX) } else { (REFUSALS, NAMES) };
+    let (most, names) = if all { (usize::MAX, usize::MAX) } else { (REFUSALS, MAX_LISTED_NAMES) };
     let groups = Refusal::grouped(refusals);
     let mut text = Text::default();
     for group in groups.iter().take(most) {
@@ -137,7 +137,7 @@ pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
             let mut kinds: BTreeMap<&GroupKind, Vec<&Key>> = BTreeMap::new();
             object.iter().chain(meant).for_each(|key| kinds.entry(&key.group_kind).or_default().push(key));
             for meant in kinds.values() {
-                text.add_line(format!("    {}", counted(meant, usize::MAX)));
+                text.add_line(format!("    {}", format_objects(meant, usize::MAX)));
             }
         }
         let others = group.others();
@@ -149,14 +149,14 @@ pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
         }
     }
     if let Some(left @ 1..) = groups.len().checked_sub(most) {
-        text.add_line(format!("  and {} more{ALL}", thousands(left)));
+        text.add_line(format!("  and {} more{ALL}", format_number(left)));
     }
     text
 }
 
 /// `149 more Clusters: ns/b, ns/c, ns/d, … and 146 more`.
 fn more_objects(others: &[&Key], names: usize) -> String {
-    let counted = counted(others, names);
+    let counted = format_objects(others, names);
     match counted.split_once(' ') {
         Some((number, rest)) if others.len() > 1 => format!("{number} more {rest}"),
         _ => counted,

@@ -6,7 +6,7 @@ use pivot_places::{Examined, Manifest};
 use super::lines::count_text;
 use super::result::rows_of_kinds;
 use super::text::Text;
-use pivot_core::grouped::thousands;
+use pivot_core::grouped::format_number;
 
 /// Most file names that are listed.
 const NAMES: usize = 8;
@@ -40,7 +40,7 @@ pub(crate) fn verification_text(examined: &Examined, all: bool) -> Text {
         return text;
     };
     text.gap();
-    let rows = objects.iter().map(|(kind, number)| (*number, vec![thousands(*number), kind.to_string()]));
+    let rows = objects.iter().map(|(kind, number)| (*number, vec![format_number(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
     text
 }

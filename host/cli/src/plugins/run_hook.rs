@@ -110,7 +110,7 @@ fn read_objects(file: &Path) -> Result<Vec<Object>> {
 }
 
 async fn call_check(plugin: &Plugin, point: Point, scene: Scene) -> Call {
-    let wanted = |object: &&Object| plugin.description().wants(Hook::Check, &object.kind.group_kind);
+    let wanted = |object: &&Object| plugin.description().has_hook_for(Hook::Check, &object.kind.group_kind);
     let context = MoveContext {
         namespaces: scene.moving_namespaces(),
         objects: scene.source.iter().filter(wanted).map(Object::key).collect(),
@@ -178,7 +178,7 @@ fn created_copy(object: &Object, scene: &Scene) -> Object {
 
 fn apply_patch(object: &Object, patch: &Value) -> Option<Object> {
     let mut value = object.value().ok()?;
-    merge::apply(&mut value, patch);
+    merge::apply_patch(&mut value, patch);
     Object::from_value(object.kind.clone(), &value).ok()
 }
 

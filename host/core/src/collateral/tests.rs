@@ -9,7 +9,7 @@ fn refusals(case: &Case, others: &str) -> Vec<Refusal> {
     let others = objects(others);
     let all: Vec<Bystander<'_>> =
         case.inventory.objects().iter().chain(&others).map(Bystander::from).collect();
-    collateral(&case.plan(), &case.scope, &case.relations, &all)
+    find_lost_dependents(&case.plan(), &case.scope, &case.relations, &all)
 }
 
 /// The objects that the refusals name, in short form.
@@ -183,7 +183,7 @@ fn refused(case: &Case, early: &str, late: &str) -> Option<String> {
         case.inventory.objects().iter().cloned().chain(objects(early)).map(at("2026-01-01T00:00:00Z"));
     let all: Vec<_> = early.chain(objects(late).into_iter().map(at("2026-01-03T00:00:00Z"))).collect();
     let all: Vec<Bystander<'_>> = all.iter().map(|(kind, meta)| Bystander { kind, meta }).collect();
-    let refusal = new_dependents(
+    let refusal = find_new_dependents(
         &list(case),
         case.scope.accept.kinds(Risk::DependentsLost),
         Some("2026-01-02T00:00:00Z"),

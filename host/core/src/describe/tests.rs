@@ -30,7 +30,7 @@ fn object(api: &str, kind: &str, name: &str, content: &Value) -> Object {
     };
     let labels = json!({"cluster.x-k8s.io/cluster-name": "c"});
     let mut body = json!({"metadata": {"name": name, "namespace": "ns", "labels": labels}});
-    merge::apply(&mut body, content);
+    merge::apply_patch(&mut body, content);
     Object::from_value(Arc::new(kind), &body).unwrap()
 }
 
@@ -86,9 +86,9 @@ fn cluster() -> Vec<Object> {
             "readyReplicas": replicas, "upToDateReplicas": replicas})
     };
     let mut of_control_plane = counters(3);
-    merge::apply(&mut of_control_plane, &json!({"conditions": [well("Available")]}));
+    merge::apply_patch(&mut of_control_plane, &json!({"conditions": [well("Available")]}));
     let mut of_workers = counters(2);
-    merge::apply(&mut of_workers, &json!({"conditions": [well("Available")]}));
+    merge::apply_patch(&mut of_workers, &json!({"conditions": [well("Available")]}));
     let template = json!({"spec": {"version": "v1.36.3",
         "infrastructureRef": refers(INFRA, "LabMachineTemplate", "workers"),
         "bootstrap": {"configRef": refers(BOOT, "KubeadmConfigTemplate", "workers")}}});
@@ -147,7 +147,7 @@ fn patched(objects: &mut [Object], kind: &str, name: &str, patch: &Value) {
         objects.iter_mut().find(|object| object.kind.group_kind.kind == kind && object.meta.name == name);
     let object = found.unwrap();
     let mut body = object.value().unwrap();
-    merge::apply(&mut body, patch);
+    merge::apply_patch(&mut body, patch);
     *object = Object::from_value(object.kind.clone(), &body).unwrap();
 }
 

@@ -20,7 +20,7 @@ const NAMESPACED_NAMES: [&str; 3] = [
     "cert-manager.io/inject-ca-from",
 ];
 /// Annotations with a JSON text of references.
-const TEXTS: [&str; 1] = ["baremetalhost.metal3.io/status"];
+const JSON_TEXTS: [&str; 1] = ["baremetalhost.metal3.io/status"];
 
 const CORE: &str = "cluster.x-k8s.io";
 const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io";
@@ -231,23 +231,23 @@ type Replace<'a> = dyn FnMut(&str) -> Option<String> + 'a;
 
 /// Replaces every name in a body, or in a merge patch of one, of a namespace of this management cluster. Its own name and that of
 /// the object's namespace are not references.
-pub(crate) fn replace(kind: &GroupKind, body: &mut Value, with: &mut Replace<'_>) {
+pub(crate) fn replace_namespaces(kind: &GroupKind, body: &mut Value, with: &mut Replace<'_>) {
     if let Some(annotations) = body.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         for (annotation, value) in annotations {
             if let Value::String(value) = value {
-                in_annotation(annotation, value, with);
+                replace_in_annotation(annotation, value, with);
             }
         }
     }
-    for path in paths(REFERENCES, kind) {
-        at(body, path, &mut |value| in_name(value, with));
+    for path in paths_of_kind(REFERENCES, kind) {
+        visit_path(body, path, &mut |value| replace_name(value, with));
     }
-    for path in paths(USERS, kind) {
-        at(body, path, &mut |value| in_user(value, with));
+    for path in paths_of_kind(USERS, kind) {
+        visit_path(body, path, &mut |value| replace_in_user(value, with));
     }
 }
 
-fn in_name(value: &mut Value, with: &mut Replace<'_>) {
+fn replace_name(value: &mut Value, with: &mut Replace<'_>) {
     if let Value::String(name) = value
         && let Some(other) = with(name)
     {
@@ -256,7 +256,7 @@ fn in_name(value: &mut Value, with: &mut Replace<'_>) {
 }
 
 /// The names that service accounts and their groups have as users.
-fn in_user(value: &mut Value, with: &mut Replace<'_>) {
+fn replace_in_user(value: &mut Value, with: &mut Replace<'_>) {
     let Value::String(user) = value else { return };
     for prefix in USERS_OF {
         let Some(rest) = user.strip_prefix(prefix) else { continue };
@@ -269,16 +269,16 @@ fn in_user(value: &mut Value, with: &mut Replace<'_>) {
 }
 
 /// Replaces the names in an annotation's value that is known to have some.
-pub(crate) fn in_annotation(annotation: &str, value: &mut String, with: &mut Replace<'_>) {
+pub(crate) fn replace_in_annotation(annotation: &str, value: &mut String, with: &mut Replace<'_>) {
     if NAMESPACED_NAMES.contains(&annotation) {
-        before_slash(value, with);
-    } else if TEXTS.contains(&annotation) {
-        in_text(value, with);
+        replace_before_slash(value, with);
+    } else if JSON_TEXTS.contains(&annotation) {
+        replace_in_json_text(value, with);
     }
 }
 
 /// `namespace/name`.
-fn before_slash(value: &mut String, with: &mut Replace<'_>) {
+fn replace_before_slash(value: &mut String, with: &mut Replace<'_>) {
     if let Some((namespace, name)) = value.split_once('/')
         && let Some(other) = with(namespace)
     {
@@ -288,7 +288,7 @@ fn before_slash(value: &mut String, with: &mut Replace<'_>) {
 
 /// Every `"namespace":"…"` in JSON that is a text itself. Parsing and printing it could change more than the name, and then it
 /// would differ from what the other side has.
-fn in_text(value: &mut String, with: &mut Replace<'_>) {
+fn replace_in_json_text(value: &mut String, with: &mut Replace<'_>) {
     const FIELD: &str = r#""namespace":""#;
     let mut renamed = String::with_capacity(value.len());
     let mut rest = value.as_str();
@@ -303,7 +303,7 @@ fn in_text(value: &mut String, with: &mut Replace<'_>) {
 }
 
 /// Whether a text names users of a namespace: where nobody knows whether that is a reference.
-pub(crate) fn names_users_of(text: &str, namespace: &str) -> bool {
+pub(crate) fn contains_users_of(text: &str, namespace: &str) -> bool {
     let [group, user] = USERS_OF;
     let ends = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '-');
     let mut groups = text.match_indices(group).filter_map(|(at, _)| text.get(at + group.len()..));
@@ -312,18 +312,22 @@ pub(crate) fn names_users_of(text: &str, namespace: &str) -> bool {
 }
 
 /// Calls a function with every value in a body, or in a merge patch of one, that names a namespace of another cluster.
-pub(crate) fn each_elsewhere(kind: &GroupKind, body: &mut Value, with: &mut dyn FnMut(&mut Value)) {
-    paths(OF_OTHER_CLUSTERS, kind).for_each(|path| at(body, path, with));
+pub(crate) fn visit_other_cluster_namespaces(
+    kind: &GroupKind,
+    body: &mut Value,
+    with: &mut dyn FnMut(&mut Value),
+) {
+    paths_of_kind(OF_OTHER_CLUSTERS, kind).for_each(|path| visit_path(body, path, with));
 }
 
 /// Whether it is known what an annotation says of namespaces.
-pub(crate) fn is_known(annotation: &str) -> bool {
+pub(crate) fn is_known_annotation(annotation: &str) -> bool {
     // With what it remembers, `kubectl apply` compares only which fields were there: the old name does no harm.
-    annotation == LAST_APPLIED || NAMESPACED_NAMES.contains(&annotation) || TEXTS.contains(&annotation)
+    annotation == LAST_APPLIED || NAMESPACED_NAMES.contains(&annotation) || JSON_TEXTS.contains(&annotation)
 }
 
 /// What a kind's controllers name after the namespace.
-pub(crate) fn named_after_namespace(kind: &GroupKind) -> Option<&'static str> {
+pub(crate) fn resources_named_after(kind: &GroupKind) -> Option<&'static str> {
     NAMED_AFTER_NAMESPACE.iter().find(|(group, name, _)| kind.is(group, name)).map(|(_, _, what)| *what)
 }
 
@@ -331,21 +335,21 @@ pub(crate) fn named_after_namespace(kind: &GroupKind) -> Option<&'static str> {
 pub(crate) fn names_credentials(kind: &GroupKind) -> bool {
     let is_of_secret =
         |path: &str| !path.starts_with("status.") && (path.contains("ecret") || path.contains("redential"));
-    paths(REFERENCES, kind).any(is_of_secret)
+    paths_of_kind(REFERENCES, kind).any(is_of_secret)
 }
 
-fn paths(rows: &'static [Row], kind: &GroupKind) -> impl Iterator<Item = &'static str> {
+fn paths_of_kind(rows: &'static [Row], kind: &GroupKind) -> impl Iterator<Item = &'static str> {
     let of_kind = |(group, kinds, _): &&Row| kinds.iter().any(|name| kind.is(group, name));
     rows.iter().filter(of_kind).flat_map(|(_, _, paths)| paths.iter().copied())
 }
 
-fn at(value: &mut Value, path: &str, with: &mut dyn FnMut(&mut Value)) {
+fn visit_path(value: &mut Value, path: &str, with: &mut dyn FnMut(&mut Value)) {
     let (step, rest) = match path.split_once('.') {
         Some((step, rest)) => (step, Some(rest)),
         None => (path, None),
     };
     let mut onward = |value: &mut Value| match rest {
-        Some(rest) => at(value, rest, with),
+        Some(rest) => visit_path(value, rest, with),
         None => with(value),
     };
     match step.strip_suffix("[]") {
@@ -362,5 +366,5 @@ fn at(value: &mut Value, path: &str, with: &mut dyn FnMut(&mut Value)) {
 
 #[cfg(test)]
 pub(crate) fn known_paths(kind: &GroupKind) -> Vec<&'static str> {
-    paths(REFERENCES, kind).chain(paths(OF_OTHER_CLUSTERS, kind)).collect()
+    paths_of_kind(REFERENCES, kind).chain(paths_of_kind(OF_OTHER_CLUSTERS, kind)).collect()
 }

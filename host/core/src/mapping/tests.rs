@@ -58,13 +58,13 @@ fn a_namespace_becomes_one_other_and_no_two_become_one() {
 fn renamed(kind: &str, body: &Value, map: &NamespaceMap) -> Value {
     let kind = crate::testing::kind(kind);
     let object = Object::from_value(kind.clone(), body).unwrap();
-    let there = map.into_target().object(object.clone());
-    let back = map.out_of_target().object(there.clone());
+    let there = map.into_target().rename_object(object.clone());
+    let back = map.out_of_target().rename_object(there.clone());
     assert_eq!(back.value().unwrap(), object.value().unwrap(), "there and back");
     let mut meta = object.meta.clone();
-    map.into_target().meta(&kind, &mut meta);
+    map.into_target().rename_meta(&kind, &mut meta);
     assert_eq!(meta, there.meta, "metadata alone");
-    assert_eq!(map.into_target().key(&object.key()), there.key());
+    assert_eq!(map.into_target().rename_key(&object.key()), there.key());
     there.value().unwrap()
 }
 
@@ -130,9 +130,9 @@ fn rights_of_service_accounts_move_with_their_namespace() {
         ..Kind::clone(&kind("Machine"))
     });
     let map = map(&[("a", "b")]);
-    let there = map.into_target().object(Object::from_value(kind, &binding("a")).unwrap());
+    let there = map.into_target().rename_object(Object::from_value(kind, &binding("a")).unwrap());
     assert_eq!(there.value().unwrap(), binding("b"));
-    assert_eq!(map.out_of_target().object(there).value().unwrap(), binding("a"));
+    assert_eq!(map.out_of_target().rename_object(there).value().unwrap(), binding("a"));
 }
 
 /// Where the target's controllers watch one namespace, that is the one that objects move into.
@@ -144,7 +144,7 @@ fn the_namespace_that_a_provider_watches_is_compared_under_the_sources_name() {
         ..Kind::clone(&kind("Machine"))
     };
     let object = Object::from_value(Arc::new(kind), &provider("b")).unwrap();
-    let seen = map(&[("a", "b")]).out_of_target().object(object).value().unwrap();
+    let seen = map(&[("a", "b")]).out_of_target().rename_object(object).value().unwrap();
     assert_eq!(seen["watchedNamespace"], "a");
 }
 
@@ -158,10 +158,10 @@ fn a_text_that_is_no_json_comes_back_as_it_was() {
         let mut meta = Meta::default();
         meta.annotations.insert("baremetalhost.metal3.io/status".into(), text.into());
         let before = meta.clone();
-        map.into_target().meta(&kind("BareMetalHost"), &mut meta);
+        map.into_target().rename_meta(&kind("BareMetalHost"), &mut meta);
         let there = meta.annotations.values().next().unwrap();
         assert_eq!(there.contains(r#""namespace":"b" "#), text.contains(r#""namespace":"a" "#));
-        map.out_of_target().meta(&kind("BareMetalHost"), &mut meta);
+        map.out_of_target().rename_meta(&kind("BareMetalHost"), &mut meta);
         assert_eq!(meta, before);
     }
 }
@@ -178,7 +178,7 @@ fn a_namespace_is_renamed_with_its_label() {
     let kind = Arc::new(Kind { group_kind: GroupKind::new("", "Namespace"), ..Kind::clone(&kind) });
     let object = Object::from_value(kind, &namespace("a")).unwrap();
     let map = map(&[("a", "b")]);
-    let there = map.into_target().object(object);
+    let there = map.into_target().rename_object(object);
     assert_eq!((there.value().unwrap(), there.key().name), (namespace("b"), "b".to_owned()));
 }
 
@@ -191,7 +191,7 @@ fn a_body_that_can_not_be_parsed_keeps_its_bytes_under_the_new_name() {
         "]".repeat(200)
     );
     let object = Object::parse(kind("Machine"), deep.clone().into()).unwrap();
-    let there = map(&[("a", "b")]).into_target().object(object);
+    let there = map(&[("a", "b")]).into_target().rename_object(object);
     assert_eq!((there.key().namespace.as_deref(), there.raw().as_ref()), (Some("b"), deep.as_bytes()));
 }
 
@@ -206,7 +206,7 @@ fn every_path_of_the_tables_can_be_followed() {
                 None => json!({step: value}),
             });
             let mut renamed = body.clone();
-            map(&[("a", "b")]).into_target().body(&kind, &mut renamed);
+            map(&[("a", "b")]).into_target().rename_body(&kind, &mut renamed);
             assert_eq!(renamed.to_string(), body.to_string().replace("\"a\"", "\"b\""), "{name} {path}");
         }
     }
@@ -217,7 +217,7 @@ fn refused(text: &str, bodies: &[(&str, Value)], pairs: &[(&str, &str)], accepte
     let with = |object: Object| match bodies.get(object.key().to_string().as_str()) {
         Some(patch) => {
             let mut body = object.value().unwrap();
-            crate::merge::apply(&mut body, patch);
+            crate::merge::apply_patch(&mut body, patch);
             Object::from_value(object.kind, &body).unwrap()
         }
         None => object,

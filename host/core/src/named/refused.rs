@@ -81,7 +81,7 @@ impl Finder<'_> {
         if self.excluded.contains(&user.object)
             && let Some(key) = self.key(user.object)
         {
-            let parts = self.inventory.parts_with(&self.scope.exclude, [key]);
+            let parts = self.inventory.parts_covering(&self.scope.exclude, [key]);
             let objects = refusal.object.iter().chain(&refusal.others).cloned().collect();
             let both = [Remedy::ExcludeToo { objects }, Remedy::LeaveOutExclude { parts }];
             refusal.remedies.splice(..0, both);

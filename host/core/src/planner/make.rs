@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{clusters, mapping_check};
 use crate::exclude;
-use crate::fate::{fate, kept};
-use crate::graph::{Graph, Tie, named, names as is_named};
+use crate::fate::{fate_of, find_kept};
+use crate::graph::{Graph, Tie, matches_owner, owner_key};
 use crate::inventory::Inventory;
 use crate::order::{Order, order};
 use crate::plan::{Note, Plan, Stay, StayReason, Step, Why};
@@ -34,13 +34,13 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
     let soft = soft_links(inventory);
     let graph = Graph::new(inventory, &soft, relations, &mut plan.notes);
     let mut selection = select(inventory, &graph, scope, relations, &mut plan.notes);
-    let matters = |object: usize| inventory.counts(object) || selection.has(object);
+    let matters = |object: usize| inventory.is_trusted(object) || selection.has(object);
     let unreadable = soft.unreadable.iter().filter(|(object, _)| matters(*object));
     plan.refusals.extend(unreadable.map(|(_, refusal)| refusal.clone()));
     plan.refusals.append(&mut selection.refusals);
     exclude::hide_consequences(&mut plan.refusals);
     plan.moving.clone_from(&selection.moving);
-    let kept = kept(inventory, &graph, scope, relations, elsewhere, &selection, &mut plan.refusals);
+    let kept = find_kept(inventory, &graph, scope, relations, elsewhere, &selection, &mut plan.refusals);
     let order = order(inventory, &graph, &selection, scope.accept.kinds(Risk::OwnerDropped));
 
     let maker = Maker { inventory, scope, relations, graph: &graph, selection: &selection };
@@ -76,7 +76,7 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
                 .into_iter()
                 .collect(),
             dropped_owners: dropped.remove(&index).unwrap_or_default(),
-            fate: fate(&kept, index),
+            fate: fate_of(&kept, index),
             why,
             cluster: None,
             in_target: None,
@@ -123,7 +123,7 @@ impl Maker<'_> {
             Chosen::Referred { by } => Why::Referred(self.key(*by)?),
             Chosen::Needed { need } => {
                 let need = self.relations.needs.get(*need)?;
-                let by = self.key(self.inventory.by_uid(&need.object)?)?;
+                let by = self.key(self.inventory.index_of_uid(&need.object)?)?;
                 Why::Needed { by, plugin: need.plugin.clone() }
             }
         })
@@ -152,10 +152,11 @@ impl Maker<'_> {
     fn misnamed(&self, object: usize, refusals: &mut Vec<Refusal>) {
         let Some((key, object)) = self.key(object).zip(self.inventory.get(object)) else { return };
         let owned = object.meta.owner_references.iter().filter_map(|reference| {
-            let owner = self.inventory.by_uid(&reference.uid).filter(|owner| self.selection.has(*owner))?;
+            let owner =
+                self.inventory.index_of_uid(&reference.uid).filter(|owner| self.selection.has(*owner))?;
             Some((reference, self.key(owner)?))
         });
-        let mut misnamed = owned.filter(|(reference, owner)| !is_named(reference, owner, &key));
+        let mut misnamed = owned.filter(|(reference, owner)| !matches_owner(reference, owner, &key));
         // The first is enough: there may be thousands.
         if let Some((reference, owner)) = misnamed.next() {
             let written = words::line(&format!("{} {}", reference.group_kind(), reference.name), WRITTEN);
@@ -183,7 +184,7 @@ impl Maker<'_> {
         };
         let references = &object.meta.owner_references;
         let inside = |reference: &&OwnerReference| {
-            self.inventory.by_uid(&reference.uid).is_some_and(|owner| self.selection.has(owner))
+            self.inventory.index_of_uid(&reference.uid).is_some_and(|owner| self.selection.has(owner))
         };
         let (inside, outside): (Vec<_>, Vec<_>) = references.iter().partition(inside);
         let stubborn: Vec<&OwnerReference> = outside
@@ -192,7 +193,7 @@ impl Maker<'_> {
             .filter(|reference| !self.scope.accept.contains_kind(Risk::OwnerDropped, &reference.group_kind()))
             .collect();
         let explained = |owner: &OwnerReference| {
-            plan.refusals.iter().any(|refusal| refusal.code == exclude::NEEDED)
+            plan.refusals.iter().any(|refusal| refusal.code == exclude::CODE_NEEDED)
                 && self.is_below_excluded(owner)
         };
         if inside.is_empty()
@@ -231,7 +232,7 @@ impl Maker<'_> {
     /// How to make an owner move: by its own label if it was read, otherwise by the labels of its kind.
     fn move_owner(&self, owner: &OwnerReference) -> Remedy {
         let words = "let its owner move too (";
-        match self.inventory.by_uid(&owner.uid).and_then(|index| self.key(index)) {
+        match self.inventory.index_of_uid(&owner.uid).and_then(|index| self.key(index)) {
             Some(key) => {
                 let label = on_source("label", &key, &[&format!("{}=", names::LABEL_MOVE)]);
                 Remedy::kubectl(words, label, ")")
@@ -245,16 +246,16 @@ impl Maker<'_> {
 
     fn owner_key(&self, reference: &OwnerReference) -> Key {
         self.inventory
-            .by_uid(&reference.uid)
+            .index_of_uid(&reference.uid)
             .and_then(|owner| self.key(owner))
-            .unwrap_or_else(|| named(reference))
+            .unwrap_or_else(|| owner_key(reference))
     }
 
     /// Whether an owner, or one of its owners, is excluded by the user.
     fn is_below_excluded(&self, reference: &OwnerReference) -> bool {
         let mut at = reference;
         for _ in 0..CHAIN_LIMIT {
-            let Some(owner) = self.inventory.by_uid(&at.uid) else { return false };
+            let Some(owner) = self.inventory.index_of_uid(&at.uid) else { return false };
             if self.selection.excluded.contains(&owner) {
                 return true;
             }
@@ -275,7 +276,7 @@ impl Maker<'_> {
         let mut at = reference;
         for _ in 0..CHAIN_LIMIT {
             text.push_str(&self.owner_key(at).to_string());
-            let Some(owner) = self.inventory.by_uid(&at.uid) else {
+            let Some(owner) = self.inventory.index_of_uid(&at.uid) else {
                 text.push_str(", which was not read");
                 return text;
             };
@@ -334,7 +335,7 @@ impl Maker<'_> {
     fn classes(&self, soft: &SoftLinks, plan: &mut Plan) {
         for (cluster, class) in &soft.classes {
             let Some(key) = self.key(*cluster).filter(|_| self.selection.has(*cluster)) else { continue };
-            if self.inventory.by_key(class).is_none() {
+            if self.inventory.index_of_key(class).is_none() {
                 plan.refusals.push(Refusal::source(
                     "class-missing",
                     key.clone(),
@@ -358,7 +359,7 @@ impl Maker<'_> {
         }
         for (class, template) in &soft.templates {
             let Some(key) = self.key(*class).filter(|_| self.selection.has(*class)) else { continue };
-            match self.inventory.by_key(template) {
+            match self.inventory.index_of_key(template) {
                 Some(at) if self.selection.has(at) => {}
                 Some(_) => plan.notes.push(Note {
                     code: "template-stays".into(),
@@ -423,10 +424,10 @@ impl Maker<'_> {
             };
         }
         if let Some(reference) = self.graph.unread(index).first() {
-            return StayReason::OwnerNotRead { owner: named(reference) };
+            return StayReason::OwnerNotRead { owner: owner_key(reference) };
         }
         let kind = &object.kind.group_kind;
-        if !object.kind.takes_part() {
+        if !object.kind.is_always_read() {
             return StayReason::KindNotLabelled { kind: kind.clone() };
         }
         if kind.group.is_empty() { StayReason::NotLinked } else { StayReason::NotBelow }

@@ -72,7 +72,7 @@ impl Check<'_> {
         let map = &self.scope.namespace_map;
         let mut taken = BTreeSet::new();
         // With another name, none of them is found again below.
-        references::replace(&key.group_kind, &mut body, &mut |name| {
+        references::replace_namespaces(&key.group_kind, &mut body, &mut |name| {
             if map.is_taken(name) && !map.is_mapped(name) {
                 taken.insert(name.to_owned());
             }
@@ -90,9 +90,11 @@ impl Check<'_> {
         if self.scope.accept.contains_kind(Risk::OldNamespace, &key.group_kind) {
             return;
         }
-        references::each_elsewhere(&key.group_kind, &mut body, &mut |value| *value = Value::Null);
+        references::visit_other_cluster_namespaces(&key.group_kind, &mut body, &mut |value| {
+            *value = Value::Null
+        });
         let mapped = key.namespace.as_deref().is_some_and(|namespace| map.in_target(namespace) != namespace);
-        if let Some(what) = references::named_after_namespace(&key.group_kind).filter(|_| mapped) {
+        if let Some(what) = references::resources_named_after(&key.group_kind).filter(|_| mapped) {
             refusals.push(accepting(
                 &key.group_kind,
                 Refusal::source(
@@ -153,7 +155,7 @@ impl Check<'_> {
             (of_namespaces && text == from)
                 || named()
                 || text.contains(&format!(".{from}.svc"))
-                || references::names_users_of(text, from)
+                || references::contains_users_of(text, from)
         })
     }
 }
@@ -178,7 +180,7 @@ impl Path<'_> {
         match self.depth() {
             1 => self.step == "status" || (kind.is("", "Secret") && self.step != "metadata"),
             2 if parent == "metadata" => !["labels", "annotations"].contains(&self.step),
-            3 => parent == "annotations" && references::is_known(self.step),
+            3 => parent == "annotations" && references::is_known_annotation(self.step),
             _ => false,
         }
     }

@@ -37,7 +37,7 @@ fn kinds_take_part_by_label_secrets_and_configmaps_always() {
     ] {
         let kind = kind(name);
         assert_eq!(
-            (kind.takes_part(), is_moved(&kind), is_hierarchy(&kind)),
+            (kind.is_always_read(), is_moved(&kind), is_hierarchy(&kind)),
             (listed, moved, hierarchy),
             "{name}"
         );

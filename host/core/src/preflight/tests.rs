@@ -29,7 +29,7 @@ fn running_v1beta1() -> Value {
 }
 
 fn with(mut body: Value, patch: Value) -> Value {
-    crate::merge::apply(&mut body, &patch);
+    crate::merge::apply_patch(&mut body, &patch);
     body
 }
 

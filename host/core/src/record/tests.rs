@@ -44,7 +44,7 @@ fn unknown_phases_and_fields_are_refused_by_name() {
     ] {
         let mut newer = small();
         newer["writtenBy"] = json!("0.2.0");
-        crate::merge::apply(newer.pointer_mut(path).unwrap(), &value);
+        crate::merge::apply_patch(newer.pointer_mut(path).unwrap(), &value);
         let error = Record::parse(&newer.to_string()).unwrap_err();
         assert_eq!(error, RecordError::Unknown { name: name.into(), written_by: "0.2.0".into() });
         let message = error.to_string();
@@ -146,7 +146,7 @@ fn a_record_that_no_move_wrote_is_not_believed() {
     let more = json!({"scope": {"exclude": [], "fromManifests": []}, "copyKey": "k", "earlierCopyKeys": ["j"],
         "releaseUids": {"count": 1, "digest": "d"}, "releaseChunks": 500, "finishAlone": "Allowed",
         "handover": {"files": format!("{}0", names::FILES), "importedBy": ["m"]}});
-    crate::merge::apply(&mut good, &more);
+    crate::merge::apply_patch(&mut good, &more);
     assert!(Record::parse(&good.to_string()).is_ok());
     let long = "x".repeat(1_000_000);
     let names: Vec<String> = (0..50_001).map(|n| format!("n{n}")).collect();

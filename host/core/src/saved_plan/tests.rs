@@ -190,7 +190,7 @@ fn host(edit: Value) -> Object {
         },
         "spec": {"online": true},
     });
-    merge::apply(&mut body, &edit);
+    merge::apply_patch(&mut body, &edit);
     Object::from_value(kind("BareMetalHost"), &body).unwrap()
 }
 
@@ -233,7 +233,7 @@ fn a_cluster_that_is_paused_by_the_move_is_the_one_that_was_planned() {
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
             "metadata": {"name": "c", "namespace": "ns", "uid": "u", "resourceVersion": "1"}, "spec": {"a": 1},
         });
-        merge::apply(&mut body, &edit);
+        merge::apply_patch(&mut body, &edit);
         Object::from_value(kind("Cluster"), &body).unwrap()
     };
     let plain = cluster(json!({}));

@@ -40,13 +40,16 @@ fn a_class_names_all_its_templates_in_v1beta2() {
         template(&["controlPlane", "machineInfrastructure"], "templateRef", "C"),
         template(&["controlPlane", "healthCheck", "remediation"], "templateRef", "D"),
     ] {
-        crate::merge::apply(&mut spec, &part);
+        crate::merge::apply_patch(&mut spec, &part);
     }
     let mut deployment = template(&["bootstrap"], "templateRef", "E");
-    crate::merge::apply(&mut deployment, &template(&["infrastructure"], "templateRef", "F"));
-    crate::merge::apply(&mut deployment, &template(&["healthCheck", "remediation"], "templateRef", "G"));
+    crate::merge::apply_patch(&mut deployment, &template(&["infrastructure"], "templateRef", "F"));
+    crate::merge::apply_patch(
+        &mut deployment,
+        &template(&["healthCheck", "remediation"], "templateRef", "G"),
+    );
     let mut pool = template(&["bootstrap"], "templateRef", "H");
-    crate::merge::apply(&mut pool, &template(&["infrastructure"], "templateRef", "I"));
+    crate::merge::apply_patch(&mut pool, &template(&["infrastructure"], "templateRef", "I"));
     spec["workers"] = json!({"machineDeployments": [deployment], "machinePools": [pool]});
     assert_eq!(kinds_of(spec), "ABCDEFGHI");
 }
@@ -60,13 +63,16 @@ fn a_class_names_all_its_templates_in_v1beta1() {
         template(&["controlPlane", "machineInfrastructure"], "ref", "C"),
         template(&["controlPlane", "machineHealthCheck", "remediationTemplate"], "", "D"),
     ] {
-        crate::merge::apply(&mut spec, &part);
+        crate::merge::apply_patch(&mut spec, &part);
     }
     let mut deployment = template(&["template", "bootstrap"], "ref", "E");
-    crate::merge::apply(&mut deployment, &template(&["template", "infrastructure"], "ref", "F"));
-    crate::merge::apply(&mut deployment, &template(&["machineHealthCheck", "remediationTemplate"], "", "G"));
+    crate::merge::apply_patch(&mut deployment, &template(&["template", "infrastructure"], "ref", "F"));
+    crate::merge::apply_patch(
+        &mut deployment,
+        &template(&["machineHealthCheck", "remediationTemplate"], "", "G"),
+    );
     let mut pool = template(&["template", "bootstrap"], "ref", "H");
-    crate::merge::apply(&mut pool, &template(&["template", "infrastructure"], "ref", "I"));
+    crate::merge::apply_patch(&mut pool, &template(&["template", "infrastructure"], "ref", "I"));
     spec["workers"] = json!({"machineDeployments": [deployment], "machinePools": [pool]});
     assert_eq!(kinds_of(spec), "ABCDEFGHI");
 }
@@ -81,7 +87,7 @@ fn kinds_of(spec: Value) -> String {
 #[test]
 fn a_template_named_twice_is_one_reference() {
     let mut spec = template(&["infrastructure"], "templateRef", "A");
-    crate::merge::apply(&mut spec, &template(&["controlPlane"], "templateRef", "A"));
+    crate::merge::apply_patch(&mut spec, &template(&["controlPlane"], "templateRef", "A"));
     assert_eq!(kinds_of(spec), "A");
     assert_eq!(kinds_of(json!({"infrastructure": null, "workers": {"machinePools": null}})), "");
 }

@@ -92,7 +92,7 @@ async fn changed_of_list(
     for object in job.target.list(&kind, first.key.namespace.as_deref()).await?.objects {
         let Some(step) = steps.get(&object.key()) else { continue };
         let value = object.value().map_err(|error| Failure::Object(Side::Target, error))?;
-        if !copies.made(step)?.content.is_kept(&kind.group_kind, &value) {
+        if !copies.made(step)?.content.matches_copy(&kind.group_kind, &value) {
             changed.push(step.uid.clone());
         }
     }
@@ -183,10 +183,10 @@ fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Res
     let asked_for = |key: &&Key| scope.includes(key.namespace.as_deref()) && read(key);
     // An added object is no object of the source, though it has the name of one.
     let added: BTreeSet<&Key> = snapshot.plan.added().map(|step| &step.key).collect();
-    let replaced: BTreeSet<Key> = snapshot.inventory.replaced().iter().map(Object::key).collect();
+    let replaced: BTreeSet<Key> = snapshot.inventory.replaced_objects().iter().map(Object::key).collect();
     let known = |key: &Key| match added.contains(key) {
         true => replaced.contains(key),
-        false => snapshot.inventory.by_key(key).is_some(),
+        false => snapshot.inventory.index_of_key(key).is_some(),
     };
     Ok(there.keys().filter(asked_for).all(known))
 }

@@ -163,8 +163,8 @@ async fn one(
     let answer = created.value().map_err(|error| Failure::Object(Side::Target, error))?;
     // The target's controllers may have added finalizers of their own to a copy that already existed.
     let fields = match verb {
-        Verb::Created => body::lost(&body, &answer),
-        _ => body::lost(&content(&body, false), &content(&answer, false)),
+        Verb::Created => body::find_lost_fields(&body, &answer),
+        _ => body::find_lost_fields(&content(&body, false), &content(&answer, false)),
     };
     if !fields.is_empty() {
         let fields = adapted.iter().fold(fields, |fields, by| by.fields(fields));
@@ -229,23 +229,26 @@ async fn over_existing(
         let (now, wanted) = (content(&now, with_status), content(body, with_status));
         let is_compared = step.treatment().is_compared();
         let mut change = if is_compared {
-            merge::between(&now, &wanted)
+            merge::derive_patch(&now, &wanted)
         } else {
             // The object is not paused: what the target's controllers have made of it since stays.
-            (!body::lost(&wanted, &now).is_empty()).then_some(wanted)
+            (!body::find_lost_fields(&wanted, &now).is_empty()).then_some(wanted)
         };
         if let Some(undo) = undo_to_restore(&there, body).filter(|_| is_compared) {
             let patch = change.get_or_insert_with(|| json!({}));
-            merge::apply(patch, &json!({"metadata": {"annotations": {names::UNDO: undo}}}));
+            merge::apply_patch(patch, &json!({"metadata": {"annotations": {names::UNDO: undo}}}));
         }
         if let Some(finalizers) = finalizers_to_restore(&there, body) {
             let patch = change.get_or_insert_with(|| json!({}));
-            merge::apply(patch, &json!({"metadata": {"finalizers": finalizers}}));
+            merge::apply_patch(patch, &json!({"metadata": {"finalizers": finalizers}}));
         }
         let Some(mut patch) = change else {
             return Ok(Existing::Brought(Box::new(there)));
         };
-        merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": there.meta.resource_version}}));
+        merge::apply_patch(
+            &mut patch,
+            &json!({"metadata": {"resourceVersion": there.meta.resource_version}}),
+        );
         match job.target.patch(kind, &step.key, &patch).await {
             Ok(object) => return Ok(Existing::Brought(Box::new(object))),
             Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => continue,

@@ -120,7 +120,7 @@ async fn compared(
     let of_target = |error| Failure::Object(Side::Target, error);
     let mut wanted = object.value().map_err(of_source)?;
     if let Some(undo) = pause::undo(&object.meta, &job.move_id) {
-        merge::apply(&mut wanted, &undo);
+        merge::apply_patch(&mut wanted, &undo);
     }
     let before = Object::from_value(object.kind.clone(), &wanted).map_err(of_source)?;
     let paused =
@@ -130,11 +130,11 @@ async fn compared(
         false => calls::patch(&job.plugins, Hook::Adapt, object, None).await?,
     };
     if let Some(adapted) = adapted {
-        merge::apply(&mut wanted, &adapted.patch);
+        merge::apply_patch(&mut wanted, &adapted.patch);
     }
     let copy = copy.value().map_err(of_target)?;
     let comparable = |value| release::comparable(value, &entry.key.group_kind, used, false);
-    Ok((body::lost(&comparable(&wanted), &comparable(&copy)), paused))
+    Ok((body::find_lost_fields(&comparable(&wanted), &comparable(&copy)), paused))
 }
 
 fn differing(differ: &[(Key, Vec<String>)]) -> Option<Refusal> {

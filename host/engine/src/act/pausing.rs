@@ -113,7 +113,10 @@ async fn pause_one(job: &Job, snapshot: &Snapshot, step: &Step, pauses: bool) ->
     for _ in 0..ROUNDS {
         let Some(Change { mut patch, by }) = change(job, &object, pauses).await? else { return Ok(false) };
         // The inverse is valid for this state only.
-        merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": object.meta.resource_version}}));
+        merge::apply_patch(
+            &mut patch,
+            &json!({"metadata": {"resourceVersion": object.meta.resource_version}}),
+        );
         match job.source.patch(kind, &step.key, &patch).await {
             Ok(_) => {
                 let verb = if by.is_some() { Verb::Held } else { Verb::Paused };
@@ -328,7 +331,10 @@ async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) 
             return Ok(false);
         }
         let Some(mut patch) = pause::unpause(&cluster) else { return Ok(false) };
-        merge::apply(&mut patch, &json!({"metadata": {"resourceVersion": cluster.meta.resource_version}}));
+        merge::apply_patch(
+            &mut patch,
+            &json!({"metadata": {"resourceVersion": cluster.meta.resource_version}}),
+        );
         match handle.patch(kind, key, &patch).await {
             Ok(_) => return Ok(true),
             Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => {}

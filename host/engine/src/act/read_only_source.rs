@@ -39,7 +39,7 @@ async fn pause_those(
         let object = snapshot.object(step)?;
         let Some(change) = pausing::change(job, object, pauses).await? else { continue };
         let mut value = object.value().map_err(unreadable)?;
-        merge::apply(&mut value, &change.patch);
+        merge::apply_patch(&mut value, &change.patch);
         let paused = Object::from_value(object.kind.clone(), &value).map_err(unreadable)?;
         if let Some(slot) = objects.get_mut(step.object) {
             *slot = paused;

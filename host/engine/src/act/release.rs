@@ -192,7 +192,7 @@ async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<R
             "annotations": {names::DELETE_FOR_MOVE: ""},
         }});
         if entry.last {
-            merge::apply(&mut patch, &json!({"metadata": {"ownerReferences": []}}));
+            merge::apply_patch(&mut patch, &json!({"metadata": {"ownerReferences": []}}));
         }
         match job.source.patch(&kind, &entry.key, &patch).await {
             Ok(object) => {
@@ -306,13 +306,13 @@ async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> 
     };
     let mut wanted = is.clone();
     if let Some(adapted) = &adapted {
-        merge::apply(&mut wanted, &adapted.patch);
+        merge::apply_patch(&mut wanted, &adapted.patch);
     }
     let comparable = |value| comparable(value, &entry.key.group_kind, entry.used, entry.with_status);
     let (wanted, copy) = (comparable(&wanted), comparable(&copy));
-    let mut fields = body::lost(&wanted, &copy);
+    let mut fields = body::find_lost_fields(&wanted, &copy);
     if entry.digest.is_none() && !entry.used {
-        fields.extend(body::lost(&copy, &wanted));
+        fields.extend(body::find_lost_fields(&copy, &wanted));
     }
     fields.sort();
     fields.dedup();

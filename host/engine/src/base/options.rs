@@ -132,7 +132,7 @@ impl Options {
 
     /// The same, adding these objects.
     pub fn adding(mut self, added: Vec<Addition>) -> Self {
-        self.scope.from_manifests = added.iter().map(|addition| addition.named().clone()).collect();
+        self.scope.from_manifests = added.iter().map(|addition| addition.record_entry().clone()).collect();
         self.added = added.into();
         self
     }

@@ -19,7 +19,7 @@ const SHOWN: usize = 3;
 /// Whether a run was given the files that its move began with: the record has no copy of what is in them.
 pub(crate) fn same(record: &Record, given: &[Addition]) -> Result<(), Failure> {
     let begun = &record.scope.from_manifests;
-    let given: BTreeSet<Added> = given.iter().map(|addition| addition.named().clone()).collect();
+    let given: BTreeSet<Added> = given.iter().map(|addition| addition.record_entry().clone()).collect();
     if given == *begun {
         return Ok(());
     }

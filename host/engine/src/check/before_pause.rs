@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pivot_core::collateral::{Bystander, collateral};
+use pivot_core::collateral::{Bystander, find_lost_dependents};
 use pivot_core::hooks::Point;
 use pivot_core::plan::{Fate, InTarget, KeepReason};
 use pivot_core::preflight::preflight;
@@ -170,7 +170,7 @@ fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
                 Some(refusal(why, Remedy::from(format!("remove it from {file}"))))
             }
             _ if step.is_carried() => {
-                let parts = snapshot.inventory.parts_with(&job.options.scope.also_copy, [&step.key]);
+                let parts = snapshot.inventory.parts_covering(&job.options.scope.also_copy, [&step.key]);
                 let leave_out = Remedy::LeaveOutCarry { parts };
                 Some(refusal("it would also be copied, and a plugin holds its kind".to_owned(), leave_out))
             }
@@ -374,13 +374,13 @@ async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Vec
         .inventory
         .objects()
         .iter()
-        .chain(snapshot.inventory.replaced())
+        .chain(snapshot.inventory.replaced_objects())
         .map(Bystander::from)
         .chain(found)
         .collect();
     let scope = &job.options.scope;
     let strict = Scope { accept: AcceptedRisks::default(), ..scope.clone() };
-    let refused = |scope: &Scope| collateral(&snapshot.plan, scope, &snapshot.relations, &all);
+    let refused = |scope: &Scope| find_lost_dependents(&snapshot.plan, scope, &snapshot.relations, &all);
     Ok((refused(scope), refused(&strict)))
 }
 

@@ -124,7 +124,7 @@ async fn ask_one(
     match job.target.create(kind, &sent, Change::DryRun).await.map_err(quoting) {
         Ok(answer) => {
             let answer = answer.value().map_err(|error| Failure::Object(Side::Target, error))?;
-            let lost = body::lost(&sent, &answer);
+            let lost = body::find_lost_fields(&sent, &answer);
             if lost.is_empty() {
                 return Ok(None);
             }

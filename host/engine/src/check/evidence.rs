@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::grouped::NAMES;
+use pivot_core::grouped::MAX_LISTED_NAMES;
 use pivot_core::inventory::Inventory;
 use pivot_core::readiness::{self, Asked, Expectation, Moved};
 use pivot_core::refusal::{Refusal, some_of};
@@ -136,7 +136,7 @@ pub(crate) async fn wait(
     let (waits, watcher) = ((&job.halter, &job.parking), &*job.watcher);
     match wait::until(&job.target, wanted, &lacks, timeout, waits, watcher).await {
         Err(Failure::TimedOut(missing)) if !deletes => {
-            let missing = Awaited::lines(&missing, NAMES);
+            let missing = Awaited::lines(&missing, MAX_LISTED_NAMES);
             let text = format!("the target's controllers have not taken over: {}", some_of(&missing, 3));
             job.report(Event::warning("unverified", text));
             Ok(())
@@ -153,7 +153,7 @@ pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Inventory) -
         return Ok(Inventory::default());
     }
     let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);
-    let looks = deleted.filter(|entry| known.by_key(&entry.key).is_none()).map(|entry| {
+    let looks = deleted.filter(|entry| known.index_of_key(&entry.key).is_none()).map(|entry| {
         async move {
             let there = job.source.get(&job.kind_of_entry(entry), &entry.key).await?;
             Ok(there.filter(|object| object.meta.uid == entry.uid))

@@ -391,7 +391,7 @@ fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> 
         map.remove("metadata");
     }
     let there = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
-    Ok(body::lost(&wanted, &there))
+    Ok(body::find_lost_fields(&wanted, &there))
 }
 
 /// What every object on a side with a kind and namespace of the plan is, and whose.

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pivot_core::collateral::{Bystander, new_dependents};
+use pivot_core::collateral::{Bystander, find_new_dependents};
 use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Kind, Meta};
@@ -30,7 +30,8 @@ pub(crate) async fn none(job: &Job, list: &ReleaseList, begun: Option<&str>) -> 
     bystanders.extend(listed(job, listing::collections(kinds, &namespaces)).await?);
     let bystanders: Vec<Bystander<'_>> =
         bystanders.iter().map(|(kind, meta)| Bystander { kind, meta }).collect();
-    match new_dependents(list, job.options.scope.accept.kinds(Risk::DependentsLost), begun, &bystanders) {
+    match find_new_dependents(list, job.options.scope.accept.kinds(Risk::DependentsLost), begun, &bystanders)
+    {
         Some(refusal) => Err(Failure::refused(refusal)),
         None => Ok(()),
     }

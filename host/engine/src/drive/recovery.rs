@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use pivot_core::copy_mark::original_of;
+use pivot_core::copy_mark::claimed_original;
 use pivot_core::plan::Step;
 use pivot_core::record::{FinishAlone, Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
@@ -238,7 +238,7 @@ async fn check_complete(
         }
         Some(committed) if *committed != now => {
             let copies = rollback::find_copies(job, record).await?;
-            let copies = copies.into_iter().filter_map(|(key, meta)| Some((original_of(&meta)?, key)));
+            let copies = copies.into_iter().filter_map(|(key, meta)| Some((claimed_original(&meta)?, key)));
             describe_difference(snapshot, committed, &copies.collect())
         }
         _ => return Ok(()),

@@ -29,19 +29,19 @@ pub(crate) async fn body_of(
     let ownership =
         (object.meta.has_applier() && !job.target.capabilities().judges).then(|| field_ownership(&source));
     let mut body =
-        body::creation(source, owners, drops_status, job.copy_mark.annotations(&step.key, &step.uid));
+        body::build_copy_body(source, owners, drops_status, job.copy_mark.annotations(&step.key, &step.uid));
     if !step.treatment().is_in_source() {
-        merge::apply(&mut body, &json!({"metadata": {"annotations": {names::ADDED: "true"}}}));
+        merge::apply_patch(&mut body, &json!({"metadata": {"annotations": {names::ADDED: "true"}}}));
     }
     if let Some(ownership) = ownership {
-        merge::apply(&mut body, &ownership);
+        merge::apply_patch(&mut body, &ownership);
     }
     if let Some(undo) = undo_in_files(job, object) {
-        merge::apply(&mut body, &undo);
+        merge::apply_patch(&mut body, &undo);
     }
     let wanted = calls::patch(hooks(job, step), Hook::Adapt, object, None).await?;
     if let Some(wanted) = &wanted {
-        merge::apply(&mut body, &wanted.patch);
+        merge::apply_patch(&mut body, &wanted.patch);
     }
     Ok((body, wanted.map(|wanted| wanted.by)))
 }

@@ -55,7 +55,7 @@ pub(crate) async fn relate(
         let name = &description.name;
         relations.reaches.insert(name.clone(), description.reach.clone());
         for object in source_objects.inventory.objects() {
-            if !description.sees(&object.kind.group_kind) || !is_shown(object, scope, &description.reach) {
+            if !description.can_see(&object.kind.group_kind) || !is_shown(object, scope, &description.reach) {
                 continue;
             }
             let refused = |hook, error| Failure::Hook {
@@ -68,7 +68,7 @@ pub(crate) async fn relate(
             if let (Some(hook), Err(error)) = (description.hooks.first(), plugin.check_version(object)) {
                 return Err(refused(*hook, error));
             }
-            if !description.wants(Hook::Relate, &object.kind.group_kind) {
+            if !description.has_hook_for(Hook::Relate, &object.kind.group_kind) {
                 continue;
             }
             let said = plugin.relate(object).await.map_err(|error| refused(Hook::Relate, error))?;

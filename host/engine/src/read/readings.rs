@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::future::ready;
 use std::sync::Arc;
 
-use pivot_core::added::add;
+use pivot_core::added::add_to_plan;
 use pivot_core::inventory::Inventory;
 use pivot_core::plan::{Plan, StayReason, Step};
 use pivot_core::reach::{Reach, Wishes};
@@ -95,7 +95,7 @@ pub(crate) async fn again(job: &Job) -> Result<Snapshot, Failure> {
 
 /// Adds to a reading what is not of the source.
 fn with_added(job: &Job, plan: &mut Plan, inventory: Inventory) -> Inventory {
-    add(plan, inventory, &job.options.added, &job.options.scope, &job.kinds.target)
+    add_to_plan(plan, inventory, &job.options.added, &job.options.scope, &job.kinds.target)
 }
 
 /// The source's objects as they are now, for a run that resumes a committed move.

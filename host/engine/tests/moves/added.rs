@@ -415,7 +415,7 @@ async fn what_is_added_is_in_a_directory_too() {
     let mut stage = stage();
     // A directory knows the source's kinds only.
     let known: Vec<Addition> =
-        files("all").into_iter().filter(|one| one.named().object != bootstrap()).collect();
+        files("all").into_iter().filter(|one| one.record_entry().object != bootstrap()).collect();
     let dir = tempfile::tempdir().unwrap();
     let into = |setup: Setup| {
         let target = Arc::new(DirectoryPlace::to_write(dir.path()).unwrap());
@@ -442,7 +442,7 @@ async fn what_is_added_to_a_directory_is_rolled_back_with_the_rest() {
     let (mut rolled_back, mut removed) = (0, 0);
     for n in 1.. {
         let mut stage = stage();
-        let known = files("all").into_iter().filter(|one| one.named().object != bootstrap());
+        let known = files("all").into_iter().filter(|one| one.record_entry().object != bootstrap());
         stage.options = stage.options.adding(known.collect());
         let untouched = picture(&stage.source);
         let (dir, life) = (tempfile::tempdir().unwrap(), Life::of(n, true));

@@ -38,7 +38,7 @@ impl Hosts {
     fn patch(&self, object: &Object) -> Option<Value> {
         let before = object.value().unwrap();
         let mut after = before.clone();
-        merge::apply(&mut after, &self.patch);
+        merge::apply_patch(&mut after, &self.patch);
         let first = !self.gave.swap(true, Ordering::SeqCst);
         (first || after != before).then(|| self.patch.clone())
     }
@@ -51,7 +51,7 @@ impl Hooks for Hosts {
     }
 
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
-        self.description.wants(hook, kind)
+        self.description.has_hook_for(hook, kind)
     }
 
     async fn hold(&self, object: &Object) -> Result<Option<Value>, HookError> {
@@ -81,7 +81,10 @@ fn host(patch: &Value) -> Value {
             let words: Vec<String> = words.collect();
             // A label or an annotation is a string; what holds them is a map.
             let was = if words.len() > 2 { json!("was") } else { json!({"was": "was"}) };
-            merge::apply(&mut host, &words.iter().rev().fold(was, |below, word| json!({ word: below })));
+            merge::apply_patch(
+                &mut host,
+                &words.iter().rev().fold(was, |below, word| json!({ word: below })),
+            );
         }
     }
     host

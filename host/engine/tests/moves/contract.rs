@@ -53,7 +53,7 @@ impl Hooks for Informed {
     }
 
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
-        kind.kind == "Host" && self.description.wants(hook, kind)
+        kind.kind == "Host" && self.description.has_hook_for(hook, kind)
     }
 
     fn check_version(&self, object: &Object) -> Result<(), HookError> {

@@ -61,7 +61,7 @@ impl Hooks for Unruly {
     }
 
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
-        self.description.wants(hook, kind) && kind.kind == "Host"
+        self.description.has_hook_for(hook, kind) && kind.kind == "Host"
     }
 
     async fn check(

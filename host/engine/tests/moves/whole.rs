@@ -177,7 +177,7 @@ async fn copies_changed_before_the_commit_are_made_again() {
             let copied =
                 verb == "list-meta" && target.body(&edited).is_some() && target.body(&last).is_some();
             if copied && !done.swap(true, Ordering::SeqCst) {
-                target.edit(&edited, |body| merge::apply(body, &patch)).unwrap();
+                target.edit(&edited, |body| merge::apply_patch(body, &patch)).unwrap();
             }
             None
         });

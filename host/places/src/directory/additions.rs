@@ -6,7 +6,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pivot_core::Key;
-use pivot_core::addition::{Addition, MOST_ADDED};
+use pivot_core::addition::{Addition, MAX_ADDED_OBJECTS};
 use serde_json::Value;
 
 use super::documents::{self, Document};
@@ -33,11 +33,11 @@ pub fn additions_of_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Addition>, 
             return Err(unusable("it has no objects".to_owned()));
         }
         for document in documents {
-            if found.len() == MOST_ADDED {
-                return Err(unusable(format!("there are more than {MOST_ADDED} objects to add")));
+            if found.len() == MAX_ADDED_OBJECTS {
+                return Err(unusable(format!("there are more than {MAX_ADDED_OBJECTS} objects to add")));
             }
             let addition = parse_addition(document)?;
-            let (key, second) = (&addition.named().object, addition.origin());
+            let (key, second) = (&addition.record_entry().object, addition.origin());
             if let Some(first) = origins.insert(key.clone(), second.clone()) {
                 return Err(DirectoryError::Twice { key: Box::new(key.clone()), first, second });
             }
@@ -103,7 +103,8 @@ mod tests {
         let (dir, paths) = write(files);
         let read = additions_of_files(&paths);
         let place = format!("{}/", dir.path().display());
-        let line = |one: &Addition| format!("{} in {}", one.named().object, one.origin()).replace(&place, "");
+        let line =
+            |one: &Addition| format!("{} in {}", one.record_entry().object, one.origin()).replace(&place, "");
         read.map(|all| all.iter().map(line).collect()).map_err(|error| error.to_string().replace(&place, ""))
     }
 
@@ -170,8 +171,9 @@ mod tests {
         assert_eq!(refused(&large), "a.yaml: larger than 16777216 bytes");
         let odd = "apiVersion: v1\nkind: \"Config\\e[2KMap\"\nmetadata: {name: a}\n";
         assert!(!refused(odd).contains('\u{1b}'));
-        let many: String =
-            (0..=MOST_ADDED).map(|n| format!("---\n{}", BOM.replace("bom", &format!("bom-{n}")))).collect();
+        let many: String = (0..=MAX_ADDED_OBJECTS)
+            .map(|n| format!("---\n{}", BOM.replace("bom", &format!("bom-{n}"))))
+            .collect();
         assert_eq!(refused(&many), "a.yaml: there are more than 500 objects to add");
     }
 

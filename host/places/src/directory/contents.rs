@@ -64,7 +64,7 @@ impl Contents {
             };
             let Some(change) = change else { continue };
             let unpaused = object.value().and_then(|mut body| {
-                merge::apply(&mut body, &change);
+                merge::apply_patch(&mut body, &change);
                 Object::from_value(object.kind.clone(), &body)
             });
             *object = unpaused.map_err(|error| DirectoryError::Unusable {

@@ -166,7 +166,7 @@ async fn writer_and_reader_identify_the_same_contents() {
         "metadata": {"name": "c", "namespace": "a"}, "spec": {"paused": false, "big": 9007199254740993_u64}});
     let paused = pivot_core::pause::with_undo(&running, json!({"spec": {"paused": true}}), "move-1");
     let mut body = running;
-    merge::apply(&mut body, &paused);
+    merge::apply_patch(&mut body, &paused);
     place.create(&cluster, &body, Change::Real).await.unwrap();
     place.create(&machines(), &machine("m"), Change::Real).await.unwrap();
     // The record is written before the directory is closed.

@@ -132,7 +132,8 @@ impl Place for DirectoryPlace {
         let entry = contents.entries.get(key).ok_or_else(|| PlaceError::NotFound(key.to_string()))?;
         let old = entry.object.value().map_err(|error| PlaceError::Unreadable(error.to_string()))?;
         let Patch { body, subresource, change } = patch;
-        let mut new = patch_body(kind, key, &old, |object| merge::apply(object, body), *subresource, &[])?;
+        let mut new =
+            patch_body(kind, key, &old, |object| merge::apply_patch(object, body), *subresource, &[])?;
         drop_empty(&mut new);
         match change {
             _ if new == old => Ok(entry.object.clone()),

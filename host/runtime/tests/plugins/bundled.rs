@@ -102,7 +102,7 @@ async fn ask(plugin: &Plugin, scene: &Value, call: &Value) -> Value {
     let (source, target) = (objects(scene, "source"), objects(scene, "target"));
     let at = |index: &str| usize::try_from(call[index].as_u64().unwrap()).unwrap();
     let held = Scene { source: source.clone(), target: target.clone(), here: None };
-    let seen = |kind: &GroupKind| plugin.description().wants(Hook::Check, kind);
+    let seen = |kind: &GroupKind| plugin.description().has_hook_for(Hook::Check, kind);
     let moving = MoveContext {
         namespaces: held.moving_namespaces(),
         objects: source.iter().map(Object::key).filter(|key| seen(&key.group_kind)).collect(),

@@ -21,7 +21,7 @@ pub fn missing_grants(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
         missing.push(describe_hook(*hook));
     }
     for kind in &declared.kinds {
-        if !grants.kinds.iter().any(|grant| grant.meet(kind).is_some()) {
+        if !grants.kinds.iter().any(|grant| grant.narrower_of(kind).is_some()) {
             missing.push(describe_kind(kind));
         }
     }
@@ -35,7 +35,7 @@ pub fn missing_grants(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
             missing.push(describe_change(change));
         }
         // Changed objects are also shown, so these kinds can't be granted narrower.
-        let part = grants.kinds.iter().any(|grant| grant.meet(&change.kind).is_some());
+        let part = grants.kinds.iter().any(|grant| grant.narrower_of(&change.kind).is_some());
         if part && !grants.kinds.iter().any(|grant| grant.covers(&change.kind)) {
             missing
                 .push(format!("to see all of {} (kinds), which it changes in {}", change.kind, change.hook));
@@ -63,7 +63,7 @@ pub fn surplus_grants(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
     let Grants { hooks: called, kinds, reach, changes, reads, probes, secret_data, .. } = grants;
     let mut more: Vec<String> =
         called.iter().filter(|hook| !hooks.contains(hook)).map(|hook| describe_hook(*hook)).collect();
-    let unseen = |grant: &&GroupKind| !declared.kinds.iter().any(|kind| grant.meet(kind).is_some());
+    let unseen = |grant: &&GroupKind| !declared.kinds.iter().any(|kind| grant.narrower_of(kind).is_some());
     more.extend(kinds.iter().filter(unseen).map(describe_kind));
     let unreached = |grant: &&Reach| !declared.reach.iter().any(|reach| grant.meet(reach).is_some());
     more.extend(reach.iter().filter(unreached).map(describe_reach));
@@ -119,8 +119,10 @@ fn covers_change(grant: &Change, change: &Change) -> bool {
 
 /// The kinds that a plugin is shown: declared and granted.
 pub fn permitted_kinds(declared: &Declaration, grants: &Grants) -> Vec<GroupKind> {
-    let pairs =
-        declared.kinds.iter().flat_map(|kind| grants.kinds.iter().filter_map(|grant| grant.meet(kind)));
+    let pairs = declared
+        .kinds
+        .iter()
+        .flat_map(|kind| grants.kinds.iter().filter_map(|grant| grant.narrower_of(kind)));
     pairs.cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 

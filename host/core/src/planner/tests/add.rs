@@ -172,7 +172,7 @@ fn files_name_namespaces_as_the_target_does() {
         (added, plan.refusals),
         (vec!["ConfigMap ns/bom".to_owned(), "ConfigMap other/bom".to_owned()], vec![])
     );
-    assert_eq!(inventory.by_key(&key("ConfigMap prod/bom")), None);
+    assert_eq!(inventory.index_of_key(&key("ConfigMap prod/bom")), None);
     refused(
         &case,
         "Secret prod/a-ca",

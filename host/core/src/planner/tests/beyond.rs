@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::Uid;
-use crate::collateral::{Bystander, collateral};
+use crate::collateral::{Bystander, find_lost_dependents};
 use crate::inventory::Inventory;
 use crate::testing::Case;
 
@@ -117,7 +117,7 @@ fn what_was_read_only_for_a_plugin_counts_for_nothing() {
         stay Widget other/ring: in a namespace that is not moved
     "#]]);
     let all: Vec<Bystander<'_>> = case.inventory.objects().iter().map(Bystander::from).collect();
-    let lost = collateral(&case.plan(), &case.scope, &case.relations, &all);
+    let lost = find_lost_dependents(&case.plan(), &case.scope, &case.relations, &all);
     assert!(lost.is_empty(), "{lost:?}");
 }
 

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use crate::GroupKind;
-use crate::collateral::{Bystander, collateral};
+use crate::collateral::{Bystander, find_lost_dependents};
 use crate::part::Part;
 use crate::testing::{Case, remedies, render};
 
@@ -190,7 +190,7 @@ fn what_would_be_lost_with_its_owner_is_refused() {
     let all: Vec<Bystander<'_>> = case.inventory.objects().iter().map(Bystander::from).collect();
     let plan = case.plan();
     assert_eq!(plan.refusals, []);
-    let lost = collateral(&plan, &case.scope, &case.relations, &all);
+    let lost = find_lost_dependents(&plan, &case.scope, &case.relations, &all);
     let told: Vec<_> =
         lost.iter().map(|refusal| format!("{}: {}", refusal.message, remedies(refusal))).collect();
     expect![[r#"InfraMachine ns/m (below Machine m) would stay, and be garbage-collected in the source when what owns it is deleted: {"remedy":"leave-out-exclude","parts":[{"kind":{"group":"infrastructure.cluster.x-k8s.io","kind":"InfraMachine"}}]} | {"remedy":"accept-loss","kind":{"group":"infrastructure.cluster.x-k8s.io","kind":"InfraMachine"}}"#]].assert_eq(&told.concat());

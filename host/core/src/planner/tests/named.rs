@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use expect_test::expect;
 
-use crate::collateral::{Bystander, collateral};
+use crate::collateral::{Bystander, find_lost_dependents};
 use crate::plan::{Fate, Plan, Step};
 use crate::refusal::Refusal;
 use crate::testing::{Case, render};
@@ -42,7 +42,7 @@ fn keys(plan: &Plan) -> BTreeSet<String> {
 /// What a plan would delete from the source must not be anybody's who stays.
 fn collected(case: &Case) -> Vec<String> {
     let all: Vec<Bystander<'_>> = case.inventory.objects().iter().map(Bystander::from).collect();
-    let refusals = collateral(&case.plan(), &case.scope, &case.relations, &all);
+    let refusals = find_lost_dependents(&case.plan(), &case.scope, &case.relations, &all);
     refusals.into_iter().map(|refusal| refusal.message).collect()
 }
 

@@ -212,11 +212,11 @@ fn renaming_there_and_back_changes_no_byte() {
                 assert_eq!(map.in_target(map.in_source(name)), *name, "{map}");
             }
             for object in objects(&World::of_sound(seed)) {
-                let there = map.into_target().object(object.clone());
+                let there = map.into_target().rename_object(object.clone());
                 let expected = object.meta.namespace.as_deref().map(|namespace| map.in_target(namespace));
                 assert_eq!(there.meta.namespace.as_deref(), expected, "{map}");
                 renamed += usize::from(there.raw() != object.raw());
-                let back = map.out_of_target().object(there);
+                let back = map.out_of_target().rename_object(there);
                 assert_eq!(back.value().unwrap(), object.value().unwrap(), "{map}: {}", object.key());
                 assert_eq!(back.key(), object.key(), "{map}");
             }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pivot_core::grouped::{Group, NAMES, groups};
+use pivot_core::grouped::{Group, MAX_LISTED_NAMES, group_items};
 use pivot_core::hooks::Finding;
 use pivot_core::{Key, Side};
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ impl Awaited {
 }
 
 fn grouped<'a>(awaited: impl IntoIterator<Item = &'a Awaited>) -> Vec<Group<'a, Awaited>> {
-    groups(awaited, |one| {
+    group_items(awaited, |one| {
         let Awaited { object, side, plugin, what, remedy } = one;
         let side = side.map(|side| side.to_string()).unwrap_or_default();
         let plugin = plugin.clone().unwrap_or_default();
@@ -86,6 +86,6 @@ fn line(group: &Group<'_, Awaited>, most: usize) -> String {
 /// In the form that users see: `Machine ns/m in the source: not paused yet`.
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        grouped([self]).iter().try_for_each(|group| f.write_str(&line(group, NAMES)))
+        grouped([self]).iter().try_for_each(|group| f.write_str(&line(group, MAX_LISTED_NAMES)))
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use pivot_core::grouped::{Group, NAMES, groups};
+use pivot_core::grouped::{Group, MAX_LISTED_NAMES, group_items};
 use pivot_core::hooks::{Finding, Hook, PluginFinding};
 use pivot_core::record::Phase;
 use pivot_core::refusal::{Refusal, some_of};
@@ -272,7 +272,7 @@ impl Failure {
     /// What failed, and a line for each item. Foreign text must not break lines: callers rely on where ours end. Items that say
     /// the same about several objects share a line, with the first few names unless `all` are asked for.
     pub fn lines(&self, all: bool) -> Lines {
-        let (most, names) = if all { (usize::MAX, usize::MAX) } else { (LINES, NAMES) };
+        let (most, names) = if all { (usize::MAX, usize::MAX) } else { (LINES, MAX_LISTED_NAMES) };
         match self {
             Self::Refused(refusals) if refusals.len() != 1 => {
                 let groups = Refusal::grouped(refusals);
@@ -317,7 +317,7 @@ impl Failure {
             }
             Self::Unsettled(what) => {
                 let head = "moved, but these objects could not be released and stay paused:";
-                let groups = groups(what, |held| (Some(&held.object), vec![held.why.clone()]));
+                let groups = group_items(what, |held| (Some(&held.object), vec![held.why.clone()]));
                 let line = |held: &Group<'_, Held>| match held.objects.len() {
                     1 => format!("{}: {}", held.first.object, held.first.why),
                     _ => held.line(&held.first.why, names),
@@ -427,7 +427,7 @@ impl fmt::Display for Failure {
             Self::SourcePaused { proof, clusters } => write!(
                 f,
                 "{proof}: the target has taken over, and what the source has is out of date; {} ran in the source, too, and {} paused now",
-                some_of(clusters, NAMES),
+                some_of(clusters, MAX_LISTED_NAMES),
                 if clusters.len() == 1 { "is" } else { "are" }
             ),
             Self::Bug(what) => write!(f, "unexpected: {what}; please report it"),
@@ -446,7 +446,7 @@ fn listed(head: &str, lines: Vec<String>, most: usize) -> Lines {
 
 /// Returns the lines of findings of plugins, with one line for all that say the same.
 fn finding_lines(findings: &[PluginFinding], names: usize) -> Vec<String> {
-    let groups = groups(findings, |PluginFinding { plugin, finding }| {
+    let groups = group_items(findings, |PluginFinding { plugin, finding }| {
         let Finding { severity: _, code, message, object, remedy } = finding;
         (object.as_ref(), vec![plugin.clone(), code.clone(), message.clone(), remedy.clone()])
     });

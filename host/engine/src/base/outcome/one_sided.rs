@@ -1,7 +1,7 @@
 //! What the objects show of a move of which one side went back.
 
 use pivot_core::Key;
-use pivot_core::grouped::NAMES;
+use pivot_core::grouped::MAX_LISTED_NAMES;
 use pivot_core::refusal::some_of;
 
 /// A move of which one side went back, by what the objects show. A missing or an older record alone shows nothing: either cluster may
@@ -89,12 +89,12 @@ impl OneSidedMove {
             Self::SourceWentBack { proof, awake, .. } => format!(
                 "{proof}, and the source is in a state of before that, as after a restore from a backup: {} may be managed twice; \
                  pause what the source has of them at once",
-                some_of(awake, NAMES)
+                some_of(awake, MAX_LISTED_NAMES)
             ),
             Self::ClaimedByTarget { claim, clusters } => format!(
                 "{claim}, and nothing in the source confirms that. If it is true, the source is in a state of before that, as after a restore from \
                  a backup: {} may be managed twice",
-                some_of(clusters, NAMES)
+                some_of(clusters, MAX_LISTED_NAMES)
             ),
             Self::LastCopyInSource => format!(
                 "the source says that move {move_id} is committed, and the target has no record of it, and no complete copy that \
@@ -108,7 +108,7 @@ impl OneSidedMove {
                     (true, false) => String::new(),
                     (false, _) => format!(
                         ", and no complete copy that runs of {}: of those the source may be the last copy",
-                        some_of(without, NAMES)
+                        some_of(without, MAX_LISTED_NAMES)
                     ),
                 };
                 let unmarked = match unmarked.is_empty() {
@@ -146,7 +146,7 @@ impl OneSidedMove {
             Self::SourceReplaced(clusters) => format!(
                 "the target says that move {move_id} has deleted nothing yet, and its source has no record of it, and others of the same \
                  names: {}; it may have been restored with new UIDs, and may run them",
-                some_of(clusters, NAMES)
+                some_of(clusters, MAX_LISTED_NAMES)
             ),
         }
     }
@@ -161,5 +161,5 @@ fn describe_closed(move_id: &str) -> String {
 /// `Cluster ns/a runs`, or `Cluster ns/a, Cluster ns/b run`.
 fn describe_running(clusters: &[Key]) -> String {
     let verb = if clusters.len() == 1 { "runs" } else { "run" };
-    format!("{} {verb}", some_of(clusters, NAMES))
+    format!("{} {verb}", some_of(clusters, MAX_LISTED_NAMES))
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use pivot_core::grouped::anonymous;
+use pivot_core::grouped::remove_names;
 use pivot_core::hooks::{Description, Finding, Hook, PluginFinding, Point, Severity};
 use pivot_core::refusal::some_of;
 use pivot_core::{Key, Object, merge};
@@ -142,7 +142,7 @@ fn overlap(one: &str, other: &str) -> bool {
     below(one, other) || below(other, one)
 }
 
-/// Merges two patches of different paths. Not [`merge::apply`], which would drop the nulls.
+/// Merges two patches of different paths. Not [`merge::apply_patch`], which would drop the nulls.
 pub(crate) fn join(all: &mut Value, patch: Value) {
     match (all, patch) {
         (Value::Object(all), Value::Object(patch)) => {
@@ -260,7 +260,9 @@ fn report_once(job: &Job, reported: &mut Reported, plugin: &str, finding: &Findi
     if reported.cut || !reported.all.insert((message.clone(), object.clone())) {
         return;
     }
-    reported.different.insert(object.as_ref().map_or(message.clone(), |object| anonymous(message, object)));
+    reported
+        .different
+        .insert(object.as_ref().map_or(message.clone(), |object| remove_names(message, object)));
     let (different, all) = (reported.different.len() > MOST_TEXTS, reported.all.len() > MOST_FINDINGS);
     if different || all {
         reported.cut = true;

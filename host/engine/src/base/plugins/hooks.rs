@@ -42,7 +42,7 @@ pub trait Hooks: Send + Sync + 'static {
 
     /// Whether it changes objects of a kind in a hook. A plugin may want to see more kinds than it changes.
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
-        self.describe().wants(hook, kind)
+        self.describe().has_hook_for(hook, kind)
     }
 
     /// What it may read of the two sides.

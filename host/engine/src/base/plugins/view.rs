@@ -34,7 +34,7 @@ impl PluginView {
         let both = |name: &String| (name.clone(), map.in_target(name).to_owned());
         MoveContext {
             namespaces: self.namespaces.iter().map(both).collect(),
-            objects: self.keys.iter().filter(|key| description.sees(&key.group_kind)).cloned().collect(),
+            objects: self.keys.iter().filter(|key| description.can_see(&key.group_kind)).cloned().collect(),
         }
     }
 }

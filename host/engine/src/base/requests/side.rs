@@ -103,7 +103,7 @@ impl Handle {
 
     /// What people find an object under on this side.
     pub(crate) fn own_name(&self, key: &Key) -> Key {
-        self.map.into_target().key(key)
+        self.map.into_target().rename_key(key)
     }
 
     /// What a namespace is called on this side.

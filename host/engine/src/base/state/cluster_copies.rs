@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::cluster_identity::{ClusterIdentity, MovedCluster, authority_of};
+use pivot_core::cluster_identity::{ClusterIdentity, MovedCluster, authority_secret_key};
 use pivot_core::copy_mark::CopyMark;
 use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, Record};
 use pivot_core::refusal::some_of;
@@ -413,7 +413,7 @@ async fn read_authority(
     cluster: &Key,
 ) -> Result<Option<Object>, Failure> {
     match kinds.get(&GroupKind::new("", "Secret")) {
-        Some(kind) => side.get(kind, &authority_of(cluster)).await,
+        Some(kind) => side.get(kind, &authority_secret_key(cluster)).await,
         None => Ok(None),
     }
 }
@@ -424,7 +424,8 @@ async fn read_identity(
     cluster: &Object,
 ) -> Result<ClusterIdentity, Failure> {
     let authority = read_authority(side, kinds, &cluster.key()).await?;
-    ClusterIdentity::read(cluster, authority.as_ref()).map_err(|error| Failure::Object(side.side, error))
+    ClusterIdentity::from_objects(cluster, authority.as_ref())
+        .map_err(|error| Failure::Object(side.side, error))
 }
 
 /// Describes the copies of Clusters that moved, for the summary of their move. `moved` are those by their names and UIDs in the source.
@@ -439,7 +440,7 @@ pub(crate) async fn describe_moved(
             let (copy, authority) =
                 tokio::try_join!(target.get(kind, key), read_authority(target, kinds, key))?;
             let Some(copy) = copy else { return Ok(None) };
-            let identity = ClusterIdentity::read(&copy, authority.as_ref())
+            let identity = ClusterIdentity::from_objects(&copy, authority.as_ref())
                 .map_err(|error| Failure::Object(target.side, error))?;
             let Key { namespace, name, .. } = target.own_name(key);
             let namespace = namespace.unwrap_or_default();

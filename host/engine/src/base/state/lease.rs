@@ -112,7 +112,7 @@ impl Leases {
             "apiVersion": self.kind.api_version(), "kind": "Lease",
             "metadata": {"name": name, "namespace": self.namespace.name()},
         });
-        pivot_core::merge::apply(&mut body, &taken_by(taker));
+        pivot_core::merge::apply_patch(&mut body, &taken_by(taker));
         match self.namespace.create_in(&self.kind, &body).await? {
             Ok(object) => Ok(Some(object.meta.resource_version)),
             Err(PlaceError::AlreadyExists(_)) => Ok(None),

@@ -41,7 +41,7 @@ impl Hooks for Holds {
     }
 
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
-        self.0.wants(hook, kind)
+        self.0.has_hook_for(hook, kind)
     }
 
     async fn hold(&self, _object: &Object) -> Result<Option<Value>, HookError> {
