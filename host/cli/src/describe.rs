@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use pivot_core::Both;
-use pivot_core::describe::describe;
+use pivot_core::describe::build_tree;
 use pivot_engine::Exit;
 use pivot_engine::describe::{WantedCluster, describe as read};
 
@@ -47,7 +47,7 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
     progress.end();
     match described {
         Ok(described) => {
-            let (tree, now) = (describe(&described, view), Timestamp::now());
+            let (tree, now) = (build_tree(&described, view), Timestamp::now());
             let document = DescribeDocument::new(place.label(), &tree, now);
             output.result(|| output::tree_text(&tree, now), &document);
             if !tree.unmatched.is_empty() {

@@ -17,10 +17,10 @@ mod resource_sets;
 mod tests;
 mod tree;
 
-pub use age::since;
+pub use age::format_age;
 pub use columns::{Columns, Replicas};
 pub use conditions::{Condition, Tone};
 pub use filter::Filter;
-pub use node::{Named, Node, Problem, What};
-pub use references::{needed_kinds, referenced};
-pub use tree::{Described, Tree, View, describe};
+pub use node::{NamedObject, Node, Problem, Subject};
+pub use references::{find_references, needed_kinds};
+pub use tree::{Described, Tree, View, build_tree};

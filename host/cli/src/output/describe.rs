@@ -5,7 +5,9 @@
 
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use pivot_core::describe::{Columns, Condition, Named, Node, Problem, Replicas, Tone, Tree, What, since};
+use pivot_core::describe::{
+    Columns, Condition, NamedObject, Node, Problem, Replicas, Subject, Tone, Tree, format_age,
+};
 use pivot_core::words::shown;
 use serde::Serialize;
 
@@ -97,12 +99,12 @@ fn add_rows(rows: &mut Vec<Row>, prefix: &str, node: &Node, now: Timestamp) {
     let (mut state, mut message) =
         condition.as_ref().map(|one| condition_cells(one, now)).unwrap_or_default();
     match &node.what {
-        What::Machines(names) => message = vec![(FAINT, see_names(names))],
-        What::Object(Named { problem: Some(Problem { reason, message: why }), .. }) => {
+        Subject::Machines(names) => message = vec![(FAINT, see_names(names))],
+        Subject::Object(NamedObject { problem: Some(Problem { reason, message: why }), .. }) => {
             state = [plain_span(""), (BAD, (*reason).to_owned()), plain_span("")];
             message = wrap_message(why, MESSAGE).iter().map(|line| plain_span(line)).collect();
         }
-        What::Object(_) | What::Heading(_) => {}
+        Subject::Object(_) | Subject::Heading(_) => {}
     }
     let has_children = !node.children.is_empty();
     let below = format!("{}{}", carried_on(prefix), if has_children { PIPE } else { "" });
@@ -153,7 +155,7 @@ fn carried_on(prefix: &str) -> String {
 }
 
 fn title_spans(prefix: &str, node: &Node) -> Vec<Span> {
-    let [deleted, kind, name, version] = node.title();
+    let [deleted, kind, name, version] = node.title_parts();
     vec![(FAINT, prefix.to_owned()), (BAD, deleted), (PLAIN, kind), (STRONG, name), (PLAIN, version)]
 }
 
@@ -165,7 +167,7 @@ fn condition_cells(condition: &Condition, now: Timestamp) -> ([Span; 3], Vec<Spa
         Tone::Unsure => UNSURE,
     };
     let Condition { status, reason, message, last_transition_time, .. } = condition;
-    let age = last_transition_time.as_ref().and_then(|time| since(time, now)).unwrap_or_default();
+    let age = last_transition_time.as_ref().and_then(|time| format_age(time, now)).unwrap_or_default();
     let message = wrap_message(message, MESSAGE).iter().map(|line| plain_span(line)).collect();
     ([(style, status.clone()), plain_span(reason), plain_span(&age)], message)
 }

@@ -8,7 +8,7 @@ const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
 /// The time since then: two units at most, fewer the longer ago it was. None if `time` is not a time.
-pub fn since(time: &str, now: Timestamp) -> Option<String> {
+pub fn format_age(time: &str, now: Timestamp) -> Option<String> {
     let then: Timestamp = time.parse().ok()?;
     let seconds = now.as_second() - then.as_second();
     Some(match seconds {
@@ -16,19 +16,19 @@ pub fn since(time: &str, now: Timestamp) -> Option<String> {
         ..-1 => "<invalid>".to_owned(),
         -1 => "0s".to_owned(),
         0..120 => format!("{seconds}s"),
-        120..600 => two(seconds, MINUTE, "m", 1, "s"),
+        120..600 => format_two_units(seconds, MINUTE, "m", 1, "s"),
         600..10_800 => format!("{}m", seconds / MINUTE),
-        10_800..28_800 => two(seconds, HOUR, "h", MINUTE, "m"),
+        10_800..28_800 => format_two_units(seconds, HOUR, "h", MINUTE, "m"),
         28_800..172_800 => format!("{}h", seconds / HOUR),
-        172_800..691_200 => two(seconds, DAY, "d", HOUR, "h"),
+        172_800..691_200 => format_two_units(seconds, DAY, "d", HOUR, "h"),
         691_200..63_072_000 => format!("{}d", seconds / DAY),
-        63_072_000..252_288_000 => two(seconds, YEAR, "y", DAY, "d"),
+        63_072_000..252_288_000 => format_two_units(seconds, YEAR, "y", DAY, "d"),
         _ => format!("{}y", seconds / YEAR),
     })
 }
 
 /// `2m5s`, or `2m`.
-fn two(seconds: i64, unit: i64, name: &str, smaller: i64, smaller_name: &str) -> String {
+fn format_two_units(seconds: i64, unit: i64, name: &str, smaller: i64, smaller_name: &str) -> String {
     match seconds % unit / smaller {
         0 => format!("{}{name}", seconds / unit),
         rest => format!("{}{name}{rest}{smaller_name}", seconds / unit),
@@ -43,7 +43,7 @@ mod tests {
     fn times_are_as_long_ago_as_kubectl_says() {
         let now: Timestamp = "2026-11-23T12:00:00Z".parse().unwrap();
         let ago = |seconds: i64| {
-            since(&Timestamp::from_second(now.as_second() - seconds).unwrap().to_string(), now).unwrap()
+            format_age(&Timestamp::from_second(now.as_second() - seconds).unwrap().to_string(), now).unwrap()
         };
         for (seconds, expected) in [
             (-2, "<invalid>"),
@@ -68,7 +68,7 @@ mod tests {
         ] {
             assert_eq!(ago(seconds), expected, "{seconds}");
         }
-        assert_eq!(since("2026-11-23T13:00:00+02:00", now).unwrap(), "60m");
-        assert_eq!(since("yesterday", now), None);
+        assert_eq!(format_age("2026-11-23T13:00:00+02:00", now).unwrap(), "60m");
+        assert_eq!(format_age("yesterday", now), None);
     }
 }

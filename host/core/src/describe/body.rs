@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::conditions::{Condition, conditions};
+use super::conditions::{Condition, parse_conditions};
 use crate::Object;
 
 pub(super) struct Body<'a> {
@@ -13,23 +13,23 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    pub(super) fn of(object: &'a Object) -> Self {
+    pub(super) fn new(object: &'a Object) -> Self {
         let value = object.value().unwrap_or_default();
-        let conditions = conditions(&value);
+        let conditions = parse_conditions(&value);
         Self { object, value, conditions }
     }
 
-    pub(super) fn at(&self, path: &str) -> Option<&Value> {
+    pub(super) fn field(&self, path: &str) -> Option<&Value> {
         self.value.pointer(path)
     }
 
     pub(super) fn number(&self, path: &str) -> Option<i64> {
-        self.at(path)?.as_i64()
+        self.field(path)?.as_i64()
     }
 
     /// A text that is not empty.
     pub(super) fn text(&self, path: &str) -> Option<&str> {
-        self.at(path)?.as_str().filter(|text| !text.is_empty())
+        self.field(path)?.as_str().filter(|text| !text.is_empty())
     }
 
     pub(super) fn conditions(&self) -> &[Condition] {
@@ -45,8 +45,8 @@ impl<'a> Body<'a> {
     }
 
     /// Whether the object is of an API version before v1beta2, and has nothing of v1beta2 in its status either.
-    pub(super) fn is_older(&self) -> bool {
+    pub(super) fn is_before_v1beta2(&self) -> bool {
         let version = &self.object.kind.version;
-        (version == "v1beta1" || version.starts_with("v1alpha")) && self.at("/status/v1beta2").is_none()
+        (version == "v1beta1" || version.starts_with("v1alpha")) && self.field("/status/v1beta2").is_none()
     }
 }

@@ -39,34 +39,35 @@ pub struct Replicas {
 }
 
 /// Conditions that sum up what has machines; before v1beta2 only the second was there.
-const OF_MACHINES: [&str; 2] = ["Available", "Ready"];
+const MACHINE_SUMMARIES: [&str; 2] = ["Available", "Ready"];
 
 impl Columns {
     /// The columns of an object of any kind.
-    pub(super) fn of(body: &Body<'_>, is_control_plane: bool) -> Self {
+    pub(super) fn from_body(body: &Body<'_>, is_control_plane: bool) -> Self {
         let kind = &body.object.kind.group_kind;
         match kind.kind.as_str() {
-            _ if is_control_plane => Self::of_control_plane(body),
-            _ if kind.group != GROUP_CLUSTER => Self::summed_up_by(body, &["Ready"]),
-            "Cluster" => Self::of_cluster(body),
-            "Machine" => Self::of_machine(body),
-            "MachineDeployment" | "MachinePool" => Self::of_machines(body),
+            _ if is_control_plane => Self::for_control_plane(body),
+            _ if kind.group != GROUP_CLUSTER => Self::with_summary(body, &["Ready"]),
+            "Cluster" => Self::for_cluster(body),
+            "Machine" => Self::for_machine(body),
+            "MachineDeployment" | "MachinePool" => Self::for_machines(body),
             // Nothing sums up its conditions.
-            "MachineSet" => Self { condition: None, ..Self::of_machines(body) },
-            _ => Self::summed_up_by(body, &["Ready"]),
+            "MachineSet" => Self { condition: None, ..Self::for_machines(body) },
+            _ => Self::with_summary(body, &["Ready"]),
         }
     }
 
     /// The first of these conditions that the object has.
-    fn summed_up_by(body: &Body<'_>, kinds: &[&str]) -> Self {
+    fn with_summary(body: &Body<'_>, kinds: &[&str]) -> Self {
         let condition = kinds.iter().find_map(|kind| body.condition(kind));
         Self { condition: condition.cloned(), ..Self::default() }
     }
 
     /// Control plane and workers together.
-    fn of_cluster(body: &Body<'_>) -> Self {
+    fn for_cluster(body: &Body<'_>) -> Self {
         let sum = |name: &str| {
-            let parts = ["controlPlane", "workers"].map(|part| counter(body, &[&format!("{part}/{name}")]));
+            let parts =
+                ["controlPlane", "workers"].map(|part| read_counter(body, &[&format!("{part}/{name}")]));
             parts.into_iter().flatten().reduce(i64::saturating_add)
         };
         let (current, desired) = (sum("replicas"), sum("desiredReplicas"));
@@ -77,51 +78,51 @@ impl Columns {
             available: sum("availableReplicas"),
             ready: sum("readyReplicas"),
             up_to_date: sum("upToDateReplicas"),
-            ..Self::summed_up_by(body, &OF_MACHINES)
+            ..Self::with_summary(body, &MACHINE_SUMMARIES)
         }
     }
 
-    fn of_machines(body: &Body<'_>) -> Self {
+    fn for_machines(body: &Body<'_>) -> Self {
         let desired = body.number("/spec/replicas");
         let current = body.number("/status/replicas").unwrap_or(0);
         // Before v1beta2, a zero was left out.
-        let or_zero = |found: Option<i64>| found.or(body.is_older().then_some(0));
+        let or_zero = |found: Option<i64>| found.or(body.is_before_v1beta2().then_some(0));
         Self {
             replicas: desired.map(|desired| Replicas { current, desired: Some(desired) }),
-            available: or_zero(counter(body, &["availableReplicas"])),
-            ready: or_zero(counter(body, &["readyReplicas"])),
-            up_to_date: counter(body, &["upToDateReplicas", "updatedReplicas"]),
-            ..Self::summed_up_by(body, &OF_MACHINES)
+            available: or_zero(read_counter(body, &["availableReplicas"])),
+            ready: or_zero(read_counter(body, &["readyReplicas"])),
+            up_to_date: read_counter(body, &["upToDateReplicas", "updatedReplicas"]),
+            ..Self::with_summary(body, &MACHINE_SUMMARIES)
         }
     }
 
-    fn of_control_plane(body: &Body<'_>) -> Self {
+    fn for_control_plane(body: &Body<'_>) -> Self {
         let replicas = body.number("/status/replicas").zip(body.number("/spec/replicas"));
         Self {
             replicas: replicas.map(|(current, desired)| Replicas { current, desired: Some(desired) }),
-            available: counter(body, &["availableReplicas"]),
-            ready: counter(body, &["readyReplicas"]),
-            up_to_date: counter(body, &["upToDateReplicas", "updatedReplicas"]),
-            ..Self::summed_up_by(body, &OF_MACHINES)
+            available: read_counter(body, &["availableReplicas"]),
+            ready: read_counter(body, &["readyReplicas"]),
+            up_to_date: read_counter(body, &["upToDateReplicas", "updatedReplicas"]),
+            ..Self::with_summary(body, &MACHINE_SUMMARIES)
         }
     }
 
-    fn of_machine(body: &Body<'_>) -> Self {
+    fn for_machine(body: &Body<'_>) -> Self {
         let one = |kind: &str| i64::from(body.is_true(kind));
         // Before v1beta2, a Machine didn't say whether it is available and up to date: that is not the same as no.
-        let newer = |kind: &str| (!body.is_older()).then(|| one(kind));
+        let newer = |kind: &str| (!body.is_before_v1beta2()).then(|| one(kind));
         Self {
             replicas: Some(Replicas { current: 1, desired: None }),
             available: newer("Available"),
             ready: Some(one("Ready")),
             up_to_date: newer("UpToDate"),
-            ..Self::summed_up_by(body, &["Ready"])
+            ..Self::with_summary(body, &["Ready"])
         }
     }
 }
 
 /// A counter of the status under one of its names. v1beta1 has the counters of v1beta2 beside its own, which mean something else.
-fn counter(body: &Body<'_>, names: &[&str]) -> Option<i64> {
+fn read_counter(body: &Body<'_>, names: &[&str]) -> Option<i64> {
     let newer = names.iter().map(|name| format!("/status/v1beta2/{name}"));
     let own = names.iter().map(|name| format!("/status/{name}"));
     newer.chain(own).find_map(|path| body.number(&path))

@@ -7,11 +7,11 @@ use serde_json::Value;
 const NO_REASON: &str = "NoReasonReported";
 
 /// Where conditions are, the best first: v1beta1 has those of v1beta2 beside its own, and v1beta2 those of v1beta1.
-const PLACES: [&str; 3] =
+const CONDITION_PATHS: [&str; 3] =
     ["/status/v1beta2/conditions", "/status/conditions", "/status/deprecated/v1beta1/conditions"];
 
 /// The conditions that are good when they are not true.
-const NEGATIVE: [&str; 7] =
+const NEGATIVE_CONDITIONS: [&str; 7] =
     ["Paused", "Deleting", "RollingOut", "ScalingUp", "ScalingDown", "Updating", "Remediating"];
 
 /// A condition of an object.
@@ -47,7 +47,7 @@ pub enum Tone {
 impl Condition {
     /// How good or bad it is.
     pub fn tone(&self) -> Tone {
-        let negative = NEGATIVE.contains(&self.kind.as_str());
+        let negative = NEGATIVE_CONDITIONS.contains(&self.kind.as_str());
         match self.status.as_str() {
             "Unknown" => Tone::Unsure,
             status if (status == "True") != negative => Tone::Good,
@@ -67,16 +67,16 @@ impl Condition {
 }
 
 /// All of them, in the object's order.
-pub(super) fn conditions(body: &Value) -> Vec<Condition> {
-    let lists = PLACES.iter().filter_map(|path| body.pointer(path)?.as_array());
+pub(super) fn parse_conditions(body: &Value) -> Vec<Condition> {
+    let lists = CONDITION_PATHS.iter().filter_map(|path| body.pointer(path)?.as_array());
     lists
-        .map(|list| list.iter().filter_map(condition).collect::<Vec<_>>())
+        .map(|list| list.iter().filter_map(parse_condition).collect::<Vec<_>>())
         .find(|list| !list.is_empty())
         .unwrap_or_default()
 }
 
 /// None if it says nothing that can be shown.
-fn condition(value: &Value) -> Option<Condition> {
+fn parse_condition(value: &Value) -> Option<Condition> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let status = Some(text("status")).filter(|status| ["True", "False", "Unknown"].contains(status))?;
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn kinds(status: &Value) -> Vec<String> {
-        conditions(&json!({"status": status})).into_iter().map(|condition| condition.kind).collect()
+        parse_conditions(&json!({"status": status})).into_iter().map(|condition| condition.kind).collect()
     }
 
     #[test]
@@ -122,14 +122,14 @@ mod tests {
             message: "m".into(),
             last_transition_time: None,
         };
-        assert_eq!(conditions(&json!({"status": {"conditions": list}})), [expected]);
+        assert_eq!(parse_conditions(&json!({"status": {"conditions": list}})), [expected]);
     }
 
     #[test]
     fn what_is_good_depends_on_the_type() {
         let of = |kind: &str, status: &str, message: &str| {
             let list = json!([{"type": kind, "status": status, "message": message}]);
-            let all = conditions(&json!({"status": {"conditions": list}}));
+            let all = parse_conditions(&json!({"status": {"conditions": list}}));
             (all[0].tone(), all[0].is_notable())
         };
         assert_eq!(of("InfrastructureReady", "True", ""), (Tone::Good, false));

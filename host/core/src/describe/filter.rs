@@ -37,7 +37,7 @@ impl Filter {
     }
 
     /// As it was typed.
-    pub fn typed(&self) -> &str {
+    pub fn as_typed(&self) -> &str {
         &self.typed
     }
 
@@ -46,7 +46,7 @@ impl Filter {
         self.kind.is_none()
     }
 
-    pub(super) fn selects(&self, key: &Key) -> bool {
+    pub(super) fn matches_object(&self, key: &Key) -> bool {
         let same = |typed: &Option<String>, is: &str| {
             typed.as_ref().is_none_or(|typed| typed.eq_ignore_ascii_case(is))
         };
@@ -54,7 +54,7 @@ impl Filter {
     }
 
     /// Those of an object's conditions that it shows.
-    pub(super) fn shown(&self, conditions: &[Condition]) -> Vec<Condition> {
+    pub(super) fn select_conditions(&self, conditions: &[Condition]) -> Vec<Condition> {
         let shown = |condition: &&Condition| !self.only_notable || condition.is_notable();
         conditions.iter().filter(shown).cloned().collect()
     }
@@ -71,7 +71,7 @@ mod tests {
         let selected = |typed: &str| {
             let filter = Filter::parse(typed).unwrap();
             let keys = [key("Machine", "m1"), key("Machine", "m2"), key("MachineSet", "m1")];
-            let names = keys.iter().filter(|key| filter.selects(key));
+            let names = keys.iter().filter(|key| filter.matches_object(key));
             let names: Vec<String> =
                 names.map(|key| format!("{}/{}", key.group_kind.kind, key.name)).collect();
             format!("{} {}", names.join(" "), filter.only_notable)

@@ -7,45 +7,45 @@ use super::columns::Columns;
 use super::conditions::Condition;
 
 /// What Machines that share a row have in common: status and reason of the conditions that count them.
-type Alike = [Option<(String, String)>; 3];
+type MachineState = [Option<(String, String)>; 3];
 
 /// The conditions that count a Machine.
-const COUNTED: [&str; 3] = ["Available", "Ready", "UpToDate"];
+const COUNTED_CONDITIONS: [&str; 3] = ["Available", "Ready", "UpToDate"];
 
 /// Machines that are shown together.
-pub(super) enum Shown<'m, 'a> {
+pub(super) enum MachineRow<'m, 'a> {
     One(&'m Body<'a>),
     Several(Vec<&'m Body<'a>>),
 }
 
 /// Puts those together that say the same.
-pub(super) fn grouped<'m, 'a>(machines: &[&'m Body<'a>]) -> Vec<Shown<'m, 'a>> {
-    let mut groups: BTreeMap<Alike, Vec<&'m Body<'a>>> = BTreeMap::new();
+pub(super) fn group_machines<'m, 'a>(machines: &[&'m Body<'a>]) -> Vec<MachineRow<'m, 'a>> {
+    let mut groups: BTreeMap<MachineState, Vec<&'m Body<'a>>> = BTreeMap::new();
     for machine in machines {
-        groups.entry(alike(machine)).or_default().push(machine);
+        groups.entry(machine_state(machine)).or_default().push(machine);
     }
     let shown = groups.into_values().map(|group| match group.as_slice() {
-        [one] => Shown::One(one),
-        _ => Shown::Several(group),
+        [one] => MachineRow::One(one),
+        _ => MachineRow::Several(group),
     });
     shown.collect()
 }
 
-fn alike(machine: &Body<'_>) -> Alike {
-    COUNTED.map(|kind| machine.condition(kind).map(|one| (one.status.clone(), one.reason.clone())))
+fn machine_state(machine: &Body<'_>) -> MachineState {
+    COUNTED_CONDITIONS.map(|kind| machine.condition(kind).map(|one| (one.status.clone(), one.reason.clone())))
 }
 
 /// The names of several Machines that say the same, in order.
-pub(super) fn names(machines: &[&Body<'_>]) -> Vec<String> {
+pub(super) fn sorted_names(machines: &[&Body<'_>]) -> Vec<String> {
     let mut names: Vec<String> = machines.iter().map(|machine| machine.object.meta.name.clone()).collect();
     names.sort();
     names
 }
 
 /// Their columns together.
-pub(super) fn columns(machines: &[&Body<'_>]) -> Columns {
+pub(super) fn sum_columns(machines: &[&Body<'_>]) -> Columns {
     let count = |of: fn(&Columns) -> Option<i64>| {
-        let counted = machines.iter().map(|machine| of(&Columns::of(machine, false)));
+        let counted = machines.iter().map(|machine| of(&Columns::from_body(machine, false)));
         counted.reduce(|one, other| Some(one?.saturating_add(other?))).flatten()
     };
     Columns {
@@ -54,12 +54,12 @@ pub(super) fn columns(machines: &[&Body<'_>]) -> Columns {
         available: count(|one| one.available),
         ready: count(|one| one.ready),
         up_to_date: count(|one| one.up_to_date),
-        condition: ready(machines),
+        condition: common_ready_condition(machines),
     }
 }
 
 /// What they have in common, since the first of them said it. Each has a message of its own.
-fn ready(machines: &[&Body<'_>]) -> Option<Condition> {
+fn common_ready_condition(machines: &[&Body<'_>]) -> Option<Condition> {
     let all = || machines.iter().filter_map(|machine| machine.condition("Ready"));
     let last_transition_time = all().filter_map(|condition| condition.last_transition_time.clone()).min();
     Some(Condition { message: String::new(), last_transition_time, ..all().next()?.clone() })

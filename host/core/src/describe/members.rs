@@ -19,12 +19,12 @@ pub(super) struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    pub(super) fn of(objects: &'a [Object], cluster: &Key) -> Self {
+    pub(super) fn from_objects(objects: &'a [Object], cluster: &Key) -> Self {
         let of_kind = |kind: &str| -> Vec<Body<'a>> {
             let kind = GroupKind::new(GROUP_CLUSTER, kind);
             let own =
-                objects.iter().filter(|object| object.kind.group_kind == kind && belongs(object, cluster));
-            own.map(Body::of).collect()
+                objects.iter().filter(|object| object.kind.group_kind == kind && is_member(object, cluster));
+            own.map(Body::new).collect()
         };
         let binding = objects.iter().find(|object| {
             object.kind.group_kind.is(GROUP_ADDONS, "ClusterResourceSetBinding")
@@ -33,17 +33,17 @@ impl<'a> Members<'a> {
                 && cluster_name_of(object).unwrap_or(object.meta.name.clone()) == cluster.name
         });
         Self {
-            cluster: objects.iter().find(|object| object.key() == *cluster).map(Body::of),
+            cluster: objects.iter().find(|object| object.key() == *cluster).map(Body::new),
             machines: of_kind("Machine"),
             deployments: of_kind("MachineDeployment"),
             pools: of_kind("MachinePool"),
             sets: of_kind("MachineSet"),
-            binding: binding.map(Body::of),
+            binding: binding.map(Body::new),
         }
     }
 
     /// All but the Cluster and its binding.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Body<'a>> {
+    pub(super) fn machines_and_makers(&self) -> impl Iterator<Item = &Body<'a>> {
         self.machines.iter().chain(&self.deployments).chain(&self.pools).chain(&self.sets)
     }
 
@@ -56,7 +56,7 @@ impl<'a> Members<'a> {
     pub(super) fn resource_sets(&self) -> impl Iterator<Item = (Key, &serde_json::Value)> {
         let kind = GroupKind::new(GROUP_ADDONS, "ClusterResourceSet");
         let bindings =
-            self.binding.iter().filter_map(|binding| Some((binding, binding.at("/spec/bindings")?)));
+            self.binding.iter().filter_map(|binding| Some((binding, binding.field("/spec/bindings")?)));
         bindings.flat_map(move |(binding, list)| {
             let (kind, namespace) = (kind.clone(), binding.object.meta.namespace.as_deref());
             list.as_array().into_iter().flatten().filter_map(move |bound| {
@@ -68,7 +68,7 @@ impl<'a> Members<'a> {
 }
 
 /// Controllers label everything; what a person wrote may only have the field.
-fn belongs(object: &Object, cluster: &Key) -> bool {
+fn is_member(object: &Object, cluster: &Key) -> bool {
     let label = || object.meta.labels.get(LABEL_CLUSTER).cloned();
     object.meta.namespace == cluster.namespace
         && label().or_else(|| cluster_name_of(object)).is_some_and(|name| name == cluster.name)

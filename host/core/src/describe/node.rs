@@ -12,7 +12,7 @@ use crate::Key;
 pub struct Node {
     /// What it is about.
     #[serde(flatten)]
-    pub what: What,
+    pub what: Subject,
     /// What is said about it.
     #[serde(flatten)]
     pub columns: Columns,
@@ -27,9 +27,9 @@ pub struct Node {
 /// What a row is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum What {
+pub enum Subject {
     /// One object.
-    Object(Named),
+    Object(NamedObject),
     /// Several Machines that say the same; their names.
     Machines(Vec<String>),
     /// Nothing but what is below it.
@@ -39,7 +39,7 @@ pub enum What {
 /// An object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Named {
+pub struct NamedObject {
     /// Its key.
     #[serde(flatten)]
     pub key: Key,
@@ -68,7 +68,7 @@ pub struct Problem {
 
 impl Problem {
     /// There is no such object.
-    pub(super) fn missing() -> Self {
+    pub(super) fn not_found() -> Self {
         Self { reason: "NotFound", message: "it is referenced, but doesn't exist".to_owned() }
     }
 
@@ -78,7 +78,7 @@ impl Problem {
     }
 
     /// The objects of the kind could not be read.
-    pub fn unreadable(why: String) -> Self {
+    pub fn not_read(why: String) -> Self {
         Self { reason: "NotRead", message: why }
     }
 }
@@ -90,23 +90,23 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Node {
-    pub(super) fn new(what: What) -> Self {
+    pub(super) fn new(what: Subject) -> Self {
         Self { what, columns: Columns::default(), conditions: None, children: Vec::new() }
     }
 
     /// The same with what is said about it: by all conditions that were asked for, or by the one that sums it up.
-    pub(super) fn saying(self, columns: Columns, conditions: Option<Vec<Condition>>) -> Self {
+    pub(super) fn with_columns(self, columns: Columns, conditions: Option<Vec<Condition>>) -> Self {
         let condition = columns.condition.filter(|_| conditions.is_none());
         Self { columns: Columns { condition, ..columns }, conditions, ..self }
     }
 
     /// How it is called, in parts that may look different: a warning, the kind, the name, the version.
-    pub fn title(&self) -> [String; 4] {
+    pub fn title_parts(&self) -> [String; 4] {
         let none = String::new;
         match &self.what {
-            What::Heading(name) => [none(), (*name).to_owned(), none(), none()],
-            What::Machines(names) => [none(), none(), format!("{} Machines...", names.len()), none()],
-            What::Object(Named { key, version, deleting, .. }) => {
+            Subject::Heading(name) => [none(), (*name).to_owned(), none(), none()],
+            Subject::Machines(names) => [none(), none(), format!("{} Machines...", names.len()), none()],
+            Subject::Object(NamedObject { key, version, deleting, .. }) => {
                 let Key { group_kind, namespace, name } = key;
                 let deleted = if *deleting { "!! DELETED !! ".to_owned() } else { none() };
                 let name = namespace.as_ref().map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
@@ -118,14 +118,14 @@ impl Node {
 
     /// The same in one.
     pub fn name(&self) -> String {
-        self.title().concat()
+        self.title_parts().concat()
     }
 
     /// Adds rows below it, in their order: templates first, then by name, and Machines that share a row by the first of them.
-    pub(super) fn with(mut self, mut children: Vec<Self>) -> Self {
+    pub(super) fn with_children(mut self, mut children: Vec<Self>) -> Self {
         children.sort_by_cached_key(|child| match &child.what {
-            What::Heading(TEMPLATES) => (0, child.name(), None),
-            What::Machines(names) => (1, child.name(), names.first().cloned()),
+            Subject::Heading(TEMPLATES) => (0, child.name(), None),
+            Subject::Machines(names) => (1, child.name(), names.first().cloned()),
             _ => (1, child.name(), None),
         });
         self.children = children;

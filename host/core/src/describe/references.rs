@@ -17,16 +17,20 @@ pub fn needed_kinds(resource_sets: bool) -> Vec<GroupKind> {
 }
 
 /// What a Cluster, its machines and its binding of resource sets refer to.
-pub fn referenced(objects: &[Object], cluster: &Key) -> BTreeSet<Key> {
-    let members = Members::of(objects, cluster);
+pub fn find_references(objects: &[Object], cluster: &Key) -> BTreeSet<Key> {
+    let members = Members::from_objects(objects, cluster);
     let mut found = BTreeSet::new();
-    for body in members.cluster.iter().chain(members.all()) {
+    for body in members.cluster.iter().chain(members.machines_and_makers()) {
         found.extend(
-            [INFRASTRUCTURE, CONTROL_PLANE, BOOTSTRAP].iter().filter_map(|path| reference(body, path)),
+            [INFRASTRUCTURE, CONTROL_PLANE, BOOTSTRAP].iter().filter_map(|path| parse_reference(body, path)),
         );
         found.extend([POOL_INFRASTRUCTURE, POOL_BOOTSTRAP].iter().filter_map(|path| {
             // Those of a deployment and a set are templates, of which only the names are shown.
-            body.object.kind.group_kind.is(GROUP_CLUSTER, "MachinePool").then(|| reference(body, path))?
+            body.object
+                .kind
+                .group_kind
+                .is(GROUP_CLUSTER, "MachinePool")
+                .then(|| parse_reference(body, path))?
         }));
     }
     found.extend(members.resource_sets().map(|(key, _)| key));
@@ -48,8 +52,8 @@ pub(super) const CONTROL_PLANE_MACHINES: [&str; 2] =
     ["/spec/machineTemplate/spec/infrastructureRef", "/spec/machineTemplate/infrastructureRef"];
 
 /// The object that a field refers to, in the namespace of the one that has it; before v1beta2 with a version.
-pub(super) fn reference(body: &Body<'_>, path: &str) -> Option<Key> {
-    let field = body.at(path)?;
+pub(super) fn parse_reference(body: &Body<'_>, path: &str) -> Option<Key> {
+    let field = body.field(path)?;
     let text = |name: &str| field.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (kind, name) = (text("kind")?, text("name")?);
     let of_version = || text("apiVersion").and_then(|version| Some(version.split_once('/')?.0));

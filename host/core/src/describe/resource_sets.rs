@@ -7,10 +7,10 @@ use super::conditions::Condition;
 use crate::refusal::some_of;
 
 /// How many resources a person reads at once.
-const RESOURCES: usize = 3;
+const MAX_LISTED_RESOURCES: usize = 3;
 
 /// What a binding says of one set, in the form of a condition.
-pub(super) fn applied(bound: &Value) -> Option<Condition> {
+pub(super) fn applied_condition(bound: &Value) -> Option<Condition> {
     let resources = bound.get("resources")?.as_array().filter(|resources| !resources.is_empty())?;
     let text = |resource: &Value, name: &str| {
         resource.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -25,7 +25,12 @@ pub(super) fn applied(bound: &Value) -> Option<Condition> {
     let (status, reason) = if open.is_empty() { ("True", "Applied") } else { ("False", "NotApplied") };
     let message = match open.as_slice() {
         [] => String::new(),
-        open => format!("{} of {} not applied: {}", open.len(), resources.len(), some_of(open, RESOURCES)),
+        open => format!(
+            "{} of {} not applied: {}",
+            open.len(),
+            resources.len(),
+            some_of(open, MAX_LISTED_RESOURCES)
+        ),
     };
     Some(Condition {
         kind: "ResourcesApplied".to_owned(),

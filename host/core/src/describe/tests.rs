@@ -160,7 +160,7 @@ fn key() -> Key {
 }
 
 fn tree(objects: Vec<Object>, view: &View) -> Tree {
-    describe(&Described { cluster: key(), objects, unread: BTreeMap::new() }, view)
+    build_tree(&Described { cluster: key(), objects, unread: BTreeMap::new() }, view)
 }
 
 fn usual() -> View {
@@ -191,10 +191,10 @@ fn lines(node: &Node, depth: usize, text: &mut String) {
         format!("{kind} {status} {reason} {time} {message}").trim_end().to_owned()
     };
     cells.extend(condition.as_ref().map(words));
-    if let What::Machines(names) = &node.what {
+    if let Subject::Machines(names) = &node.what {
         cells.push(format!("({})", names.join(" ")));
     }
-    if let What::Object(Named { problem: Some(Problem { reason, message }), .. }) = &node.what {
+    if let Subject::Object(NamedObject { problem: Some(Problem { reason, message }), .. }) = &node.what {
         cells.push(format!("{reason}: {message}"));
     }
     text.push_str(&format!("{}{}\n", "  ".repeat(depth), cells.join("  ")));
@@ -371,7 +371,8 @@ fn conditions_are_shown_of_whom_they_are_asked_for() {
 
 #[test]
 fn what_is_shown_is_what_has_to_be_read() {
-    let referenced: Vec<String> = referenced(&cluster(), &key()).iter().map(ToString::to_string).collect();
+    let referenced: Vec<String> =
+        find_references(&cluster(), &key()).iter().map(ToString::to_string).collect();
     let expected = [
         "KubeadmConfig ns/cp-1",
         "KubeadmConfig ns/cp-2",

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::describe::{Described, Problem, needed_kinds, referenced};
+use pivot_core::describe::{Described, Problem, find_references, needed_kinds};
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
 use pivot_places::{Place, PlaceError};
@@ -66,7 +66,7 @@ async fn read(handle: &Handle, wanted: &WantedCluster) -> Result<Described, Fail
         return Err(not_there(handle, kinds, &objects, wanted).await?);
     };
     let mut of_kind: BTreeMap<GroupKind, BTreeSet<Key>> = BTreeMap::new();
-    for key in referenced(&objects, &cluster) {
+    for key in find_references(&objects, &cluster) {
         of_kind.entry(key.group_kind.clone()).or_default().insert(key);
     }
     let mut unread = BTreeMap::new();
@@ -107,7 +107,7 @@ async fn each(
         }
         Err(Failure::Place {
             error: error @ (PlaceError::Forbidden(_) | PlaceError::NotFound(_)), ..
-        }) => Err(Problem::unreadable(error.to_string())),
+        }) => Err(Problem::not_read(error.to_string())),
         Err(failure) => return Err(failure),
     };
     Ok((kind.group_kind.clone(), read))

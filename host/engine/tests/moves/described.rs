@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use pivot_core::describe::{Described, View, describe as tree};
+use pivot_core::describe::{Described, View, build_tree};
 use pivot_core::{GroupKind, KindLabels};
 use pivot_engine::describe::{WantedCluster, describe};
 use pivot_engine::events::NoWatcher;
@@ -100,7 +100,7 @@ async fn what_may_not_be_read_or_is_not_served_is_shown_as_that() {
             (&GroupKind::new(INFRA, "InfraMachine"), "NotRead"),
         ])
     );
-    let tree = tree(&described, &View::default());
+    let tree = build_tree(&described, &View::default());
     let machine = &tree.root.children[1].children[0].children[0];
     let names: Vec<String> = machine.children.iter().map(pivot_core::describe::Node::name).collect();
     assert_eq!(names, ["Config ns/c-0", "InfraMachine ns/c-0"]);

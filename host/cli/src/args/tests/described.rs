@@ -61,7 +61,7 @@ fn describe_has_clusterctls_flags() {
     let whose: Vec<String> = view("--show-conditions Machine/m+,all, --show-conditions Cluster")
         .conditions
         .iter()
-        .map(|filter| filter.typed().to_owned())
+        .map(|filter| filter.as_typed().to_owned())
         .collect();
     assert_eq!(whose, ["Machine/m+", "all", "Cluster"]);
     let color = |flags: &str| parsed(&format!("pivot-host describe cluster c {flags}")).unwrap().color();

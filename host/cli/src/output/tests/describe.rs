@@ -1,7 +1,7 @@
 //! Golden texts: a Cluster as a tree.
 
 use jiff::Timestamp;
-use pivot_core::describe::{Columns, Condition, Named, Node, Problem, Replicas, Tree, What};
+use pivot_core::describe::{Columns, Condition, NamedObject, Node, Problem, Replicas, Subject, Tree};
 
 use super::*;
 
@@ -19,12 +19,18 @@ fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Condition
     }
 }
 
-fn node(what: What, columns: Columns, children: Vec<Node>) -> Node {
+fn node(what: Subject, columns: Columns, children: Vec<Node>) -> Node {
     Node { what, columns, conditions: None, children }
 }
 
-fn object(kind: &str, name: &str) -> What {
-    What::Object(Named { key: capi(kind, name), role: None, version: None, deleting: false, problem: None })
+fn object(kind: &str, name: &str) -> Subject {
+    Subject::Object(NamedObject {
+        key: capi(kind, name),
+        role: None,
+        version: None,
+        deleting: false,
+        problem: None,
+    })
 }
 
 fn summed_up_by(condition: Condition) -> Columns {
@@ -50,14 +56,14 @@ fn edge() -> Tree {
         ..summed_up_by(condition("Ready", "True", "Ready", ""))
     };
     let problem = Some(Problem { reason: "NotFound", message: "it is referenced, but doesn't exist".into() });
-    let missing = Named {
+    let missing = NamedObject {
         key: capi("LabCluster", "edge"),
         role: Some("ClusterInfrastructure"),
         version: None,
         deleting: false,
         problem,
     };
-    let broken = Named {
+    let broken = NamedObject {
         key: capi("Machine", "m-3"),
         role: None,
         version: Some("v1.36.3".into()),
@@ -78,7 +84,7 @@ fn edge() -> Tree {
             condition("Paused", "Unknown", "Why", "first\nsecond"),
         ]),
         ..node(
-            What::Object(broken),
+            Subject::Object(broken),
             one,
             vec![node(
                 object("LabMachine", "m-3"),
@@ -88,11 +94,11 @@ fn edge() -> Tree {
         )
     };
     let names = ["m-1", "m-2", "m-4"].map(str::to_owned).to_vec();
-    let machines = vec![node(What::Machines(names), of_group, vec![]), broken];
+    let machines = vec![node(Subject::Machines(names), of_group, vec![]), broken];
     let workers = vec![node(object("MachineDeployment", "md"), Columns::default(), machines)];
     let children = vec![
-        node(What::Object(missing), Columns::default(), vec![]),
-        node(What::Heading("Workers"), Columns::default(), workers),
+        node(Subject::Object(missing), Columns::default(), vec![]),
+        node(Subject::Heading("Workers"), Columns::default(), workers),
     ];
     Tree { root: node(object("Cluster", "edge"), counted, children), unmatched: Vec::new() }
 }

@@ -9,15 +9,12 @@ fn what_is_referred_to_and_missing_is_not_left_out() {
         cluster: key(),
         objects: without(objects, "LabMachine"),
         unread: BTreeMap::from([
-            (
-                GroupKind::new("infrastructure.cluster.x-k8s.io", "LabMachine"),
-                Problem::unreadable("no".into()),
-            ),
+            (GroupKind::new("infrastructure.cluster.x-k8s.io", "LabMachine"), Problem::not_read("no".into())),
             (GroupKind::new("controlplane.cluster.x-k8s.io", "KubeadmControlPlane"), Problem::not_served()),
         ]),
     };
     let mut text = String::new();
-    lines(&describe(&described, &View::default()).root, 0, &mut text);
+    lines(&build_tree(&described, &View::default()).root, 0, &mut text);
     expect![[r#"
         Cluster ns/c, v1.36.3  [5/5 5 5 5]  Available True Available 10:00:00Z
           KubeadmControlPlane ns/c  NotServed: it is referenced, but its kind is not defined here
