@@ -1,9 +1,9 @@
-//! Adds to a plan what the user adds from files.
+//! Adds objects from the user's files to a plan.
 //!
-//! An added object is copied like one that is carried along ([`crate::plan::Step::is_carried`]), from a file instead of from
-//! the source, which has nothing to do with it: an object of that name that stays there is another one. It is created while
-//! everything else is still paused, and a rollback deletes it; so what controllers of Cluster API or of a provider would act on at
-//! once is refused. Others may add finalizers, which a rollback leaves to them.
+//! An added object is copied like an object that is copied and kept ([`crate::plan::Step::is_carried`]), from a file instead of
+//! from the source. A source object of the same name is a different object and stays. Added objects are created while everything
+//! else is still paused, and a rollback deletes them. Objects that controllers of Cluster API or of a provider would act on at
+//! once are therefore refused. Other controllers may add finalizers, which a rollback leaves to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::scope::Scope;
 use crate::soft::TEMPLATE;
 use crate::{GroupKind, Key, Kind, Object};
 
-/// Adds these to the end of a plan, and to the inventory that it was made from. `served` are the target's kinds.
+/// Appends the objects to a plan, and adds them to the inventory that the plan was made from. `served` lists the target's kinds.
 pub fn add_to_plan(
     plan: &mut Plan,
     inventory: Inventory,
@@ -29,7 +29,7 @@ pub fn add_to_plan(
     scope: &Scope,
     served: &BTreeMap<GroupKind, Arc<Kind>>,
 ) -> Inventory {
-    // If there is nothing to move at all, that is what is wrong.
+    // If nothing moves, only that is reported.
     if additions.is_empty() || plan.is_empty() {
         return inventory;
     }
@@ -55,7 +55,7 @@ pub fn add_to_plan(
 
 fn build_step(object: &Object, addition: &Addition) -> Step {
     Step {
-        // Known once all are in the inventory.
+        // Set once all objects are in the inventory.
         object: 0,
         key: object.key(),
         uid: object.meta.uid.clone(),
@@ -70,7 +70,7 @@ fn build_step(object: &Object, addition: &Addition) -> Step {
     }
 }
 
-/// The object by the names that namespaces have in the source, or why it can't be added.
+/// Returns the object under the names that namespaces have in the source, or the refusal to add it.
 fn build_object(
     addition: &Addition,
     (inventory, scope): (&Inventory, &Scope),
@@ -85,7 +85,7 @@ fn build_object(
     };
     let kind = find_kind(addition, served, &refused)?;
     let mut body = addition.body.clone();
-    // No server has given it these.
+    // A manifest has none of these fields, because no server has set them.
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("uid".to_owned(), json!(addition.added.uid));
         metadata.insert("resourceVersion".to_owned(), json!("0"));
@@ -125,7 +125,7 @@ fn build_object(
     Ok(object)
 }
 
-/// The kind as the target serves it, in the version that the file is written in.
+/// Returns the kind as the target serves it, in the version that the file is written in.
 fn find_kind(
     addition: &Addition,
     served: &BTreeMap<GroupKind, Arc<Kind>>,
@@ -165,12 +165,12 @@ fn correction_advice(addition: &Addition) -> String {
     file_advice(addition, "correct that in")
 }
 
-/// What to do about a file. A move that has begun goes on only with the files that it was begun with.
+/// Returns the advice to do something with a file. A move that has begun continues only with the files that it was started with.
 fn file_advice(addition: &Addition, what: &str) -> String {
     format!("{what} {}; if the move has begun already, roll it back first", addition.file)
 }
 
-/// Whether controllers of Cluster API or of a provider act on it; of what is in their groups, only templates are safe.
+/// Returns true if controllers of Cluster API or of a provider act on an object. In their groups, only templates are safe.
 fn is_acted_on(object: &Object) -> bool {
     let kind = &object.kind.group_kind;
     let of_cluster_api = kind.group.ends_with(GROUP_CLUSTER) || is_pool(kind) || is_dangerous(kind);

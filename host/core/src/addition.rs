@@ -1,7 +1,7 @@
-//! An object that the user adds from a file: what an installer creates beside what moves.
+//! An object that the user adds from a file, for example the objects that an installer creates next to a Cluster.
 //!
-//! It is written for the target, by the names that namespaces have there. What only servers set is dropped, as people paste what
-//! `kubectl get` printed, and so is what moves note on objects.
+//! Files are written for the target, with the names that namespaces have there. Fields that only servers set are dropped, because
+//! people paste the output of `kubectl get`. Annotations and labels of moves are dropped too.
 
 use std::fmt;
 
@@ -13,21 +13,21 @@ use crate::names::OURS;
 use crate::usable::odd_name;
 use crate::{GroupKind, Key, Uid, body};
 
-/// The most objects that are added: a record lists them.
+/// Maximum number of added objects. A record lists them all.
 pub const MAX_ADDED_OBJECTS: usize = 500;
 
-/// An added object as a record names it, so that a run that resumes can tell whether it was given the same.
+/// An added object as a record stores it, so that a resumed run can tell whether it got the same files.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Added {
-    /// What it is called in the target.
+    /// Key in the target.
     pub object: Key,
-    /// The substitute for a UID in the source. It depends on the content, except for Secrets: from a digest of that,
-    /// a reader of the record could verify guesses.
+    /// Substitute for a UID in the source. Derived from the content, except for Secrets: a digest of secret data would let a
+    /// reader of the record verify guesses.
     pub uid: Uid,
 }
 
-/// An object to add, and where it is written.
+/// An object to add, and the document that contains it.
 #[derive(Clone)]
 pub struct Addition {
     pub(crate) added: Added,
@@ -38,7 +38,11 @@ pub struct Addition {
 }
 
 impl Addition {
-    /// The object in a document of a file; otherwise what is wrong with it, without a part of its content but names.
+    /// Reads the object in a document of a file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the object can't be added as it is written. The message contains names and no other content.
     pub fn new(
         (file, document): (&str, usize),
         kind: GroupKind,
@@ -53,7 +57,7 @@ impl Addition {
                 None => "no name".to_owned(),
             });
         }
-        // As servers do, an empty namespace counts as none.
+        // An empty namespace counts as none, as on servers.
         let namespace = name_of("namespace").filter(|namespace| !namespace.is_empty());
         if let Some(odd) = odd_name(name).or_else(|| namespace.and_then(odd_name)) {
             return Err(odd);
@@ -70,18 +74,18 @@ impl Addition {
         Ok(Self { added: Added { object, uid }, file: file.to_owned(), document, version, body })
     }
 
-    /// As a record names it.
+    /// Returns the entry for the record.
     pub fn record_entry(&self) -> &Added {
         &self.added
     }
 
-    /// Where it is written: `bom.yaml, document 2`.
+    /// Returns the file and document: `bom.yaml, document 2`.
     pub fn origin(&self) -> String {
         format!("{}, document {}", self.file, self.document)
     }
 }
 
-/// Not what is in it, which may be a Secret's data.
+/// Omits the body, which may be a Secret's data.
 impl fmt::Debug for Addition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {}", self.added.object, self.origin())
@@ -92,11 +96,11 @@ fn remove_server_fields(body: &mut Value) {
     let Some(map) = body.as_object_mut() else { return };
     map.remove("status");
     let Some(metadata) = map.get_mut("metadata").and_then(Value::as_object_mut) else { return };
-    // Controllers add their finalizers again, and only those are there to remove them.
+    // Controllers add their finalizers again. Only controllers that run in the target can remove them.
     for field in body::SERVER_GIVEN.into_iter().chain(["generateName", "finalizers"]) {
         metadata.remove(field);
     }
-    // Whose mark an object has, and by which labels records are found, is for moves to say.
+    // Only moves may set marks and the labels by which records are found.
     for field in ["annotations", "labels"] {
         if let Some(entries) = metadata.get_mut(field).and_then(Value::as_object_mut) {
             entries.retain(|name, _| !name.starts_with(OURS));
@@ -110,7 +114,7 @@ fn derive_uid(object: &Key, version: &str, body: &Value) -> Uid {
     let mut hash = Sha256::new();
     let namespace = object.namespace.as_deref().unwrap_or_default();
     for part in [&object.group_kind.to_string(), version, namespace, &object.name, &content] {
-        // Each part is preceded by its length, so that adjacent parts can't be confused.
+        // The length before each part keeps adjacent parts apart.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

@@ -1,9 +1,9 @@
-//! What plugins bring along from outside the namespaces that move: objects of other namespaces, and cluster-scoped ones.
+//! Objects that plugins add from outside the namespaces that move: objects of other namespaces, and cluster-scoped objects.
 //!
-//! In a move of one namespace, that namespace moves. In a move of all, the namespaces that move are those in which an object is
-//! selected without plugins' reach. Inside them plugins may relate objects freely. From elsewhere an object comes along only if
-//! the plugin that relates it has reach there. Whatever is selected through a brought object counts as brought too, and is
-//! deleted only if that object is. A Cluster moves with its namespace or not at all, however far a plugin reaches.
+//! In a move of one namespace, that namespace moves. In a move of all namespaces, those move in which an object is selected
+//! without the reach of plugins. Inside them plugins may relate objects freely. Other objects are added only if the plugin that
+//! relates them has reach there. An object that is selected through an added object counts as added too, and is deleted only if
+//! that object is deleted. A Cluster moves only with its namespace, whatever reach a plugin has.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,7 +19,7 @@ use crate::selection::{Brought, Chosen, Selection};
 use crate::soft::is_cluster;
 use crate::{Key, Side};
 
-/// Adds to the selection what plugins bring along; what they aren't allowed to bring becomes a refusal.
+/// Adds the objects to the selection that plugins relate to it. Objects outside their reach become refusals.
 pub(crate) fn add_plugin_objects(
     inventory: &Inventory,
     graph: &Graph,
@@ -36,7 +36,7 @@ pub(crate) fn add_plugin_objects(
         let keys = inventory.keys();
         keys.get(one).zip(keys.get(other)).is_some_and(|(one, other)| is_inside(scope, one, other))
     };
-    // The common case: no relation leaves the namespaces that move.
+    // In the common case no relation leaves the namespaces that move.
     if links.is_empty() && unread.is_empty() && needs.into_iter().all(inside) {
         return;
     }
@@ -45,16 +45,16 @@ pub(crate) fn add_plugin_objects(
     beyond.follow_relations(selection, notes);
 }
 
-/// The namespaces that move, computed from the selection without plugins' reach. This one rule bounds both what plugins may bring
-/// along and what their checks may read.
+/// Returns the namespaces that move, computed from the selection without the reach of plugins. This rule limits both the objects
+/// that plugins may add and the objects that their checks may read.
 pub(crate) fn find_moving_namespaces(
     inventory: &Inventory,
     scope: &Scope,
     selection: &Selection,
 ) -> BTreeSet<String> {
     let namespace = |object: usize| inventory.keys().get(object).and_then(|key| key.namespace.clone());
-    // A provider's namespace doesn't start to move because the Secret of a cluster-scoped identity in it does, nor because a
-    // plugin needs an object there: otherwise a plugin could open a namespace to itself by naming an object in it.
+    // The Secret of a cluster-scoped identity must not make a provider's namespace move. Neither must a plugin's need: otherwise
+    // a plugin could open a namespace to itself by naming an object in it.
     let by_itself = |object: &usize| match selection.why(*object) {
         Some(Chosen::Below { root }) => {
             namespace(*root).is_some() && !matches!(selection.why(*root), Some(Chosen::Referred { .. }))
@@ -68,7 +68,7 @@ pub(crate) fn find_moving_namespaces(
     }
 }
 
-/// Plugins' links that leave a namespace, by dependent and owner, with the plugins that made them.
+/// Returns plugins' links that leave a namespace, by dependent and owner, with the plugins that made them.
 fn find_outward_links<'a>(
     inventory: &Inventory,
     scope: &Scope,
@@ -85,7 +85,7 @@ fn find_outward_links<'a>(
     links
 }
 
-/// Needs that leave a namespace for an object that was not read, by the object that has the need.
+/// Returns the needs that leave a namespace for an object that was not read, by the object that has the need.
 fn find_unread_needs(
     inventory: &Inventory,
     scope: &Scope,
@@ -111,20 +111,20 @@ struct Beyond<'a> {
     relations: &'a Relations,
     links: BTreeMap<(usize, usize), Vec<&'a str>>,
     unread: BTreeMap<usize, Vec<usize>>,
-    /// The namespaces that move.
+    /// Namespaces that move.
     moving: BTreeSet<String>,
     excluded: BTreeSet<usize>,
 }
 
-/// An object of the set.
+/// A selected object whose relations are followed.
 struct Visit {
     object: usize,
-    /// The root that it is below, if the root's dependents move with it.
+    /// Root above the object, if the root's dependents move with it.
     root: Option<usize>,
     brought: Option<Brought>,
 }
 
-/// What plugins aren't allowed to bring along, by plugin and object, with the reason in words.
+/// Objects that plugins aren't allowed to add, by plugin and key, with the reason in words.
 type Denied = BTreeMap<(String, Key), String>;
 
 impl Beyond<'_> {
@@ -151,8 +151,8 @@ impl Beyond<'_> {
             .extend(denied.into_iter().map(|((plugin, what), why)| reach_refusal(plugin, what, why)));
     }
 
-    /// Dependents of an object whose dependents move with it: those that a plugin links to it or, if the object itself was
-    /// brought, those with any tie to it.
+    /// Selects the dependents of an object whose dependents move with it: those that a plugin links to it. If a plugin added the
+    /// object, dependents with any tie are selected.
     fn choose_dependents(&self, at: &Visit, selection: &mut Selection, denied: &mut Denied) -> Vec<Visit> {
         let Some(root) = at.root else { return Vec::new() };
         let mut found = Vec::new();
@@ -201,7 +201,7 @@ impl Beyond<'_> {
         found
     }
 
-    /// Needs of objects that were not read. One that is within reach is missing in the source, too.
+    /// Reports needs of objects that were not read. An object within reach is missing in the source too.
     fn report_unread_needs(&self, at: &Visit, denied: &mut Denied, notes: &mut Vec<Note>) {
         for need in self.unread.get(&at.object).into_iter().flatten() {
             let Some(said) = self.relations.needs.get(*need) else { continue };
@@ -214,14 +214,14 @@ impl Beyond<'_> {
         }
     }
 
-    /// Whether a plugin leaves it, or the user excludes it.
+    /// Returns true if a plugin leaves an object in the source, or the user excludes it.
     fn is_left(&self, object: usize) -> bool {
         let left = self.inventory.get(object).is_some_and(|one| self.relations.left(&one.meta.uid).is_some());
         left || self.excluded.contains(&object)
     }
 
-    /// Whether an object's only tie to a brought object is an owner reference that names something else. Users outside the scope
-    /// of the move can write such a reference.
+    /// Returns true if an object's only tie to an added object is an owner reference that names something else. Users outside the
+    /// scope of the move can write such a reference.
     fn is_misnamed(&self, dependent: usize, owner: usize) -> bool {
         let (keys, object) = (self.inventory.keys(), self.inventory.get(dependent));
         let Some(((key, owner), object)) = keys.get(dependent).zip(keys.get(owner)).zip(object) else {
@@ -235,7 +235,7 @@ impl Beyond<'_> {
         key.namespace.as_ref().is_some_and(|namespace| self.moving.contains(namespace))
     }
 
-    /// Whether a plugin may bring an object along and, if so, whether the object is then deleted from the source.
+    /// Returns whether the object is then deleted from the source. None if the plugin may not add it.
     fn check_reach(&self, plugin: &str, key: &Key) -> Option<bool> {
         if self.is_moving(key) {
             return Some(true);
@@ -245,8 +245,8 @@ impl Beyond<'_> {
         lets(reaches, key)
     }
 
-    /// How an object comes along through another, if any of these plugins may bring it. The outer `None` means that it doesn't
-    /// come along, the inner one that it moves as part of what the user asked for.
+    /// Decides how an object is added through another, if any of these plugins may add it. The outer `None` means that the object
+    /// isn't added. The inner `None` means that it moves as part of the user's selection.
     fn admit_object(&self, at: &Visit, object: usize, plugins: &[&str]) -> Option<Option<Brought>> {
         let key = self.inventory.keys().get(object).filter(|_| !self.is_left(object))?;
         let may = plugins.iter().filter_map(|plugin| Some((self.check_reach(plugin, key)?, *plugin)));
@@ -298,7 +298,7 @@ fn reach_refusal(plugin: String, what: Key, why: String) -> Refusal {
     let off = Remedy::SwitchOff { plugin: plugin.clone() };
     let grant =
         Remedy::GrantReach { plugin, kind: what.group_kind.clone(), namespace: what.namespace.clone() };
-    // No grant can bring a Cluster along.
+    // No grant can add a Cluster.
     let remedies = if is_cluster(&what.group_kind) { vec![off] } else { vec![grant, off] };
     Refusal {
         code: "plugin-reach",

@@ -1,14 +1,14 @@
-//! The body that is sent to a target to create a copy, and the check that the answer matches what was sent.
+//! The body that creates a copy in the target, and the check that the answer matches the request.
 
 use serde_json::{Map, Value};
 
 use crate::object::OwnerReference;
 use crate::{names, words};
 
-/// The longest path that is printed: object authors choose keys, and their length.
+/// Maximum length of a printed path. Authors of objects choose keys and their length.
 const MAX_PATH_LENGTH: usize = 300;
 
-/// Metadata that the API server sets; never sent.
+/// Metadata that the API server sets. Copies never send it.
 pub(crate) const SERVER_GIVEN: [&str; 9] = [
     "uid",
     "resourceVersion",
@@ -21,8 +21,8 @@ pub(crate) const SERVER_GIVEN: [&str; 9] = [
     "ownerReferences",
 ];
 
-/// The body that creates the copy of `source` (a whole object): without server-set metadata, with the given owners (they carry
-/// the target's UIDs) and the annotations of the move's mark.
+/// Returns the body that creates the copy of `source` (a whole object). Metadata set by the server is dropped, the owners carry
+/// the target's UIDs, and the annotations of the move's mark are added.
 pub fn build_copy_body(
     mut source: Value,
     owners: &[OwnerReference],
@@ -37,14 +37,14 @@ pub fn build_copy_body(
         for key in SERVER_GIVEN {
             metadata.remove(key);
         }
-        // The name is set; a server would ignore this field beside it.
+        // The name is set, and servers ignore this field next to a name.
         metadata.remove("generateName");
         if !owners.is_empty() {
             metadata.insert("ownerReferences".into(), serde_json::to_value(owners).unwrap_or_default());
         }
         let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
         if let Some(annotations) = annotations.as_object_mut() {
-            // An earlier move put them on what this one copies.
+            // These annotations come from an earlier move that created the source object.
             for name in [names::ADDED, names::COPY_OF] {
                 annotations.remove(name);
             }
@@ -54,9 +54,9 @@ pub fn build_copy_body(
     source
 }
 
-/// Where an answer lacks something that was sent, or has a different value there. Returns paths, never values.
+/// Returns the paths, never the values, where an answer lacks a sent value or has a different one.
 ///
-/// What the server added is fine: defaults, and changes by the target's webhooks.
+/// Values that the server added are accepted: defaults, and changes by the target's webhooks.
 pub fn find_lost_fields(sent: &Value, answer: &Value) -> Vec<String> {
     let mut out = Vec::new();
     compare_values(sent, Some(answer), &mut String::new(), &mut out);

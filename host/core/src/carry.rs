@@ -1,14 +1,15 @@
-//! Objects that no rule selects, and that the user wants in the target as well: credentials, policies, what an installer needs.
+//! Objects that no rule selects and that the user also wants in the target: credentials, policies, objects that an installer
+//! needs.
 //!
-//! They are copied and kept: never deleted, never paused, and nothing that belongs to them comes along. What controllers on both
-//! sides would act on is refused: Cluster API's and its providers' objects belong to one side. So is what belongs to a Cluster that
-//! stays, because its keys have no business where it isn't.
+//! They are copied and kept. They are never paused or deleted, and their dependents stay. Objects that controllers on both sides
+//! would act on are refused, because the objects of Cluster API and its providers belong to one side. Objects of a Cluster that
+//! stays are refused too, because its keys must not leave its management cluster.
 //!
-//! What has a label that the user names is meant as much as an object that is named: it comes along, or the move is refused. Without
-//! a namespace it is searched in those that the move is about, and outside of namespaces; there may be none.
+//! An object with a label that the user names counts as named: it is copied, or the move is refused. Without a namespace,
+//! pivot-host searches the label in the namespaces of the move and among cluster-scoped objects. A label may match no object.
 //!
-//! Where only a kind is named, it means what people made in the namespaces that move. Objects that each cluster makes for itself
-//! stay, credentials that are of no use in another, and what is owned by something that stays.
+//! A kind alone stands for the objects that people created in the namespaces that move. It excludes objects that each cluster
+//! creates for itself, credentials that are useless in another cluster, and objects owned by something that stays.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -26,12 +27,12 @@ use crate::scope::{ClusterName, Scope};
 use crate::selection::{Chosen, Selection};
 use crate::{GroupKind, Key, Object, Side};
 
-/// How many objects are named in a line.
+/// Maximum number of objects that a message names.
 const MAX_LISTED_NAMES: usize = 3;
-/// What the control plane writes into every namespace.
+/// Name of the ConfigMap that the control plane writes into every namespace.
 const ROOT_CA_NAME: &str = "kube-root-ca.crt";
 
-/// Adds what the user carries along to the selection, and the reasons why some of it can't be.
+/// Adds the objects that the user also copies to the selection, and refusals for objects that can't be copied.
 pub(crate) fn add_also_copied(
     inventory: &Inventory,
     graph: &Graph,
@@ -40,7 +41,7 @@ pub(crate) fn add_also_copied(
     selection: &mut Selection,
     notes: &mut Vec<Note>,
 ) {
-    // If there is nothing to move at all, that is what is wrong.
+    // If nothing moves, only that is reported.
     if selection.iter().next().is_none() {
         return;
     }
@@ -85,7 +86,7 @@ pub(crate) fn add_also_copied(
     selection.refusals.extend(refusals);
 }
 
-/// What is carried and exists nowhere.
+/// Returns the refusal for a part that matches no object.
 fn missing_refusal(part: &Part) -> Refusal {
     Refusal {
         code: "also-copied-missing",
@@ -100,13 +101,13 @@ fn missing_refusal(part: &Part) -> Refusal {
     }
 }
 
-/// Whoever gives objects a label may have given it to none yet.
+/// Returns the note about a label that no object has. A label that matches nothing isn't an error.
 fn unmatched_label_note(part: &Part) -> Note {
     let message = format!("{part} matches no object: none has that label");
     Note { code: ALSO_COPIED_NONE.into(), object: None, message }
 }
 
-/// What defines a kind: a rollback would delete it.
+/// Returns the refusal for a definition of a kind: a rollback would delete it with all its objects.
 fn definition_refusal(part: &Part) -> Refusal {
     Refusal {
         code: "also-copied-definition",
@@ -134,7 +135,7 @@ impl Carrier<'_> {
     }
 
     fn find_objects(&self, part: &Part) -> impl Iterator<Item = usize> {
-        // Of other namespaces some objects were read for other reasons.
+        // Some objects of other namespaces were read for other reasons.
         let anywhere = part.object.is_some() || part.within.is_some();
         let there = move |object: &Object| anywhere || self.scope.includes(object.meta.namespace.as_deref());
         let objects = self.inventory.objects().iter().enumerate();
@@ -149,7 +150,7 @@ impl Carrier<'_> {
         })
     }
 
-    /// Why an object that the user names can't be carried.
+    /// Returns the reason why a named object can't be also copied.
     fn find_obstacle(&self, selection: &Selection, part: &Part, object: usize) -> Option<Refusal> {
         let key = self.key(object)?;
         let refusal = |code, why: String, remedy: Remedy| {
@@ -172,7 +173,7 @@ impl Carrier<'_> {
         None
     }
 
-    /// Whether an object is meant where only its kind is named.
+    /// Returns true if a part that names only a kind stands for an object.
     fn is_meant_by_kind(&self, selection: &Selection, part: &Part, object: usize) -> bool {
         let Some((key, it)) = self.key(object).zip(self.inventory.get(object)) else { return false };
         let here = key.namespace.as_ref().is_none_or(|namespace| selection.moving.contains(namespace));
@@ -184,7 +185,7 @@ impl Carrier<'_> {
             && !is_of_one_cluster(it)
     }
 
-    /// Of these, what has no owner, or one that is in the target, too: the rest was made by controllers that stay.
+    /// Drops objects whose owners aren't in the target, because controllers that stay created them.
     fn filter_by_owner(
         &self,
         graph: &Graph,
@@ -210,13 +211,13 @@ impl Carrier<'_> {
         found
     }
 
-    /// What a plugin says of an object that it leaves, or that is below one.
+    /// Returns the plugin's statement about an object that it leaves in the source, or about the object above it that it leaves.
     fn find_leave_statement(&self, selection: &Selection, object: usize) -> Option<&Said> {
         let left = selection.below_left.get(&object).copied().unwrap_or(object);
         self.relations.left(&self.inventory.get(left)?.meta.uid)
     }
 
-    /// The Cluster that stays and that an object belongs to, or says it belongs to.
+    /// Returns the staying Cluster that an object belongs to or is labelled with.
     fn find_staying_cluster(&self, selection: &Selection, object: usize) -> Option<&Key> {
         if let Some(Some(cluster)) = selection.named.stays.get(&object) {
             return self.key(*cluster);
@@ -227,7 +228,7 @@ impl Carrier<'_> {
         self.key(cluster)
     }
 
-    /// What controllers on both sides would act on, or what would give out the same addresses, by kind.
+    /// Refuses objects that controllers on both sides would act on, and pools that would assign the same addresses, by kind.
     fn refuse_active_objects(&self, carried: &BTreeSet<usize>) -> Vec<Refusal> {
         let mut found: BTreeMap<&GroupKind, Vec<&Key>> = BTreeMap::new();
         for &object in carried {
@@ -259,19 +260,20 @@ impl Carrier<'_> {
     }
 }
 
-/// Whether controllers of Cluster API or of a provider act on it.
+/// Returns true if controllers of Cluster API or of a provider act on an object.
 fn is_acted_on(object: &Object) -> bool {
     let kind = &object.kind.group_kind;
     let of_cluster_api = kind.group.ends_with(GROUP_CLUSTER) || is_pool(kind) || is_dangerous(kind);
     (object.kind.labels.discover || of_cluster_api) && !is_passive(kind)
 }
 
-/// Nobody can accept that two sides work on the same machines.
+/// Returns false for kinds of Cluster API and dangerous kinds: two sides must never work on the same machines.
 fn is_acceptable(kind: &GroupKind) -> bool {
     kind.group != GROUP_CLUSTER && !is_dangerous(kind)
 }
 
-/// Whether each cluster makes it for itself, or it is of no use in another one: also what moves keep of themselves.
+/// Returns true for objects that each cluster creates for itself, that are useless in another cluster, or in which moves store
+/// their state.
 fn is_of_one_cluster(object: &Object) -> bool {
     #[derive(serde::Deserialize)]
     struct View {

@@ -1,6 +1,6 @@
-//! By what two objects show that they describe the same workload cluster: its control plane's address, and its certificate authority.
+//! Evidence that two objects describe the same workload cluster: the address of its control plane, and its certificate authority.
 //!
-//! Names and UIDs don't show that: a name can be used again, and each management cluster gives its own UIDs.
+//! Names and UIDs are no evidence: a name can be used again, and each management cluster assigns its own UIDs.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -13,15 +13,15 @@ use crate::release::hex;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterIdentity {
-    /// Host and port of the control plane; none before it has an address.
+    /// Host and port of the control plane. None before it has an address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// Digest of its authority's certificate, which is public; none if the provider keeps that elsewhere.
+    /// Digest of the authority's certificate, which is public. None if the provider stores the authority elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<String>,
 }
 
-/// Cluster that moved, by its name in the target.
+/// A Cluster that moved, under its name in the target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MovedCluster {
@@ -29,15 +29,15 @@ pub struct MovedCluster {
     pub namespace: String,
     /// Name.
     pub name: String,
-    /// UID that it had in the source.
+    /// UID in the source.
     pub uid: Uid,
-    /// Its workload cluster.
+    /// Identity of the workload cluster.
     #[serde(flatten)]
     pub identity: ClusterIdentity,
 }
 
 impl ClusterIdentity {
-    /// Reads the identity of a Cluster; `authority` is the Secret of [`authority_secret_key`], if there is one.
+    /// Reads the identity of a Cluster. `authority` is the Secret of [`authority_secret_key`], if it exists.
     pub fn from_objects(cluster: &Object, authority: Option<&Object>) -> Result<Self, ObjectError> {
         #[derive(Deserialize, Default)]
         #[serde(default)]
@@ -77,13 +77,13 @@ impl ClusterIdentity {
         })
     }
 
-    /// Whether both are certainly of one workload cluster. Without an address nothing shows that.
+    /// Returns true if both identities certainly belong to one workload cluster. An identity without an address matches none.
     pub fn is_same(&self, other: &Self) -> bool {
         self.endpoint.is_some() && self == other
     }
 }
 
-/// Name of the Secret that has the certificate authority of a Cluster.
+/// Returns the key of the Secret with the certificate authority of a Cluster.
 pub fn authority_secret_key(cluster: &Key) -> Key {
     Key::new(GroupKind::new("", "Secret"), cluster.namespace.as_deref(), format!("{}-ca", cluster.name))
 }

@@ -1,9 +1,9 @@
 //! Objects that stay in the source must not be garbage-collected because their owners are deleted.
 //!
-//! The garbage collector deletes an object once none of its owners exists any more. The peer deletes owners without checking for
-//! other dependents: a VM's IP address claim goes with the Machine, and the address is given to another (W3). So pivot-host reads
-//! the metadata of every listable kind in the affected namespaces. Anything that would be collected stops the plan, unless a
-//! plugin leaves it or the user accepts the loss of its kind.
+//! The garbage collector deletes an object once none of its owners exists any more. clusterctl deletes owners without checking
+//! for other dependents: a VM's IP address claim goes with the Machine, and the address is given to another machine (W3).
+//! pivot-host therefore reads the metadata of every listable kind in the affected namespaces. Dependents that would be collected
+//! stop the plan, unless a plugin leaves them or the user accepts the loss of their kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +20,10 @@ use crate::scope::Scope;
 use crate::shell::Kubectl;
 use crate::{GroupKind, Key, Kind, Side, names};
 
-/// What would be garbage-collected in the source: one refusal per kind.
+/// Finds the objects that would be garbage-collected in the source, and returns one refusal per kind.
 ///
 /// An owner that doesn't exist anywhere does not save its dependent. Dependents of an object that a plugin leaves are left with
-/// it; `--accept dependents-lost` covers the kinds it names and no others.
+/// it. `--accept dependents-lost` covers the kinds that it names.
 pub fn find_lost_dependents(
     plan: &Plan,
     scope: &Scope,
@@ -46,10 +46,11 @@ pub fn find_lost_dependents(
     by_kind.into_values().filter_map(|(kind, lost)| lost_dependents_refusal(kind, &lost, scope)).collect()
 }
 
-/// What was created in the source after the commit, and would be garbage-collected with the objects that the list deletes.
+/// Finds objects that were created in the source after the commit and would be garbage-collected with the objects that the list
+/// deletes.
 ///
-/// Objects that existed before the move began and don't move were either left by a plugin or had their loss accepted by kind.
-/// `begun` is when the move began, in the source server's time format.
+/// Older objects that don't move were either left by a plugin, or the user accepted the loss of their kind. `begun` is the start
+/// of the move, in the source server's time format.
 pub fn find_new_dependents(
     list: &ReleaseList,
     accept_loss: &BTreeSet<GroupKind>,
@@ -77,7 +78,7 @@ pub fn find_new_dependents(
     Some(Refusal::source("latecomers", first, message, remedy).and(lost.into_iter().skip(1)))
 }
 
-/// Whether losing it matters to anyone.
+/// Returns true if the loss of an object was neither accepted nor left to a plugin. Events don't count.
 fn is_unaccepted(lost: &Lost<'_>, accept_loss: &BTreeSet<GroupKind>) -> bool {
     let kind = &lost.object.kind.group_kind;
     !lost.left && !kind.is_event() && !accept_loss.contains(kind)
@@ -105,8 +106,8 @@ fn lost_dependents_refusal(kind: &Kind, lost: &BTreeMap<Key, Key>, scope: &Scope
     })
 }
 
-/// How to make objects of a kind move: kinds that are read anyway by a label on the object, custom resources by labels on their
-/// definition, Kubernetes' own not at all.
+/// Returns the command or advice that makes objects of a kind move. Kinds that are always read move by a label on the object,
+/// custom resources by labels on their definition. Kinds of Kubernetes itself can't be made to move.
 fn move_remedy(kind: &Kind, first: &Key) -> Option<Remedy> {
     let words = "let them move too (";
     let group = &kind.group_kind.group;

@@ -1,8 +1,9 @@
-//! The content of a copy that must still be as the move wrote it when the move is committed.
+//! The content of a copy that must be unchanged when the move is committed.
 //!
-//! Until then copies wait, paused. Controllers of the target look at them and write what they write to paused objects. Anything else
-//! is a change by somebody who doesn't know that the source decides: the copy is brought back, so that what is committed is what the
-//! source has. Annotations and finalizers may be added, and nothing else; those that were sent have to stay as they are.
+//! Copies wait paused until then. Controllers of the target may write to them only the fields and annotations that are listed
+//! here. Any other change comes from a writer who doesn't know that the source decides. The copy is then restored, so that the
+//! committed content equals the source's. Others may add annotations and finalizers. The annotations and finalizers that the move
+//! sent must stay.
 
 use std::collections::BTreeSet;
 
@@ -17,44 +18,45 @@ use crate::release::{content, hex};
 struct Written {
     group: &'static str,
     kind: &'static str,
-    /// The field, below `spec`.
+    /// Name of the field below `spec`.
     field: &'static str,
 }
 
-/// Each with the place in its provider's source.
+/// Each entry cites its place in the provider's source.
 const WRITTEN_WHILE_PAUSED: [Written; 1] = [
-    // Cluster API Provider Metal3, controllers/metal3machine_controller.go:151: takes it from the Machine before it looks at the pause.
+    // Cluster API Provider Metal3, controllers/metal3machine_controller.go:151: takes the value from the Machine before it checks
+    // the pause.
     Written { group: "infrastructure.cluster.x-k8s.io", kind: "Metal3Machine", field: "failureDomain" },
 ];
 
-/// Annotations that controllers change or remove on paused objects, each with the place in its provider's source.
+/// Annotations that controllers change or remove on paused objects. Each entry cites its place in the provider's source.
 const NOTED_WHILE_PAUSED: [&str; 3] = [
-    // Cluster API Provider Azure, azure/services/aso/aso.go:385-418: removes it once it has paused what the object stands for.
+    // Cluster API Provider Azure, azure/services/aso/aso.go:385-418: removes the annotation once the Azure resource is paused.
     names::BLOCK_MOVE,
-    // There, too: "skip" on resources of the Azure Service Operator, and where it remembers the value of before.
+    // In the same place: "skip" on resources of the Azure Service Operator, and the annotation that stores the previous value.
     "serviceoperator.azure.com/reconcile-policy",
     "sigs.k8s.io/cluster-api-provider-azure-pre-pause-reconcile-policy",
 ];
 
-/// The content of a copy as it was written.
+/// The content of a copy as the move wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyContent {
     digest: String,
-    /// The names of the annotations that were sent.
+    /// Names of the annotations that were sent.
     annotations: BTreeSet<String>,
-    /// The finalizers that were sent.
+    /// Finalizers that were sent.
     finalizers: BTreeSet<String>,
 }
 
 impl CopyContent {
-    /// The content of a copy: `sent` is the body of the request, and `answer` the object that the server made of it.
+    /// Records the content of a copy. `sent` is the body of the request, and `answer` the object that the server returned.
     pub fn new(kind: &GroupKind, sent: &Value, answer: &Value) -> Self {
         let annotations: BTreeSet<String> = annotation_entries(sent).map(|(name, _)| name.clone()).collect();
         let digest = digest_content(kind, answer, &annotations);
         Self { digest, annotations, finalizers: finalizer_names(sent).map(str::to_owned).collect() }
     }
 
-    /// Returns true if a copy has this content still.
+    /// Returns true if a copy still has this content.
     pub fn matches_copy(&self, kind: &GroupKind, now: &Value) -> bool {
         let finalizers: BTreeSet<&str> = finalizer_names(now).collect();
         self.finalizers.iter().all(|name| finalizers.contains(&**name))
@@ -71,8 +73,8 @@ fn finalizer_names(value: &Value) -> impl Iterator<Item = &str> {
     finalizers.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The digest of the content that nobody else may change. Without it: status, finalizers, what the server sets, and annotations other
-/// than the pause and those that were sent.
+/// Returns the digest of the content that only the move may change. The digest omits status, finalizers, fields that the server
+/// sets, and annotations other than the pause and those that were sent.
 fn digest_content(kind: &GroupKind, value: &Value, sent: &BTreeSet<String>) -> String {
     let counts = |name: &str| name == PAUSED || sent.contains(name) && !NOTED_WHILE_PAUSED.contains(&name);
     let kept: Vec<(&String, &Value)> = annotation_entries(value).filter(|(name, _)| counts(name)).collect();
@@ -148,7 +150,7 @@ mod tests {
         }
     }
 
-    /// A webhook adds what no controller may be kept from changing.
+    /// A webhook adds annotations that controllers may change.
     #[test]
     fn annotations_of_webhooks_may_change() {
         let kind = GroupKind::new("infrastructure.cluster.x-k8s.io", "LabMachine");

@@ -1,11 +1,11 @@
-//! The annotations by which a move knows the copies that it made in a target.
+//! The annotations by which a move recognises the copies that it made in a target.
 //!
-//! [`MARK`] alone proves nothing: with permission to annotate an object, anyone could have a rollback delete it. Each copy also
-//! names the object that it was made from, with a proof that takes the key in the move's records to compute. The proof covers kind and
-//! name, so that it is void on any other object.
+//! [`MARK`] alone proves nothing: anyone with permission to annotate an object could make a rollback delete it. Each copy also
+//! names the object that it was made from, with a proof that only the key in the move's records can produce. The proof covers
+//! kind and name, so that it is void on any other object.
 //!
-//! Once copies run, controllers may propagate both annotations from owners to dependents. From then on, the proof of a dependent says
-//! nothing.
+//! Once copies run, controllers may propagate both annotations from owners to dependents. From then on, the proof of a dependent
+//! means nothing.
 
 use sha2::{Digest, Sha256};
 
@@ -14,18 +14,18 @@ use crate::object::{Key, Meta, Uid};
 use crate::record::Record;
 use crate::release::hex;
 
-/// How one move marks its copies.
+/// The mark that one move puts on its copies.
 #[derive(Clone, Debug)]
 pub struct CopyMark {
     move_id: String,
-    /// None for moves that an older release began, or that keep no record.
+    /// Absent in moves that an older release began, and in moves without a record.
     key: Option<String>,
     /// Keys of earlier attempts.
     earlier: Vec<String>,
 }
 
 impl CopyMark {
-    /// The mark of the move that a record is of.
+    /// Returns the mark of the move that a record describes.
     pub fn from_record(record: &Record) -> Self {
         Self {
             move_id: record.move_id.clone(),
@@ -34,7 +34,7 @@ impl CopyMark {
         }
     }
 
-    /// The annotations of the copy of an object. `key` is the object's name in the source.
+    /// Returns the annotations for the copy of an object. `key` is the object's name in the source.
     pub fn annotations(&self, key: &Key, original: &Uid) -> Vec<(&'static str, String)> {
         let proof =
             self.key.as_ref().map(|secret| format!("{original} {}", compute_proof(secret, key, original)));
@@ -42,7 +42,8 @@ impl CopyMark {
         std::iter::once(mark).chain(proof.map(|proof| (COPY_OF, proof))).collect()
     }
 
-    /// Returns true if the last attempt of the move made an object of the target. `key` is the name that its original has in the source.
+    /// Returns true if the last attempt of the move made an object of the target. `key` is the name of the original in the
+    /// source.
     pub fn is_on(&self, key: &Key, meta: &Meta) -> bool {
         meta.marked(&self.move_id) && self.key.as_ref().is_none_or(|secret| has_proof(secret, key, meta))
     }
@@ -54,7 +55,7 @@ impl CopyMark {
     }
 }
 
-/// The UID of the object that an object says it is a copy of. Only a proof shows that it is one.
+/// Returns the UID of the object that an object claims to be a copy of. Only a proof shows that the claim is true.
 pub fn claimed_original(meta: &Meta) -> Option<Uid> {
     let (uid, _) = meta.annotations.get(COPY_OF)?.split_once(' ')?;
     Some(Uid(uid.to_owned()))
@@ -66,7 +67,7 @@ fn has_proof(secret: &str, key: &Key, meta: &Meta) -> bool {
     named.is_some_and(|(uid, proof)| compute_proof(secret, key, &Uid(uid.to_owned())) == proof)
 }
 
-/// Half a hash, of which the key is the beginning: from half of its state, no hash can be continued.
+/// Returns half of a hash that begins with the key: half of a hash's state can't be extended to another text.
 fn compute_proof(secret: &str, key: &Key, original: &Uid) -> String {
     let Key { group_kind, namespace, name } = key;
     let namespace = namespace.as_deref().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Kinds that are dangerous to move without a plugin that knows them.
 //!
-//! One table, in core, so that a forgotten plugin is refused before anything is paused, instead of noticed when machines have
-//! lost their disks.
+//! The table is in core, so that a move without the plugin is refused before anything is paused, and not noticed when machines
+//! have lost their disks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,14 +14,14 @@ use crate::risk::Risk;
 use crate::scope::Scope;
 use crate::soft::{TEMPLATE, is_cluster_class};
 
-/// A kind, and what happens to its objects if they are moved like any others.
+/// A kind, and the damage if its objects are moved like any others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Danger {
     /// API group.
     pub(crate) group: &'static str,
     /// Kind.
     pub(crate) kind: &'static str,
-    /// What would happen.
+    /// Consequence of a move without a plugin.
     pub(crate) why: &'static str,
 }
 
@@ -32,23 +32,23 @@ pub(crate) const DANGEROUS: [Danger; 1] = [Danger {
     why: "a copy starts without status, so the target's controller treats a running host as new and inspects or wipes it, and the source's powers it off when its object is deleted",
 }];
 
-/// Whether objects of the kind are dangerous to move without a plugin.
+/// Returns true if objects of a kind are dangerous to move without a plugin.
 pub fn is_dangerous(kind: &GroupKind) -> bool {
     DANGEROUS.iter().any(|danger| kind.is(danger.group, danger.kind))
 }
 
-/// Whether copies on both sides do no harm: nothing acts on objects of the kind.
+/// Returns true if no controller acts on objects of a kind, so that copies on both sides do no harm.
 pub(crate) fn is_passive(kind: &GroupKind) -> bool {
     let set = kind.is(GROUP_ADDONS, "ClusterResourceSet");
     kind.group.is_empty() || kind.kind.ends_with(TEMPLATE) || is_cluster_class(kind) || set
 }
 
-/// Whether objects of the kind give out addresses.
+/// Returns true if objects of a kind assign addresses.
 pub fn is_pool(kind: &GroupKind) -> bool {
     kind.group.starts_with("ipam.") && kind.kind.ends_with("Pool")
 }
 
-/// Refuses dangerous kinds of the set that no plugin handles and the user has not accepted.
+/// Refuses dangerous kinds in the plan that no plugin handles and the user has not accepted.
 pub(crate) fn find_unhandled_dangers(
     plan: &Plan,
     scope: &Scope,

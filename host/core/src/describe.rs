@@ -1,7 +1,7 @@
-//! One Cluster as a tree for people: what belongs to it, in which state, as operators know it from `clusterctl describe cluster`.
+//! One Cluster as a tree for people: its objects and their states, as operators know it from `clusterctl describe cluster`.
 //!
-//! Objects in, a tree of values out. Whoever shows it draws the lines; whoever reads the objects asks [`referenced`] what else to
-//! read. docs/describe.md lists where the tree differs from clusterctl's.
+//! Functions here take objects and return a tree of values. The command draws the lines. Before it reads objects, it asks
+//! [`find_references`] which other objects are needed. docs/describe.md lists the differences from clusterctl's tree.
 
 mod age;
 mod body;

@@ -1,8 +1,9 @@
 //! Objects that the user excludes: they stay, unless something that moves depends on them.
 //!
-//! An excluded object is never entered, as one that a plugin leaves. What would have moved with it or because of it is known from a
-//! selection without the exclusion: what it owns, or what a link, a class, a need or a reference in a body ties to it, would come
-//! apart. That is refused, with the names of what depends on it. What was needed only for an excluded object stays with it.
+//! An excluded object is never entered, like an object that a plugin leaves. A selection without the exclusion shows which
+//! objects would have moved with it or because of it. Objects that it owns, and objects that a link, a class, a need or a
+//! reference ties to it, would be separated from it. Such an exclusion is refused, and the refusal lists the dependents. Objects
+//! that only an excluded object needs stay with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +18,13 @@ use crate::selection::Selection;
 use crate::soft::is_cluster;
 use crate::{GroupKind, Key, Side};
 
-/// The refusal's code if an object that moves depends on an excluded one.
+/// Code of the refusal of an excluded object on which a moving object depends.
 pub(crate) const CODE_NEEDED: &str = "excluded-but-needed";
 
-/// How many objects are named in a line.
+/// Maximum number of objects that a message names.
 const MAX_LISTED_NAMES: usize = 3;
 
-/// The objects that the user excludes.
+/// Finds the objects that the user excludes.
 pub(crate) fn find_excluded(inventory: &Inventory, scope: &Scope) -> BTreeSet<usize> {
     if scope.exclude.is_empty() {
         return BTreeSet::new();
@@ -32,7 +33,7 @@ pub(crate) fn find_excluded(inventory: &Inventory, scope: &Scope) -> BTreeSet<us
     objects.filter(|(_, object)| covered(&scope.exclude, object)).map(|(index, _)| index).collect()
 }
 
-/// Why objects can't be excluded. `all` is what would move if nothing were.
+/// Returns the refusals of exclusions. `all` is the selection without exclusions.
 pub(crate) fn find_refusals(
     inventory: &Inventory,
     graph: &Graph,
@@ -40,7 +41,7 @@ pub(crate) fn find_refusals(
     all: &Selection,
     selection: &Selection,
 ) -> Vec<Refusal> {
-    // If there is nothing to move at all, that is what is wrong.
+    // If nothing moves, only that is reported.
     if all.iter().next().is_none() {
         return Vec::new();
     }
@@ -61,7 +62,7 @@ pub(crate) fn find_refusals(
     refusals
 }
 
-/// Removes refusals that would have an excluded Cluster move after all, if another refusal says what depends on it.
+/// Removes refusals whose remedy moves an excluded Cluster, if another refusal already lists its dependents.
 pub(crate) fn hide_consequences(refusals: &mut Vec<Refusal>) {
     let needed = refusals.iter().filter(|refusal| refusal.code == CODE_NEEDED);
     let needed = needed.flat_map(|refusal| refusal.object.iter().chain(&refusal.others));
@@ -76,7 +77,7 @@ pub(crate) fn hide_consequences(refusals: &mut Vec<Refusal>) {
     refusals.retain(|refusal| refusal.code == CODE_NEEDED || !refusal.remedies.iter().any(moves));
 }
 
-/// What is excluded and exists nowhere: mostly a name is mistyped, and what it should name would move.
+/// Refuses exclusions that match no object. A mistyped name would let the intended object move.
 fn find_missing(inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
     let there = |part: &Part| inventory.objects().iter().any(|object| part.covers(object));
     let missing = scope.exclude.iter().filter(|part| !there(part));
@@ -98,8 +99,8 @@ fn find_missing(inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
     missing.map(refusal).collect()
 }
 
-/// What a user may have meant by a part that matches nothing: the kind is written in the plural, in another case, or without its
-/// whole group.
+/// Finds parts that a user may have meant by a part that matches nothing. The user may have written the kind in the plural, in
+/// another case, or without its whole group.
 fn find_similar_parts(inventory: &Inventory, part: &Part) -> BTreeSet<Part> {
     let typed = GroupKind::new(part.kind.group.to_lowercase(), part.kind.kind.to_lowercase());
     let kinds: BTreeSet<_> = inventory.objects().iter().map(|object| &object.kind).collect();
@@ -112,7 +113,7 @@ fn find_similar_parts(inventory: &Inventory, part: &Part) -> BTreeSet<Part> {
     meant.filter(|part| inventory.objects().iter().any(|object| part.covers(object))).collect()
 }
 
-/// What depends on objects that are left out, in pairs.
+/// Returns pairs of an object that stays and an object that depends on it.
 fn find_dependents(
     inventory: &Inventory,
     graph: &Graph,
@@ -125,7 +126,7 @@ fn find_dependents(
         return found;
     }
     for &object in left {
-        // Without the exclusion these would move, and most of them only because of their owner.
+        // Without the exclusion these objects would move, most of them only because of their owner.
         let tied = graph.dependents(object).map(|(by, _)| by);
         let tied = tied.filter(|by| all.has(*by) && !selection.excluded.contains(by));
         found.extend(tied.map(|by| (object, by)));
@@ -142,7 +143,7 @@ fn find_dependents(
     found
 }
 
-/// Excluded objects of one kind that others depend on.
+/// Returns the refusal of excluded objects of one kind on which others depend.
 fn needed_refusal(
     inventory: &Inventory,
     scope: &Scope,

@@ -1,9 +1,9 @@
-//! What happens to a source object once its copy is live: deleted, or kept.
+//! The fate of a source object once its copy is live: deleted, or kept.
 //!
 //! Objects that others may still use are kept: cluster-scoped objects and their dependents, ClusterClasses that live or are used
-//! outside what moves, objects that something staying needs or shares, what the user carries along, objects that a plugin asks to
-//! keep, and objects that a plugin brought along without a grant to delete them. A Cluster is never kept, and neither is an object
-//! that belongs to a kept one only through a Cluster: both sides would manage the same machines.
+//! elsewhere, and objects that a staying object needs or shares. Objects that the user also copies are kept, objects that a
+//! plugin asks to keep, and objects that a plugin added without a grant to delete them. A Cluster is never kept. Neither is an
+//! object that belongs to a kept object only through a Cluster, because both sides would manage the same machines.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,7 +17,7 @@ use crate::selection::{Chosen, Selection};
 use crate::soft::{class_of, is_cluster, is_cluster_class};
 use crate::{Key, Object};
 
-/// Finds the objects of the set that are kept; all others move.
+/// Finds the selected objects that are kept. All others move.
 pub(crate) fn find_kept(
     inventory: &Inventory,
     graph: &Graph,
@@ -38,7 +38,7 @@ pub(crate) fn find_kept(
     keeper.kept
 }
 
-/// The fate of one object.
+/// Returns the fate of one object.
 pub(crate) fn fate_of(kept: &BTreeMap<usize, KeepReason>, object: usize) -> Fate {
     kept.get(&object).cloned().map_or(Fate::Move, Fate::Keep)
 }
@@ -88,7 +88,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// What the user carries along.
+    /// Keeps objects that the user also copies.
     fn keep_also_copied(&mut self) {
         for object in self.selection.iter() {
             if let Some(Chosen::Carried) = self.selection.why(object) {
@@ -97,7 +97,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Cluster-scoped objects, and the dependents of those that are roots.
+    /// Keeps cluster-scoped objects, and the dependents of those that are roots.
     fn keep_cluster_scoped(&mut self) {
         let mut queue = VecDeque::new();
         for object in self.selection.iter() {
@@ -123,7 +123,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// What plugins brought along and may not delete.
+    /// Keeps objects that plugins added and may not delete.
     fn keep_added_by_plugins(&mut self) {
         let kept = self.selection.brought.iter().filter(|(_, brought)| !brought.delete);
         for (object, brought) in kept {
@@ -131,7 +131,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Classes that live or are used outside the namespaces that move, with their templates.
+    /// Keeps classes that live or are used outside the namespaces that move, with their templates.
     fn keep_shared_classes(&mut self, scope: &Scope, elsewhere: &[Object], refusals: &mut Vec<Refusal>) {
         let class = |object: &Object| is_cluster_class(&object.kind.group_kind);
         let classes: Vec<usize> = self.selection.iter().filter(|&index| self.matches(index, class)).collect();
@@ -162,7 +162,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Clusters that are not in the set, by the class they use.
+    /// Finds Clusters that aren't selected, by the class they use.
     fn find_staying_users(&self, elsewhere: &[Object], refusals: &mut Vec<Refusal>) -> BTreeMap<Key, Key> {
         let mut users = BTreeMap::new();
         let read = self
@@ -185,7 +185,7 @@ impl Keeper<'_> {
         users
     }
 
-    /// If Clusters are named: objects that something staying uses as well.
+    /// Keeps objects that a staying object uses as well, if the user names Clusters.
     fn keep_shared_with_staying(&mut self) {
         for (&object, &by) in &self.selection.named.shared {
             if let Some(by) = self.inventory.keys().get(by) {
@@ -194,7 +194,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Objects that are in the set only because something needs them, and that something staying needs as well.
+    /// Keeps objects that are selected only because something needs them, if something that stays needs them as well.
     fn keep_needed(&mut self) {
         let stays = |index: &usize| match self.selection.has(*index) {
             true => self.kept.contains_key(index),

@@ -1,13 +1,13 @@
 //! The version of data that outlives a run.
 //!
-//! An older program must not continue with data that a newer one wrote: it would drop fields that it doesn't know, which could widen
-//! the move. So every format carries its number, and a newer number is refused before anything is changed. Data of an earlier format
+//! An older program must not continue with data that a newer one wrote: it would drop unknown fields, which could widen the move.
+//! Every format therefore carries its number, and a newer number is refused before anything is changed. Data of an earlier format
 //! that is still supported is converted before it is parsed.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Number of the one format that is written and parsed.
+/// Number of the only format that is written and parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Format<const KNOWN: u32>;
 

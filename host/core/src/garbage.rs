@@ -1,20 +1,20 @@
-//! Simulates the garbage collector: what it deletes once some objects are gone.
+//! Simulates the garbage collector: which objects it deletes once some objects are gone.
 //!
-//! It deletes an object once none of its owners exists any more. An owner that doesn't exist anywhere does not save its
-//! dependent, and a collected object takes its own dependents with it. The collector looks for an owner in its dependent's
-//! namespace, or among cluster-scoped objects: a reference to an object of another namespace names no owner, so deleting that
-//! object collects nothing. This rule is implemented here only, for before the commit and after it.
+//! The collector deletes an object once none of its owners exists any more. An owner that doesn't exist anywhere does not save
+//! its dependent, and a collected object takes its own dependents with it. The collector looks for an owner in its dependent's
+//! namespace, or among cluster-scoped objects. A reference to an object of another namespace therefore names no owner, and
+//! deleting that object collects nothing. This is the only implementation of the rule, for before the commit and after it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::{Key, Kind, Meta, Object, Uid};
 
-/// An object that exists in the source, whatever its kind.
+/// An object of any kind that exists in the source.
 #[derive(Clone, Copy, Debug)]
 pub struct Bystander<'a> {
-    /// Its kind.
+    /// Kind of the object.
     pub kind: &'a Kind,
-    /// Its metadata.
+    /// Metadata of the object.
     pub meta: &'a Meta,
 }
 
@@ -37,17 +37,17 @@ impl<'a> Bystander<'a> {
 /// A bystander that would be collected.
 pub(crate) struct Lost<'a> {
     pub(crate) object: &'a Bystander<'a>,
-    /// The owner whose deletion causes this one.
+    /// Owner whose deletion causes the collection.
     pub(crate) owner: &'a Uid,
-    /// It may go, or everything that it is below may.
+    /// Whether the loss is accepted, of the object or of all that it depends on.
     pub(crate) left: bool,
 }
 
-/// Where an object lives: its namespace, or none if it is cluster-scoped.
+/// Namespace of an object. None if it is cluster-scoped.
 pub(crate) type Home<'a> = Option<&'a str>;
 
-/// What is collected once `deleted` is gone. `kept` exists and stays, as do all bystanders that are not collected; losing what
-/// `is_left` selects is accepted, with its dependents. Linear in the number of owner references.
+/// Returns the objects that are collected once `deleted` is gone. `kept` exists and stays, as do all bystanders that are not
+/// collected. Objects that `is_left` selects may be lost, with their dependents. Linear in the number of owner references.
 pub(crate) fn find_collected<'a>(
     deleted: &BTreeMap<&'a Uid, Home<'a>>,
     kept: impl IntoIterator<Item = (&'a Uid, Home<'a>)>,
@@ -58,11 +58,11 @@ pub(crate) fn find_collected<'a>(
     let existing: BTreeMap<&Uid, Home<'_>> =
         others.chain(kept).chain(deleted.iter().map(|(uid, home)| (*uid, *home))).collect();
     let mut seen = BTreeSet::new();
-    // Dependents that are not deleted, by owner; owners that exist, by dependent.
+    // Dependents that are not deleted, by owner, and existing owners, by dependent.
     let mut dependents: BTreeMap<&Uid, Vec<usize>> = BTreeMap::new();
     let mut holds: BTreeMap<usize, BTreeSet<&Uid>> = BTreeMap::new();
     for (index, bystander) in bystanders.iter().enumerate() {
-        // Two groups may serve the same object; count it once.
+        // Two groups may serve one object, which counts once.
         if deleted.contains_key(&bystander.meta.uid) || !seen.insert(&bystander.meta.uid) {
             continue;
         }
@@ -75,7 +75,7 @@ pub(crate) fn find_collected<'a>(
         }
     }
     let mut lost = Vec::new();
-    // Objects that so far depend only on left ones.
+    // Objects that so far depend only on objects that may be lost.
     let mut covered: BTreeSet<usize> = holds.keys().copied().collect();
     let mut queue: VecDeque<(&Uid, bool)> = deleted.keys().map(|uid| (*uid, false)).collect();
     while let Some((owner, left)) = queue.pop_front() {

@@ -1,9 +1,9 @@
 //! The ownership graph.
 //!
-//! A petgraph whose nodes are the objects of an inventory, by the same index, and whose edges lead from an owner to its
-//! dependent. Owners are found by UID alone: the version in a reference dates from when it was written and may no longer be
-//! served (W11). Owners that were not read are not nodes; they are kept aside, so that no check ever meets an object of which
-//! only the name is known (W4).
+//! Nodes of the petgraph are the objects of an inventory, with the same index. Edges lead from an owner to its dependent. Owners
+//! are found by UID alone: the version in a reference dates from when it was written and may no longer be served (W11). Owners
+//! that were not read are no nodes and are stored separately, so that no check meets an object of which only the name is known
+//! (W4).
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::relations::Relations;
 use crate::soft::SoftLinks;
 use crate::{Key, OwnerReference};
 
-/// What ties a dependent to its owner.
+/// The tie between a dependent and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tie {
     /// An owner reference.
@@ -36,7 +36,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Ties objects together by owner references, soft links and plugins' links.
+    /// Builds the graph from owner references, soft links and plugins' links.
     pub(crate) fn new(
         inventory: &Inventory,
         soft: &SoftLinks,
@@ -82,38 +82,38 @@ impl Graph {
         self.edges.add_edge(NodeIndex::new(owner), NodeIndex::new(dependent), tie);
     }
 
-    /// How many ties there are.
+    /// Returns the number of ties.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.edges.edge_count()
     }
 
-    /// The objects that own this one, in an arbitrary but stable order.
+    /// Returns the owners of an object, in an arbitrary but stable order.
     pub(crate) fn owners(&self, object: usize) -> impl Iterator<Item = (usize, Tie)> {
         let edges = self.edges.edges_directed(NodeIndex::new(object), Direction::Incoming);
         edges.map(|edge| (edge.source().index(), *edge.weight()))
     }
 
-    /// The dependents of an object, in an arbitrary but stable order.
+    /// Returns the dependents of an object, in an arbitrary but stable order.
     pub(crate) fn dependents(&self, object: usize) -> impl Iterator<Item = (usize, Tie)> {
         let edges = self.edges.edges_directed(NodeIndex::new(object), Direction::Outgoing);
         edges.map(|edge| (edge.target().index(), *edge.weight()))
     }
 
-    /// References to owners that were not read.
+    /// Returns the references to owners that were not read.
     pub(crate) fn unread(&self, object: usize) -> &[OwnerReference] {
         self.unread.get(&object).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Whether a dependent's reference names the owner correctly. A reference that matches by UID alone has no effect: the garbage
-/// collector looks for the owner by name, in the dependent's namespace.
+/// Returns true if a dependent's reference names the owner correctly. A reference that matches by UID alone has no effect: the
+/// garbage collector looks for the owner by name, in the dependent's namespace.
 pub(crate) fn matches_owner(reference: &OwnerReference, owner: &Key, dependent: &Key) -> bool {
     let named = reference.group_kind() == owner.group_kind && reference.name == owner.name;
     named && (owner.namespace.is_none() || owner.namespace == dependent.namespace)
 }
 
-/// The key of an owner as the reference gives it; a reference doesn't say in which namespace the owner lives.
+/// Returns the key of an owner as the reference gives it. References don't contain the owner's namespace.
 pub(crate) fn owner_key(reference: &OwnerReference) -> Key {
     Key::new(reference.group_kind(), None, &reference.name)
 }

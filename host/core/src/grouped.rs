@@ -1,27 +1,27 @@
 //! Findings about many objects in one line: `6 Machines: ns/m0, ns/m1, ns/m2, … and 3 more`.
 //!
-//! A wait, a finding and a refusal are each about one object, and 150 of them may say the same. If their texts differ only in the
-//! name of the object, people see one group; documents list every one.
+//! A wait, a finding and a refusal are each about one object, and 150 of them may be alike. If their texts differ only in the
+//! name of the object, people see one group. Documents list every object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{GroupKind, Key};
 
-/// How many names a person reads in a line.
+/// Maximum number of names in a line for people.
 pub const MAX_LISTED_NAMES: usize = 3;
 
-/// Items that say the same about objects of one kind.
+/// Items with the same text about objects of one kind.
 #[derive(Clone, Debug)]
 pub struct Group<'a, T> {
-    /// The first of them.
+    /// First item of the group.
     pub first: &'a T,
-    /// The object of the first.
+    /// Object of the first item.
     object: Option<&'a Key>,
-    /// The objects of all, each once.
+    /// Objects of all items, each once.
     pub objects: BTreeSet<&'a Key>,
 }
 
-/// Groups items that say the same; `about` returns the object and text of each. Groups are in order of first appearance.
+/// Groups items with the same text. `about` returns the object and text of each item. Groups are in order of first appearance.
 pub fn group_items<'a, T>(
     items: impl IntoIterator<Item = &'a T>,
     about: impl Fn(&'a T) -> (Option<&'a Key>, Vec<String>),
@@ -46,7 +46,7 @@ pub fn group_items<'a, T>(
 }
 
 impl<T> Group<'_, T> {
-    /// `what` in a line that names the objects, or the first `most` of them.
+    /// Returns `what` in a line that names the objects, or the first `most` of them.
     pub fn line(&self, what: &str, most: usize) -> String {
         let Some(first) = self.object else { return what.to_owned() };
         let others = self.others();
@@ -61,18 +61,19 @@ impl<T> Group<'_, T> {
         }
     }
 
-    /// All objects except the first's.
+    /// Returns all objects except that of the first item.
     pub fn others(&self) -> Vec<&Key> {
         self.objects.iter().copied().filter(|object| Some(*object) != self.object).collect()
     }
 }
 
-/// Objects of one kind: `Machine ns/m`, `2 Machines: ns/m0, ns/m1`, or the first `most` names and how many more there are.
+/// Formats objects of one kind: `Machine ns/m`, `2 Machines: ns/m0, ns/m1`, or the first `most` names and the number of the
+/// others.
 pub fn format_objects(objects: &[&Key], most: usize) -> String {
     let [first, _, ..] = objects else {
         return objects.first().map(ToString::to_string).unwrap_or_default();
     };
-    // Another name is no longer than "and 1 more".
+    // Another name takes no more room than "and 1 more".
     let shown = if objects.len() <= most.saturating_add(1) { objects.len() } else { most };
     let names: Vec<String> = objects.iter().take(shown).map(|key| namespaced_name(key)).collect();
     let more = match objects.len() - shown {
@@ -83,7 +84,7 @@ pub fn format_objects(objects: &[&Key], most: usize) -> String {
     format!("{number} {kind}: {}{more}", names.join(", "))
 }
 
-/// More than one of a kind: `Machines`, `ClusterClasses`, `Policies`.
+/// Returns the plural of a kind: `Machines`, `ClusterClasses`, `Policies`.
 pub fn plural_kind(kind: &str) -> String {
     let consonant = |c: char| !"aeiou".contains(c.to_ascii_lowercase());
     match kind.strip_suffix('y') {
@@ -94,7 +95,7 @@ pub fn plural_kind(kind: &str) -> String {
     }
 }
 
-/// A number as people read it: `1,032`.
+/// Formats a number for people: `1,032`.
 pub fn format_number(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -114,7 +115,7 @@ fn namespaced_name(key: &Key) -> String {
     }
 }
 
-/// A character that occurs in names, or in a name with its namespace.
+/// Returns true for a character that occurs in names, or in a name with its namespace.
 fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || "-._/".contains(c)
 }
@@ -124,8 +125,8 @@ fn contains_name(words: &str, object: &Key) -> bool {
     words.split(|c| !is_name_char(c)).any(|word| word == name)
 }
 
-/// A text with its object's name removed, along with its namespace if that belongs to the name, as in `ns/name` or in a command
-/// (`-n ns`). A namespace on its own is part of the text: the same statement about another namespace is another fact.
+/// Replaces its object's name in a text, along with its namespace if that belongs to the name, as in `ns/name` or in a command
+/// (`-n ns`). A namespace alone stays: the same statement about another namespace is another fact.
 pub fn remove_names(words: &str, object: &Key) -> String {
     let full = namespaced_name(object);
     let mut out = String::with_capacity(words.len());

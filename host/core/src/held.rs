@@ -1,16 +1,16 @@
-//! Something that is held for as long as an object is.
+//! A resource that lives as long as an object.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// Keeps something until the last copy of an object's metadata is dropped: the part of a budget that its bytes were taken from. All
-/// of these are equal: it says nothing about the object.
+/// Keeps a value until the last copy of an object's metadata is dropped, for example the part of a budget that its bytes were
+/// taken from. All values are equal, because they describe nothing of the object.
 #[derive(Clone, Default)]
 pub struct Held(Option<Arc<dyn Any + Send + Sync>>);
 
 impl Held {
-    /// Keeps this.
+    /// Wraps a value that is kept.
     pub fn from_owner(owner: Arc<dyn Any + Send + Sync>) -> Self {
         Self(Some(owner))
     }

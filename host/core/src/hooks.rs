@@ -1,6 +1,7 @@
-//! What plugins return: the values of `wit/provider.wit`, as the rest of the program uses them.
+//! Values that plugins return: those of `wit/provider.wit`, as the rest of the program uses them.
 //!
-//! Points are strings in the contract, because its enums can't grow; here they are a type, because code should not compare strings.
+//! Points are strings in the contract, because its enums can't grow. Here they are a type, because code should not compare
+//! strings.
 
 use std::fmt;
 
@@ -11,21 +12,21 @@ use crate::kind::GroupKind;
 use crate::object::Key;
 use crate::reach::Reach;
 
-/// The moments in which a plugin is called.
+/// Moments at which pivot-host calls a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hook {
-    /// How objects belong together.
+    /// Relations between objects.
     Relate,
-    /// Whether the move may go on.
+    /// Check whether the move may continue.
     Check,
-    /// A provider-specific pause of a source object.
+    /// Provider-specific pause of a source object.
     Hold,
-    /// A change to an object about to be created.
+    /// Change to an object before it is created.
     Adapt,
-    /// The status of an object just created.
+    /// Status of an object that was just created.
     Restore,
-    /// Releases an object at the end.
+    /// Unpauses an object at the end.
     Settle,
 }
 
@@ -35,7 +36,7 @@ impl Hook {
         [Self::Relate, Self::Check, Self::Hold, Self::Adapt, Self::Restore, Self::Settle];
 }
 
-/// The same hook, as the bounds of patches name it.
+/// Converts a hook to the type of the bounds of patches.
 impl From<Hook> for pivot_bounds::Hook {
     fn from(hook: Hook) -> Self {
         match hook {
@@ -62,21 +63,21 @@ impl fmt::Display for Hook {
     }
 }
 
-/// The points at which checks run.
+/// Points at which checks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// Nothing is changed yet.
     BeforePause,
     /// The source is paused and its controllers have acknowledged that.
     AfterPause,
-    /// Everything is copied; after this there is no way back.
+    /// Everything is copied. After this point a rollback is impossible.
     BeforeCommit,
-    /// The target's Clusters run; nothing is deleted from the source yet.
+    /// The target's Clusters run, and nothing is deleted from the source yet.
     AfterResume,
 }
 
 impl Point {
-    /// The contract's word.
+    /// Returns the word that the contract uses.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BeforePause => "before-pause",
@@ -87,7 +88,7 @@ impl Point {
     }
 }
 
-/// How much a finding weighs.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -95,25 +96,25 @@ pub enum Severity {
     Note,
     /// Worth a person's attention.
     Warn,
-    /// Not yet: ask again.
+    /// The move must wait and check again.
     Wait,
-    /// The move may not go on.
+    /// The move must not continue.
     Stop,
 }
 
-/// What a check found.
+/// A finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// How severe it is.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// A stable code for programs.
+    /// Stable code for programs.
     pub code: String,
-    /// A sentence for people.
+    /// Sentence for people.
     pub message: String,
-    /// The object it is about.
+    /// Object that the finding is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<Key>,
-    /// What a person can do about it.
+    /// Action that a person can take.
     pub remedy: String,
 }
 
@@ -131,66 +132,67 @@ pub struct PluginFinding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Relation {
-    /// It belongs to this object: it moves when that moves, and after it.
+    /// The object belongs to this one: it moves with it, and after it.
     Link(Key),
-    /// When it moves, this object must move too.
+    /// If the object moves, this one must move too.
     Need(Key),
-    /// When it moves, this object must be copied too, and kept in the source.
+    /// If the object moves, this one must be copied too, and kept in the source.
     Share(Key),
-    /// It stays, for this reason.
+    /// The object stays, for this reason.
     Leave(String),
-    /// It is copied and not deleted, for this reason.
+    /// The object is copied and not deleted, for this reason.
     Keep(String),
 }
 
-/// What is still to be done before an object is released.
+/// The remaining work before an object is unpaused.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Settlement {
     /// Nothing.
     Done,
-    /// This merge patch of metadata; then ask again.
+    /// Apply this merge patch of metadata, then call the plugin again.
     Patch(Value),
-    /// Nothing yet.
+    /// Wait, and call the plugin again.
     Wait(Finding),
-    /// It can't be released.
+    /// The object can't be unpaused.
     Stop(Finding),
 }
 
-/// What a plugin is, as far as the engine needs to know it.
+/// Description of a plugin, as far as the engine needs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
-    /// Its name.
+    /// Name of the plugin.
     pub name: String,
-    /// Its version.
+    /// Version of the plugin.
     pub version: String,
-    /// Digest of its component and configuration; pinned in the record.
+    /// Digest of component and configuration, pinned in the record.
     pub digest: String,
-    /// Who vouches for it, and for what: `vetted by alice`.
+    /// Signers of the plugin and their statements: `vetted by alice`.
     #[serde(default, rename = "vouchedBy", skip_serializing_if = "Vec::is_empty")]
     pub vouched_by: Vec<String>,
-    /// What it is granted, a line each, for people who look at a record later.
+    /// Grants, one per line, for people who read a record later.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<String>,
-    /// Kinds whose objects it is shown; `*` as kind covers the group.
+    /// Kinds whose objects the plugin sees. `*` as kind covers the group.
     pub kinds: Vec<GroupKind>,
-    /// How far its relations reach beyond the namespaces that move.
+    /// Reach of the plugin's relations outside the namespaces that move.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reach: Vec<Reach>,
-    /// The hooks it has.
+    /// Hooks that the plugin implements.
     pub hooks: Vec<Hook>,
-    /// It sees the data of Secrets: no text it could have written is printed, its patches' paths included.
+    /// Whether the plugin sees the data of Secrets. pivot-host prints no text that such a plugin could have written, including
+    /// the paths of its patches.
     #[serde(default, rename = "secretData")]
     pub secret_data: bool,
 }
 
 impl Description {
-    /// Whether it wants to see objects of the kind.
+    /// Returns true if the plugin sees objects of a kind.
     pub fn can_see(&self, kind: &GroupKind) -> bool {
         self.kinds.iter().any(|seen| seen.covers(kind))
     }
 
-    /// Whether it has the hook and wants to see the kind in it.
+    /// Returns true if the plugin has a hook and sees objects of a kind in it.
     pub fn has_hook_for(&self, hook: Hook, kind: &GroupKind) -> bool {
         self.hooks.contains(&hook) && self.can_see(kind)
     }

@@ -1,15 +1,15 @@
-//! Everything that was read, each object once.
+//! All objects that were read, each once.
 //!
-//! The same object may be read twice: Secrets of a provider's namespace are listed beside those of the moved namespace, a class
-//! is fetched again by reference. Objects are identified by UID; those from hand-written files may have none and are identified
-//! by key. The later reading wins, because it is fresher.
+//! An object may be read twice: Secrets of a provider's namespace are listed next to those of the moved namespace, and a class is
+//! read again by reference. Objects are identified by UID. Objects from hand-written files may have no UID and are identified by
+//! key. The later reading wins, because it is fresher.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::part::Part;
 use crate::{Key, Object, Uid};
 
-/// The objects of one side, sorted by key.
+/// Objects of one side, sorted by key.
 #[derive(Clone, Debug, Default)]
 pub struct Inventory {
     objects: Vec<Object>,
@@ -20,7 +20,7 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// Sorts objects and drops readings that were superseded by a later one.
+    /// Sorts objects and drops readings that a later one superseded.
     pub fn new(objects: Vec<Object>) -> Self {
         let mut latest: BTreeMap<Uid, usize> = BTreeMap::new();
         for (reading, object) in objects.iter().enumerate() {
@@ -34,7 +34,7 @@ impl Inventory {
             .filter(|(reading, object)| has_no_uid(object) || latest.get(&object.meta.uid) == Some(reading))
             .map(|(reading, object)| (object.key(), reading))
             .collect();
-        // Of two readings of one key the later sorts first, and is kept.
+        // The later of two readings of one key sorts first, and is kept.
         order.sort_by(|(a, earlier), (b, later)| a.cmp(b).then(later.cmp(earlier)));
         order.dedup_by(|(next, _), (kept, _)| next == kept);
 
@@ -50,7 +50,7 @@ impl Inventory {
         inventory
     }
 
-    /// The same, with objects that were read only because plugins reach them.
+    /// Builds an inventory that also contains objects read only because plugins reach them.
     pub fn with_reached(objects: Vec<Object>, reached: Vec<Object>) -> Self {
         if reached.is_empty() {
             return Self::new(objects);
@@ -63,12 +63,12 @@ impl Inventory {
         inventory
     }
 
-    /// Has objects count for as much as those that only plugins reach.
+    /// Marks objects as read only because plugins reach them.
     pub(crate) fn mark_only_reached(&mut self, objects: impl IntoIterator<Item = usize>) {
         self.only_reached.extend(objects);
     }
 
-    /// The same, with objects from elsewhere. Each takes the place of one with its key.
+    /// Adds objects from elsewhere. Each replaces the object with its key.
     pub(crate) fn with_added(self, added: Vec<Object>) -> Self {
         let reached: BTreeSet<Key> =
             self.only_reached.iter().filter_map(|index| self.keys.get(*index).cloned()).collect();
@@ -83,29 +83,29 @@ impl Inventory {
         inventory
     }
 
-    /// Whether an object's own content (labels, owner references, body) counts. An object that was read only because a plugin
-    /// reaches it counts for nothing until a plugin brings it along: users of namespaces outside the scope must not be able to
-    /// change or stop a move.
+    /// Returns true if an object's own content (labels, owner references, body) counts. An object that was read only because a
+    /// plugin reaches it has no effect until a plugin adds it: users of namespaces outside the scope must not be able to change
+    /// or stop a move.
     pub(crate) fn is_trusted(&self, index: usize) -> bool {
         !self.only_reached.contains(&index)
     }
 
-    /// The objects, sorted by key.
+    /// Returns the objects, sorted by key.
     pub fn objects(&self) -> &[Object] {
         &self.objects
     }
 
-    /// What exists on that side beside objects that were added under the same names.
+    /// Returns the objects that added objects replaced under their names.
     pub fn replaced_objects(&self) -> &[Object] {
         &self.replaced
     }
 
-    /// The objects' keys, in the same order.
+    /// Returns the objects' keys, in the same order.
     pub fn keys(&self) -> &[Key] {
         &self.keys
     }
 
-    /// Of these parts, those that any of these objects belongs to.
+    /// Returns the parts that cover any of the objects.
     pub fn parts_covering<'a>(
         &self,
         parts: &BTreeSet<Part>,
@@ -115,22 +115,22 @@ impl Inventory {
         parts.iter().filter(|part| objects.iter().any(|object| part.covers(object))).cloned().collect()
     }
 
-    /// The object at an index.
+    /// Returns the object at an index.
     pub fn get(&self, index: usize) -> Option<&Object> {
         self.objects.get(index)
     }
 
-    /// The object with this key.
+    /// Returns the object with a key.
     pub fn get_by_key(&self, key: &Key) -> Option<&Object> {
         self.get(self.index_of_key(key)?)
     }
 
-    /// The index of the object with this UID.
+    /// Returns the index of the object with a UID.
     pub(crate) fn index_of_uid(&self, uid: &Uid) -> Option<usize> {
         self.by_uid.get(uid).copied()
     }
 
-    /// The index of the object with this key.
+    /// Returns the index of the object with a key.
     pub fn index_of_key(&self, key: &Key) -> Option<usize> {
         self.keys.binary_search(key).ok()
     }

@@ -4,59 +4,60 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// API group and kind: what an object is, whatever version it is read in.
+/// API group and kind of an object, independent of the version in which it is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GroupKind {
-    /// API group; empty for the core group.
+    /// API group. Empty for the core group.
     pub group: String,
     /// Kind, in CamelCase.
     pub kind: String,
 }
 
 impl GroupKind {
-    /// A group and kind.
+    /// Creates a group and kind.
     pub fn new(group: impl Into<String>, kind: impl Into<String>) -> Self {
         Self { group: group.into(), kind: kind.into() }
     }
 
-    /// Whether this is the given group and kind.
+    /// Returns true if group and kind are equal.
     pub fn is(&self, group: &str, kind: &str) -> bool {
         self.group == group && self.kind == kind
     }
 
-    /// Whether this kind, or pattern of kinds, covers another: `*` as kind means every kind of the group.
+    /// Returns true if this kind, or pattern of kinds, covers another. `*` as kind stands for every kind of the group.
     pub fn covers(&self, kind: &Self) -> bool {
         self.group == kind.group && (self.kind == "*" || self.kind == kind.kind)
     }
 
-    /// The narrower of two kinds or patterns of kinds, where one covers the other.
+    /// Returns the narrower of two kinds or patterns of kinds, if one covers the other.
     pub fn narrower_of<'a>(&'a self, other: &'a Self) -> Option<&'a Self> {
         if self.covers(other) { Some(other) } else { other.covers(self).then_some(self) }
     }
 
-    /// Whether objects of this kind come and go without anyone moving, keeping or missing them. Core Events and those of
-    /// `events.k8s.io` are the same objects.
+    /// Returns true if objects of this kind come and go without effect on a move. Core Events and those of `events.k8s.io` are
+    /// the same objects.
     pub fn is_event(&self) -> bool {
         self.is("", "Event") || self.is("events.k8s.io", "Event")
     }
 
-    /// Whether objects of this kind define others: deleting one deletes all that it defines.
+    /// Returns true if objects of this kind define others: deleting one deletes all objects that it defines.
     pub(crate) fn is_definition(&self) -> bool {
         self.is("apiextensions.k8s.io", "CustomResourceDefinition")
     }
 
-    /// Whether objects of this kind hold data that must never be printed.
+    /// Returns true if objects of this kind hold data that must never be printed.
     pub fn is_secret(&self) -> bool {
         self.is("", "Secret")
     }
 }
 
-/// Whether it is a group of Kubernetes itself: all others have a domain, and `k8s.io` is reserved for it, but for `x-k8s.io`.
+/// Returns true for groups of Kubernetes itself. All other groups have a domain. `k8s.io` is reserved for Kubernetes, except for
+/// `x-k8s.io`.
 pub fn is_kubernetes_group(group: &str) -> bool {
     !group.contains('.') || (group.ends_with(".k8s.io") && !group.ends_with(".x-k8s.io"))
 }
 
-/// In the spelling of users: `Machine.cluster.x-k8s.io`, `Secret`.
+/// Formats a kind as users write it: `Machine.cluster.x-k8s.io`, `Secret`.
 impl fmt::Display for GroupKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.group.is_empty() {
@@ -76,29 +77,29 @@ impl std::str::FromStr for GroupKind {
     }
 }
 
-/// What the labels of a kind's definition say about moving. Only their presence counts, not their value.
+/// Labels on a kind's definition that control moves. Only their presence counts, not their value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KindLabels {
-    /// The kind takes part in discovery.
+    /// Whether the kind takes part in discovery.
     pub discover: bool,
-    /// Every object of the kind moves.
+    /// Whether every object of the kind moves.
     pub moves: bool,
-    /// Every object of the kind moves, with all below it.
+    /// Whether every object of the kind moves, with all its dependents.
     pub hierarchy: bool,
-    /// This user can't read the definition, so its labels are unknown.
+    /// Whether the labels are unknown because the user can't read the definition.
     pub unread: bool,
 }
 
-/// A listable kind as one side serves it. Manifests of earlier releases spell its fields with underscores.
+/// A listable kind as one side serves it. Manifests of earlier releases spell the fields with underscores.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kind {
     /// Group and kind.
     #[serde(alias = "group_kind")]
     pub group_kind: GroupKind,
-    /// The version objects are read and written in.
+    /// Version in which objects are read and written.
     pub version: String,
-    /// The resource name in URLs.
+    /// Resource name in URLs.
     pub plural: String,
     /// Whether objects live in a namespace.
     pub namespaced: bool,
@@ -107,19 +108,19 @@ pub struct Kind {
     pub status_subresource: bool,
     /// All served versions, the server's preferred one first.
     pub served: Vec<String>,
-    /// What the definition's labels say.
+    /// Labels of the definition.
     pub labels: KindLabels,
 }
 
 impl Kind {
-    /// `group/version`, or the version alone in the core group.
+    /// Returns `group/version`, or the version alone in the core group.
     pub fn api_version(&self) -> String {
         let group = &self.group_kind.group;
         if group.is_empty() { self.version.clone() } else { format!("{group}/{}", self.version) }
     }
 
-    /// Whether objects of the kind are read regardless of plugins: its definition is labelled, or it is one of the two core kinds
-    /// that Clusters use.
+    /// Returns true if objects of the kind are read regardless of plugins. The definition is labelled, or the kind is one of the
+    /// two core kinds that Clusters use.
     pub(crate) fn is_always_read(&self) -> bool {
         self.labels.discover || self.group_kind.is("", "Secret") || self.group_kind.is("", "ConfigMap")
     }

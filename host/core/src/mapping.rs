@@ -1,8 +1,8 @@
 //! Namespaces that have another name in the target.
 //!
-//! Everything inside a move names objects as the source does. The target is renamed at its edge, in both directions, so that no
-//! comparison, wait or rollback needs to know that a name differs. Each rule is in one place. This file decides which names are
-//! exchanged, [`references`] where they stand in an object, and `planner/mapping_check.rs` what can't be renamed.
+//! A move uses the source's names throughout. Names of the target are exchanged at its edge, in both directions, so that no
+//! comparison, wait or rollback needs to know the difference. Each rule is in one place: this file decides which names are
+//! exchanged, [`references`] finds them in objects, and `planner/mapping_check.rs` refuses names that can't be exchanged.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,15 +17,15 @@ pub(crate) mod references;
 
 pub(crate) use references::names_credentials;
 
-/// The names of the target's namespaces, by the source's. No two have the same one.
+/// Names of the target's namespaces, by the source's names. All target names differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]
 pub struct NamespaceMap(BTreeMap<String, String>);
 
-/// Why namespaces can't be mapped.
+/// The reason why namespaces can't be mapped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
-    /// Not a name.
+    /// Invalid name.
     #[error("{0}")]
     Name(String),
     /// One namespace would become two.
@@ -37,7 +37,7 @@ pub enum MapError {
 }
 
 impl NamespaceMap {
-    /// A map of pairs, each the name in the source and the one in the target.
+    /// Creates a map from pairs of a name in the source and a name in the target.
     pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, MapError> {
         let mut map = BTreeMap::new();
         for (from, to) in pairs {
@@ -54,48 +54,48 @@ impl NamespaceMap {
         Ok(Self(map))
     }
 
-    /// Whether every namespace keeps its name.
+    /// Returns true if every namespace keeps its name.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each name in the source with the one in the target.
+    /// Returns each name in the source with the name in the target.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(from, to)| (from.as_str(), to.as_str()))
     }
 
-    /// Whether the map exchanges this name for another, in either direction.
+    /// Returns true if the map exchanges this name for another, in either direction.
     fn is_exchanged(&self, name: &str) -> bool {
         self.is_mapped(name) || self.is_taken(name)
     }
 
-    /// Whether the source's namespace of this name gets another.
+    /// Returns true if the source's namespace of this name gets another name.
     pub(crate) fn is_mapped(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// Whether a namespace gets this name in the target.
+    /// Returns true if a namespace gets this name in the target.
     pub(crate) fn is_taken(&self, name: &str) -> bool {
         self.0.values().any(|to| to == name)
     }
 
-    /// The name in the target.
+    /// Returns the name in the target.
     ///
-    /// If `a` becomes `b`, then the target may have an `a` of its own. It must have a name here, too, and not that of the source's:
-    /// it is called by the name that became free, `b`. So every name has exactly one counterpart on the other side.
+    /// If `a` becomes `b`, the target may have its own `a`. That namespace needs a name inside the move that differs from the
+    /// source's `a`, and gets the free name `b`. Every name therefore has exactly one counterpart on the other side.
     pub fn in_target<'a>(&'a self, name: &'a str) -> &'a str {
         if let Some(to) = self.0.get(name) {
             return to;
         }
         let mut free = name;
-        // Each turn goes one pair back along a chain that does not return, because `name` is not mapped.
+        // Each turn goes one pair back along a chain. The chain has no cycle, because `name` is not mapped.
         while let Some((from, _)) = self.0.iter().find(|(_, to)| *to == free) {
             free = from;
         }
         free
     }
 
-    /// The name in the source.
+    /// Returns the name in the source.
     pub fn in_source<'a>(&'a self, name: &'a str) -> &'a str {
         if let Some((from, _)) = self.0.iter().find(|(_, to)| *to == name) {
             return from;
@@ -107,12 +107,12 @@ impl NamespaceMap {
         free
     }
 
-    /// Renames what goes into the target.
+    /// Returns the renaming of objects that go into the target.
     pub fn into_target(&self) -> Renaming<'_> {
         Renaming { map: self, direction: Direction::IntoTarget }
     }
 
-    /// Renames what comes out of the target.
+    /// Returns the renaming of objects that come out of the target.
     pub fn out_of_target(&self) -> Renaming<'_> {
         Renaming { map: self, direction: Direction::OutOfTarget }
     }
@@ -147,7 +147,7 @@ enum Direction {
     OutOfTarget,
 }
 
-/// Gives objects the names that namespaces have on the other side.
+/// A renaming of namespaces in objects for the other side.
 #[derive(Clone, Copy)]
 pub struct Renaming<'a> {
     map: &'a NamespaceMap,
@@ -155,7 +155,7 @@ pub struct Renaming<'a> {
 }
 
 impl Renaming<'_> {
-    /// One namespace.
+    /// Returns the other name of a namespace.
     pub fn rename_namespace<'n>(&'n self, name: &'n str) -> &'n str {
         match self.direction {
             Direction::IntoTarget => self.map.in_target(name),
@@ -163,7 +163,7 @@ impl Renaming<'_> {
         }
     }
 
-    /// The key of an object, or of a namespace.
+    /// Renames the key of an object or of a namespace.
     pub fn rename_key(&self, key: &Key) -> Key {
         let mut key = key.clone();
         if let Some(namespace) = &mut key.namespace {
@@ -174,7 +174,7 @@ impl Renaming<'_> {
         key
     }
 
-    /// Metadata.
+    /// Renames the namespaces in metadata.
     pub fn rename_meta(&self, kind: &Kind, meta: &mut Meta) {
         if let Some(namespace) = meta.namespace.as_mut().filter(|_| kind.namespaced) {
             self.replace_name(namespace);
@@ -190,7 +190,7 @@ impl Renaming<'_> {
         }
     }
 
-    /// A body, or a merge patch of one.
+    /// Renames the namespaces in a body, or in a merge patch of one.
     pub fn rename_body(&self, kind: &Kind, body: &mut Value) {
         if is_namespace(&kind.group_kind) {
             for path in ["/metadata/name", "/metadata/labels/kubernetes.io~1metadata.name"] {
@@ -202,8 +202,8 @@ impl Renaming<'_> {
         references::replace_namespaces(&kind.group_kind, body, &mut |name| self.find_counterpart(name));
     }
 
-    /// An object. Its bytes stay as they are unless a name that is exchanged occurs in them. So do those of a body that can't be
-    /// parsed, which nobody could use anyway: in a list it must not stand in the way of all others.
+    /// Renames the namespaces in an object. If no exchanged name occurs in its bytes, they stay as they are. An object whose body
+    /// can't be parsed keeps its body, because nothing can use it and it must not block a list of other objects.
     pub fn rename_object(&self, mut object: Object) -> Object {
         let text = String::from_utf8_lossy(object.raw());
         if !self.map.pairs().any(|(from, to)| text.contains(from) || text.contains(to)) {
@@ -219,7 +219,7 @@ impl Renaming<'_> {
         })
     }
 
-    /// The other name, if there is one.
+    /// Returns the other name, if the name is exchanged.
     fn find_counterpart(&self, name: &str) -> Option<String> {
         self.map.is_exchanged(name).then(|| self.rename_namespace(name).to_owned())
     }

@@ -1,10 +1,10 @@
-//! What bodies name that moves by itself: an identity, a pool, credentials.
+//! References in bodies to objects that move alone: an identity, a pool, credentials.
 //!
-//! Where a whole namespace moves nobody has to know: all of it comes along. Where Clusters are named, what their objects refer to
-//! has to be found, and providers put such references into fields of their own. So a reference is known by its shape: `kind` and
-//! `name` side by side. Secrets and ConfigMaps are mostly referred to by name alone: any text that is one counts.
+//! A move of a whole namespace copies all of it and needs no references. If Clusters are named, the objects that they refer to
+//! must be found, and providers have their own fields for such references. A reference is therefore recognised by its shape:
+//! `kind` next to `name`. Secrets and ConfigMaps are mostly referred to by name alone, so any text that equals a name counts.
 //!
-//! A coincidence does little harm: what is taken for a reference is copied, and kept as long as other Clusters stay beside it.
+//! A coincidence does little harm: the object is copied, and kept as long as other Clusters stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::inventory::Inventory;
 use crate::{Key, Object};
 
-/// Who names what, by index.
+/// References between objects, by index.
 #[derive(Debug, Default)]
 pub(crate) struct Mentions {
     named: BTreeMap<usize, BTreeSet<usize>>,
@@ -21,7 +21,7 @@ pub(crate) struct Mentions {
 }
 
 impl Mentions {
-    /// Finds in all objects what they say of these.
+    /// Finds the references of all objects to the wanted ones.
     pub(crate) fn from_inventory(inventory: &Inventory, wanted: impl Iterator<Item = usize>) -> Self {
         let mut mentions = Self::default();
         let mut by_name = ByName::new();
@@ -34,7 +34,7 @@ impl Mentions {
             return mentions;
         }
         for (index, object) in inventory.objects().iter().enumerate() {
-            // What nobody vouches for says nothing, and what Secrets hold is nobody's business.
+            // Untrusted objects have no effect, and the data of Secrets is private.
             if !inventory.is_trusted(index) || object.kind.group_kind.is_secret() {
                 continue;
             }
@@ -48,23 +48,23 @@ impl Mentions {
         mentions
     }
 
-    /// What an object names.
+    /// Returns the objects that an object names.
     pub(crate) fn objects_named_by(&self, object: usize) -> impl Iterator<Item = usize> {
         self.named.get(&object).into_iter().flatten().copied()
     }
 
-    /// What names an object.
+    /// Returns the objects that name an object.
     pub(crate) fn objects_naming(&self, object: usize) -> impl Iterator<Item = usize> {
         self.naming.get(&object).into_iter().flatten().copied()
     }
 }
 
-/// Objects by namespace and name: the same names are in many namespaces.
+/// Objects by namespace and name, because many namespaces have the same names.
 type ByName<'a> = BTreeMap<(Option<&'a str>, &'a str), Vec<(usize, &'a Key)>>;
 
 fn find_named(object: &Object, by_name: &ByName<'_>) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
-    // One that can't be read is refused, or stays, by what other modules say of it.
+    // Other modules refuse or leave an object that can't be read.
     let Ok(body) = object.value() else { return found };
     let namespace = object.meta.namespace.as_deref().filter(|_| object.kind.namespaced);
     visit_texts(&body, |text, around| {
@@ -77,7 +77,7 @@ fn find_named(object: &Object, by_name: &ByName<'_>) -> BTreeSet<usize> {
     found
 }
 
-/// Visits each text of a body, except for metadata and status, with the fields beside it.
+/// Visits each text of a body, except for metadata and status, with the fields next to it.
 pub(crate) fn visit_texts(body: &Value, mut visit: impl FnMut(&str, &Map<String, Value>)) {
     let Some(fields) = body.as_object() else { return };
     let counts = |name: &str| !["metadata", "status"].contains(&name);
@@ -93,7 +93,7 @@ pub(crate) fn visit_texts(body: &Value, mut visit: impl FnMut(&str, &Map<String,
     }
 }
 
-/// Whether an object is meant where its name is written, beside these fields, by an object of a namespace.
+/// Returns true if an object in a namespace refers to the key with its name and the fields next to it.
 fn is_meant(key: &Key, around: &Map<String, Value>, namespace: Option<&str>) -> bool {
     let text = |field| around.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let group = text("apiVersion").map(|version| version.split_once('/').map_or("", |(group, _)| group));
@@ -103,7 +103,7 @@ fn is_meant(key: &Key, around: &Map<String, Value>, namespace: Option<&str>) -> 
         Some(kind) => kind == key.group_kind.kind && text("name") == Some(&key.name),
         None => core,
     };
-    // Whoever writes an object decides what it names: never something in a namespace of others.
+    // The author of an object decides what it names: never something in another namespace.
     let there = match (key.namespace.as_deref(), namespace, text("namespace")) {
         (None, ..) => true,
         (Some(there), Some(here), written) => there == here && written.is_none_or(|written| written == here),
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::testing::{kind, objects};
 
-    /// What is named by an object in namespace `ns` that says this.
+    /// Objects that an object in namespace `ns` with this spec names.
     fn named(spec: Value) -> String {
         let body = json!({"metadata": {"name": "it", "namespace": "ns", "uid": "it", "labels": {"l": "creds"}},
             "spec": spec, "status": {"seen": "creds"}});

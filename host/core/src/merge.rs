@@ -1,7 +1,7 @@
 //! JSON merge patches (RFC 7386): apply one, invert one, derive one from two states.
 //!
-//! pivot-host sends no other patches: merge patches name the keys they change and leave the rest of a map alone. A JSON patch
-//! that `add`s a whole map replaces it, and that can wipe out a pause.
+//! pivot-host sends no other patches. Merge patches name the keys they change and leave the rest of a map alone. A JSON patch
+//! that `add`s a whole map replaces it, and can remove a pause.
 
 pub use pivot_bounds::{paths, restoration};
 use serde_json::{Map, Value};
@@ -25,15 +25,15 @@ pub fn apply_patch(target: &mut Value, patch: &Value) {
     }
 }
 
-/// The patch that undoes what `patch` does to `before`.
+/// Returns the patch that undoes the effect of `patch` on `before`.
 pub(crate) fn invert_patch(before: &Value, patch: &Value) -> Value {
     let Value::Object(changes) = patch else { return before.clone() };
     let Value::Object(map) = before else { return before.clone() };
     let mut undo = Map::new();
     for (key, change) in changes {
         let back = match map.get(key) {
-            // A parent that was not there stays behind empty, which API servers drop; naming only the leaf keeps what others
-            // added beside it in the meantime.
+            // A parent that was absent stays behind empty, and API servers drop it. Naming only the leaf keeps fields that others
+            // have since added next to it.
             None => leaves_to_null(change),
             Some(was) if was.is_object() && change.is_object() => invert_patch(was, change),
             Some(was) => was.clone(),
@@ -52,7 +52,7 @@ fn leaves_to_null(change: &Value) -> Value {
     }
 }
 
-/// The patch that turns `from` into `to`; none if they are equal.
+/// Returns the patch that turns `from` into `to`. None if they are equal.
 pub fn derive_patch(from: &Value, to: &Value) -> Option<Value> {
     if from == to {
         return None;
@@ -124,14 +124,14 @@ mod tests {
         }
     }
 
-    /// The same without what a server drops: maps that are empty, or become it.
+    /// Removes the fields that a server drops: maps that are empty or become empty.
     fn without_empty(value: &Value) -> Value {
         let Value::Object(map) = value else { return value.clone() };
         let kept = map.iter().map(|(key, value)| (key.clone(), without_empty(value)));
         kept.filter(|(_, value)| !value.as_object().is_some_and(Map::is_empty)).collect()
     }
 
-    /// A patch, which is a map; it removes some keys.
+    /// A patch, which is a map and removes some keys.
     fn patch(dice: Dice) -> Value {
         let nulls = |index: u64| {
             let key = dice.about(&format!("null {index}")).pick(&["a", "b", "c", "d/e", ""]);

@@ -4,7 +4,7 @@ use crate::risk::Risk;
 use crate::testing::{Case, kind, objects, remedies};
 use crate::{Meta, Object};
 
-/// What is refused if these objects live in the source beside the inventory.
+/// Refusals if these objects live in the source next to the inventory.
 fn refusals(case: &Case, others: &str) -> Vec<Refusal> {
     let others = objects(others);
     let all: Vec<Bystander<'_>> =
@@ -171,7 +171,7 @@ fn list(case: &Case) -> ReleaseList {
     ReleaseList { entries: case.plan().steps.iter().map(entry).collect() }
 }
 
-/// What is refused among objects created `early`, before the move began, and `late`.
+/// Refused objects among those created `early`, before the move began, and `late`.
 fn refused(case: &Case, early: &str, late: &str) -> Option<String> {
     let at = |time: &'static str| {
         move |object: Object| {

@@ -1,4 +1,4 @@
-//! How long ago something was, as kubectl writes it.
+//! Ages in kubectl's format.
 
 use jiff::Timestamp;
 
@@ -7,12 +7,12 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// The time since then: two units at most, fewer the longer ago it was. None if `time` is not a time.
+/// Returns the time between `time` and `now` in at most two units, fewer for older times. None if `time` isn't a time.
 pub fn format_age(time: &str, now: Timestamp) -> Option<String> {
     let then: Timestamp = time.parse().ok()?;
     let seconds = now.as_second() - then.as_second();
     Some(match seconds {
-        // Two clocks differ by a second easily; by more, one of them is wrong.
+        // Two clocks easily differ by a second. If they differ by more, one of them is wrong.
         ..-1 => "<invalid>".to_owned(),
         -1 => "0s".to_owned(),
         0..120 => format!("{seconds}s"),

@@ -1,5 +1,5 @@
-//! An object with its parsed body. A body that can't be parsed, or has something unexpected somewhere, has nothing there: the
-//! tree is for looking at what is wrong, so one odd object must not hide the others.
+//! An object with its parsed body. Fields that can't be parsed or have an unexpected type count as absent. Users look at the tree
+//! to find problems, so one odd object must not hide the others.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ impl<'a> Body<'a> {
         self.field(path)?.as_i64()
     }
 
-    /// A text that is not empty.
+    /// Returns a text that is not empty.
     pub(super) fn text(&self, path: &str) -> Option<&str> {
         self.field(path)?.as_str().filter(|text| !text.is_empty())
     }
@@ -44,7 +44,7 @@ impl<'a> Body<'a> {
         self.condition(kind).is_some_and(Condition::is_true)
     }
 
-    /// Whether the object is of an API version before v1beta2, and has nothing of v1beta2 in its status either.
+    /// Returns true if the object has an API version before v1beta2, and no v1beta2 fields in its status.
     pub(super) fn is_before_v1beta2(&self) -> bool {
         let version = &self.object.kind.version;
         (version == "v1beta1" || version.starts_with("v1alpha")) && self.field("/status/v1beta2").is_none()

@@ -1,4 +1,4 @@
-//! What is said about an object in columns: counters of machines, and the condition that sums it up.
+//! Columns of an object's row: counters of machines, and the condition that summarises the object.
 
 use serde::Serialize;
 
@@ -6,11 +6,11 @@ use super::body::Body;
 use super::conditions::Condition;
 use crate::names::GROUP_CLUSTER;
 
-/// The columns of one row. What an object doesn't say stays empty.
+/// Columns of one row. Values that an object lacks stay empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Columns {
-    /// Machines that are there, and that should be.
+    /// Current and desired machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<Replicas>,
     /// Machines that are available.
@@ -19,30 +19,30 @@ pub struct Columns {
     /// Machines that are ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<i64>,
-    /// Machines that are as they are wanted now.
+    /// Machines that match their current specification.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_to_date: Option<i64>,
-    /// The condition that sums up the object.
+    /// Condition that summarises the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<Condition>,
 }
 
-/// How many machines there are.
+/// Numbers of machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Replicas {
-    /// How many there are.
+    /// Current number.
     pub current: i64,
-    /// How many there should be; none of a Machine, which is one.
+    /// Desired number. None for a Machine, which is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub desired: Option<i64>,
 }
 
-/// Conditions that sum up what has machines; before v1beta2 only the second was there.
+/// Conditions that summarise an object with machines. Before v1beta2, only the second exists.
 const MACHINE_SUMMARIES: [&str; 2] = ["Available", "Ready"];
 
 impl Columns {
-    /// The columns of an object of any kind.
+    /// Returns the columns of an object of any kind.
     pub(super) fn from_body(body: &Body<'_>, is_control_plane: bool) -> Self {
         let kind = &body.object.kind.group_kind;
         match kind.kind.as_str() {
@@ -51,19 +51,19 @@ impl Columns {
             "Cluster" => Self::for_cluster(body),
             "Machine" => Self::for_machine(body),
             "MachineDeployment" | "MachinePool" => Self::for_machines(body),
-            // Nothing sums up its conditions.
+            // A MachineSet has no summarising condition.
             "MachineSet" => Self { condition: None, ..Self::for_machines(body) },
             _ => Self::with_summary(body, &["Ready"]),
         }
     }
 
-    /// The first of these conditions that the object has.
+    /// Returns columns with the first of the conditions that the object has.
     fn with_summary(body: &Body<'_>, kinds: &[&str]) -> Self {
         let condition = kinds.iter().find_map(|kind| body.condition(kind));
         Self { condition: condition.cloned(), ..Self::default() }
     }
 
-    /// Control plane and workers together.
+    /// Returns the sums of control plane and workers.
     fn for_cluster(body: &Body<'_>) -> Self {
         let sum = |name: &str| {
             let parts =
@@ -85,7 +85,7 @@ impl Columns {
     fn for_machines(body: &Body<'_>) -> Self {
         let desired = body.number("/spec/replicas");
         let current = body.number("/status/replicas").unwrap_or(0);
-        // Before v1beta2, a zero was left out.
+        // API servers before v1beta2 omit a zero.
         let or_zero = |found: Option<i64>| found.or(body.is_before_v1beta2().then_some(0));
         Self {
             replicas: desired.map(|desired| Replicas { current, desired: Some(desired) }),
@@ -109,7 +109,7 @@ impl Columns {
 
     fn for_machine(body: &Body<'_>) -> Self {
         let one = |kind: &str| i64::from(body.is_true(kind));
-        // Before v1beta2, a Machine didn't say whether it is available and up to date: that is not the same as no.
+        // Before v1beta2, a Machine didn't report whether it is available and up to date. An absent report doesn't mean no.
         let newer = |kind: &str| (!body.is_before_v1beta2()).then(|| one(kind));
         Self {
             replicas: Some(Replicas { current: 1, desired: None }),
@@ -121,7 +121,8 @@ impl Columns {
     }
 }
 
-/// A counter of the status under one of its names. v1beta1 has the counters of v1beta2 beside its own, which mean something else.
+/// Reads a counter of the status under one of its names. v1beta1 also has the counters of v1beta2, and its own counters differ
+/// from them in meaning.
 fn read_counter(body: &Body<'_>, names: &[&str]) -> Option<i64> {
     let newer = names.iter().map(|name| format!("/status/v1beta2/{name}"));
     let own = names.iter().map(|name| format!("/status/{name}"));

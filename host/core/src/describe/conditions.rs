@@ -1,16 +1,16 @@
-//! An object's conditions, wherever its API version keeps them, and what they mean.
+//! Conditions of objects of all API versions, and their meaning.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// What stands in for a reason: conditions before v1beta2 need none while all is well.
+/// Replacement for an absent reason. Conditions before v1beta2 need no reason while all is well.
 const NO_REASON: &str = "NoReasonReported";
 
-/// Where conditions are, the best first: v1beta1 has those of v1beta2 beside its own, and v1beta2 those of v1beta1.
+/// Paths of conditions, the best first. v1beta1 also has the conditions of v1beta2, and v1beta2 those of v1beta1.
 const CONDITION_PATHS: [&str; 3] =
     ["/status/v1beta2/conditions", "/status/conditions", "/status/deprecated/v1beta1/conditions"];
 
-/// The conditions that are good when they are not true.
+/// Conditions that are good when they are not true.
 const NEGATIVE_CONDITIONS: [&str; 7] =
     ["Paused", "Deleting", "RollingOut", "ScalingUp", "ScalingDown", "Updating", "Remediating"];
 
@@ -18,34 +18,34 @@ const NEGATIVE_CONDITIONS: [&str; 7] =
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// Its type.
+    /// Type of the condition.
     #[serde(rename = "type")]
     pub kind: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Why, in one word.
+    /// Reason in one word.
     pub reason: String,
-    /// Why, in words; may have several lines.
+    /// Reason in a sentence. May have several lines.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// When the status became what it is.
+    /// Time of the last change of the status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<String>,
 }
 
-/// How good or bad something is.
+/// Judgement of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// As it should be.
+    /// The state is as it should be.
     Good,
-    /// Not as it should be.
+    /// The state is not as it should be.
     Bad,
-    /// Not known.
+    /// The state is unknown.
     Unsure,
 }
 
 impl Condition {
-    /// How good or bad it is.
+    /// Returns the judgement of this condition.
     pub fn tone(&self) -> Tone {
         let negative = NEGATIVE_CONDITIONS.contains(&self.kind.as_str());
         match self.status.as_str() {
@@ -59,14 +59,14 @@ impl Condition {
         self.status == "True"
     }
 
-    /// Whether it is worth a look: those that sum up the object always are.
+    /// Returns true if the condition is worth a look. Conditions that summarise the object always are.
     pub(super) fn is_notable(&self) -> bool {
         let sums_up = self.kind == "Available" || self.kind == "Ready";
         sums_up || self.tone() != Tone::Good || !self.message.is_empty()
     }
 }
 
-/// All of them, in the object's order.
+/// Returns all conditions, in the object's order.
 pub(super) fn parse_conditions(body: &Value) -> Vec<Condition> {
     let lists = CONDITION_PATHS.iter().filter_map(|path| body.pointer(path)?.as_array());
     lists
@@ -75,7 +75,7 @@ pub(super) fn parse_conditions(body: &Value) -> Vec<Condition> {
         .unwrap_or_default()
 }
 
-/// None if it says nothing that can be shown.
+/// Returns a condition. None if it lacks a type or has an unknown status.
 fn parse_condition(value: &Value) -> Option<Condition> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());

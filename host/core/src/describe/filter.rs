@@ -1,24 +1,25 @@
-//! Whose conditions are shown, and which of them.
+//! Filters that select the objects whose conditions are shown, and the conditions to show.
 
 use super::conditions::Condition;
 use crate::Key;
 use crate::usable::odd_name;
 
-/// Selects objects: all, those of a kind, or one.
+/// A filter for all objects, objects of one kind, or one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// As it was typed.
+    /// Text as the user typed it.
     typed: String,
-    /// None: all.
+    /// Kind to select. None selects all objects.
     kind: Option<String>,
-    /// None: all of the kind.
+    /// Name to select. None selects all objects of the kind.
     name: Option<String>,
-    /// Only conditions that are worth a look.
+    /// Whether only conditions that are worth a look are shown.
     only_notable: bool,
 }
 
 impl Filter {
-    /// Reads one: `all`, `Kind` or `Kind/name`, in any case, each with a `+` to leave out what is well. None if it is neither.
+    /// Parses `all`, `Kind` or `Kind/name`, in any case. A trailing `+` omits conditions that are well. Returns None for any
+    /// other text.
     pub fn parse(typed: &str) -> Option<Self> {
         let (selected, only_notable) = typed.strip_suffix('+').map_or((typed, false), |rest| (rest, true));
         let (kind, name) =
@@ -36,12 +37,12 @@ impl Filter {
         })
     }
 
-    /// As it was typed.
+    /// Returns the text as the user typed it.
     pub fn as_typed(&self) -> &str {
         &self.typed
     }
 
-    /// Whether it selects whatever there is.
+    /// Returns true if the filter selects all objects.
     pub(super) fn is_all(&self) -> bool {
         self.kind.is_none()
     }
@@ -53,7 +54,7 @@ impl Filter {
         same(&self.kind, &key.group_kind.kind) && same(&self.name, &key.name)
     }
 
-    /// Those of an object's conditions that it shows.
+    /// Returns the conditions of an object that the filter shows.
     pub(super) fn select_conditions(&self, conditions: &[Condition]) -> Vec<Condition> {
         let shown = |condition: &&Condition| !self.only_notable || condition.is_notable();
         conditions.iter().filter(shown).cloned().collect()

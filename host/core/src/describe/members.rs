@@ -1,11 +1,11 @@
-//! Which objects belong to a Cluster, and which of them controls which.
+//! Objects of a Cluster, and their controllers.
 
 use super::body::Body;
 use crate::names::{GROUP_ADDONS, GROUP_CLUSTER, LABEL_CLUSTER};
 use crate::soft::cluster_name_of;
 use crate::{GroupKind, Key, Object};
 
-/// Label on a Machine of a control plane, whatever its value.
+/// Label on a Machine of a control plane, with any value.
 const LABEL_CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 
 /// The objects of one Cluster.
@@ -29,7 +29,7 @@ impl<'a> Members<'a> {
         let binding = objects.iter().find(|object| {
             object.kind.group_kind.is(GROUP_ADDONS, "ClusterResourceSetBinding")
                 && object.meta.namespace == cluster.namespace
-                // Its name, in releases that don't write the field.
+                // Releases that don't write the field name the binding after the Cluster.
                 && cluster_name_of(object).unwrap_or(object.meta.name.clone()) == cluster.name
         });
         Self {
@@ -42,17 +42,17 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// All but the Cluster and its binding.
+    /// Returns all members except the Cluster and its binding.
     pub(super) fn machines_and_makers(&self) -> impl Iterator<Item = &Body<'a>> {
         self.machines.iter().chain(&self.deployments).chain(&self.pools).chain(&self.sets)
     }
 
-    /// Whether any set of resources was ever bound to the Cluster.
+    /// Returns true if a ClusterResourceSet was ever bound to the Cluster.
     pub(super) fn is_bound(&self) -> bool {
         self.binding.is_some()
     }
 
-    /// The sets of resources that are bound to the Cluster, and what the binding says of each.
+    /// Returns the ClusterResourceSets that are bound to the Cluster, each with its entry in the binding.
     pub(super) fn resource_sets(&self) -> impl Iterator<Item = (Key, &serde_json::Value)> {
         let kind = GroupKind::new(GROUP_ADDONS, "ClusterResourceSet");
         let bindings =
@@ -67,19 +67,19 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Controllers label everything; what a person wrote may only have the field.
+/// Returns true if an object belongs to a Cluster. Controllers label all objects, but people's objects may have only the field.
 fn is_member(object: &Object, cluster: &Key) -> bool {
     let label = || object.meta.labels.get(LABEL_CLUSTER).cloned();
     object.meta.namespace == cluster.namespace
         && label().or_else(|| cluster_name_of(object)).is_some_and(|name| name == cluster.name)
 }
 
-/// Whether a Machine belongs to a control plane.
+/// Returns true if a Machine belongs to a control plane.
 pub(super) fn is_of_control_plane(machine: &Body<'_>) -> bool {
     machine.object.meta.labelled(LABEL_CONTROL_PLANE)
 }
 
-/// Whether an object is controlled by another: by name, as controllers see it, because a copy has another UID.
+/// Returns true if an object is controlled by another. Controllers match by name, because a copy has another UID.
 pub(super) fn is_controlled_by(object: &Body<'_>, controller: &Body<'_>) -> bool {
     let references = &object.object.meta.owner_references;
     references.iter().find(|reference| reference.controller == Some(true)).is_some_and(|reference| {

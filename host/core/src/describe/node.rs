@@ -1,4 +1,4 @@
-//! One row of the tree, with those below it.
+//! One row of the tree, with the rows below it.
 
 use serde::Serialize;
 
@@ -10,64 +10,64 @@ use crate::Key;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Node {
-    /// What it is about.
+    /// Subject of the row.
     #[serde(flatten)]
     pub what: Subject,
-    /// What is said about it.
+    /// Columns of the row.
     #[serde(flatten)]
     pub columns: Columns,
-    /// Its conditions, if they were asked for: then none of them sums it up.
+    /// Conditions, if the user asked for them. Such a row has no summarising condition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Vec<Condition>>,
-    /// What is below it.
+    /// Rows below this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Node>,
 }
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Subject {
     /// One object.
     Object(NamedObject),
-    /// Several Machines that say the same; their names.
+    /// Names of several Machines in the same state.
     Machines(Vec<String>),
-    /// Nothing but what is below it.
+    /// Heading for the rows below it.
     Heading(&'static str),
 }
 
-/// An object.
+/// An object in a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NamedObject {
-    /// Its key.
+    /// Key of the object.
     #[serde(flatten)]
     pub key: Key,
-    /// What it is to the object above it.
+    /// Role for the object above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<&'static str>,
-    /// The version of Kubernetes that it wants.
+    /// Version of Kubernetes in its specification.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Whether it waits for its finalizers.
+    /// Whether the object waits for its finalizers.
     #[serde(skip_serializing_if = "is_false")]
     pub deleting: bool,
-    /// Why nothing is known of it.
+    /// Reason why the object is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }
 
-/// Why nothing is known of an object that another refers to.
+/// The reason why a referenced object is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// In one word.
+    /// Reason in one word.
     pub reason: &'static str,
-    /// In words.
+    /// Reason in a sentence.
     pub message: String,
 }
 
 impl Problem {
-    /// There is no such object.
+    /// The object doesn't exist.
     pub(super) fn not_found() -> Self {
         Self { reason: "NotFound", message: "it is referenced, but doesn't exist".to_owned() }
     }
@@ -94,13 +94,13 @@ impl Node {
         Self { what, columns: Columns::default(), conditions: None, children: Vec::new() }
     }
 
-    /// The same with what is said about it: by all conditions that were asked for, or by the one that sums it up.
+    /// Adds columns, and either all conditions that the user asked for or the summarising condition.
     pub(super) fn with_columns(self, columns: Columns, conditions: Option<Vec<Condition>>) -> Self {
         let condition = columns.condition.filter(|_| conditions.is_none());
         Self { columns: Columns { condition, ..columns }, conditions, ..self }
     }
 
-    /// How it is called, in parts that may look different: a warning, the kind, the name, the version.
+    /// Returns the title in parts that may look different: a warning, the kind, the name, the version.
     pub fn title_parts(&self) -> [String; 4] {
         let none = String::new;
         match &self.what {
@@ -116,12 +116,12 @@ impl Node {
         }
     }
 
-    /// The same in one.
+    /// Returns the title as one text.
     pub fn name(&self) -> String {
         self.title_parts().concat()
     }
 
-    /// Adds rows below it, in their order: templates first, then by name, and Machines that share a row by the first of them.
+    /// Adds rows below this one: templates first, then by name, and Machines that share a row by the first name.
     pub(super) fn with_children(mut self, mut children: Vec<Self>) -> Self {
         children.sort_by_cached_key(|child| match &child.what {
             Subject::Heading(TEMPLATES) => (0, child.name(), None),
@@ -133,5 +133,5 @@ impl Node {
     }
 }
 
-/// What is above the templates of an object.
+/// Heading of an object's templates.
 pub(super) const TEMPLATES: &str = "Templates";

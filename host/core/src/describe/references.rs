@@ -1,4 +1,4 @@
-//! What a Cluster and its machines refer to, and so what has to be read to show them.
+//! References of a Cluster and its machines, and so the objects that must be read to show them.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use super::members::Members;
 use crate::names::{GROUP_ADDONS, GROUP_CLUSTER};
 use crate::{GroupKind, Key, Object};
 
-/// The kinds that the tree begins with.
+/// Returns the kinds that the tree begins with.
 pub fn needed_kinds(resource_sets: bool) -> Vec<GroupKind> {
     let own = ["Cluster", "Machine", "MachineDeployment", "MachinePool", "MachineSet"];
     let own = own.map(|kind| GroupKind::new(GROUP_CLUSTER, kind)).into_iter();
     own.chain(resource_sets.then(|| GroupKind::new(GROUP_ADDONS, "ClusterResourceSetBinding"))).collect()
 }
 
-/// What a Cluster, its machines and its binding of resource sets refer to.
+/// Finds the objects that a Cluster, its machines and its binding of ClusterResourceSets refer to.
 pub fn find_references(objects: &[Object], cluster: &Key) -> BTreeSet<Key> {
     let members = Members::from_objects(objects, cluster);
     let mut found = BTreeSet::new();
@@ -25,7 +25,7 @@ pub fn find_references(objects: &[Object], cluster: &Key) -> BTreeSet<Key> {
             [INFRASTRUCTURE, CONTROL_PLANE, BOOTSTRAP].iter().filter_map(|path| parse_reference(body, path)),
         );
         found.extend([POOL_INFRASTRUCTURE, POOL_BOOTSTRAP].iter().filter_map(|path| {
-            // Those of a deployment and a set are templates, of which only the names are shown.
+            // References of a deployment and a set lead to templates, of which only the names are shown.
             body.object
                 .kind
                 .group_kind
@@ -37,21 +37,22 @@ pub fn find_references(objects: &[Object], cluster: &Key) -> BTreeSet<Key> {
     found
 }
 
-/// Where references are: of Clusters and Machines,
+/// Path of the infrastructure of Clusters and Machines.
 pub(super) const INFRASTRUCTURE: &str = "/spec/infrastructureRef";
-/// of Clusters,
+/// Path of the control plane of Clusters.
 pub(super) const CONTROL_PLANE: &str = "/spec/controlPlaneRef";
-/// of Machines,
+/// Path of the bootstrap configuration of Machines.
 pub(super) const BOOTSTRAP: &str = "/spec/bootstrap/configRef";
-/// and of what makes Machines.
+/// Path of the infrastructure of objects that make Machines.
 pub(super) const POOL_INFRASTRUCTURE: &str = "/spec/template/spec/infrastructureRef";
-/// See above.
+/// Path of the bootstrap configuration of objects that make Machines.
 pub(super) const POOL_BOOTSTRAP: &str = "/spec/template/spec/bootstrap/configRef";
-/// Of control planes: in v1beta2, and before.
+/// Paths of the machine template of control planes, in v1beta2 and before.
 pub(super) const CONTROL_PLANE_MACHINES: [&str; 2] =
     ["/spec/machineTemplate/spec/infrastructureRef", "/spec/machineTemplate/infrastructureRef"];
 
-/// The object that a field refers to, in the namespace of the one that has it; before v1beta2 with a version.
+/// Returns the key of the object that a field refers to, in the namespace of the referring object. References before v1beta2 have
+/// a version.
 pub(super) fn parse_reference(body: &Body<'_>, path: &str) -> Option<Key> {
     let field = body.field(path)?;
     let text = |name: &str| field.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());

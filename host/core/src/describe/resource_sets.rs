@@ -1,15 +1,15 @@
-//! Whether the resources of a ClusterResourceSet are applied to one Cluster. The set's own conditions are about all Clusters that it
-//! selects, the Cluster's binding about this one.
+//! The state of a ClusterResourceSet for one Cluster. The set's own conditions cover all Clusters that it selects, and the
+//! binding covers only this one.
 
 use serde_json::Value;
 
 use super::conditions::Condition;
 use crate::refusal::some_of;
 
-/// How many resources a person reads at once.
+/// Maximum number of resources that a message names.
 const MAX_LISTED_RESOURCES: usize = 3;
 
-/// What a binding says of one set, in the form of a condition.
+/// Returns the state of one set in a binding, in the form of a condition.
 pub(super) fn applied_condition(bound: &Value) -> Option<Condition> {
     let resources = bound.get("resources")?.as_array().filter(|resources| !resources.is_empty())?;
     let text = |resource: &Value, name: &str| {

@@ -294,7 +294,8 @@ fn what_is_different_has_a_row_of_its_own() {
         "w-2",
         &json!({"status": {"conditions": [well("Available"), well("Ready")]}}),
     );
-    // Infrastructure that is ready is no news, even of a Machine that is not. What isn't ready for another reason is.
+    // Infrastructure that is ready is no news, even if its Machine isn't ready. Infrastructure that isn't ready for another
+    // reason is.
     let waits = condition("Ready", "False", "WaitingForDisk", "");
     patched(&mut objects, "KubeadmConfig", "cp-2", &json!({"status": {"conditions": [waits]}}));
     expect![[r#"

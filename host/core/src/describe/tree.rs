@@ -1,4 +1,4 @@
-//! Puts a Cluster's objects into their places.
+//! Builds the tree of a Cluster.
 
 use std::collections::BTreeMap;
 
@@ -20,48 +20,48 @@ use crate::names::GROUP_CLUSTER;
 use crate::soft::is_cluster;
 use crate::{GroupKind, Key, Object};
 
-/// How much is shown.
+/// Options for the content of the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// Whose conditions are shown one by one.
+    /// Filters for objects whose conditions are shown one by one.
     pub conditions: Vec<Filter>,
-    /// MachineSets between deployments and Machines.
+    /// Whether MachineSets between deployments and Machines are shown.
     pub machine_sets: bool,
-    /// Sets of resources that are bound to the Cluster.
+    /// Whether ClusterResourceSets that are bound to the Cluster are shown.
     pub resource_sets: bool,
-    /// Templates of control planes and deployments.
+    /// Whether templates of control planes and deployments are shown.
     pub templates: bool,
-    /// What a Machine is made of, even if it says nothing that the Machine doesn't say.
+    /// Whether the parts of a Machine are shown even if they repeat its state.
     pub echo: bool,
-    /// Machines that say the same in one row.
+    /// Whether Machines in the same state share a row.
     pub grouping: bool,
 }
 
-/// What was read of a Cluster.
+/// The objects that were read for a Cluster.
 #[derive(Clone, Debug)]
 pub struct Described {
-    /// The Cluster.
+    /// Key of the Cluster.
     pub cluster: Key,
-    /// It, its machines, and what they refer to.
+    /// The Cluster, its machines, and the objects that they refer to.
     pub objects: Vec<Object>,
-    /// Kinds that are referred to, and could not be read.
+    /// Kinds of referenced objects that could not be read.
     pub unread: BTreeMap<GroupKind, Problem>,
 }
 
-/// A Cluster with all that belongs to it.
+/// A Cluster with all its objects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tree {
-    /// The Cluster's row.
+    /// Row of the Cluster.
     pub root: Node,
-    /// Filters that select nothing in the tree, as they were typed.
+    /// Filters that match nothing in the tree, as the user typed them.
     #[serde(skip)]
     pub unmatched: Vec<String>,
 }
 
-/// The tree of a Cluster.
+/// Builds the tree of a Cluster.
 pub fn build_tree(described: &Described, view: &View) -> Tree {
     let Described { cluster, objects, unread } = described;
-    // Machines and what makes them are found as members: nothing refers to them by name.
+    // Machines and the objects that make them are found as members: nothing refers to them by name.
     let referred_to = |object: &&Object| {
         object.kind.group_kind.group != GROUP_CLUSTER || is_cluster(&object.kind.group_kind)
     };
@@ -74,7 +74,7 @@ pub fn build_tree(described: &Described, view: &View) -> Tree {
     Tree { root, unmatched }
 }
 
-/// Whether a filter selects anything that has a row.
+/// Returns true if a filter matches an object that has a row.
 fn contains_match(filter: &Filter, node: &Node) -> bool {
     let own = matches!(&node.what, Subject::Object(named) if filter.matches_object(&named.key));
     own || node.children.iter().any(|child| contains_match(filter, child))
@@ -97,7 +97,7 @@ impl Builder<'_, '_> {
         root.with_children(children.chain(self.control_plane_node(body)).chain(self.workers_node()).collect())
     }
 
-    /// An object that another one refers to, without what is below it.
+    /// Returns the row of a referenced object, without the rows below it.
     fn referenced_node(&self, key: Key, role: Option<&'static str>) -> Node {
         match self.bodies.get(&key) {
             Some(body) => self.object_node(body, role),
@@ -132,7 +132,7 @@ impl Builder<'_, '_> {
             .with_columns(columns, filter.map(|filter| filter.select_conditions(body.conditions())))
     }
 
-    /// Machines that share a row. Whose conditions are wanted one by one has no such row.
+    /// Returns the row that Machines share. Machines whose conditions the user asked for never share one.
     fn group_node(machines: &[&Body<'_>]) -> Node {
         let columns = machines::sum_columns(machines);
         Node::new(Subject::Machines(machines::sorted_names(machines))).with_columns(columns, None)
@@ -143,7 +143,7 @@ impl Builder<'_, '_> {
             return None;
         }
         let set = |(key, bound)| {
-            // That is about this Cluster: the set's own conditions are about all Clusters, and don't stand in for it.
+            // The binding covers this Cluster. The set's own conditions cover all Clusters and can't replace it.
             let columns = Columns { condition: applied_condition(bound), ..Columns::default() };
             Node { columns, ..self.referenced_node(key, Some("ClusterResourceSet")) }
         };
@@ -151,7 +151,7 @@ impl Builder<'_, '_> {
         Some(Node::new(Subject::Heading("ClusterResourceSets")).with_children(sets))
     }
 
-    /// The control plane with its Machines. Machines of one that no Cluster refers to still have a place.
+    /// Returns the control plane with its Machines. Machines of a control plane that no Cluster refers to have a row too.
     fn control_plane_node(&self, cluster: &Body<'_>) -> Option<Node> {
         let own: Vec<&Body<'_>> =
             self.members.machines.iter().filter(|machine| is_of_control_plane(machine)).collect();
@@ -168,7 +168,7 @@ impl Builder<'_, '_> {
         Some(self.referenced_node(key, Some("ControlPlane")).with_children(children))
     }
 
-    /// Everything that makes Machines which are not of the control plane, and those that nothing makes.
+    /// Returns all objects that make workers, and the workers that no object makes.
     fn workers_node(&self) -> Option<Node> {
         let Members { deployments, pools, sets, machines, .. } = self.members;
         let of_no_deployment =
@@ -225,7 +225,7 @@ impl Builder<'_, '_> {
     }
 
     fn find_machines_of(&self, maker: &Body<'_>) -> Vec<&Body<'_>> {
-        // Those of the control plane have their place.
+        // Machines of the control plane are in its row.
         let own = self.members.machines.iter().filter(|machine| !is_of_control_plane(machine));
         own.filter(|machine| is_controlled_by(machine, maker)).collect()
     }
@@ -241,7 +241,7 @@ impl Builder<'_, '_> {
         shown.collect()
     }
 
-    /// What a Machine or a pool is made of; what says no more than the whole is an echo of it.
+    /// Returns the parts of a Machine or a pool. Parts that repeat the state of the whole are omitted unless the view shows them.
     fn part_nodes<'p>(
         &'p self,
         whole: &'p Body<'_>,
@@ -260,7 +260,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Templates, of which only the names are shown.
+    /// Returns the templates, of which only the names are shown.
     fn templates_node<const N: usize>(&self, templates: [(Option<Key>, &'static str); N]) -> Option<Node> {
         let named = |(key, role): (Option<Key>, &'static str)| {
             let role = Some(role);

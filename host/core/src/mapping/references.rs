@@ -1,16 +1,16 @@
-//! Where an object names a namespace: one table of the kinds that are known.
+//! The fields in which objects name a namespace: one table of the known kinds.
 //!
-//! Gathered from the definitions of Cluster API 1.8 to 1.14, Metal3, and the providers for AWS, Azure, Docker, GCP, OpenStack,
-//! vSphere, Helm and in-cluster IPAM: each of their fields whose name ends in `namespace` or `namespaces` is in one of the tables,
-//! which `tests/scenarios/tests/providers/namespaces.rs` checks. Fields in a status are listed only where a plugin restores it, since
-//! copies start without one.
+//! The tables cover the definitions of Cluster API 1.8 to 1.14, Metal3, and the providers for AWS, Azure, Docker, GCP, OpenStack,
+//! vSphere, Helm and in-cluster IPAM. Each of their fields whose name ends in `namespace` or `namespaces` is in a table, which
+//! `tests/scenarios/tests/providers/namespaces.rs` checks. Fields in a status are listed only where a plugin restores it, because
+//! copies start without a status.
 
 use serde_json::Value;
 
 use crate::GroupKind;
 use crate::names::LAST_APPLIED;
 
-/// The label that API servers put on each namespace.
+/// Label that API servers set on each namespace.
 pub(crate) const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// Annotations with `namespace/name`.
@@ -38,7 +38,7 @@ const MACHINE_TEMPLATE: [&str; 3] = [
     "spec.template.spec.infrastructureRef.namespace",
 ];
 
-/// Namespaces of the management cluster that holds the object.
+/// Paths of namespaces of the management cluster that holds the object.
 const REFERENCES: &[Row] = &[
     (
         CORE,
@@ -175,18 +175,18 @@ const REFERENCES: &[Row] = &[
     (METAL3, &["HostDeployPolicy"], &["spec.hostClaimNamespaces.names[]"]),
     (METAL3_IPAM, &["IPAddress"], &["spec.claim.namespace", "spec.pool.namespace"]),
     (METAL3_IPAM, &["IPClaim"], &["spec.pool.namespace"]),
-    // Which namespace a provider's controllers watch.
+    // The namespace that a provider's controllers watch.
     ("clusterctl.cluster.x-k8s.io", &["Provider"], &["watchedNamespace"]),
     (RBAC, &["ClusterRoleBinding", "RoleBinding"], &["subjects[].namespace"]),
 ];
 
-/// Names of users and groups, which may be those of a namespace's service accounts.
+/// Paths of users and groups, which may be the service accounts of a namespace.
 const USERS: &[Row] = &[(RBAC, &["ClusterRoleBinding", "RoleBinding"], &["subjects[].name"])];
 
-/// How the names of the service accounts of a namespace begin, as a group and as users.
+/// Prefixes of the names of a namespace's service accounts, as a group and as users.
 const USERS_OF: [&str; 2] = ["system:serviceaccounts:", "system:serviceaccount:"];
 
-/// Namespaces of other clusters, mostly of the workload cluster: they keep their names.
+/// Paths of namespaces of other clusters, mostly of the workload cluster. They keep their names.
 const OF_OTHER_CLUSTERS: &[Row] = &[
     ("addons.cluster.x-k8s.io", &["HelmChartProxy", "HelmReleaseProxy"], &["spec.namespace"]),
     (INFRASTRUCTURE, &["AWSFargateProfile"], &["spec.selectors[].namespace"]),
@@ -226,11 +226,11 @@ const OF_OTHER_CLUSTERS: &[Row] = &[
 const NAMED_AFTER_NAMESPACE: &[(&str, &str, &str)] =
     &[(INFRASTRUCTURE, "OpenStackCluster", "networks, routers and security groups")];
 
-/// Another name for a namespace, if it has one.
+/// Returns another name for a namespace, if it has one.
 type Replace<'a> = dyn FnMut(&str) -> Option<String> + 'a;
 
-/// Replaces every name in a body, or in a merge patch of one, of a namespace of this management cluster. Its own name and that of
-/// the object's namespace are not references.
+/// Replaces every name of a namespace of this management cluster in a body, or in a merge patch of one. The body's own name and
+/// namespace are no references.
 pub(crate) fn replace_namespaces(kind: &GroupKind, body: &mut Value, with: &mut Replace<'_>) {
     if let Some(annotations) = body.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         for (annotation, value) in annotations {
@@ -255,7 +255,7 @@ fn replace_name(value: &mut Value, with: &mut Replace<'_>) {
     }
 }
 
-/// The names that service accounts and their groups have as users.
+/// Replaces the namespace in the user or group name of service accounts.
 fn replace_in_user(value: &mut Value, with: &mut Replace<'_>) {
     let Value::String(user) = value else { return };
     for prefix in USERS_OF {
@@ -268,7 +268,7 @@ fn replace_in_user(value: &mut Value, with: &mut Replace<'_>) {
     }
 }
 
-/// Replaces the names in an annotation's value that is known to have some.
+/// Replaces the names in the value of a known annotation.
 pub(crate) fn replace_in_annotation(annotation: &str, value: &mut String, with: &mut Replace<'_>) {
     if NAMESPACED_NAMES.contains(&annotation) {
         replace_before_slash(value, with);
@@ -277,7 +277,7 @@ pub(crate) fn replace_in_annotation(annotation: &str, value: &mut String, with: 
     }
 }
 
-/// `namespace/name`.
+/// Replaces the namespace in `namespace/name`.
 fn replace_before_slash(value: &mut String, with: &mut Replace<'_>) {
     if let Some((namespace, name)) = value.split_once('/')
         && let Some(other) = with(namespace)
@@ -286,8 +286,8 @@ fn replace_before_slash(value: &mut String, with: &mut Replace<'_>) {
     }
 }
 
-/// Every `"namespace":"…"` in JSON that is a text itself. Parsing and printing it could change more than the name, and then it
-/// would differ from what the other side has.
+/// Replaces every `"namespace":"…"` in a text of JSON. Parsing and printing could change more than the name, and the text would
+/// then differ from the other side's.
 fn replace_in_json_text(value: &mut String, with: &mut Replace<'_>) {
     const FIELD: &str = r#""namespace":""#;
     let mut renamed = String::with_capacity(value.len());
@@ -302,7 +302,7 @@ fn replace_in_json_text(value: &mut String, with: &mut Replace<'_>) {
     *value = renamed;
 }
 
-/// Whether a text names users of a namespace: where nobody knows whether that is a reference.
+/// Returns true if a text of unknown meaning names users of a namespace.
 pub(crate) fn contains_users_of(text: &str, namespace: &str) -> bool {
     let [group, user] = USERS_OF;
     let ends = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '-');
@@ -320,18 +320,18 @@ pub(crate) fn visit_other_cluster_namespaces(
     paths_of_kind(OF_OTHER_CLUSTERS, kind).for_each(|path| visit_path(body, path, with));
 }
 
-/// Whether it is known what an annotation says of namespaces.
+/// Returns true if the namespaces in an annotation are known.
 pub(crate) fn is_known_annotation(annotation: &str) -> bool {
-    // With what it remembers, `kubectl apply` compares only which fields were there: the old name does no harm.
+    // `kubectl apply` uses the last configuration only to find removed fields: the old name does no harm.
     annotation == LAST_APPLIED || NAMESPACED_NAMES.contains(&annotation) || JSON_TEXTS.contains(&annotation)
 }
 
-/// What a kind's controllers name after the namespace.
+/// Returns the resources that a kind's controllers name after the namespace.
 pub(crate) fn resources_named_after(kind: &GroupKind) -> Option<&'static str> {
     NAMED_AFTER_NAMESPACE.iter().find(|(group, name, _)| kind.is(group, name)).map(|(_, _, what)| *what)
 }
 
-/// Returns true if objects of a kind say in which namespace credentials or certificates are that they use.
+/// Returns true if objects of a kind name the namespace of credentials or certificates that they use.
 pub(crate) fn names_credentials(kind: &GroupKind) -> bool {
     let is_of_secret =
         |path: &str| !path.starts_with("status.") && (path.contains("ecret") || path.contains("redential"));

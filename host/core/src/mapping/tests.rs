@@ -1,4 +1,4 @@
-//! Which names are exchanged, where they stand in objects, and what can't be renamed.
+//! Exchanged names, their places in objects, and names that can't be exchanged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ fn annotations_that_name_objects_are_renamed() {
     assert_eq!(renamed("BareMetalHost", &host("a"), &map(&[("a", "b")])), host("b"));
 }
 
-/// Else the binding would give its rights to the service accounts of somebody else, whose namespace has the old name there.
+/// Otherwise the binding would grant its permissions to the service accounts of another namespace that has the old name there.
 #[test]
 fn rights_of_service_accounts_move_with_their_namespace() {
     let binding = |namespace: &str| {
@@ -135,7 +135,7 @@ fn rights_of_service_accounts_move_with_their_namespace() {
     assert_eq!(map.out_of_target().rename_object(there).value().unwrap(), binding("a"));
 }
 
-/// Where the target's controllers watch one namespace, that is the one that objects move into.
+/// If the target's controllers watch one namespace, objects move into that namespace.
 #[test]
 fn the_namespace_that_a_provider_watches_is_compared_under_the_sources_name() {
     let provider = |watched: &str| json!({"metadata": {"name": "infra", "namespace": "system"}, "watchedNamespace": watched});
@@ -148,7 +148,7 @@ fn the_namespace_that_a_provider_watches_is_compared_under_the_sources_name() {
     assert_eq!(seen["watchedNamespace"], "a");
 }
 
-/// It is whatever somebody wrote.
+/// The annotation may contain any text.
 #[test]
 fn a_text_that_is_no_json_comes_back_as_it_was() {
     let map = map(&[("a", "b")]);

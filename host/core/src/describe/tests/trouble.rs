@@ -1,4 +1,4 @@
-//! What is missing, unusual, older or odd.
+//! Objects that are missing, unusual, old or odd.
 
 use super::*;
 
@@ -126,7 +126,7 @@ fn resource_sets_say_whether_they_are_applied_to_this_cluster() {
     assert_eq!(text(objects, &usual()), "Cluster ns/c\n");
 }
 
-/// Of releases before 1.9 there are no others; 1.9 and 1.10 have both; directories keep the version that was written.
+/// Releases before 1.9 have no others. Releases 1.9 and 1.10 have both, and directories keep the version that was written.
 #[test]
 fn older_objects_read_well() {
     const OLD: &str = "cluster.x-k8s.io/v1beta1";
