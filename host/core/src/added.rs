@@ -77,23 +77,19 @@ fn build_object(
     served: &BTreeMap<GroupKind, Arc<Kind>>,
     taken: &BTreeSet<Key>,
 ) -> Result<Object, Box<Refusal>> {
-    let own = &addition.added.object;
-    let refused = |code, why: String, remedy: String| {
-        let message = format!("{own} ({}) can't be added: {why}", addition.origin());
-        let refusal = Refusal::target(code, message, remedy);
-        Box::new(Refusal { object: Some(own.clone()), ..refusal })
-    };
-    let kind = find_kind(addition, served, &refused)?;
+    let kind = find_kind(addition, served)?;
     let mut body = addition.body.clone();
     // A manifest has none of these fields, because no server has set them.
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("uid".to_owned(), json!(addition.added.uid));
         metadata.insert("resourceVersion".to_owned(), json!("0"));
     }
-    let object = Object::from_value(kind, &body)
-        .map_err(|error| refused("manifest-unreadable", error.to_string(), correction_advice(addition)))?;
+    let object = Object::from_value(kind, &body).map_err(|error| {
+        refuse(addition, "manifest-unreadable", error.to_string(), correction_advice(addition))
+    })?;
     if is_acted_on(&object) {
-        return Err(refused(
+        return Err(refuse(
+            addition,
             "manifest-active",
             "controllers of the target would act on it before the move is committed, and tear down what it stands for if the \
              move is rolled back"
@@ -101,8 +97,9 @@ fn build_object(
             "create it in the target once the move is done".to_owned(),
         ));
     }
-    if own.group_kind.is_definition() {
-        return Err(refused(
+    if addition.added.object.group_kind.is_definition() {
+        return Err(refuse(
+            addition,
             "manifest-definition",
             "a rollback would delete it with all objects of its kind".to_owned(),
             "create it in the target before the move".to_owned(),
@@ -111,7 +108,8 @@ fn build_object(
     let object = scope.namespace_map.out_of_target().rename_object(object);
     let key = object.key();
     if taken.contains(&key) {
-        let refusal = refused(
+        let refusal = refuse(
+            addition,
             "manifest-moves",
             "the move copies the source's object of that name".to_owned(),
             file_advice(addition, "remove it from"),
@@ -129,12 +127,12 @@ fn build_object(
 fn find_kind(
     addition: &Addition,
     served: &BTreeMap<GroupKind, Arc<Kind>>,
-    refused: &impl Fn(&'static str, String, String) -> Box<Refusal>,
 ) -> Result<Arc<Kind>, Box<Refusal>> {
     let Addition { added, version, .. } = addition;
     let name = &added.object.group_kind;
     let Some(kind) = served.get(name) else {
-        return Err(refused(
+        return Err(refuse(
+            addition,
             "manifest-kind-missing",
             format!("the target does not serve {name}"),
             "install what defines it there (a directory has the kinds of the source)".to_owned(),
@@ -142,23 +140,35 @@ fn find_kind(
     };
     if !(kind.served.is_empty() || kind.served.contains(version)) {
         let versions = kind.served.join(", ");
-        return Err(refused(
+        return Err(refuse(
+            addition,
             "manifest-kind-missing",
             format!("the target serves {name} as {versions}, and not as {version}"),
             correction_advice(addition),
         ));
     }
     match (kind.namespaced, &added.object.namespace) {
-        (true, None) => {
-            Err(refused("manifest-namespace", "it has no namespace".to_owned(), correction_advice(addition)))
-        }
-        (false, Some(_)) => Err(refused(
+        (true, None) => Err(refuse(
+            addition,
+            "manifest-namespace",
+            "it has no namespace".to_owned(),
+            correction_advice(addition),
+        )),
+        (false, Some(_)) => Err(refuse(
+            addition,
             "manifest-namespace",
             format!("it has a namespace, and {name} is cluster-scoped"),
             correction_advice(addition),
         )),
         _ => Ok(Arc::new(Kind { version: version.clone(), ..Kind::clone(kind) })),
     }
+}
+
+/// Returns the refusal to add an object, with the file that contains it.
+fn refuse(addition: &Addition, code: &'static str, why: String, remedy: String) -> Box<Refusal> {
+    let own = &addition.added.object;
+    let message = format!("{own} ({}) can't be added: {why}", addition.origin());
+    Box::new(Refusal { object: Some(own.clone()), ..Refusal::target(code, message, remedy) })
 }
 
 fn correction_advice(addition: &Addition) -> String {

@@ -49,16 +49,16 @@ impl Addition {
         version: String,
         mut body: Value,
     ) -> Result<Self, String> {
-        let name_of = |field: &str| body.pointer("/metadata")?.get(field)?.as_str();
-        let name = name_of("name").unwrap_or_default();
+        let name = body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         if name.is_empty() {
-            return Err(match name_of("generateName") {
+            return Err(match body.pointer("/metadata/generateName").and_then(Value::as_str) {
                 Some(_) => "generateName instead of a name: every run would create another object".to_owned(),
                 None => "no name".to_owned(),
             });
         }
         // An empty namespace counts as none, as on servers.
-        let namespace = name_of("namespace").filter(|namespace| !namespace.is_empty());
+        let namespace = body.pointer("/metadata/namespace").and_then(Value::as_str);
+        let namespace = namespace.filter(|namespace| !namespace.is_empty());
         if let Some(odd) = odd_name(name).or_else(|| namespace.and_then(odd_name)) {
             return Err(odd);
         }

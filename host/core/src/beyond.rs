@@ -130,15 +130,15 @@ type Denied = BTreeMap<(String, Key), String>;
 impl Beyond<'_> {
     fn follow_relations(&self, selection: &mut Selection, notes: &mut Vec<Note>) {
         let mut denied = Denied::new();
-        let at = |object| {
+        let mut queue = VecDeque::new();
+        for object in selection.iter() {
             let root = match selection.why(object) {
                 Some(Chosen::Root) => Some(object),
                 Some(Chosen::Below { root }) => Some(*root),
                 _ => None,
             };
-            Visit { object, root, brought: None }
-        };
-        let mut queue: VecDeque<Visit> = selection.iter().map(at).collect();
+            queue.push_back(Visit { object, root, brought: None });
+        }
         while let Some(at) = queue.pop_front() {
             queue.extend(self.choose_dependents(&at, selection, &mut denied));
             queue.extend(self.choose_needed(&at, selection, &mut denied));

@@ -153,24 +153,21 @@ impl Carrier<'_> {
     /// Returns the reason why a named object can't be also copied.
     fn find_obstacle(&self, selection: &Selection, part: &Part, object: usize) -> Option<Refusal> {
         let key = self.key(object)?;
-        let refusal = |code, why: String, remedy: Remedy| {
-            let message = format!("{key} can't be also copied: {why}");
-            Some(Refusal::source(code, key.clone(), message, remedy).or(leave_out_remedy(part)))
-        };
-        if selection.excluded.contains(&object) {
+        let (code, why, remedy) = if selection.excluded.contains(&object) {
             let parts = self.inventory.parts_covering(&self.scope.exclude, [key]);
             let why = "it is excluded as well".to_owned();
-            return refusal("also-copied-excluded", why, Remedy::LeaveOutExclude { parts });
-        }
-        if let Some(said) = self.find_leave_statement(selection, object) {
+            ("also-copied-excluded", why, Remedy::LeaveOutExclude { parts })
+        } else if let Some(said) = self.find_leave_statement(selection, object) {
             let why = format!("plugin {} leaves it: {}", said.plugin, said.reason);
-            return refusal("also-copied-left", why, Remedy::SwitchOff { plugin: said.plugin.clone() });
-        }
-        if let Some(cluster) = self.find_staying_cluster(selection, object) {
+            ("also-copied-left", why, Remedy::SwitchOff { plugin: said.plugin.clone() })
+        } else if let Some(cluster) = self.find_staying_cluster(selection, object) {
             let why = format!("it belongs to {cluster}, which stays");
-            return refusal("belongs-to-what-stays", why, Remedy::NameCluster { cluster: cluster.clone() });
-        }
-        None
+            ("belongs-to-what-stays", why, Remedy::NameCluster { cluster: cluster.clone() })
+        } else {
+            return None;
+        };
+        let message = format!("{key} can't be also copied: {why}");
+        Some(Refusal::source(code, key.clone(), message, remedy).or(leave_out_remedy(part)))
     }
 
     /// Returns true if a part that names only a kind stands for an object.
@@ -193,11 +190,10 @@ impl Carrier<'_> {
         named: &BTreeSet<usize>,
         meant: BTreeSet<usize>,
     ) -> BTreeSet<usize> {
-        let is_owned = |object: &usize| {
-            self.inventory.get(*object).is_some_and(|it| !it.meta.owner_references.is_empty())
-        };
         let (mut waiting, mut found): (BTreeSet<usize>, BTreeSet<usize>) =
-            meant.into_iter().partition(is_owned);
+            meant.into_iter().partition(|object| {
+                self.inventory.get(*object).is_some_and(|it| !it.meta.owner_references.is_empty())
+            });
         let mut queue: VecDeque<usize> =
             selection.iter().chain(named.iter().copied()).chain(found.iter().copied()).collect();
         while let Some(owner) = queue.pop_front() {

@@ -33,8 +33,8 @@ pub fn find_lost_dependents(
     let mut by_kind: BTreeMap<&GroupKind, (&Kind, BTreeMap<Key, Key>)> = BTreeMap::new();
     let deleted = plan.moved().map(|step| (&step.uid, step.key.namespace.as_deref())).collect();
     let kept = plan.kept().map(|step| (&step.uid, step.key.namespace.as_deref()));
-    let left = |bystander: &Bystander<'_>| relations.left(&bystander.meta.uid).is_some();
-    let lost = find_collected(&deleted, kept, bystanders, left);
+    let lost =
+        find_collected(&deleted, kept, bystanders, |bystander| relations.left(&bystander.meta.uid).is_some());
     let accepted = scope.accept.kinds(Risk::DependentsLost);
     for Lost { object, owner, .. } in lost.into_iter().filter(|lost| is_unaccepted(lost, accepted)) {
         let owner = object.meta.owner_references.iter().find(|reference| reference.uid == *owner);
@@ -57,16 +57,18 @@ pub fn find_new_dependents(
     begun: Option<&str>,
     bystanders: &[Bystander<'_>],
 ) -> Option<Refusal> {
-    let of = |fate: Fate| {
-        let entries = list.entries.iter().filter(move |entry| entry.fate == fate);
-        entries.map(|entry| (&entry.uid, entry.key.namespace.as_deref()))
-    };
-    let deleted = of(Fate::Delete).collect();
-    let late = |bystander: &Bystander<'_>| bystander.meta.creation_timestamp.as_deref() > begun;
-    let left =
-        |bystander: &Bystander<'_>| !late(bystander) && !accept_loss.contains(&bystander.kind.group_kind);
-    let lost = find_collected(&deleted, of(Fate::Keep), bystanders, left).into_iter();
-    let lost = lost.filter(|lost| late(lost.object) && is_unaccepted(lost, accept_loss));
+    let (mut deleted, mut kept) = (BTreeMap::new(), Vec::new());
+    for entry in &list.entries {
+        let home = entry.key.namespace.as_deref();
+        match entry.fate {
+            Fate::Delete => drop(deleted.insert(&entry.uid, home)),
+            Fate::Keep => kept.push((&entry.uid, home)),
+        }
+    }
+    let lost = find_collected(&deleted, kept, bystanders, |bystander| {
+        !is_new(bystander, begun) && !accept_loss.contains(&bystander.kind.group_kind)
+    });
+    let lost = lost.iter().filter(|lost| is_new(lost.object, begun) && is_unaccepted(lost, accept_loss));
     let lost: BTreeSet<Key> = lost.map(|lost| lost.object.key()).collect();
     let lost: Vec<Key> = lost.into_iter().collect();
     let first = lost.first()?.clone();
@@ -76,6 +78,10 @@ pub fn find_new_dependents(
     );
     let remedy = "copy what is needed to the target by hand, and remove its owner references here, so that it stays; then resume";
     Some(Refusal::source("latecomers", first, message, remedy).and(lost.into_iter().skip(1)))
+}
+
+fn is_new(bystander: &Bystander<'_>, begun: Option<&str>) -> bool {
+    bystander.meta.creation_timestamp.as_deref() > begun
 }
 
 /// Returns true if the loss of an object was neither accepted nor left to a plugin. Events don't count.
@@ -93,17 +99,15 @@ fn lost_dependents_refusal(kind: &Kind, lost: &BTreeMap<Key, Key>, scope: &Scope
         if names.len() == 1 { "it" } else { "them" },
     );
     let accept = Remedy::AcceptLoss { kind: kind.group_kind.clone() };
-    let others = lost.keys().skip(1).cloned();
-    let refusal = |remedy| Refusal::source("collateral", first.clone(), message, remedy).and(others);
     let excluded = scope.exclude.iter().filter(|part| lost.keys().any(|key| part.may_cover(key)));
     let parts: BTreeSet<Part> = excluded.cloned().collect();
-    if !parts.is_empty() {
-        return Some(refusal(Remedy::LeaveOutExclude { parts }).or(accept));
-    }
-    Some(match move_remedy(kind, first) {
-        Some(way) => refusal(way).or(accept),
-        None => refusal(accept),
-    })
+    let way = match parts.is_empty() {
+        true => move_remedy(kind, first),
+        false => Some(Remedy::LeaveOutExclude { parts }),
+    };
+    let mut remedies = way.into_iter().chain([accept]);
+    let refusal = Refusal::source("collateral", first.clone(), message, remedies.next()?);
+    Some(remedies.fold(refusal.and(lost.keys().skip(1).cloned()), Refusal::or))
 }
 
 /// Returns the command or advice that makes objects of a kind move. Kinds that are always read move by a label on the object,

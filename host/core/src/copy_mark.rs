@@ -50,8 +50,8 @@ impl CopyMark {
 
     /// Returns true if any attempt of the move made an object of the target.
     pub fn is_of_any_attempt(&self, key: &Key, meta: &Meta) -> bool {
-        let earlier = || self.earlier.iter().any(|secret| has_proof(secret, key, meta));
-        self.is_on(key, meta) || (meta.marked(&self.move_id) && earlier())
+        self.is_on(key, meta)
+            || (meta.marked(&self.move_id) && self.earlier.iter().any(|secret| has_proof(secret, key, meta)))
     }
 }
 

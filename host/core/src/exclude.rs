@@ -79,24 +79,26 @@ pub(crate) fn hide_consequences(refusals: &mut Vec<Refusal>) {
 
 /// Refuses exclusions that match no object. A mistyped name would let the intended object move.
 fn find_missing(inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
-    let there = |part: &Part| inventory.objects().iter().any(|object| part.covers(object));
-    let missing = scope.exclude.iter().filter(|part| !there(part));
-    let refusal = |part: &Part| {
+    let mut refusals = Vec::new();
+    for part in &scope.exclude {
+        if inventory.objects().iter().any(|object| part.covers(object)) {
+            continue;
+        }
         let similar = find_similar_parts(inventory, part);
         let correct = match similar.is_empty() {
             true => "check its kind, group, namespace and name".into(),
             false => Remedy::ExcludeInstead { parts: similar },
         };
-        Refusal {
+        refusals.push(Refusal {
             code: "excluded-missing",
             side: Side::Source,
             object: None,
             others: Vec::new(),
             message: format!("{part} excludes nothing: no object that was read matches it"),
             remedies: vec![correct, Remedy::LeaveOutExclude { parts: [part.clone()].into() }],
-        }
-    };
-    missing.map(refusal).collect()
+        });
+    }
+    refusals
 }
 
 /// Finds parts that a user may have meant by a part that matches nothing. The user may have written the kind in the plural, in
@@ -161,8 +163,7 @@ fn needed_refusal(
         some_of(&Vec::from_iter(by), MAX_LISTED_NAMES),
         if many { "them" } else { "it" },
     );
-    let clusters = || objects.iter().chain(by).any(|key| is_cluster(&key.group_kind));
-    let also = if clusters() {
+    let also = if objects.iter().chain(by).any(|key| is_cluster(&key.group_kind)) {
         Remedy::NameOtherClusters
     } else {
         Remedy::ExcludeToo { objects: by.iter().copied().cloned().collect() }

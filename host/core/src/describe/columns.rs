@@ -65,19 +65,14 @@ impl Columns {
 
     /// Returns the sums of control plane and workers.
     fn for_cluster(body: &Body<'_>) -> Self {
-        let sum = |name: &str| {
-            let parts =
-                ["controlPlane", "workers"].map(|part| read_counter(body, &[&format!("{part}/{name}")]));
-            parts.into_iter().flatten().reduce(i64::saturating_add)
-        };
-        let (current, desired) = (sum("replicas"), sum("desiredReplicas"));
+        let (current, desired) = (sum_counters(body, "replicas"), sum_counters(body, "desiredReplicas"));
         let any = current.is_some() || desired.is_some();
         let replicas = Replicas { current: current.unwrap_or(0), desired: Some(desired.unwrap_or(0)) };
         Self {
             replicas: any.then_some(replicas),
-            available: sum("availableReplicas"),
-            ready: sum("readyReplicas"),
-            up_to_date: sum("upToDateReplicas"),
+            available: sum_counters(body, "availableReplicas"),
+            ready: sum_counters(body, "readyReplicas"),
+            up_to_date: sum_counters(body, "upToDateReplicas"),
             ..Self::with_summary(body, &MACHINE_SUMMARIES)
         }
     }
@@ -86,11 +81,11 @@ impl Columns {
         let desired = body.number("/spec/replicas");
         let current = body.number("/status/replicas").unwrap_or(0);
         // API servers before v1beta2 omit a zero.
-        let or_zero = |found: Option<i64>| found.or(body.is_before_v1beta2().then_some(0));
+        let default = body.is_before_v1beta2().then_some(0);
         Self {
             replicas: desired.map(|desired| Replicas { current, desired: Some(desired) }),
-            available: or_zero(read_counter(body, &["availableReplicas"])),
-            ready: or_zero(read_counter(body, &["readyReplicas"])),
+            available: read_counter(body, &["availableReplicas"]).or(default),
+            ready: read_counter(body, &["readyReplicas"]).or(default),
             up_to_date: read_counter(body, &["upToDateReplicas", "updatedReplicas"]),
             ..Self::with_summary(body, &MACHINE_SUMMARIES)
         }
@@ -108,17 +103,22 @@ impl Columns {
     }
 
     fn for_machine(body: &Body<'_>) -> Self {
-        let one = |kind: &str| i64::from(body.is_true(kind));
         // Before v1beta2, a Machine didn't report whether it is available and up to date. An absent report doesn't mean no.
-        let newer = |kind: &str| (!body.is_before_v1beta2()).then(|| one(kind));
+        let has_counts = !body.is_before_v1beta2();
         Self {
             replicas: Some(Replicas { current: 1, desired: None }),
-            available: newer("Available"),
-            ready: Some(one("Ready")),
-            up_to_date: newer("UpToDate"),
+            available: has_counts.then(|| body.is_true("Available").into()),
+            ready: Some(body.is_true("Ready").into()),
+            up_to_date: has_counts.then(|| body.is_true("UpToDate").into()),
             ..Self::with_summary(body, &["Ready"])
         }
     }
+}
+
+/// Returns the sum of a counter of the control plane and of the workers.
+fn sum_counters(body: &Body<'_>, name: &str) -> Option<i64> {
+    let parts = ["controlPlane", "workers"].map(|part| read_counter(body, &[&format!("{part}/{name}")]));
+    parts.into_iter().flatten().reduce(i64::saturating_add)
 }
 
 /// Reads a counter of the status under one of its names. v1beta1 also has the counters of v1beta2, and its own counters differ

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::body::text_field;
+
 /// Replacement for an absent reason. Conditions before v1beta2 need no reason while all is well.
 const NO_REASON: &str = "NoReasonReported";
 
@@ -77,15 +79,14 @@ pub(super) fn parse_conditions(body: &Value) -> Vec<Condition> {
 
 /// Returns a condition. None if it lacks a type or has an unknown status.
 fn parse_condition(value: &Value) -> Option<Condition> {
-    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
-    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let status = Some(text("status")).filter(|status| ["True", "False", "Unknown"].contains(status))?;
+    let status =
+        text_field(value, "status").filter(|status| ["True", "False", "Unknown"].contains(status))?;
     Some(Condition {
-        kind: some(text("type"))?,
+        kind: text_field(value, "type")?.to_owned(),
         status: status.to_owned(),
-        reason: some(text("reason")).unwrap_or_else(|| NO_REASON.to_owned()),
-        message: text("message").to_owned(),
-        last_transition_time: some(text("lastTransitionTime")),
+        reason: text_field(value, "reason").unwrap_or(NO_REASON).to_owned(),
+        message: text_field(value, "message").unwrap_or_default().to_owned(),
+        last_transition_time: text_field(value, "lastTransitionTime").map(str::to_owned),
     })
 }
 

@@ -48,16 +48,14 @@ impl Filter {
     }
 
     pub(super) fn matches_object(&self, key: &Key) -> bool {
-        let same = |typed: &Option<String>, is: &str| {
-            typed.as_ref().is_none_or(|typed| typed.eq_ignore_ascii_case(is))
-        };
-        same(&self.kind, &key.group_kind.kind) && same(&self.name, &key.name)
+        let pairs = [(&self.kind, &key.group_kind.kind), (&self.name, &key.name)];
+        pairs.iter().all(|(typed, own)| typed.as_ref().is_none_or(|typed| typed.eq_ignore_ascii_case(own)))
     }
 
     /// Returns the conditions of an object that the filter shows.
     pub(super) fn select_conditions(&self, conditions: &[Condition]) -> Vec<Condition> {
-        let shown = |condition: &&Condition| !self.only_notable || condition.is_notable();
-        conditions.iter().filter(shown).cloned().collect()
+        let shown = conditions.iter().filter(|condition| !self.only_notable || condition.is_notable());
+        shown.cloned().collect()
     }
 }
 

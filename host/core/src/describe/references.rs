@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use super::body::Body;
+use super::body::{Body, text_field};
 use super::members::Members;
 use crate::names::{GROUP_ADDONS, GROUP_CLUSTER};
 use crate::{GroupKind, Key, Object};
@@ -55,9 +53,9 @@ pub(super) const CONTROL_PLANE_MACHINES: [&str; 2] =
 /// a version.
 pub(super) fn parse_reference(body: &Body<'_>, path: &str) -> Option<Key> {
     let field = body.field(path)?;
-    let text = |name: &str| field.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let (kind, name) = (text("kind")?, text("name")?);
-    let of_version = || text("apiVersion").and_then(|version| Some(version.split_once('/')?.0));
-    let group = text("apiGroup").or_else(of_version).unwrap_or_default();
+    let (kind, name) = (text_field(field, "kind")?, text_field(field, "name")?);
+    let group = text_field(field, "apiGroup")
+        .or_else(|| Some(text_field(field, "apiVersion")?.split_once('/')?.0))
+        .unwrap_or_default();
     Some(Key::new(GroupKind::new(group, kind), body.object.meta.namespace.as_deref(), name))
 }

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::body::text_field;
 use super::conditions::Condition;
 use crate::refusal::some_of;
 
@@ -12,16 +13,12 @@ const MAX_LISTED_RESOURCES: usize = 3;
 /// Returns the state of one set in a binding, in the form of a condition.
 pub(super) fn applied_condition(bound: &Value) -> Option<Condition> {
     let resources = bound.get("resources")?.as_array().filter(|resources| !resources.is_empty())?;
-    let text = |resource: &Value, name: &str| {
-        resource.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let is_applied = |resource: &&Value| resource.get("applied") == Some(&Value::Bool(true));
-    let open: Vec<String> = resources
-        .iter()
-        .filter(|resource| !is_applied(resource))
-        .map(|resource| format!("{} {}", text(resource, "kind"), text(resource, "name")))
-        .collect();
-    let times = resources.iter().map(|resource| text(resource, "lastAppliedTime"));
+    let mut open = Vec::new();
+    for resource in resources.iter().filter(|resource| resource.get("applied") != Some(&Value::Bool(true))) {
+        let [kind, name] = ["kind", "name"].map(|field| text_field(resource, field).unwrap_or_default());
+        open.push(format!("{kind} {name}"));
+    }
+    let last = resources.iter().filter_map(|resource| text_field(resource, "lastAppliedTime")).max();
     let (status, reason) = if open.is_empty() { ("True", "Applied") } else { ("False", "NotApplied") };
     let message = match open.as_slice() {
         [] => String::new(),
@@ -37,6 +34,6 @@ pub(super) fn applied_condition(bound: &Value) -> Option<Condition> {
         status: status.to_owned(),
         reason: reason.to_owned(),
         message,
-        last_transition_time: times.max().filter(|time| !time.is_empty()),
+        last_transition_time: last.map(str::to_owned),
     })
 }

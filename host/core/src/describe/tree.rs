@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::body::Body;
 use super::columns::Columns;
-use super::conditions::Condition;
 use super::filter::Filter;
 use super::machines::{self, MachineRow, group_machines};
 use super::members::{Members, is_controlled_by, is_of_control_plane};
@@ -62,10 +61,10 @@ pub struct Tree {
 pub fn build_tree(described: &Described, view: &View) -> Tree {
     let Described { cluster, objects, unread } = described;
     // Machines and the objects that make them are found as members: nothing refers to them by name.
-    let referred_to = |object: &&Object| {
+    let referenced = objects.iter().filter(|object| {
         object.kind.group_kind.group != GROUP_CLUSTER || is_cluster(&object.kind.group_kind)
-    };
-    let bodies = objects.iter().filter(referred_to).map(|object| (object.key(), Body::new(object))).collect();
+    });
+    let bodies = referenced.map(|object| (object.key(), Body::new(object))).collect();
     let members = Members::from_objects(objects, cluster);
     let root = Builder { bodies, unread, members: &members, view }.root_node(cluster);
     let unmatched =
@@ -78,6 +77,11 @@ pub fn build_tree(described: &Described, view: &View) -> Tree {
 fn contains_match(filter: &Filter, node: &Node) -> bool {
     let own = matches!(&node.what, Subject::Object(named) if filter.matches_object(&named.key));
     own || node.children.iter().any(|child| contains_match(filter, child))
+}
+
+/// Returns status and reason of an object's ready condition.
+fn ready_state<'b>(body: &'b Body<'_>) -> Option<(&'b str, &'b str)> {
+    body.condition("Ready").map(|condition| (condition.status.as_str(), condition.reason.as_str()))
 }
 
 struct Builder<'d, 'a> {
@@ -142,13 +146,12 @@ impl Builder<'_, '_> {
         if !(self.view.resource_sets && self.members.is_bound()) {
             return None;
         }
-        let set = |(key, bound)| {
+        let sets = self.members.resource_sets().map(|(key, bound)| {
             // The binding covers this Cluster. The set's own conditions cover all Clusters and can't replace it.
             let columns = Columns { condition: applied_condition(bound), ..Columns::default() };
             Node { columns, ..self.referenced_node(key, Some("ClusterResourceSet")) }
-        };
-        let sets = self.members.resource_sets().map(set).collect();
-        Some(Node::new(Subject::Heading("ClusterResourceSets")).with_children(sets))
+        });
+        Some(Node::new(Subject::Heading("ClusterResourceSets")).with_children(sets.collect()))
     }
 
     /// Returns the control plane with its Machines. Machines of a control plane that no Cluster refers to have a row too.
@@ -247,27 +250,22 @@ impl Builder<'_, '_> {
         whole: &'p Body<'_>,
         parts: [(&'static str, &'static str); 2],
     ) -> impl Iterator<Item = Node> + 'p {
-        let state = |condition: Option<&Condition>| {
-            condition.map(|condition| (condition.status.clone(), condition.reason.clone()))
-        };
-        let of_whole = state(whole.condition("Ready"));
         parts.into_iter().filter_map(move |(path, role)| {
             let key = parse_reference(whole, path)?;
             let body = self.bodies.get(&key);
             let is_echo =
-                body.is_some_and(|body| body.is_true("Ready") || state(body.condition("Ready")) == of_whole);
+                body.is_some_and(|body| body.is_true("Ready") || ready_state(body) == ready_state(whole));
             (self.view.echo || !is_echo).then(|| self.referenced_node(key, Some(role)))
         })
     }
 
     /// Returns the templates, of which only the names are shown.
     fn templates_node<const N: usize>(&self, templates: [(Option<Key>, &'static str); N]) -> Option<Node> {
-        let named = |(key, role): (Option<Key>, &'static str)| {
-            let role = Some(role);
-            let named = NamedObject { key: key?, role, version: None, deleting: false, problem: None };
-            Some(Node::new(Subject::Object(named)))
-        };
-        let children: Vec<Node> = templates.into_iter().filter_map(named).collect();
+        let keys = templates.into_iter().filter_map(|(key, role)| Some((key?, Some(role))));
+        let children: Vec<Node> = keys
+            .map(|(key, role)| NamedObject { key, role, version: None, deleting: false, problem: None })
+            .map(|named| Node::new(Subject::Object(named)))
+            .collect();
         (self.view.templates && !children.is_empty())
             .then(|| Node::new(Subject::Heading(TEMPLATES)).with_children(children))
     }

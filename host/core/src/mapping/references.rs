@@ -339,8 +339,8 @@ pub(crate) fn names_credentials(kind: &GroupKind) -> bool {
 }
 
 fn paths_of_kind(rows: &'static [Row], kind: &GroupKind) -> impl Iterator<Item = &'static str> {
-    let of_kind = |(group, kinds, _): &&Row| kinds.iter().any(|name| kind.is(group, name));
-    rows.iter().filter(of_kind).flat_map(|(_, _, paths)| paths.iter().copied())
+    let of_kind = rows.iter().filter(|(group, kinds, _)| kinds.iter().any(|name| kind.is(group, name)));
+    of_kind.flat_map(|(_, _, paths)| paths.iter().copied())
 }
 
 fn visit_path(value: &mut Value, path: &str, with: &mut dyn FnMut(&mut Value)) {
