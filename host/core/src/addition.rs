@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_and_moves_write_is_dropped() {
+    fn fields_of_servers_and_moves_are_dropped() {
         let pasted = addition(
             "ConfigMap",
             json!({"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "managedFields": [],
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_created_as_it_is_written_is_refused() {
+    fn manifests_that_create_nothing_are_refused() {
         let refused = |metadata: Value| addition("ConfigMap", json!({"metadata": metadata})).unwrap_err();
         assert_eq!(refused(json!({})), "no name");
         assert_eq!(refused(json!({"name": ""})), "no name");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn other_content_is_told_by_the_uid_except_that_of_secrets() {
+    fn uid_depends_on_content_except_for_secrets() {
         let uid = |kind: &str, name: &str, data: &str| {
             let body = json!({"metadata": {"name": name, "namespace": "n"}, "data": {"a": data}});
             addition(kind, body).unwrap().record_entry().uid.clone()
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_the_content_is_printed() {
+    fn content_of_an_addition_is_never_printed() {
         let secret = json!({"metadata": {"name": "a", "namespace": "n"}, "data": {"password": "aHVzaA=="}});
         assert_eq!(format!("{:?}", addition("Secret", secret).unwrap()), "Secret n/a of a.yaml, document 2");
     }

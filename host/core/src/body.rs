@@ -97,7 +97,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_copy_carries_no_server_given_metadata_and_the_mark() {
+    fn copy_has_the_mark_without_server_metadata() {
         let source = json!({
             "metadata": {
                 "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 2,
@@ -126,7 +126,7 @@ mod tests {
 
     // proves: I8, T109
     #[test]
-    fn a_dropped_or_altered_field_is_named_without_its_value() {
+    fn lost_fields_are_reported_without_values() {
         let sent = json!({"spec": {"a": 1, "gone": "secret", "list": [{"x": 1}, {"y": 2}], "none": null, "empty": {}}});
         let answer =
             json!({"spec": {"a": 2, "list": [{"x": 1, "defaulted": true}, {}], "added": 1}, "status": {}});
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_named_in_one_bounded_line() {
+    fn lost_field_is_one_bounded_line() {
         let sent = json!({"a\nerror: all is lost": 1, "b".repeat(1_000): 1});
         let named = find_lost_fields(&sent, &json!({}));
         assert_eq!(named[0], "a error: all is lost");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_list_is_a_loss() {
+    fn shorter_list_is_a_lost_field() {
         assert_eq!(find_lost_fields(&json!({"f": ["a", "b"]}), &json!({"f": ["a"]})), ["f"]);
     }
 }

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_are_same_by_address_and_authority() {
+    fn same_address_and_authority_mean_same_cluster() {
         let one = identity("10.0.0.1", Some("Y2E="));
         assert_eq!(one.endpoint.as_deref(), Some("10.0.0.1:6443"));
         assert!(one.is_same(&identity("10.0.0.1", Some("Y2E="))));

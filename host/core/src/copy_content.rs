@@ -110,7 +110,7 @@ mod tests {
         })
     }
 
-    fn is_kept(kind: &str, change: Value) -> bool {
+    fn matches_copy(kind: &str, change: Value) -> bool {
         let kind = GroupKind::new("infrastructure.cluster.x-k8s.io", kind);
         let mut changed = machine();
         crate::merge::apply_patch(&mut changed, &change);
@@ -118,22 +118,22 @@ mod tests {
     }
 
     #[test]
-    fn controllers_may_write_what_they_write_to_paused_objects() {
+    fn controllers_may_write_listed_fields_while_paused() {
         for change in [
             json!({"status": {"conditions": [{"type": "Paused"}]}}),
             json!({"metadata": {"resourceVersion": "2", "finalizers": ["theirs", "provider"]}}),
             json!({"metadata": {"annotations": {"serviceoperator.azure.com/reconcile-policy": "skip"}}}),
             json!({"metadata": {"annotations": {names::BLOCK_MOVE: null}}}),
         ] {
-            assert!(is_kept("LabMachine", change.clone()), "{change}");
+            assert!(matches_copy("LabMachine", change.clone()), "{change}");
         }
         let domain = json!({"spec": {"failureDomain": "z"}});
-        assert!(is_kept("Metal3Machine", domain.clone()));
-        assert!(!is_kept("LabMachine", domain));
+        assert!(matches_copy("Metal3Machine", domain.clone()));
+        assert!(!matches_copy("LabMachine", domain));
     }
 
     #[test]
-    fn nobody_may_write_anything_else() {
+    fn other_writes_change_the_content() {
         for change in [
             json!({"spec": {"image": "y"}}),
             json!({"metadata": {"labels": {"a": null}}}),
@@ -146,13 +146,13 @@ mod tests {
             json!({"metadata": {"ownerReferences": [{"uid": "u"}]}}),
             json!({"data": {"k": "v"}}),
         ] {
-            assert!(!is_kept("Metal3Machine", change.clone()), "{change}");
+            assert!(!matches_copy("Metal3Machine", change.clone()), "{change}");
         }
     }
 
     /// A webhook adds annotations that controllers may change.
     #[test]
-    fn annotations_of_webhooks_may_change() {
+    fn webhooks_may_change_their_own_annotations() {
         let kind = GroupKind::new("infrastructure.cluster.x-k8s.io", "LabMachine");
         let (mut answer, mut now) = (machine(), machine());
         answer["metadata"]["annotations"]["theirs"] = json!("1");

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_about_many_objects_is_one_line_that_names_them() {
+    fn one_line_names_many_objects() {
         let of = |count: usize| -> Vec<(Option<Key>, &str)> {
             (0..count).map(|n| (Some(machine(&format!("c1-m{n}"))), "not paused yet")).collect()
         };
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_differ_only_in_the_name_are_grouped() {
+    fn messages_that_differ_by_name_are_grouped() {
         let cluster = |name: &str| Key::new(GroupKind::new("g", "Cluster"), Some("ns"), name);
         let said = [
             (Some(machine("a")), "Machine ns/a has no node; `kubectl get -n ns machine.g a`"),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_a_word_and_not_a_part_of_one() {
+    fn names_are_replaced_as_whole_words() {
         let object = Key::new(GroupKind::new("", "Node"), None, "a");
         assert_eq!(remove_names("a cat and a/b, a: a", &object), "… cat and a/b, …: …");
         assert_eq!(
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_kinds_read_as_people_write_them() {
+    fn numbers_have_commas_and_kinds_plurals() {
         assert_eq!([0, 999, 1_000, 1_032_007].map(format_number), ["0", "999", "1,000", "1,032,007"]);
         let kinds =
             ["Machine", "ClusterClass", "Policy", "Proxy", "HardwareData", "Gateway"].map(plural_kind);

@@ -204,7 +204,7 @@ mod tests {
 
     /// The contract and the types that mirror it must not drift apart.
     #[test]
-    fn each_hook_is_an_interface_of_the_contract() {
+    fn each_hook_is_a_contract_interface() {
         let wit = include_str!("../../../wit/provider.wit");
         for hook in Hook::ALL {
             assert!(wit.contains(&format!("interface {hook} {{")), "{hook}");

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_sorted_by_key_and_found_by_key_and_uid() {
+    fn objects_are_found_by_key_and_uid() {
         let inventory = Inventory::new(objects("Widget b/x\nSecret z/x\nWidget a/x"));
         let keys: Vec<String> = inventory.keys().iter().map(Key::to_string).collect();
         assert_eq!(keys, ["Secret z/x", "Widget a/x", "Widget b/x"]);
@@ -174,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn the_later_reading_of_an_object_wins() {
+    fn later_reading_of_an_object_wins() {
         assert_eq!(versions(vec![widget("a", "1", "1"), widget("a", "1", "2")]), "a@2 ");
         assert_eq!(versions(vec![widget("a", "1", "1"), widget("a", "2", "2")]), "a@2 ");
         assert_eq!(versions(vec![widget("a", "1", "1"), widget("b", "1", "2")]), "b@2 ");
     }
 
     #[test]
-    fn objects_without_uid_are_told_apart_by_key() {
+    fn objects_without_uid_are_identified_by_key() {
         assert_eq!(versions(vec![widget("a", "", "1"), widget("b", "", "1")]), "a@1 b@1 ");
         assert_eq!(Inventory::new(vec![widget("a", "", "1")]).index_of_uid(&Uid::default()), None);
     }

@@ -131,21 +131,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_kind_reads_back_what_it_prints() {
+    fn printed_group_kind_parses_back() {
         for text in ["Secret", "Machine.cluster.x-k8s.io"] {
             assert_eq!(text.parse::<GroupKind>().unwrap().to_string(), text);
         }
     }
 
     #[test]
-    fn only_kubernetes_own_events_are_events() {
+    fn events_of_other_groups_are_no_events() {
         let events = |kind: &str| kind.parse::<GroupKind>().unwrap().is_event();
         assert!(events("Event") && events("Event.events.k8s.io"));
         assert!(!events("Event.calendar.example.org"));
     }
 
     #[test]
-    fn a_star_covers_every_kind_of_its_group_and_no_other() {
+    fn star_covers_every_kind_of_its_group() {
         let covers =
             |wide: &str, kind: &str| wide.parse::<GroupKind>().unwrap().covers(&kind.parse().unwrap());
         assert!(covers("*.metal3.io", "BareMetalHost.metal3.io"));

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_is_known_by_its_shape() {
+    fn reference_is_recognised_by_its_shape() {
         for (spec, expected) in [
             (json!({}), ""),
             (json!({"identityRef": {"kind": "Identity", "name": "id"}}), "Identity id"),

@@ -82,7 +82,7 @@ mod tests {
 
     // proves: I4
     #[test]
-    fn an_inverse_undoes_the_patch() {
+    fn inverse_undoes_the_patch() {
         let before = json!({"spec": {"paused": false, "x": 1}, "metadata": {"annotations": {"mine": "1"}}});
         let patch = json!({"spec": {"paused": true}, "metadata": {"annotations": {"p": "", "mine": "2"}}});
         let mut after = before.clone();
@@ -93,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn an_inverse_names_only_the_leaf_it_added() {
+    fn inverse_names_only_the_added_leaf() {
         let before = json!({"metadata": {}});
         let patch = json!({"metadata": {"annotations": {"p": ""}}});
         assert_eq!(invert_patch(&before, &patch), json!({"metadata": {"annotations": {"p": null}}}));
     }
 
     #[test]
-    fn a_patch_between_two_states_leads_from_one_to_the_other() {
+    fn derived_patch_turns_one_state_into_another() {
         let from = json!({"a": 1, "b": {"c": [1, 2], "d": 3}, "gone": true});
         let to = json!({"a": 1, "b": {"c": [2], "d": 3}, "new": {"x": {}}});
         let mut state = from.clone();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn any_inverse_undoes_any_patch() {
+    fn any_inverse_undoes_its_patch() {
         let mut changed = 0;
         for seed in 0..20_000 {
             let dice = Dice::new(seed);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn any_two_states_have_a_patch_between_them() {
+    fn any_two_states_have_a_patch() {
         for seed in 0..20_000 {
             let dice = Dice::new(seed);
             let (from, to) = (value(dice.about("from"), 3), value(dice.about("to"), 3));

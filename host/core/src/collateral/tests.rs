@@ -28,7 +28,7 @@ const CLUSTER: &str = "Cluster ns/foo
 
 // proves: D12, I6
 #[test]
-fn dependents_of_what_is_deleted_stop_the_plan_one_refusal_per_kind() {
+fn lost_dependents_are_refused_by_kind() {
     let others = "Claim ns/b < Machine ns/m
         Claim ns/a < Cluster ns/foo, Machine ns/m
         Widget ns/w < Machine ns/m
@@ -40,7 +40,7 @@ fn dependents_of_what_is_deleted_stop_the_plan_one_refusal_per_kind() {
 }
 
 #[test]
-fn the_refusal_offers_to_accept_the_loss() {
+fn refusal_offers_to_accept_the_loss() {
     let found = refusals(&Case::new(CLUSTER), "Widget ns/w < Machine ns/m");
     let accept = Remedy::AcceptLoss { kind: kind("Widget").group_kind.clone() };
     assert_eq!(found[0].remedies.last(), Some(&accept));
@@ -48,7 +48,7 @@ fn the_refusal_offers_to_accept_the_loss() {
 }
 
 #[test]
-fn the_refusal_says_how_to_let_it_move_if_there_is_a_way() {
+fn refusal_offers_to_move_the_dependents() {
     let remedy = |others: &str| remedies(&refusals(&Case::new(CLUSTER), others)[0]);
     let of_crd = remedy("Widget ns/w < Machine ns/m");
     assert!(of_crd.contains("clusterctl.cluster.x-k8s.io/move on the CRD of Widget.example.com"), "{of_crd}");
@@ -73,7 +73,7 @@ fn dependents_of_dependents_are_lost_too() {
 }
 
 #[test]
-fn an_owner_that_stays_saves_one_that_exists_nowhere_does_not() {
+fn only_existing_owners_save_a_dependent() {
     let saved = "Widget ns/w
         Claim ns/c < Machine ns/m, Widget ns/w";
     assert!(lost(&Case::new(CLUSTER), saved).is_empty());
@@ -82,7 +82,7 @@ fn an_owner_that_stays_saves_one_that_exists_nowhere_does_not() {
 }
 
 #[test]
-fn what_moves_itself_is_not_lost_and_what_is_kept_saves() {
+fn moved_dependents_and_kept_owners_lose_nothing() {
     let case = Case::new(
         "Identity id
          Machine ns/m < Cluster ns/foo
@@ -93,7 +93,7 @@ fn what_moves_itself_is_not_lost_and_what_is_kept_saves() {
 }
 
 #[test]
-fn what_is_copied_and_kept_must_not_be_lost_either() {
+fn kept_objects_must_not_be_lost() {
     let case = Case::new(
         "Cluster ns/foo
          Secret ns/s < Cluster ns/foo",
@@ -103,7 +103,7 @@ fn what_is_copied_and_kept_must_not_be_lost_either() {
 }
 
 #[test]
-fn what_a_plugin_leaves_may_go_with_all_below_it() {
+fn objects_left_by_plugins_may_be_lost() {
     let case = Case::new(
         "Cluster ns/foo
          Claim ns/left < Cluster ns/foo
@@ -117,7 +117,7 @@ fn what_a_plugin_leaves_may_go_with_all_below_it() {
 }
 
 #[test]
-fn an_accepted_loss_covers_its_kind_and_no_other() {
+fn accepted_loss_covers_only_its_kind() {
     let mut case = Case::new(CLUSTER);
     case.scope.accept.insert_kind(Risk::DependentsLost, kind("Widget").group_kind.clone());
     let others = "Widget ns/w < Machine ns/m
@@ -131,7 +131,7 @@ fn events_never_count() {
 }
 
 #[test]
-fn an_object_listed_twice_is_lost_once() {
+fn object_listed_twice_is_lost_once() {
     let case = Case::new(CLUSTER);
     assert_eq!(
         lost(&case, "Claim ns/c < Machine ns/m\nClaim ns/c < Machine ns/m"),
@@ -140,7 +140,7 @@ fn an_object_listed_twice_is_lost_once() {
 }
 
 #[test]
-fn dependents_that_own_each_other_hold_each_other() {
+fn dependents_that_own_each_other_survive() {
     let others = "Claim ns/a < Claim ns/b, Machine ns/m
         Claim ns/b < Claim ns/a";
     assert!(lost(&Case::new(CLUSTER), others).is_empty());
@@ -195,7 +195,7 @@ fn refused(case: &Case, early: &str, late: &str) -> Option<String> {
 
 /// The rule is the same before the commit and after it.
 #[test]
-fn new_dependents_are_judged_as_those_that_were_there() {
+fn new_dependents_follow_the_same_rule() {
     let case = Case::new(CLUSTER);
     for (others, what) in [
         ("Claim ns/c < Machine ns/m", Some("Claim ns/c")),
@@ -213,7 +213,7 @@ fn new_dependents_are_judged_as_those_that_were_there() {
 }
 
 #[test]
-fn what_was_there_when_the_move_began_was_decided_then() {
+fn older_dependents_are_not_judged_again() {
     let mut case = Case::new(CLUSTER);
     assert_eq!(refused(&case, "Claim ns/left < Machine ns/m", "Pod ns/p < Claim ns/left"), None);
     let claim = kind("Claim").group_kind.clone();
@@ -224,7 +224,7 @@ fn what_was_there_when_the_move_began_was_decided_then() {
 }
 
 #[test]
-fn what_is_kept_saves_what_came_late() {
+fn kept_owners_save_new_dependents() {
     let case = Case::new("Identity id\nMachine ns/m < Cluster ns/foo\nCluster ns/foo");
     assert_eq!(refused(&case, "", "Claim ns/c < Identity id, Machine ns/m"), None);
 }

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_as_long_ago_as_kubectl_says() {
+    fn ages_are_formatted_as_in_kubectl() {
         let now: Timestamp = "2026-11-23T12:00:00Z".parse().unwrap();
         let ago = |seconds: i64| {
             format_age(&Timestamp::from_second(now.as_second() - seconds).unwrap().to_string(), now).unwrap()

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_found_wherever_the_version_keeps_them() {
+    fn conditions_of_all_versions_are_found() {
         let one = |kind: &str| json!([{"type": kind, "status": "True"}]);
         assert_eq!(kinds(&json!({"conditions": one("New")})), ["New"]);
         assert_eq!(kinds(&json!({"conditions": one("Old"), "v1beta2": {"conditions": one("New")}})), ["New"]);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_condition_does_not_hide_the_others() {
+    fn odd_condition_does_not_hide_others() {
         let list = json!([{"type": "A"}, 7, {"status": "True"}, {"type": "B", "status": "Maybe"},
             {"type": "C", "status": "False", "reason": null, "message": "m", "lastTransitionTime": ""}]);
         let expected = Condition {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_good_depends_on_the_type() {
+    fn tone_depends_on_the_condition_type() {
         let of = |kind: &str, status: &str, message: &str| {
             let list = json!([{"type": kind, "status": status, "message": message}]);
             let all = parse_conditions(&json!({"status": {"conditions": list}}));

@@ -65,7 +65,7 @@ mod tests {
     use crate::GroupKind;
 
     #[test]
-    fn a_filter_selects_all_a_kind_or_one_object() {
+    fn filter_matches_all_kind_or_object() {
         let key = |kind: &str, name: &str| Key::new(GroupKind::new("g", kind), Some("ns"), name);
         let selected = |typed: &str| {
             let filter = Filter::parse(typed).unwrap();

@@ -209,7 +209,7 @@ fn all_filters(typed: &str) -> View {
 }
 
 #[test]
-fn machines_that_say_the_same_share_a_row() {
+fn machines_in_the_same_state_share_rows() {
     expect![[r#"
         Cluster ns/c, v1.36.3  [5/5 5 5 5]  Available True Available 10:00:00Z
           KubeadmControlPlane ns/c, v1.36.3  [3/3 3 3 3]  Available True Available 10:00:00Z
@@ -223,7 +223,7 @@ fn machines_that_say_the_same_share_a_row() {
 }
 
 #[test]
-fn each_flag_shows_what_it_is_for() {
+fn each_flag_adds_its_rows() {
     expect![[r#"
         Cluster ns/c, v1.36.3  [5/5 5 5 5]  Available True Available 10:00:00Z
           KubeadmControlPlane ns/c, v1.36.3  [3/3 3 3 3]  Available True Available 10:00:00Z
@@ -279,7 +279,7 @@ fn each_flag_shows_what_it_is_for() {
 }
 
 #[test]
-fn what_is_different_has_a_row_of_its_own() {
+fn different_machine_has_its_own_row() {
     let mut objects = cluster();
     let broken = [
         condition("Available", "False", "NotReady", ""),
@@ -315,7 +315,7 @@ fn what_is_different_has_a_row_of_its_own() {
 }
 
 #[test]
-fn a_group_is_as_old_as_its_oldest_and_counts_what_is_true() {
+fn group_sums_counts_and_shows_oldest_age() {
     let mut objects = cluster();
     for (name, time) in [("w-1", "2026-11-23T09:00:00Z"), ("w-2", "2026-11-23T08:00:00Z")] {
         let mut state =
@@ -342,7 +342,7 @@ fn a_group_is_as_old_as_its_oldest_and_counts_what_is_true() {
 }
 
 #[test]
-fn conditions_are_shown_of_whom_they_are_asked_for() {
+fn conditions_are_shown_for_filtered_objects() {
     let mut objects = cluster();
     let paused = condition("Paused", "True", "Paused", "");
     patched(
@@ -371,7 +371,7 @@ fn conditions_are_shown_of_whom_they_are_asked_for() {
 }
 
 #[test]
-fn what_is_shown_is_what_has_to_be_read() {
+fn references_contain_all_shown_objects() {
     let referenced: Vec<String> =
         find_references(&cluster(), &key()).iter().map(ToString::to_string).collect();
     let expected = [

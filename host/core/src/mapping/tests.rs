@@ -21,7 +21,7 @@ fn map(pairs: &[(&str, &str)]) -> NamespaceMap {
 }
 
 #[test]
-fn every_name_has_one_counterpart_on_the_other_side() {
+fn every_name_has_exactly_one_counterpart() {
     for map in [
         map(&[]),
         map(&[("a", "b")]),
@@ -43,7 +43,7 @@ fn every_name_has_one_counterpart_on_the_other_side() {
 }
 
 #[test]
-fn a_namespace_becomes_one_other_and_no_two_become_one() {
+fn mapped_namespaces_differ() {
     let told = |pairs: &[(&str, &str)]| {
         let pairs = pairs.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned()));
         NamespaceMap::new(pairs).map_err(|error| error.to_string())
@@ -69,7 +69,7 @@ fn renamed(kind: &str, body: &Value, map: &NamespaceMap) -> Value {
 }
 
 #[test]
-fn references_are_renamed_in_known_places_and_nowhere_else() {
+fn only_known_references_are_renamed() {
     let cluster = |namespace: &str| {
         json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
@@ -110,7 +110,7 @@ fn annotations_that_name_objects_are_renamed() {
 
 /// Otherwise the binding would grant its permissions to the service accounts of another namespace that has the old name there.
 #[test]
-fn rights_of_service_accounts_move_with_their_namespace() {
+fn service_accounts_permissions_follow_their_namespace() {
     let binding = |namespace: &str| {
         json!({
             "apiVersion": "rbac.authorization.k8s.io/v1beta2", "kind": "RoleBinding",
@@ -137,7 +137,7 @@ fn rights_of_service_accounts_move_with_their_namespace() {
 
 /// If the target's controllers watch one namespace, objects move into that namespace.
 #[test]
-fn the_namespace_that_a_provider_watches_is_compared_under_the_sources_name() {
+fn watched_namespace_gets_the_source_name() {
     let provider = |watched: &str| json!({"metadata": {"name": "infra", "namespace": "system"}, "watchedNamespace": watched});
     let kind = Kind {
         group_kind: GroupKind::new("clusterctl.cluster.x-k8s.io", "Provider"),
@@ -150,7 +150,7 @@ fn the_namespace_that_a_provider_watches_is_compared_under_the_sources_name() {
 
 /// The annotation may contain any text.
 #[test]
-fn a_text_that_is_no_json_comes_back_as_it_was() {
+fn text_without_json_is_restored_exactly() {
     let map = map(&[("a", "b")]);
     for text in
         [r#"{"namespace":"a"#, r#"{"namespace":"#, r#""namespace":"a" "namespace":"c" "namespace":"b""#, ""]
@@ -167,7 +167,7 @@ fn a_text_that_is_no_json_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_namespace_is_renamed_with_its_label() {
+fn namespace_is_renamed_with_its_label() {
     let namespace = |name: &str| {
         json!({
             "apiVersion": "v1", "kind": "Namespace",
@@ -184,7 +184,7 @@ fn a_namespace_is_renamed_with_its_label() {
 
 /// Anyone can write one, and it would be in a list with all others.
 #[test]
-fn a_body_that_can_not_be_parsed_keeps_its_bytes_under_the_new_name() {
+fn unparsable_body_keeps_its_bytes() {
     let deep = format!(
         r#"{{"metadata":{{"name":"x","namespace":"a"}},"spec":{}1{}}}"#,
         "[".repeat(200),
@@ -197,7 +197,7 @@ fn a_body_that_can_not_be_parsed_keeps_its_bytes_under_the_new_name() {
 
 /// Definitions of providers change: a path that is written twice, or as a field that isn't one, would never be noticed.
 #[test]
-fn every_path_of_the_tables_can_be_followed() {
+fn every_path_of_the_tables_works() {
     for name in ["Cluster", "ClusterClass", "Machine", "MachineSet", "BareMetalHost"] {
         let kind = kind(name);
         for path in references::known_paths(&kind.group_kind) {
@@ -241,12 +241,12 @@ const ONE: &str = "Cluster a/c
                    Secret a/c-ca";
 
 #[test]
-fn a_map_of_namespaces_that_move_alone_is_fine() {
+fn map_of_separate_namespaces_is_accepted() {
     check(&refused(ONE, &[], &[("a", "b")], &[]), expect![[""]]);
 }
 
 #[test]
-fn a_name_that_is_taken_or_not_used_is_refused() {
+fn taken_and_unused_names_are_refused() {
     let two = format!("{ONE}\nCluster b/d");
     check(
         &refused(&two, &[], &[("a", "b"), ("x", "y")], &[]),
@@ -292,7 +292,7 @@ fn names_of_service_accounts_are_mentions() {
 }
 
 #[test]
-fn unknown_mentions_of_the_old_name_are_refused_by_path_and_accepted_by_kind() {
+fn unknown_mentions_are_refused_unless_accepted() {
     let infra = json!({
         "metadata": {
             "labels": {"owner-namespace": "a"},
@@ -319,7 +319,7 @@ fn unknown_mentions_of_the_old_name_are_refused_by_path_and_accepted_by_kind() {
 }
 
 #[test]
-fn what_a_controller_names_after_the_namespace_keeps_it() {
+fn resources_named_after_namespaces_are_refused() {
     let text = ONE.replace("InfraCluster", "OpenStackCluster");
     let told = refused(&text, &[], &[("a", "b")], &[]);
     check(

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_is_referred_to_and_missing_is_not_left_out() {
+fn missing_references_have_a_row() {
     let objects = without(without(cluster(), "LabCluster"), "KubeadmControlPlane");
     let described = Described {
         cluster: key(),
@@ -36,7 +36,7 @@ fn what_is_referred_to_and_missing_is_not_left_out() {
 }
 
 #[test]
-fn machines_have_a_place_whoever_owns_them() {
+fn machines_of_any_owner_have_a_row() {
     let mut objects = without(cluster(), "MachineDeployment");
     patched(&mut objects, "Cluster", "c", &json!({"spec": {"controlPlaneRef": null}}));
     objects.extend(machine("stray", ("MachineSet", "nobody's"), &all_well()));
@@ -65,7 +65,7 @@ fn machines_have_a_place_whoever_owns_them() {
 }
 
 #[test]
-fn a_pool_is_as_good_as_a_deployment() {
+fn pools_have_rows_like_deployments() {
     let mut objects = vec![object(CAPI, "Cluster", "c", &json!({"status": {}}))];
     let template = json!({"spec": {"version": "v1.36.3", "infrastructureRef": refers(INFRA, "LabPool", "mp"),
         "bootstrap": {"configRef": refers(BOOT, "KubeadmConfig", "mp")}}});
@@ -92,7 +92,7 @@ fn a_pool_is_as_good_as_a_deployment() {
 }
 
 #[test]
-fn resource_sets_say_whether_they_are_applied_to_this_cluster() {
+fn resource_sets_show_state_for_this_cluster() {
     const ADDONS: &str = "addons.cluster.x-k8s.io/v1beta2";
     let resource = |name: &str, applied: bool| json!({"kind": "ConfigMap", "name": name, "applied": applied, "lastAppliedTime": TIME});
     let bindings = json!([
@@ -128,7 +128,7 @@ fn resource_sets_say_whether_they_are_applied_to_this_cluster() {
 
 /// Releases before 1.9 have no others. Releases 1.9 and 1.10 have both, and directories keep the version that was written.
 #[test]
-fn older_objects_read_well() {
+fn objects_of_older_versions_have_columns() {
     const OLD: &str = "cluster.x-k8s.io/v1beta1";
     let old = |kind: &str, status: &str, reason: &str| json!({"type": kind, "status": status, "reason": reason, "severity": "Error", "lastTransitionTime": TIME});
     let fine = json!({"type": "Ready", "status": "True", "lastTransitionTime": TIME});
@@ -180,7 +180,7 @@ fn older_objects_read_well() {
 
 /// Files are written by hand, and providers write whatever they like.
 #[test]
-fn odd_objects_do_not_hide_the_others() {
+fn odd_objects_do_not_hide_others() {
     let mut objects = cluster();
     patched(&mut objects, "LabCluster", "c", &json!({"status": {"conditions": "none"}}));
     patched(&mut objects, "Cluster", "c", &json!({"status": 7}));
@@ -202,7 +202,7 @@ fn odd_objects_do_not_hide_the_others() {
 }
 
 #[test]
-fn other_clusters_have_no_part_in_it() {
+fn other_clusters_objects_are_not_shown() {
     let elsewhere = |body: &Value| object(CAPI, "Machine", "x", body);
     let mut objects = cluster();
     objects.push(elsewhere(&json!({"metadata": {"labels": {"cluster.x-k8s.io/cluster-name": "d"}}, "spec": {"clusterName": "c"}})));
