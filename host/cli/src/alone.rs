@@ -50,7 +50,7 @@ impl Alone {
     async fn finish_all(&self, place: &Arc<dyn Place>, halter: &Halter) -> bool {
         let moves = match run::status(self.setup(place, halter)).await {
             Ok(status) => status.moves,
-            Err(_) if halter.halted().is_some() => return false,
+            Err(_) if halter.halt_reason().is_some() => return false,
             Err(stop) => {
                 self.report_failure("which moves are under way can't be read", &stop);
                 return true;
@@ -66,7 +66,7 @@ impl Alone {
                 Ok(()) => self.output.say(format!(
                     "move {id}: its copies run here; what is left of it in its source waits, paused, for the controller to return"
                 )),
-                Err(_) if halter.halted().is_some() => {
+                Err(_) if halter.halt_reason().is_some() => {
                     self.output.say(format!("the link is back: the controller goes on with move {id}"));
                     return false;
                 }

@@ -135,7 +135,7 @@ impl<'a> Command<'a> {
             Ok(read) => read,
             Err(error) => return self.not_opened(&error, &plugins).await,
         };
-        let options = self.options(&opened).adding(added);
+        let options = self.options(&opened).with_additions(added);
         let (scope, decisions, operator) =
             (options.scope.clone(), options.decisions(), options.operator.clone());
         let has_dry_run = options.dry_run == DryRun::Server;
@@ -250,11 +250,11 @@ impl<'a> Command<'a> {
             Ok(opened) => opened,
             Err(code) => return code,
         };
-        let options = self.options(&opened).adding(added);
+        let options = self.options(&opened).with_additions(added);
         let Approved { plan, notes } = approved;
         let notes = opened.signed.iter().cloned().chain(notes);
         let options = match plan {
-            Some(plan) => options.approved(plan),
+            Some(plan) => options.with_approved_plan(plan),
             None => options,
         };
         let labels = opened.labels();

@@ -21,14 +21,16 @@ mod read;
 
 pub use base::clock::{Clock, Moment};
 pub use base::command::{Resume, Rollback};
-pub use base::events::{Awaited, Event, LeaseState, NoWatcher, Summary, Verb, Watcher, accepted_in_words};
+pub use base::events::{
+    Awaited, Event, LeaseState, NoWatcher, Summary, Verb, Watcher, describe_accepted_risks,
+};
 pub use base::options::{DryRun, Options};
 pub use base::outcome::change_counts::Counts;
 pub use base::outcome::failure::{Exit, Failure, Held, Lines};
 pub use base::outcome::one_sided::OneSidedMove;
 pub use base::outcome::stop::{Next, Stop};
 pub use base::outcome::under_way::MoveStatus;
-pub use base::plugins::bounds::violation;
+pub use base::plugins::bounds::describe_violation;
 pub use base::plugins::hooks::{self, HookError, Hooks};
 pub use base::plugins::loading::Plugins;
 pub use base::requests::halt::{Halt, Halter};

@@ -35,7 +35,7 @@ impl Command<'_> {
         let opened = ends::to_read(&self.choices.ends, Some(&self.authors(MoveOrResume::Move))).await.ok()?;
         let added = ends::read_additions(&self.choices.add).await.ok()?;
         let mut setup = self.reading(&opened, &Loading::begin(&self.choices.with));
-        setup.options = setup.options.adding(added);
+        setup.options = setup.options.with_additions(added);
         match run::plan(setup).await.err()?.failure {
             Failure::Refused(refusals) => Some(risks_to_accept(&refusals)),
             _ => None,

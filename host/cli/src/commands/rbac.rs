@@ -23,7 +23,7 @@ impl Command<'_> {
             Ok(read) => read,
             Err(error) => return self.not_opened(&error, &plugins).await,
         };
-        let options = Options { finish_alone: *finish_alone, ..self.options(&opened).adding(added) };
+        let options = Options { finish_alone: *finish_alone, ..self.options(&opened).with_additions(added) };
         let (of, about) = (options.scope.to_string(), opened.labels());
         let progress = Progress::new(self.output.clone(), about, PlanUse::Hidden);
         let result = run::rights(self.setup(&opened, options, &progress, &plugins), *side).await;

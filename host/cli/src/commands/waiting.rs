@@ -58,7 +58,7 @@ impl Command<'_> {
         let added = ends::read_additions(&self.choices.add).await.ok()?;
         let setup = Setup {
             sides: opened.sides(),
-            options: self.choices.options(opened.namespace.as_deref()).adding(added),
+            options: self.choices.options(opened.namespace.as_deref()).with_additions(added),
             plugins: plugins.participating(|_| {}),
             watcher: Arc::new(NoWatcher),
             halter: self.halter.clone(),

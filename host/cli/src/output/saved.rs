@@ -28,8 +28,10 @@ pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
         "  plugins: {}",
         if pins.is_empty() { "none".to_owned() } else { pins.join(", ") }
     ));
-    let accepted =
-        pivot_engine::accepted_in_words(&Options::new(decisions.scope.clone()).approved(plan.clone()), None);
+    let accepted = pivot_engine::describe_accepted_risks(
+        &Options::new(decisions.scope.clone()).with_approved_plan(plan.clone()),
+        None,
+    );
     text.add_line(format!(
         "  risks accepted: {}",
         if accepted.is_empty() { "none".to_owned() } else { accepted.join(", ") }

@@ -55,7 +55,7 @@ impl Loading {
     /// passed to `report` once they are loaded.
     pub(crate) fn participating(&self, report: impl FnOnce(&[Note]) + Send + 'static) -> Plugins {
         let loading = self.0.clone();
-        Plugins::loading(async move {
+        Plugins::from_future(async move {
             let found = loading.await.ok()?;
             report(&found.notes);
             Some(found.called.clone())

@@ -10,7 +10,7 @@ use std::time::Duration;
 use pivot_core::hooks::{Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_core::refusal::some_of;
 use pivot_core::{Object, merge, words};
-use pivot_engine::{Exit, violation};
+use pivot_engine::{Exit, describe_violation};
 use pivot_places::objects_of_file;
 use pivot_runtime::probe::Here;
 use pivot_runtime::{CallError, MoveContext, Plugin, Scene, Used};
@@ -193,7 +193,7 @@ async fn check_patch(
     let (Answer::Patch(Some(patch)) | Answer::Settlement(Settlement::Patch(patch))) = answer else {
         return Ok(());
     };
-    if let Some(message) = violation(plugin.description(), hook, patch) {
+    if let Some(message) = describe_violation(plugin.description(), hook, patch) {
         return Err(message);
     }
     let again = if hook == Hook::Restore {

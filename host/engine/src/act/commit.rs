@@ -21,7 +21,7 @@ use crate::act::copy::{self, Copied, Copies};
 use crate::base::events::{Event, Verb};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
-use crate::base::requests::ROUNDS;
+use crate::base::requests::MAX_ROUNDS;
 use crate::base::requests::side_by_side::{self, LISTS};
 use crate::check::before_pause;
 use crate::check::existing::{self, Used};
@@ -76,7 +76,7 @@ async fn changed_copies(
         written.entry(place).or_default().insert(&step.key, step);
     }
     let lists = written.into_values().map(|steps| changed_of_list(job, copies, steps).boxed());
-    let changed = side_by_side::all(LISTS, lists.collect()).await?;
+    let changed = side_by_side::try_all(LISTS, lists.collect()).await?;
     Ok(changed.into_iter().flatten().collect())
 }
 
@@ -250,7 +250,7 @@ fn content_changed(
 /// their controllers.
 pub(crate) async fn remove_added(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failure> {
     let kind = job.kind(Side::Target, &key.group_kind)?;
-    let failed = |error| job.target.failed("removing", Some(key), error);
+    let failed = |error| job.target.request_failure("removing", Some(key), error);
     let preconditions = Preconditions { uid: Some(uid.clone()), resource_version: None };
     match job.target.delete(kind, key, preconditions).await {
         Ok(()) => {}
@@ -276,8 +276,8 @@ pub(crate) async fn remove_added(job: &Job, key: &Key, uid: &Uid) -> Result<(), 
 pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failure> {
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let strip = json!({"metadata": {"uid": uid, "finalizers": null}});
-    let failed = |error| job.target.failed("removing", Some(key), error);
-    for _ in 0..ROUNDS {
+    let failed = |error| job.target.request_failure("removing", Some(key), error);
+    for _ in 0..MAX_ROUNDS {
         let stripped = match job.target.patch(kind, key, &strip).await {
             Ok(stripped) => stripped,
             // Gone, or another object has the name now: our object no longer exists.
@@ -299,7 +299,7 @@ pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failur
             Err(error) => return Err(failed(error)),
         }
     }
-    Err(failed(PlaceError::Conflict(format!("it changed {ROUNDS} times while it was being removed"))))
+    Err(failed(PlaceError::Conflict(format!("it changed {MAX_ROUNDS} times while it was being removed"))))
 }
 
 /// Whether a plugin will restore the status of a kind, if those who import the files use the same ones.

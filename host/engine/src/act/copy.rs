@@ -16,7 +16,7 @@ use crate::base::events::Verb;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::plugins::calls;
-use crate::base::requests::{ROUNDS, dataflow};
+use crate::base::requests::{MAX_ROUNDS, dataflow};
 use crate::check::existing::{self, Used, Verdict};
 use crate::read::copy_body;
 use crate::read::snapshot::Snapshot;
@@ -158,7 +158,7 @@ async fn one(
             Existing::Brought(object) => (*object, Verb::Updated),
             Existing::Used(uid) => return Ok((Copied::used(uid), Verb::Used)),
         },
-        Err(error) => return Err(job.target.failed(creating(), Some(&step.key), quoting(error))),
+        Err(error) => return Err(job.target.request_failure(creating(), Some(&step.key), quoting(error))),
     };
     let answer = created.value().map_err(|error| Failure::Object(Side::Target, error))?;
     // The target's controllers may have added finalizers of their own to a copy that already existed.
@@ -198,12 +198,14 @@ async fn over_existing(
     quoting: &impl Fn(PlaceError) -> PlaceError,
 ) -> Result<Existing, Failure> {
     let kind = &job.kind_of_copy(copies.snapshot.object(step)?)?;
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let Some(there) = job.target.get(kind, &step.key).await? else {
             match job.target.create(kind, body, Change::Real).await {
                 Ok(created) => return Ok(Existing::Brought(Box::new(created))),
                 Err(PlaceError::AlreadyExists(_)) => continue,
-                Err(error) => return Err(job.target.failed("creating", Some(&step.key), quoting(error))),
+                Err(error) => {
+                    return Err(job.target.request_failure("creating", Some(&step.key), quoting(error)));
+                }
             }
         };
         let below_ours = || {
@@ -220,7 +222,7 @@ async fn over_existing(
             return match existing::judge(job, &copies.snapshot, step).await? {
                 Verdict::Use(uid, _) => Ok(Existing::Used(uid)),
                 Verdict::Gone => continue,
-                Verdict::Foreign(refusal) => Err(Failure::refused(refusal)),
+                Verdict::Foreign(refusal) => Err(Failure::from_refusal(refusal)),
             };
         }
         let now = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
@@ -253,11 +255,19 @@ async fn over_existing(
             Ok(object) => return Ok(Existing::Brought(Box::new(object))),
             Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => continue,
             Err(error) => {
-                return Err(job.target.failed("bringing up to date", Some(&step.key), quoting(error)));
+                return Err(job.target.request_failure(
+                    "bringing up to date",
+                    Some(&step.key),
+                    quoting(error),
+                ));
             }
         }
     }
-    Err(job.target.failed("creating", Some(&step.key), PlaceError::Conflict("it keeps changing".into())))
+    Err(job.target.request_failure(
+        "creating",
+        Some(&step.key),
+        PlaceError::Conflict("it keeps changing".into()),
+    ))
 }
 
 /// The annotation that undoes a pause, if a copy lacks its body's: without it, nothing unpauses the copy.
@@ -282,7 +292,7 @@ async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<
     let result = job.target.patch(kind, &step.key, &copy_body::field_ownership(&source)).await;
     result
         .map(|object| object.meta.resource_version)
-        .map_err(|error| job.target.failed("giving back field ownership of", Some(&step.key), error))
+        .map_err(|error| job.target.request_failure("giving back field ownership of", Some(&step.key), error))
 }
 
 /// Lets a plugin restore the status. Returns the version if it did.
@@ -293,7 +303,7 @@ async fn restore(
     step: &Step,
 ) -> Result<Option<String>, Failure> {
     let Some(wanted) =
-        calls::patch(copy_body::hooks(job, step), Hook::Restore, object, Some(created)).await?
+        calls::ask_for_patch(copy_body::hooks(job, step), Hook::Restore, object, Some(created)).await?
     else {
         return Ok(None);
     };
@@ -302,5 +312,5 @@ async fn restore(
     let result = job.target.patch_part(kind, &step.key, &wanted.patch, part).await;
     let doing = || format!("restoring the status, with a patch of {}, of", wanted.by);
     let restored = result.map(|object| Some(object.meta.resource_version));
-    restored.map_err(|error| job.target.failed(doing(), Some(&step.key), wanted.by.answer(error)))
+    restored.map_err(|error| job.target.request_failure(doing(), Some(&step.key), wanted.by.answer(error)))
 }

@@ -20,7 +20,7 @@ use pivot_core::{Key, Side, Uid, words};
 use pivot_places::{Begun, Closing, Identity};
 
 use crate::act::{imported, pausing, release};
-use crate::base::clock::now;
+use crate::base::clock::utc_now;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::plugins::calls;
@@ -42,7 +42,7 @@ pub(crate) async fn end_copy(job: &Job, journal: &mut Journal, list: &ReleaseLis
     };
     let to = job.target.place.label().to_owned();
     let handover =
-        Handover { files: Some(contents), directory: to, written_at: now(), ..Handover::default() };
+        Handover { files: Some(contents), directory: to, written_at: utc_now(), ..Handover::default() };
     journal.hand_over(list, handover).await?;
     job.target.close(Closing::Complete { handover: true }).await
 }
@@ -53,7 +53,7 @@ pub(crate) async fn reopen(job: &Job, journal: &mut Journal) -> Result<(), Failu
         let handed_over = already_handed_over(&journal.record);
         return Err(Failure::Declined(format!("{handed_over} ({failure})")));
     }
-    journal.write_again().await
+    journal.restart_handover().await
 }
 
 /// Why nothing but an import or a rollback comes next.
@@ -81,10 +81,10 @@ pub(crate) async fn commit_import(
     tokio::try_join!(
         pausing::still_paused(job, list),
         as_copied(job, list, known),
-        new_dependents::none(job, list, journal.begun()),
+        new_dependents::none(job, list, journal.created_at()),
     )?;
     imported::check(job, list, known, &imports, &accepted).await?;
-    calls::gate(job, &PluginView::of_list(list), Point::AfterResume).await?;
+    calls::wait_for_checks(job, &PluginView::from_list(list), Point::AfterResume).await?;
     evidence::wait(job, list, known, None).await?;
     job.safe_point()?;
     let target = match job.target.identify().await? {
@@ -105,11 +105,11 @@ pub(crate) async fn list(job: &Job, journal: &Journal) -> Result<ReleaseList, Fa
 
 /// The marks of the moves that imported the files into the target. Refuses if there are none, or one has not ended.
 async fn imports(job: &Job, journal: &Journal, contents: &Uid) -> Result<BTreeSet<String>, Failure> {
-    let Imports { under_way, ended } = journal.imports(contents).await?;
+    let Imports { under_way, ended } = journal.find_imports(contents).await?;
     let refused = |code, message, way: &str| {
         let remedies = vec![way.into()];
         let (side, object, others) = (Side::Target, None, Vec::new());
-        Err(Failure::refused(Refusal { code, side, object, others, message, remedies }))
+        Err(Failure::from_refusal(Refusal { code, side, object, others, message, remedies }))
     };
     if let Some(record) = under_way.first() {
         let message = format!(
@@ -133,7 +133,7 @@ async fn imports(job: &Job, journal: &Journal, contents: &Uid) -> Result<BTreeSe
 
 /// Refuses if the target imported the files, or has a Cluster of them: both sides would run.
 pub(crate) async fn not_imported(job: &Job, journal: &Journal, contents: &Uid) -> Result<(), Failure> {
-    let Imports { under_way, ended } = journal.imports(contents).await?;
+    let Imports { under_way, ended } = journal.find_imports(contents).await?;
     let imports = under_way.into_iter().map(|record| record.move_id).chain(ended);
     let imports: Vec<String> = imports.collect();
     if !imports.is_empty() {
@@ -154,7 +154,8 @@ pub(crate) async fn not_imported(job: &Job, journal: &Journal, contents: &Uid) -
         }
         .boxed()
     });
-    let there: Vec<Key> = side_by_side::all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
+    let there: Vec<Key> =
+        side_by_side::try_all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
     if there.is_empty() {
         return Ok(());
     }
@@ -179,5 +180,5 @@ async fn as_copied(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<(
         }
         .boxed()
     });
-    side_by_side::all(OBJECTS, looks.collect()).await.map(drop)
+    side_by_side::try_all(OBJECTS, looks.collect()).await.map(drop)
 }

@@ -104,7 +104,7 @@ async fn unlike(
         }
         .boxed()
     });
-    Ok(side_by_side::all(LISTS, looks.collect()).await?.into_iter().flatten().collect())
+    Ok(side_by_side::try_all(LISTS, looks.collect()).await?.into_iter().flatten().collect())
 }
 
 /// The fields in which a copy differs from the source's object as it was before the pause, and whether it alone is paused. What the
@@ -127,7 +127,7 @@ async fn compared(
         pause::is_paused(copy).map_err(of_target)? && !pause::is_paused(&before).map_err(of_source)?;
     let adapted = match used {
         true => None,
-        false => calls::patch(&job.plugins, Hook::Adapt, object, None).await?,
+        false => calls::ask_for_patch(&job.plugins, Hook::Adapt, object, None).await?,
     };
     if let Some(adapted) = adapted {
         merge::apply_patch(&mut wanted, &adapted.patch);

@@ -73,7 +73,7 @@ pub(crate) async fn resume(
             }
             .boxed()
         });
-        side_by_side::written(OBJECTS, work.collect()).await?;
+        side_by_side::write_all(OBJECTS, work.collect()).await?;
     }
     match left_paused.is_empty() {
         true => Ok(()),
@@ -102,7 +102,7 @@ async fn find_unnamed(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure
         .boxed()
     });
     let mut unnamed: Vec<Key> =
-        side_by_side::all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
+        side_by_side::try_all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
     unnamed.sort_unstable();
     Ok(unnamed)
 }
@@ -154,9 +154,9 @@ pub(crate) async fn copies_missing(
         }
     }
     let mut metas: Vec<(Key, Meta)> = Vec::new();
-    for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
-        let alive = listed.required()?.into_iter().filter(|meta| !meta.deleting());
-        metas.extend(alive.map(|meta| (listing::key(&kind, &meta), meta)));
+    for ((kind, _), listed) in listing::list_metas(&job.target, LISTS, wanted).await? {
+        let alive = listed.require()?.into_iter().filter(|meta| !meta.deleting());
+        metas.extend(alive.map(|meta| (listing::key_of_meta(&kind, &meta), meta)));
     }
     let marked = |meta: &Meta| marks.iter().any(|mark| meta.marked(mark));
     let copies: BTreeSet<&Uid> =
@@ -233,16 +233,16 @@ pub(crate) async fn report_missing_on_both(job: &Job, list: &ReleaseList) -> Res
             .collect()
     };
     let (originals, copies) = tokio::try_join!(
-        listing::identities(&job.source, LISTS, wanted(Side::Source)),
-        listing::identities(&job.target, LISTS, wanted(Side::Target))
+        listing::list_identities(&job.source, LISTS, wanted(Side::Source)),
+        listing::list_identities(&job.target, LISTS, wanted(Side::Target))
     )?;
     let mut uids: BTreeSet<Uid> = BTreeSet::new();
     for (_, listed) in originals {
-        uids.extend(listed.required()?.into_iter().map(|meta| meta.uid));
+        uids.extend(listed.require()?.into_iter().map(|meta| meta.uid));
     }
     let mut keys: BTreeSet<Key> = BTreeSet::new();
     for ((kind, _), listed) in copies {
-        keys.extend(listed.required()?.iter().map(|meta| listing::key(&kind, meta)));
+        keys.extend(listed.require()?.iter().map(|meta| listing::key_of_meta(&kind, meta)));
     }
     let missing = deleted().filter(|entry| !uids.contains(&entry.uid) && !keys.contains(&entry.key));
     let missing: Vec<Key> = missing.map(|entry| job.target.own_name(&entry.key)).collect();

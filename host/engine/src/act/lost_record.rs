@@ -28,8 +28,8 @@ pub(crate) async fn find_left<'a>(job: &Job, list: &'a ReleaseList) -> Result<Ve
     }
     let wanted = wanted.into_iter().map(|((_, namespace), kind)| (kind, namespace.clone())).collect();
     let mut left: Vec<&'a Entry> = Vec::new();
-    for (_, listed) in listing::metas(&job.source, LISTS, wanted).await? {
-        for meta in listed.required()?.iter().filter(|meta| !meta.deleting()) {
+    for (_, listed) in listing::list_metas(&job.source, LISTS, wanted).await? {
+        for meta in listed.require()?.iter().filter(|meta| !meta.deleting()) {
             let Some(entry) = worked_on.get(&meta.uid) else { continue };
             if entry.fate == Fate::Delete || pause::is_ours(meta, &job.move_id) {
                 left.push(*entry);
@@ -44,7 +44,7 @@ pub(crate) async fn find_left<'a>(job: &Job, list: &'a ReleaseList) -> Result<Ve
 pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let left: Vec<&Key> = find_left(job, list).await?.into_iter().map(|entry| &entry.key).collect();
     let Some(first) = left.first() else { return Ok(()) };
-    Err(Failure::refused(Refusal {
+    Err(Failure::from_refusal(Refusal {
         code: "record-removed",
         side: Side::Source,
         object: Some((*first).clone()),

@@ -23,7 +23,7 @@ pub(crate) async fn create_late(
         return Ok(());
     }
     journal.note_namespaces(&missing);
-    journal.enter(Phase::Copied).await?;
+    journal.enter_phase(Phase::Copied).await?;
     create(job, namespaces::carried(job, &missing).await).await
 }
 
@@ -37,11 +37,11 @@ pub(crate) async fn create(job: &Job, carried: Carried) -> Result<(), Failure> {
                 Ok(_) | Err(PlaceError::AlreadyExists(_)) => Ok(()),
                 Err(error) => {
                     let key = Key::new(kind.group_kind.clone(), None, &name);
-                    Err(job.target.failed("creating", Some(&key), error))
+                    Err(job.target.request_failure("creating", Some(&key), error))
                 }
             }
         }
         .boxed()
     });
-    side_by_side::written(NAMESPACES, work.collect()).await.map(drop)
+    side_by_side::write_all(NAMESPACES, work.collect()).await.map(drop)
 }

@@ -29,8 +29,8 @@ use crate::base::plugins::calls::{self, Authors};
 use crate::base::requests::parking::Parking;
 use crate::base::requests::side::Handle;
 use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
-use crate::base::requests::wait::{self, Wanted};
-use crate::base::requests::{ROUNDS, listing};
+use crate::base::requests::wait::{self, WantedObjects};
+use crate::base::requests::{MAX_ROUNDS, listing};
 use crate::read::snapshot::Snapshot;
 
 /// Longest name of a field manager that is printed, in bytes.
@@ -38,7 +38,7 @@ const LONGEST_MANAGER: usize = 100;
 
 /// Whether an object gets a pause of its own in the source.
 pub(crate) fn pauses(job: &Job, step: &Step) -> bool {
-    job.options.works_in(step.key.namespace.as_deref()) && starts_paused(step)
+    job.options.may_change_in(step.key.namespace.as_deref()) && starts_paused(step)
 }
 
 /// Whether an object's copy starts with a pause of its own.
@@ -70,7 +70,7 @@ pub(crate) async fn pause_all(job: &Job, snapshot: &Snapshot) -> Result<usize, F
             .iter()
             .filter(|step| job.is_held_kind(&step.key.group_kind) == held && (held || pauses(job, step)));
         let work = steps.map(|step| pause_one(job, snapshot, step, pauses(job, step)).boxed());
-        let done = side_by_side::written(OBJECTS, work.collect()).await?;
+        let done = side_by_side::write_all(OBJECTS, work.collect()).await?;
         changed += done.into_iter().filter(|changed| *changed).count();
         job.safe_point()?;
     }
@@ -92,14 +92,14 @@ pub(crate) async fn change(job: &Job, object: &Object, pauses: bool) -> Result<O
     }
     let unreadable = |error| Failure::Object(Side::Source, error);
     let own = if pauses { pause::pause(object).map_err(unreadable)? } else { None };
-    let hold = calls::patch(&job.plugins, Hook::Hold, object, None).await?;
+    let hold = calls::ask_for_patch(&job.plugins, Hook::Hold, object, None).await?;
     let (hold, by) = hold.map(|hold| (hold.patch, hold.by)).unzip();
     let change = match (own, hold) {
         (None, None) => return Ok(None),
         (Some(own), None) => own,
         (None, Some(hold)) => hold,
         (Some(mut own), Some(hold)) => {
-            calls::join(&mut own, hold);
+            calls::join_patches(&mut own, hold);
             own
         }
     };
@@ -110,7 +110,7 @@ pub(crate) async fn change(job: &Job, object: &Object, pauses: bool) -> Result<O
 async fn pause_one(job: &Job, snapshot: &Snapshot, step: &Step, pauses: bool) -> Result<bool, Failure> {
     let kind = job.kind(Side::Source, &step.key.group_kind)?;
     let mut object = snapshot.object(step)?.clone();
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let Some(Change { mut patch, by }) = change(job, &object, pauses).await? else { return Ok(false) };
         // The inverse is valid for this state only.
         merge::apply_patch(
@@ -134,12 +134,12 @@ async fn pause_one(job: &Job, snapshot: &Snapshot, step: &Step, pauses: bool) ->
                     .as_ref()
                     .map_or_else(|| "pausing".to_owned(), |by| format!("pausing, as {by} holds it,"));
                 let error = by.iter().fold(error, |error, by| by.answer(error));
-                return Err(job.source.failed(doing, Some(&step.key), error));
+                return Err(job.source.request_failure(doing, Some(&step.key), error));
             }
         }
     }
-    let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while being paused"));
-    Err(job.source.failed("pausing", Some(&step.key), error))
+    let error = PlaceError::Conflict(format!("it changed {MAX_ROUNDS} times while being paused"));
+    Err(job.source.request_failure("pausing", Some(&step.key), error))
 }
 
 /// Pauses a Cluster of the source that is out of date, so that no move unpauses it.
@@ -154,7 +154,7 @@ pub(crate) async fn pause_for_good(job: &Job, key: &Key) -> Result<(), Failure> 
             Ok(())
         }
         Err(PlaceError::NotFound(_)) => Ok(()),
-        Err(error) => Err(job.source.failed("pausing", Some(key), error)),
+        Err(error) => Err(job.source.request_failure("pausing", Some(key), error)),
     }
 }
 
@@ -165,8 +165,9 @@ pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration)
         let pending = pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
         Ok(pending.map(|pending| pending.to_string()))
     };
-    let pauses_here =
-        |step: &Step| step.treatment().can_be_paused() && job.options.works_in(step.key.namespace.as_deref());
+    let pauses_here = |step: &Step| {
+        step.treatment().can_be_paused() && job.options.may_change_in(step.key.namespace.as_deref())
+    };
     if assume {
         for step in snapshot.plan.steps.iter().filter(|step| pauses_here(step)) {
             let pending = pause::pending(snapshot.object(step)?, false);
@@ -183,8 +184,8 @@ pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration)
         return Ok(true);
     }
     let until = |waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>, time, parking| {
-        let waiting = waiting.into_iter().map(|(kind, keys)| (kind, Wanted::each(keys))).collect();
-        wait::until(&job.source, waiting, &lacks, time, (&job.halter, parking), &*job.watcher)
+        let waiting = waiting.into_iter().map(|(kind, keys)| (kind, WantedObjects::all_of(keys))).collect();
+        wait::wait_for_objects(&job.source, waiting, &lacks, time, (&job.halter, parking), &*job.watcher)
     };
     match until(waiting.clone(), left.min(requeue::PATIENCE), &Parking::default()).await {
         Err(Failure::TimedOut(_)) if left > requeue::PATIENCE && !assume => {
@@ -246,11 +247,11 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
         }
         .boxed()
     });
-    let awake = side_by_side::all(LISTS, looks.collect()).await?;
+    let awake = side_by_side::try_all(LISTS, looks.collect()).await?;
     let awake: Vec<Key> = awake.into_iter().flatten().collect();
     match awake.first() {
         None => Ok(()),
-        Some(first) => Err(Failure::refused(Refusal {
+        Some(first) => Err(Failure::from_refusal(Refusal {
             code: "pause-undone",
             side: Side::Source,
             object: Some(first.clone()),
@@ -278,7 +279,7 @@ pub(crate) async fn undo(
         Some(object) => Some(object.clone()),
         None => handle.get(kind, key).await?,
     };
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let Some(patch) = object.as_ref().and_then(|object| pause::undo(&object.meta, move_id)) else {
             return Ok(false);
         };
@@ -286,10 +287,10 @@ pub(crate) async fn undo(
             Ok(_) => return Ok(true),
             Err(PlaceError::Conflict(_)) => object = handle.get(kind, key).await?,
             Err(PlaceError::NotFound(_)) => return Ok(false),
-            Err(error) => return Err(handle.failed("unpausing", Some(key), error)),
+            Err(error) => return Err(handle.request_failure("unpausing", Some(key), error)),
         }
     }
-    Err(handle.failed("unpausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
+    Err(handle.request_failure("unpausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
 }
 
 /// The same for objects that the list has as paused; if the undo annotation is gone, a warning is reported.
@@ -323,7 +324,7 @@ async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) 
     if !is_cluster(&kind.group_kind) || !job.is_named_to_unpause(key) {
         return Ok(false);
     }
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let Some(cluster) = handle.get(kind, key).await? else { return Ok(false) };
         let paused = pause::is_paused(&cluster).map_err(|error| Failure::Object(handle.side, error))?;
         if !paused || describe_pause_of_others(job, &cluster.meta).is_some() || pause::has_undo(&cluster.meta)
@@ -338,10 +339,10 @@ async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) 
         match handle.patch(kind, key, &patch).await {
             Ok(_) => return Ok(true),
             Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => {}
-            Err(error) => return Err(handle.failed("unpausing", Some(key), error)),
+            Err(error) => return Err(handle.request_failure("unpausing", Some(key), error)),
         }
     }
-    Err(handle.failed("unpausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
+    Err(handle.request_failure("unpausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
 }
 
 /// Describes the annotation that shows that another than this move paused a Cluster. A move pauses a Cluster in its spec.
@@ -389,7 +390,7 @@ async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses
     let lists = paused_in.map(|namespace| job.source.list(cluster, Some(namespace)).boxed());
     let unreadable = |error| Failure::Object(Side::Source, error);
     let mut found = UnnotedPauses::default();
-    for listing in side_by_side::all(LISTS, lists.collect()).await? {
+    for listing in side_by_side::try_all(LISTS, lists.collect()).await? {
         for object in listing.objects {
             let (key, meta) = (object.key(), &object.meta);
             if !record.scope.names(&key) || !pause::is_paused(&object).map_err(unreadable)? {
@@ -449,17 +450,17 @@ type Named = (Arc<Kind>, Key);
 /// named, and until all are, everything but classes does, which machines don't depend on.
 pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
-    let lists = listing::collections(kinds, &record.copied_namespaces).into_iter().map(
+    let lists = listing::collections_in(kinds, &record.copied_namespaces).into_iter().map(
         |(kind, namespace)| -> Work<'_, Vec<Named>> {
             async move {
                 let metas = job.source.list_meta(&kind, namespace.as_deref()).await?;
                 let ours = metas.iter().filter(|meta| pause::is_ours(meta, &job.move_id));
-                Ok(ours.map(|meta| (kind.clone(), listing::key(&kind, meta))).collect())
+                Ok(ours.map(|meta| (kind.clone(), listing::key_of_meta(&kind, meta))).collect())
             }
             .boxed()
         },
     );
-    let read = side_by_side::each(LISTS, lists.collect()).await;
+    let read = side_by_side::run_all(LISTS, lists.collect()).await;
     let mut first_failure = None;
     let mut ours = Vec::new();
     for result in read {
@@ -499,7 +500,7 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
             }
             .boxed()
         });
-        for result in side_by_side::each(OBJECTS, work.collect()).await {
+        for result in side_by_side::run_all(OBJECTS, work.collect()).await {
             match result {
                 Ok(done) => count += usize::from(done),
                 Err(failure) => drop(first_failure.get_or_insert(failure)),

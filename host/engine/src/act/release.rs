@@ -35,7 +35,7 @@ use crate::base::events::Verb;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::plugins::calls;
-use crate::base::requests::ROUNDS;
+use crate::base::requests::MAX_ROUNDS;
 use crate::base::requests::dataflow::{self, Part, Parts};
 use crate::base::requests::side_by_side::{OBJECTS, Work};
 
@@ -184,7 +184,7 @@ async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<R
     if entry.deletes_as_it_is() {
         return Ok(Ready::At { resource_version, finalizers_back: false });
     }
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let mut patch = json!({"metadata": {
             "uid": entry.uid,
             "resourceVersion": resource_version,
@@ -211,7 +211,7 @@ async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<R
                     }
                 }
             },
-            Err(error) => return Err(job.source.failed("releasing", Some(&entry.key), error)),
+            Err(error) => return Err(job.source.request_failure("releasing", Some(&entry.key), error)),
         }
     }
     Ok(Ready::At { resource_version, finalizers_back: true })
@@ -222,7 +222,7 @@ async fn delete_ready(job: &Job, entry: &Entry, then: Option<&Object>, ready: &R
     let Ready::At { resource_version, finalizers_back } = ready else { return Ok(()) };
     let (mut resource_version, mut finalizers_back) = (resource_version.clone(), *finalizers_back);
     let kind = job.kind_of_entry(entry);
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let preconditions =
             Preconditions { uid: Some(entry.uid.clone()), resource_version: Some(resource_version.clone()) };
         match job.source.delete(&kind, &entry.key, preconditions).await {
@@ -239,11 +239,11 @@ async fn delete_ready(job: &Job, entry: &Entry, then: Option<&Object>, ready: &R
                     resource_version = now.meta.resource_version;
                 }
             },
-            Err(error) => return Err(job.source.failed("releasing", Some(&entry.key), error)),
+            Err(error) => return Err(job.source.request_failure("releasing", Some(&entry.key), error)),
         }
     }
-    let error = PlaceError::Conflict(format!("it changed {ROUNDS} times while being deleted"));
-    Err(job.source.failed("releasing", Some(&entry.key), error))
+    let error = PlaceError::Conflict(format!("it changed {MAX_ROUNDS} times while being deleted"));
+    Err(job.source.request_failure("releasing", Some(&entry.key), error))
 }
 
 /// Removes the finalizers of an object that is being deleted; the rest of it, above all its pause, stays.
@@ -255,7 +255,7 @@ async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure
             job.report_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
             Ok(())
         }
-        Err(error) => Err(job.source.failed("taking the finalizers off", Some(&entry.key), error)),
+        Err(error) => Err(job.source.request_failure("taking the finalizers off", Some(&entry.key), error)),
     }
 }
 
@@ -302,7 +302,7 @@ async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> 
     // For the same input a plugin returns the same patch. An object that the target had before was not adapted.
     let adapted = match entry.used {
         true => None,
-        false => calls::patch(&job.plugins, Hook::Adapt, now, None).await?,
+        false => calls::ask_for_patch(&job.plugins, Hook::Adapt, now, None).await?,
     };
     let mut wanted = is.clone();
     if let Some(adapted) = &adapted {

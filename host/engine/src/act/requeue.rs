@@ -29,7 +29,7 @@ pub(crate) async fn all(job: &Job, waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>) 
     let keys =
         waiting.into_iter().flat_map(|(kind, keys)| keys.into_iter().map(move |key| (kind.clone(), key)));
     let work = keys.map(|(kind, key)| async move { one(job, &kind, &key).await }.boxed());
-    side_by_side::written(OBJECTS, work.collect()).await.map(drop)
+    side_by_side::write_all(OBJECTS, work.collect()).await.map(drop)
 }
 
 async fn one(job: &Job, kind: &Arc<Kind>, key: &Key) -> Result<(), Failure> {
@@ -41,6 +41,6 @@ async fn one(job: &Job, kind: &Arc<Kind>, key: &Key) -> Result<(), Failure> {
     }
     match job.source.patch(kind, key, &pause::poke(&job.move_id)).await {
         Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
-        Err(error) => Err(job.source.failed("asking its controller to look at", Some(key), error)),
+        Err(error) => Err(job.source.request_failure("asking its controller to look at", Some(key), error)),
     }
 }

@@ -105,12 +105,12 @@ async fn in_source(job: &Job, gone: &[&Key]) -> Result<BTreeMap<Key, Option<Key>
         wanted.push((job.kind(Side::Source, gk)?.clone(), namespace.cloned()));
     }
     let mut found = BTreeMap::new();
-    for ((kind, _), listed) in listing::metas(&job.source, LISTS, wanted).await? {
-        for meta in listed.required()? {
+    for ((kind, _), listed) in listing::list_metas(&job.source, LISTS, wanted).await? {
+        for meta in listed.require()? {
             let owner = meta.owner_references.iter().find(|owner| owner.controller == Some(true));
             let controller =
                 owner.map(|owner| Key::new(owner.group_kind(), meta.namespace.as_deref(), &owner.name));
-            found.insert(listing::key(&kind, &meta), controller);
+            found.insert(listing::key_of_meta(&kind, &meta), controller);
         }
     }
     Ok(found)

@@ -68,7 +68,7 @@ pub(crate) async fn all(job: &Job, list: &ReleaseList, commit: &Commit<'_>) -> R
     let mut settling = Settling {
         job,
         commit,
-        services: job.services.for_move(&PluginView::of_list(list)),
+        services: job.services.for_move(&PluginView::from_list(list)),
         found: found(job, &levels).await?,
         patience: job.options.check_timeout,
         in_a_row: BTreeMap::new(),
@@ -96,9 +96,9 @@ async fn found(job: &Job, levels: &[Vec<&Entry>]) -> Result<BTreeMap<Key, Meta>,
     let wanted = places.into_iter().filter(|(_, count)| *count > 1).filter_map(|((kind, namespace), _)| {
         Some((job.kinds.target.get(kind)?.clone(), namespace.map(str::to_owned)))
     });
-    let listed = listing::metas(&job.target, LISTS, wanted.collect()).await?;
+    let listed = listing::list_metas(&job.target, LISTS, wanted.collect()).await?;
     let metas = listed.into_iter().flat_map(|((kind, _), listed)| {
-        listed.known().into_iter().map(move |meta| (listing::key(&kind, &meta), meta))
+        listed.into_known().into_iter().map(move |meta| (listing::key_of_meta(&kind, &meta), meta))
     });
     Ok(metas.collect())
 }
@@ -360,14 +360,14 @@ async fn with_plugin(
                         }
                     }
                 };
-                let answer = job.parking.during(&job.halter, wait).await?;
+                let answer = job.parking.wait_for_others(&job.halter, wait).await?;
                 // Any other answer may be out of date: the run may have waited until it may work again.
                 if let ended @ (None | Some((_, Settlement::Done))) = answer {
                     return Ok(ended.map(|(object, _)| object));
                 }
             }
             Settlement::Patch(patch) => {
-                if let Some(message) = bounds::violation(plugin.describe(), Hook::Settle, &patch) {
+                if let Some(message) = bounds::describe_violation(plugin.describe(), Hook::Settle, &patch) {
                     return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
                 }
                 let times = patches.entry(patch.to_string()).or_default();
@@ -381,9 +381,9 @@ async fn with_plugin(
                     return Err(refuse(HookError { code: "not-idempotent".into(), message }));
                 }
                 let result = job.target.patch(kind, key, &patch).await;
-                let by = Authors::of(&[plugin.describe()]);
+                let by = Authors::new(&[plugin.describe()]);
                 let doing = || format!("settling, with a patch of {by},");
-                result.map_err(|error| job.target.failed(doing(), Some(key), by.answer(error)))?;
+                result.map_err(|error| job.target.request_failure(doing(), Some(key), by.answer(error)))?;
             }
         }
     }
@@ -405,9 +405,9 @@ async fn wait(
     if left.is_zero() {
         // The report already says which object is held.
         let object = finding.object.clone().filter(|object| object != key);
-        return Err(Failure::TimedOut(vec![Awaited::plugin(plugin, &Finding { object, ..finding })]));
+        return Err(Failure::TimedOut(vec![Awaited::for_plugin(plugin, &Finding { object, ..finding })]));
     }
-    let awaited = Awaited::plugin(plugin, &about(finding, key));
+    let awaited = Awaited::for_plugin(plugin, &about(finding, key));
     context.waits.begin(&*context.job.watcher, key, awaited, deadline);
     tokio::select! {
         () = tokio::time::sleep(POLL_INTERVAL.min(left)) => Ok(()),
@@ -438,6 +438,6 @@ async fn forget(job: &Job, kind: &Arc<Kind>, object: &Object) -> Result<(), Fail
     let (key, patch) = (object.key(), json!({"metadata": {"annotations": nulls}}));
     match job.target.patch(kind, &key, &patch).await {
         Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
-        Err(error) => Err(job.target.failed("tidying up", Some(&key), error)),
+        Err(error) => Err(job.target.request_failure("tidying up", Some(&key), error)),
     }
 }

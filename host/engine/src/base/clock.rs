@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 /// Now, in UTC.
-pub(crate) fn now() -> String {
+pub(crate) fn utc_now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
@@ -41,7 +41,7 @@ impl Clock {
         Self(Arc::new(read))
     }
 
-    pub(crate) fn now(&self) -> Moment {
+    pub(crate) fn read(&self) -> Moment {
         (self.0)()
     }
 }
@@ -55,6 +55,6 @@ impl Default for Clock {
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Clock").field(&self.now()).finish()
+        f.debug_tuple("Clock").field(&self.read()).finish()
     }
 }

@@ -32,14 +32,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::outcome::under_way::MoveStatus;
 
-pub(crate) use accepted::accepted;
-pub use accepted::accepted_in_words;
+pub(crate) use accepted::accepted_risk_events;
+pub use accepted::describe_accepted_risks;
 pub use awaited::Awaited;
 pub use summary::Summary;
 pub use words::{LeaseState, Verb};
 
 /// How many awaited items an event names.
-const AWAITED: usize = 100;
+const MAX_AWAITED: usize = 100;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -210,8 +210,8 @@ impl Event {
 
     /// A wait. Caps the list, so that thousands of objects are not named every few seconds.
     pub(crate) fn waiting(mut awaited: Vec<Awaited>, seconds_left: u64) -> Self {
-        let more = awaited.len().saturating_sub(AWAITED);
-        awaited.truncate(AWAITED);
+        let more = awaited.len().saturating_sub(MAX_AWAITED);
+        awaited.truncate(MAX_AWAITED);
         Self::Waiting { awaited, more, seconds_left }
     }
 }

@@ -138,7 +138,7 @@ impl Job {
     }
 
     pub(crate) fn report(&self, event: Event) {
-        self.change_counts.note(&event);
+        self.change_counts.count_event(&event);
         self.watcher.event(event);
     }
 
@@ -157,7 +157,7 @@ impl Job {
                 format!("namespaces get other names in the target: {map}"),
             ));
         }
-        for event in events::accepted(&self.options, self.command.absent_side()) {
+        for event in events::accepted_risk_events(&self.options, self.command.absent_side()) {
             self.report(event);
         }
     }
@@ -176,12 +176,12 @@ impl Job {
 
     /// Obeys a request to stop, at points where stopping is safe.
     pub(crate) fn safe_point(&self) -> Result<(), Failure> {
-        self.halter.halted().map_or(Ok(()), |halt| Err(Failure::Halted(halt)))
+        self.halter.halt_reason().map_or(Ok(()), |halt| Err(Failure::Halted(halt)))
     }
 }
 
 fn not_served(side: Side, group_kind: &GroupKind) -> Failure {
-    Failure::refused(Refusal {
+    Failure::from_refusal(Refusal {
         code: "kind-missing",
         side,
         object: None,

@@ -23,9 +23,9 @@ impl Deref for Kinds {
 
 impl Kinds {
     /// Asks one side only, because the other is gone.
-    pub(crate) async fn of_one(handle: &Handle) -> Result<Self, Failure> {
+    pub(crate) async fn from_one_side(handle: &Handle) -> Result<Self, Failure> {
         let kinds = handle.retry(|| handle.place.kinds()).await;
-        let kinds = kinds.map_err(|error| handle.failed("asking for the kinds", None, error))?;
+        let kinds = kinds.map_err(|error| handle.request_failure("asking for the kinds", None, error))?;
         let kinds = kinds.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
         Ok(match handle.side {
             Side::Source => Self(Both::new(kinds, BTreeMap::new())),
@@ -35,7 +35,7 @@ impl Kinds {
 
     /// Asks both sides. If the target is confined, the source may be a stranger's: what it says of the kinds that move counts no more
     /// than what an agent says.
-    pub(crate) async fn ask(
+    pub(crate) async fn from_sides(
         source: &Handle,
         target: &Handle,
         confined: Option<Side>,
@@ -43,7 +43,7 @@ impl Kinds {
         let vouches = source.place.vouches_for_kinds() && confined != Some(Side::Target);
         let ask = async |handle: &Handle| {
             let kinds = handle.retry(|| handle.place.kinds()).await;
-            kinds.map_err(|error| handle.failed("asking for the kinds", None, error))
+            kinds.map_err(|error| handle.request_failure("asking for the kinds", None, error))
         };
         let (there, here) = tokio::try_join!(ask(source), ask(target))?;
         let mut served: BTreeMap<GroupKind, Arc<Kind>> =
@@ -52,7 +52,7 @@ impl Kinds {
         if !target.capabilities().judges {
             // A directory serves the kinds it is given.
             let learnt = target.retry(|| target.place.learn(&there)).await;
-            learnt.map_err(|error| target.failed("naming the kinds", None, error))?;
+            learnt.map_err(|error| target.request_failure("naming the kinds", None, error))?;
             served.extend(there.iter().map(|kind| (kind.group_kind.clone(), kind.clone())));
         }
         for kind in there {
@@ -67,7 +67,7 @@ impl Kinds {
                     labels: other.labels,
                     ..Kind::clone(&kind)
                 }),
-                (false, _) => labelled(&kind, &other),
+                (false, _) => with_labels_of(&kind, &other),
             };
             // Read in a version in which the target can be written.
             match common_version(&kind, &other) {
@@ -85,7 +85,7 @@ impl Kinds {
 
 /// A kind in files, or of an agent, with the labels of its definition in the target cluster. Its own don't count: the author of the
 /// files, or whoever took the agent over, could have roles and bindings created with our permissions.
-fn labelled(kind: &Arc<Kind>, other: &Kind) -> Arc<Kind> {
+fn with_labels_of(kind: &Arc<Kind>, other: &Kind) -> Arc<Kind> {
     Arc::new(Kind { labels: other.labels, ..Kind::clone(kind) })
 }
 

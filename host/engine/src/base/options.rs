@@ -109,7 +109,7 @@ impl Options {
     }
 
     /// The same, as an approved plan has it.
-    pub fn approved(mut self, plan: SavedPlan) -> Self {
+    pub fn with_approved_plan(mut self, plan: SavedPlan) -> Self {
         let Decisions { scope, accept, handover } = plan.decisions.clone();
         self.scope = Scope { from_manifests: self.scope.from_manifests, ..scope };
         // A run that resumes the move may have decided more.
@@ -125,13 +125,13 @@ impl Options {
     }
 
     /// Whether the move may change anything there in the source.
-    pub(crate) fn works_in(&self, namespace: Option<&str>) -> bool {
+    pub(crate) fn may_change_in(&self, namespace: Option<&str>) -> bool {
         let own = || namespace.is_some() && self.scope.includes(namespace);
         self.confined != Some(Side::Source) || own()
     }
 
     /// The same, adding these objects.
-    pub fn adding(mut self, added: Vec<Addition>) -> Self {
+    pub fn with_additions(mut self, added: Vec<Addition>) -> Self {
         self.scope.from_manifests = added.iter().map(|addition| addition.record_entry().clone()).collect();
         self.added = added.into();
         self

@@ -30,17 +30,17 @@ pub struct Setup {
 
 impl Setup {
     /// Ends if the plugins are refused.
-    pub(crate) async fn refused(&self) -> Failure {
-        match self.loaded().await {
+    pub(crate) async fn wait_for_refusal(&self) -> Failure {
+        match self.wait_for_plugins().await {
             Ok(_) => std::future::pending().await,
             Err(failure) => failure,
         }
     }
 
     /// The plugins, as soon as they are loaded.
-    pub(crate) async fn loaded(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
+    pub(crate) async fn wait_for_plugins(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
         tokio::select! {
-            loaded = self.plugins.loaded() => loaded,
+            loaded = self.plugins.wait_until_loaded() => loaded,
             halt = self.halter.wait() => Err(Failure::Halted(halt)),
         }
     }

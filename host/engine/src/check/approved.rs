@@ -40,7 +40,7 @@ pub(crate) fn same(record: &Record, given: Option<&SavedPlan>) -> Result<(), Fai
 /// Refuses other sides than the plan's, before they are read: another cluster may have nothing to move, which some accept.
 pub(crate) fn sides(job: &Job, record: &Record) -> Result<(), Failure> {
     let refusal = job.options.approved.as_deref().and_then(|plan| of_sides(job, plan, record));
-    refusal.map_or(Ok(()), |refusal| Err(Failure::refused(refusal)))
+    refusal.map_or(Ok(()), |refusal| Err(Failure::from_refusal(refusal)))
 }
 
 /// Refuses what differs from the approved plan before anything is paused. `begun` says that an earlier run of the move has paused

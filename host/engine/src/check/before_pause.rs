@@ -124,7 +124,7 @@ pub(crate) async fn all(
     let mut needed = first_reads.needed.clone();
     needed.extend(risks_to_accept(&lost_if_strict));
     report_unneeded_risks(job, snapshot, needed);
-    calls::gate(job, &snapshot.plugin_view(), Point::BeforePause).await?;
+    calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await?;
     Ok(TargetState { used, in_target, changes, namespaces, carried })
 }
 
@@ -356,10 +356,10 @@ async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Vec
     let there: BTreeSet<&GroupKind> = snapshot.inventory.keys().iter().map(|key| &key.group_kind).collect();
     let known = |kind: &Kind| there.contains(&kind.group_kind) && is_read(kind, &wishes);
     let kinds = || job.kinds.source.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
-    let mut wanted = listing::collections(kinds().filter(|kind| !known(kind)), &inside);
-    wanted.extend(listing::collections(kinds(), &outside));
+    let mut wanted = listing::collections_in(kinds().filter(|kind| !known(kind)), &inside);
+    wanted.extend(listing::collections_in(kinds(), &outside));
     let mut found: Vec<(Arc<Kind>, Meta)> = Vec::new();
-    for ((kind, namespace), listed) in listing::identities(&job.source, EMPTY_LISTS, wanted).await? {
+    for ((kind, namespace), listed) in listing::list_identities(&job.source, EMPTY_LISTS, wanted).await? {
         if matches!(listed, Listed::Forbidden(_)) {
             let (gk, namespace) = (&kind.group_kind, namespace.unwrap_or_default());
             let text = format!(
@@ -367,7 +367,7 @@ async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Vec
             );
             job.report(Event::warning("dependents-unreadable", text));
         }
-        found.extend(listed.known().into_iter().map(|meta| (kind.clone(), meta)));
+        found.extend(listed.into_known().into_iter().map(|meta| (kind.clone(), meta)));
     }
     let found = found.iter().map(|(kind, meta)| Bystander { kind, meta });
     let all: Vec<Bystander<'_>> = snapshot

@@ -48,7 +48,7 @@ pub(crate) async fn ask(
         })
         .collect();
     let answers = asked.into_iter().map(|step| ask_one(job, snapshot, step, missing).boxed());
-    let refusals = side_by_side::all(DRY_RUNS, answers.collect()).await?;
+    let refusals = side_by_side::try_all(DRY_RUNS, answers.collect()).await?;
     let mut refusals: Vec<Refusal> = refusals.into_iter().flatten().collect();
     refusals.sort_by(|a, b| a.object.cmp(&b.object));
     Ok((refusals, changes))
@@ -64,7 +64,7 @@ async fn call_pure_hooks<'a>(
     for step in steps.filter(|step| step.treatment().is_offered_to_plugins()) {
         let object = snapshot.object(step)?;
         for (called, hook) in [(Hook::Hold, ChangingHook::Hold), (Hook::Adapt, ChangingHook::Adapt)] {
-            if let Some(wanted) = calls::patch(&job.plugins, called, object, None).await? {
+            if let Some(wanted) = calls::ask_for_patch(&job.plugins, called, object, None).await? {
                 let change = PluginChange { hook, by: wanted.by.to_string(), fields: wanted.fields(object) };
                 changes.entry(step.key.clone()).or_default().push(change);
             }
@@ -153,6 +153,6 @@ async fn ask_one(
             format!("the target would refuse to create {own}: {error}"),
             "install the same or a newer version of its provider in the target, or correct the object",
         ))),
-        Err(error) => Err(job.target.failed("asking about", Some(&step.key), error)),
+        Err(error) => Err(job.target.request_failure("asking about", Some(&step.key), error)),
     }
 }

@@ -87,11 +87,11 @@ impl EndedBetween<'_> {
             .collect();
         let wanted = namespaces.into_iter().map(|namespace| (kind.clone(), namespace)).collect();
         let mut there = BTreeMap::new();
-        for ((kind, _), listed) in listing::metas(&self.sides.source, LISTS, wanted).await? {
-            let metas = listed.known().into_iter().filter(|meta| !meta.deleting());
+        for ((kind, _), listed) in listing::list_metas(&self.sides.source, LISTS, wanted).await? {
+            let metas = listed.into_known().into_iter().filter(|meta| !meta.deleting());
             there.extend(metas.map(|meta| {
                 let made_by = meta.annotations.get(names::MARK).cloned();
-                (listing::key(&kind, &meta), There { uid: meta.uid, made_by, is_returned: false })
+                (listing::key_of_meta(&kind, &meta), There { uid: meta.uid, made_by, is_returned: false })
             }));
         }
         Ok(there)
@@ -103,7 +103,7 @@ impl EndedBetween<'_> {
         let Some(records) = self.source.filter(|_| there.values().any(|one| one.made_by.is_some())) else {
             return Ok(());
         };
-        let summaries = records.finished().await?;
+        let summaries = records.list_finished().await?;
         let back = summaries.into_iter().filter(|summary| summary.source.as_ref() == Some(target));
         let back: BTreeSet<String> = back.map(|summary| summary.move_id).collect();
         for one in there.values_mut() {
@@ -119,7 +119,7 @@ impl EndedBetween<'_> {
         kind: &GroupKind,
         there: &BTreeMap<Key, There>,
     ) -> Result<Option<FoundMove>, Failure> {
-        let target = self.sides.target.clone().mapped(&scope.namespace_map);
+        let target = self.sides.target.clone().with_namespace_map(&scope.namespace_map);
         let moved: BTreeSet<&Uid> = summary.clusters.iter().map(|cluster| &cluster.uid).collect();
         let names: BTreeSet<(&str, &str)> =
             summary.clusters.iter().map(|cluster| (&*cluster.namespace, &*cluster.name)).collect();

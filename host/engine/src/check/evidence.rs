@@ -21,7 +21,7 @@ use crate::base::events::{Awaited, Event};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::side_by_side::{self, OBJECTS};
-use crate::base::requests::wait::{self, Enough, Wanted};
+use crate::base::requests::wait::{self, Enough, WantedObjects};
 use crate::read::snapshot::Snapshot;
 
 /// Refuses objects that could be deleted without any evidence that a controller took over.
@@ -114,14 +114,14 @@ pub(crate) async fn wait(
         moved.push(Moved { key: &entry.key, object, asleep, held: entry.pausing == Pausing::Held });
     }
     let Asked { each, one_of, unverifiable: _ } = asked(job, &moved)?;
-    let mut wanted: BTreeMap<Arc<Kind>, Wanted> = BTreeMap::new();
+    let mut wanted: BTreeMap<Arc<Kind>, WantedObjects> = BTreeMap::new();
     for key in each.keys() {
         let kind = job.kind(Side::Target, &key.group_kind)?.clone();
-        wanted.entry(kind).or_insert_with(|| Wanted::each(BTreeSet::new())).keys.insert(key.clone());
+        wanted.entry(kind).or_insert_with(|| WantedObjects::all_of(BTreeSet::new())).keys.insert(key.clone());
     }
     for (kind, objects) in &one_of {
         let keys = objects.keys().cloned().collect();
-        wanted.insert(job.kind(Side::Target, kind)?.clone(), Wanted { keys, enough: Enough::One });
+        wanted.insert(job.kind(Side::Target, kind)?.clone(), WantedObjects { keys, enough: Enough::One });
     }
     let expected: BTreeMap<Key, Expectation> = one_of.into_values().flatten().chain(each).collect();
     let lacks = |object: &Object| {
@@ -134,7 +134,7 @@ pub(crate) async fn wait(
     };
     let timeout = job.options.takeover_timeout;
     let (waits, watcher) = ((&job.halter, &job.parking), &*job.watcher);
-    match wait::until(&job.target, wanted, &lacks, timeout, waits, watcher).await {
+    match wait::wait_for_objects(&job.target, wanted, &lacks, timeout, waits, watcher).await {
         Err(Failure::TimedOut(missing)) if !deletes => {
             let missing = Awaited::lines(&missing, MAX_LISTED_NAMES);
             let text = format!("the target's controllers have not taken over: {}", some_of(&missing, 3));
@@ -160,7 +160,7 @@ pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Inventory) -
         }
         .boxed()
     });
-    let found = side_by_side::all(OBJECTS, looks.collect()).await?;
+    let found = side_by_side::try_all(OBJECTS, looks.collect()).await?;
     Ok(Inventory::new(found.into_iter().flatten().collect()))
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Existing {
 /// Looks up every name that is to be created.
 pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Failure> {
     let wanted = places(job, snapshot, Side::Target)?;
-    let there = by_key(listing::metas(&job.target, LISTS, wanted).await?)?;
+    let there = by_key(listing::list_metas(&job.target, LISTS, wanted).await?)?;
     let mut existing = Existing::default();
     let taken = snapshot.plan.steps.iter().filter_map(|step| Some((step, there.get(&step.key)?)));
     // A user without permission to change an object isn't told how it compares with theirs, either.
@@ -73,7 +73,7 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
         }
         .boxed()
     });
-    let mut verdicts = side_by_side::all(OBJECTS, verdicts.collect()).await?;
+    let mut verdicts = side_by_side::try_all(OBJECTS, verdicts.collect()).await?;
     verdicts.sort_by_key(|(key, _)| *key);
     let mut makers: BTreeMap<String, Vec<Key>> = BTreeMap::new();
     let of_clusters: BTreeMap<&Key, &Key> = match job.route.target_runs() {
@@ -151,7 +151,7 @@ async fn report_revocable(job: &Job, makers: BTreeMap<String, Vec<Key>>) -> Resu
     if makers.is_empty() || job.target.end_kind.is_files() {
         return Ok(());
     }
-    let settled = job.records(Side::Target)?.settled().await?;
+    let settled = job.records(Side::Target)?.find_irreversible().await?;
     for (maker, keys) in makers.into_iter().filter(|(maker, _)| !settled.contains(maker)) {
         let text = format!(
             "{} in the target are used as they are; move {maker} created them, and the target has no record that says it is \
@@ -297,7 +297,7 @@ async fn managed_twice(
     if taken.is_empty() {
         return Ok(Vec::new());
     }
-    let ended = match job.records(Side::Target)?.finished().await {
+    let ended = match job.records(Side::Target)?.list_finished().await {
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
         ended => ended?,
     };
@@ -400,7 +400,7 @@ pub(crate) async fn identities(
     snapshot: &Snapshot,
     side: Side,
 ) -> Result<BTreeMap<Key, Meta>, Failure> {
-    by_key(listing::identities(job.handle(side), LISTS, places(job, snapshot, side)?).await?)
+    by_key(listing::list_identities(job.handle(side), LISTS, places(job, snapshot, side)?).await?)
 }
 
 /// The kinds of a plan, and their namespaces.
@@ -416,7 +416,7 @@ fn places(job: &Job, snapshot: &Snapshot, side: Side) -> Result<Vec<Collection>,
 fn by_key(lists: Vec<(Collection, Listed)>) -> Result<BTreeMap<Key, Meta>, Failure> {
     let mut all = BTreeMap::new();
     for ((kind, _), listed) in lists {
-        all.extend(listed.required()?.into_iter().map(|meta| (listing::key(&kind, &meta), meta)));
+        all.extend(listed.require()?.into_iter().map(|meta| (listing::key_of_meta(&kind, &meta), meta)));
     }
     Ok(all)
 }

@@ -22,17 +22,17 @@ pub(crate) async fn none(job: &Job, list: &ReleaseList, begun: Option<&str>) -> 
     let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
     let namespaces: BTreeSet<String> = deleted.filter_map(|entry| entry.key.namespace.clone()).collect();
     let kinds = job.kinds.source.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
-    let mut bystanders = listed(job, listing::collections(kinds, &namespaces)).await?;
+    let mut bystanders = listed(job, listing::collections_in(kinds, &namespaces)).await?;
     // Owners may be cluster-scoped, too.
     let owners = bystanders.iter().flat_map(|(_, meta)| &meta.owner_references);
     let owners: BTreeSet<GroupKind> = owners.map(|owner| owner.group_kind()).collect();
     let kinds = job.kinds.source.values().filter(|k| !k.namespaced && owners.contains(&k.group_kind));
-    bystanders.extend(listed(job, listing::collections(kinds, &namespaces)).await?);
+    bystanders.extend(listed(job, listing::collections_in(kinds, &namespaces)).await?);
     let bystanders: Vec<Bystander<'_>> =
         bystanders.iter().map(|(kind, meta)| Bystander { kind, meta }).collect();
     match find_new_dependents(list, job.options.scope.accept.kinds(Risk::DependentsLost), begun, &bystanders)
     {
-        Some(refusal) => Err(Failure::refused(refusal)),
+        Some(refusal) => Err(Failure::from_refusal(refusal)),
         None => Ok(()),
     }
 }
@@ -40,8 +40,8 @@ pub(crate) async fn none(job: &Job, list: &ReleaseList, begun: Option<&str>) -> 
 /// Kinds that can't be listed were warned about before the move began.
 async fn listed(job: &Job, wanted: Vec<Collection>) -> Result<Vec<(Arc<Kind>, Meta)>, Failure> {
     let mut found = Vec::new();
-    for ((kind, _), listed) in listing::identities(&job.source, EMPTY_LISTS, wanted).await? {
-        found.extend(listed.known().into_iter().map(|meta| (kind.clone(), meta)));
+    for ((kind, _), listed) in listing::list_identities(&job.source, EMPTY_LISTS, wanted).await? {
+        found.extend(listed.into_known().into_iter().map(|meta| (kind.clone(), meta)));
     }
     Ok(found)
 }

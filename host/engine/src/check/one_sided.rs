@@ -16,7 +16,7 @@ use crate::base::outcome::one_sided::OneSidedMove;
 use crate::base::requests::listing;
 use crate::base::requests::side::Handle;
 use crate::base::requests::side_by_side::LISTS;
-use crate::base::state::cluster_copies::{ClusterSides, KindsOfSide, Running, SaidEnd, is_written};
+use crate::base::state::cluster_copies::{ClusterSides, KindsOfSide, ReportedEnd, Running, is_written};
 use crate::base::state::moves::{FoundMove, is_of_earlier_attempt};
 use crate::base::state::records::{Records, Stored};
 
@@ -28,14 +28,14 @@ pub(crate) async fn judge(
     kinds: &Both<KindsOfSide>,
     target: &Records,
 ) -> Result<Option<OneSidedMove>, Failure> {
-    let Some((_, record)) = found.deciding() else { return Ok(None) };
-    let mapped = sides.target.clone().mapped(&record.scope.namespace_map);
+    let Some((_, record)) = found.deciding_record() else { return Ok(None) };
+    let mapped = sides.target.clone().with_namespace_map(&record.scope.namespace_map);
     let sides = Both::new(sides.source.clone(), mapped);
     let clusters = ClusterSides { sides: &sides, kinds };
     match &found.at {
         Both { source: Some(source), target: None } if source.record.phase.committed() => {
             let summary = find_summary(target, &source.record).await?;
-            let said = summary.as_ref().map_or(SaidEnd::Nothing, SaidEnd::Ended);
+            let said = summary.as_ref().map_or(ReportedEnd::Nothing, ReportedEnd::Ended);
             if let Some(proof) = clusters.prove_takeover(&source.record, said).await? {
                 return Ok(Some(match clusters.find_woken(&source.record, &proof).await? {
                     Some(went_back) => went_back,
@@ -81,7 +81,7 @@ pub(crate) async fn judge(
                 Ok(Some(_)) | Err(Failure::Record(_)) => return Ok(None),
                 Err(other) => return Err(other),
             }
-            if let Some(proof) = clusters.prove_takeover(&source.record, SaidEnd::Settled).await? {
+            if let Some(proof) = clusters.prove_takeover(&source.record, ReportedEnd::Settled).await? {
                 return Ok(Some(match clusters.find_woken(&source.record, &proof).await? {
                     Some(went_back) => went_back,
                     None => OneSidedMove::ClosedInTarget { proof: Some(proof) },
@@ -142,7 +142,7 @@ fn has_deleted_nothing(record: &Record) -> bool {
 }
 
 async fn find_summary(target: &Records, record: &Record) -> Result<Option<Finished>, Failure> {
-    let finished = target.finished().await?;
+    let finished = target.list_finished().await?;
     Ok(finished.into_iter().find(|finished| finished.move_id == record.move_id))
 }
 
@@ -245,9 +245,9 @@ async fn find_listed(source: &Handle, kinds: &KindsOfSide, list: &ReleaseList) -
         wanted.into_iter().filter_map(|(gk, namespace)| Some((kinds.get(gk)?.clone(), namespace.clone())));
     let names: BTreeSet<&Key> = deleted.values().copied().collect();
     let mut found = Listed { there: Vec::new(), others: Vec::new() };
-    for ((kind, _), listed) in listing::metas(source, LISTS, wanted.collect()).await? {
-        for meta in listed.required()? {
-            let key = listing::key(&kind, &meta);
+    for ((kind, _), listed) in listing::list_metas(source, LISTS, wanted.collect()).await? {
+        for meta in listed.require()? {
+            let key = listing::key_of_meta(&kind, &meta);
             if deleted.contains_key(&meta.uid) {
                 found.there.push(meta);
             } else if is_cluster(&kind.group_kind) && names.contains(&key) {

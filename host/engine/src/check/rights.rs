@@ -238,7 +238,7 @@ fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
 /// Asks an API server which of these permissions the user doesn't have.
 async fn denied(handle: &Handle, asked: BTreeSet<Access>) -> Result<Vec<Access>, Failure> {
     match handle.capabilities().judges {
-        true => handle.denied(&asked.into_iter().collect::<Vec<_>>()).await,
+        true => handle.find_denied(&asked.into_iter().collect::<Vec<_>>()).await,
         false => Ok(Vec::new()),
     }
 }
@@ -319,9 +319,9 @@ async fn missing_for_any_plan(setup: &Setup) -> Result<Vec<Refusal>, Failure> {
     let (options, sides) = (&setup.options, &setup.sides);
     let handle = |side, place| Handle::new(side, place, setup.halter.clone(), setup.watcher.clone());
     let source = handle(Side::Source, sides.source.clone());
-    let target = handle(Side::Target, sides.target.clone()).mapped(&options.scope.namespace_map);
-    let kinds = Kinds::ask(&source, &target, options.confined).await?;
-    let wishes = planning::wishes(&setup.loaded().await?);
+    let target = handle(Side::Target, sides.target.clone()).with_namespace_map(&options.scope.namespace_map);
+    let kinds = Kinds::from_sides(&source, &target, options.confined).await?;
+    let wishes = planning::wishes(&setup.wait_for_plugins().await?);
     let ends = Ends { source: source.end_kind, target: target.end_kind };
     let deletes = Route::of_new_move(ends, options.handover).deletes_from_source();
     let mut needed = for_records(&options.record_namespace, options.finish_alone);

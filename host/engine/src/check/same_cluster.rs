@@ -44,7 +44,7 @@ pub(crate) async fn two_places(
         return Ok(());
     }
     let (from, to) = (source.place.label(), target.place.label());
-    Err(Failure::refused(Refusal {
+    Err(Failure::from_refusal(Refusal {
         code: "same-cluster",
         side: Side::Target,
         object: None,
@@ -74,7 +74,7 @@ async fn probe_lease_shows(
     });
     let failed = |error| match error {
         PlaceError::Forbidden(why) => lease::not_allowed(Side::Source, &key, &why),
-        error => source.failed("telling the two clusters apart with", Some(&key), error),
+        error => source.request_failure("telling the two clusters apart with", Some(&key), error),
     };
     let created = match run {
         RunKind::Writes => {

@@ -51,7 +51,7 @@ impl ActiveMove {
                 self.journal.allow_finishing_alone().await?;
             }
             live::resume(&job, &self.journal.record, &list, copied).await?;
-            calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
+            calls::wait_for_checks(&job, &PluginView::from_list(&list), Point::AfterResume).await?;
             evidence::wait(&job, &list, known, Some(self.journal.committed_at()?)).await?;
             job.safe_point()?;
             self.record_time(Phase::Live);
@@ -76,7 +76,7 @@ impl ActiveMove {
             tokio::try_join!(
                 live::check_copies(&job, &list, &marks, &accepted),
                 pausing::still_paused(&job, &list),
-                new_dependents::none(&job, &list, self.journal.begun()),
+                new_dependents::none(&job, &list, self.journal.created_at()),
                 self.report_missing(&job, &list, &seen),
             )?;
             // Nothing is deleted before the phase is recorded; the steps before a delete do no harm without it.
@@ -99,8 +99,8 @@ impl ActiveMove {
         // If nothing settles, only closing the move is left to do; a resume may just as well find it Released.
         let settling = if job.route.is_handover() { 0 } else { settle::count(&job, &list) };
         let settles = settling > 0;
-        if self.journal.has_list_beside() || settles {
-            self.journal.advance(Phase::Settled).await?;
+        if self.journal.has_separate_list() || settles {
+            self.journal.advance_to(Phase::Settled).await?;
         }
         job.report(Event::PhaseBegun { phase: Phase::Settled, objects: settling });
         if settles {

@@ -38,7 +38,7 @@ impl ActiveMove {
         if phase <= Phase::Live {
             job.report(Event::PhaseBegun { phase: Phase::Live, objects });
             live::resume(&job, &self.journal.record, &list, None).await?;
-            calls::gate(&job, &PluginView::of_list(&list), Point::AfterResume).await?;
+            calls::wait_for_checks(&job, &PluginView::from_list(&list), Point::AfterResume).await?;
             self.record_time(Phase::Live);
         }
         let settling = settle::count(&job, &list);

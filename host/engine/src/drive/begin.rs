@@ -8,7 +8,7 @@ use pivot_core::route::{Ends, OtherTarget, Route};
 use pivot_core::{Both, Side, words};
 use tokio::time::Instant;
 
-use crate::base::clock::now;
+use crate::base::clock::utc_now;
 use crate::base::command::Command;
 use crate::base::job::Job;
 use crate::base::kinds::Kinds;
@@ -64,7 +64,8 @@ pub(crate) fn begin(
     let keeps_record = records.source.is_some() || records.target.is_some();
     let orphaned = found.as_ref().is_some_and(|found| found.orphaned);
     let other_files = found.as_ref().is_some_and(|found| found.other_files);
-    if let Some(FoundMove { at: Both { source: Some(source), .. }, another: Some(another), .. }) = &found {
+    if let Some(FoundMove { at: Both { source: Some(source), .. }, other_author: Some(another), .. }) = &found
+    {
         return Err(authors_differ(&source.record, another));
     }
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();
@@ -94,7 +95,7 @@ pub(crate) fn begin(
             source: identities.source,
             target: identities.target,
             into_directory: ends.target.is_files(),
-            started_at: now(),
+            started_at: utc_now(),
             created_namespaces: Vec::new(),
             release_digest: None,
             release_uids: None,
@@ -116,7 +117,7 @@ pub(crate) fn begin(
     env!("CARGO_PKG_VERSION").clone_into(&mut record.written_by);
     let move_id = record.move_id.clone();
     let kinds: Arc<Kinds> = Arc::new(kinds);
-    let sides = Both::new(sides.source, sides.target.mapped(&record.scope.namespace_map));
+    let sides = Both::new(sides.source, sides.target.with_namespace_map(&record.scope.namespace_map));
     let services = Arc::new(PluginServices::new(&sides.source, &sides.target, &kinds, &record.scope));
     let run = run_context(&sides, &options, &record, route);
     let plugins =

@@ -47,7 +47,7 @@ pub async fn describe(
 }
 
 async fn read(handle: &Handle, wanted: &WantedCluster) -> Result<Described, Failure> {
-    let kinds = &Kinds::of_one(handle).await?.source;
+    let kinds = &Kinds::from_one_side(handle).await?.source;
     let namespace = wanted.namespace.as_deref();
     let needed = needed_kinds(wanted.resource_sets);
     let lists = needed.iter().filter_map(|kind| kinds.get(kind)).map(|kind| -> Work<'_, Vec<Object>> {
@@ -61,7 +61,7 @@ async fn read(handle: &Handle, wanted: &WantedCluster) -> Result<Described, Fail
         .boxed()
     });
     let mut objects: Vec<Object> =
-        side_by_side::all(LISTS, lists.collect()).await?.into_iter().flatten().collect();
+        side_by_side::try_all(LISTS, lists.collect()).await?.into_iter().flatten().collect();
     let Some(cluster) = found(&objects, wanted)? else {
         return Err(not_there(handle, kinds, &objects, wanted).await?);
     };
@@ -77,7 +77,7 @@ async fn read(handle: &Handle, wanted: &WantedCluster) -> Result<Described, Fail
             None => drop(unread.insert(kind.clone(), Problem::not_served())),
         }
     }
-    for (kind, read) in side_by_side::all(LISTS, reads).await? {
+    for (kind, read) in side_by_side::try_all(LISTS, reads).await? {
         match read {
             Ok(read) => objects.extend(read),
             Err(problem) => drop(unread.insert(kind, problem)),

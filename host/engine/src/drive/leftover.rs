@@ -174,7 +174,9 @@ impl Read {
             if matches!(listed, Listed::Forbidden(_)) {
                 unread.insert(kind.group_kind.clone());
             }
-            known.extend(listed.known().into_iter().map(|meta| (listing::key(&kind, &meta), meta)));
+            known.extend(
+                listed.into_known().into_iter().map(|meta| (listing::key_of_meta(&kind, &meta), meta)),
+            );
         }
         known
     }
@@ -195,5 +197,5 @@ async fn read(handle: &Handle, opened: &Opened) -> Result<Read, Failure> {
         let served = opened.kinds.of(handle.side).get(&kind.group_kind)?;
         Some((served.clone(), None))
     });
-    Ok(Read(listing::metas(handle, LISTS, wanted.collect()).await?))
+    Ok(Read(listing::list_metas(handle, LISTS, wanted.collect()).await?))
 }

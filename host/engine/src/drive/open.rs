@@ -58,9 +58,9 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunKind) -> Result<O
     let ends = Ends { source: source.end_kind, target: target.end_kind };
     let ask_kinds = async {
         match (ends.source.is_absent(), ends.target.is_absent()) {
-            (false, false) => Kinds::ask(&source, &target, options.confined).await,
-            (true, _) => Kinds::of_one(&target).await,
-            (false, true) => Kinds::of_one(&source).await,
+            (false, false) => Kinds::from_sides(&source, &target, options.confined).await,
+            (true, _) => Kinds::from_one_side(&target).await,
+            (false, true) => Kinds::from_one_side(&source).await,
         }
     };
     let identify = async |handle: &Handle, ask: bool| {
@@ -80,7 +80,7 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunKind) -> Result<O
     // never cut short.
     let (kinds, there, here) = tokio::select! {
         biased;
-        refusal = setup.refused() => return Err(refusal),
+        refusal = setup.wait_for_refusal() => return Err(refusal),
         read = read => read?,
     };
     same_cluster::two_places((&source, &target), &kinds, options, run, (&there, &here)).await?;
@@ -124,13 +124,13 @@ impl Opened {
 
     /// The moves under way between the two sides.
     pub(crate) async fn moves(&self) -> Result<Moves, Failure> {
-        self.moves_by(async |records| records.all().await).await
+        self.moves_by(async |records| records.list_under_way().await).await
     }
 
     /// The summaries that the last moves left behind, as far as the sides that are asked have them.
     pub(crate) async fn finished(&self) -> Result<Vec<Finished>, Failure> {
         let read = async |records: &Option<Records>| match records {
-            Some(records) => records.finished().await,
+            Some(records) => records.list_finished().await,
             None => Ok(Vec::new()),
         };
         let (mut all, target) = tokio::try_join!(read(&self.records.source), read(&self.records.target))?;
@@ -143,7 +143,7 @@ impl Opened {
     pub(crate) async fn rolled_back(&self) -> Result<Vec<RolledBackMove>, Failure> {
         let read = async |records: &Option<Records>| {
             let Some(records) = records else { return Ok(Vec::new()) };
-            match records.rolled_back().await {
+            match records.list_rolled_back().await {
                 // The state of moves is worth reporting without it.
                 Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),
                 read => read,
@@ -157,7 +157,7 @@ impl Opened {
 
     /// The moves under way, for a plan: users without permission to read records can still make one.
     pub(crate) async fn moves_that_may_be_read(&self) -> Result<Moves, Failure> {
-        let lenient = async |records: &Records| match records.all().await {
+        let lenient = async |records: &Records| match records.list_under_way().await {
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),
             other => other,
         };
@@ -174,7 +174,7 @@ impl Opened {
         };
         let source_answers = self.records.source.is_some() && !self.ends.source.is_absent();
         let ended = async |records: &Option<Records>| match records {
-            Some(records) if source_answers => match records.finished().await {
+            Some(records) if source_answers => match records.list_finished().await {
                 Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),
                 ended => ended,
             },

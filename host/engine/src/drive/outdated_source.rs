@@ -55,7 +55,7 @@ pub(crate) async fn pause_clusters(active: &ActiveMove, one_sided: &OneSidedMove
     }
     let pauses =
         clusters.iter().map(|key: &Key| -> Work<'_, ()> { pausing::pause_for_good(job, key).boxed() });
-    side_by_side::written(OBJECTS, pauses.collect()).await?;
+    side_by_side::write_all(OBJECTS, pauses.collect()).await?;
     Err(Failure::SourcePaused { proof: proof.clone(), clusters })
 }
 
@@ -129,7 +129,7 @@ async fn check_selection(job: &Job, snapshot: &Snapshot, list: &ReleaseList) -> 
         .boxed()
     });
     let mut others: Vec<Key> =
-        side_by_side::all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
+        side_by_side::try_all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
     others.sort_unstable();
     match others.is_empty() {
         true => Ok(()),
@@ -182,7 +182,7 @@ async fn check_contents(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
         .boxed()
     });
     let differ: BTreeMap<Key, Vec<String>> =
-        side_by_side::all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
+        side_by_side::try_all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
     let Some((first, fields)) = differ.iter().next() else { return Ok(()) };
     let keys: Vec<Key> = differ.keys().cloned().collect();
     let message = format!(

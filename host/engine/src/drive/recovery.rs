@@ -111,7 +111,7 @@ pub(crate) async fn report_since(
     let Some(source) = found.at.source.as_ref().filter(|_| is_lost_by_target(found)) else { return Ok(()) };
     let clusters = ClusterSides { sides: &opened.sides, kinds: &opened.kinds };
     let clusters: Vec<Key> =
-        clusters.originals(&source.record).await?.iter().map(|cluster| cluster.key()).collect();
+        clusters.list_originals(&source.record).await?.iter().map(|cluster| cluster.key()).collect();
     // The source's locks: one clock for both times.
     let now = match locks {
         Some(locks) => locks.read_time().await?,
@@ -164,7 +164,7 @@ pub(crate) async fn recover(active: &mut ActiveMove) -> Result<(), Failure> {
     if lost.phase.committed() {
         rollback::clear_copies(&job, &active.journal.record).await?;
     }
-    active.journal.enter(Phase::Copied).await?;
+    active.journal.enter_phase(Phase::Copied).await?;
     if !lost.phase.committed() {
         rollback::clear_copies(&job, &active.journal.record).await?;
     }
@@ -203,7 +203,7 @@ fn originals(snapshot: &Snapshot) -> impl Iterator<Item = &Step> {
 
 /// Refuses a source for the state of some of its objects.
 pub(super) fn refuse_source(code: &'static str, objects: &[Key], message: String, remedy: &str) -> Failure {
-    Failure::refused(Refusal {
+    Failure::from_refusal(Refusal {
         code,
         side: Side::Source,
         object: objects.first().cloned(),

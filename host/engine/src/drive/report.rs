@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::base::outcome::under_way::MoveStatus;
 use crate::base::state::lease::DURATION;
-use crate::base::state::moves::{LONGEST_ID, MOST_NAMED};
+use crate::base::state::moves::{MAX_ID_BYTES, MAX_NAMED_MOVES};
 use crate::drive::leftover::Leftover;
 use crate::drive::sequence::Done;
 
@@ -70,12 +70,17 @@ impl Status {
             Some(whole) => vec![whole],
             None => ids.iter().filter(|whole| !id.is_empty() && whole.starts_with(id)).collect(),
         };
-        let id = words::line(id, LONGEST_ID);
+        let id = words::line(id, MAX_ID_BYTES);
         let only = match matching[..] {
             [only] => only.clone(),
             [] if ids.is_empty() => return Err(format!("no move {id}: no move is under way, or remembered")),
-            [] => return Err(format!("no move {id}; there are: {}", some_of(&ids, MOST_NAMED))),
-            _ => return Err(format!("several moves begin with {id}: {}", some_of(&matching, MOST_NAMED))),
+            [] => return Err(format!("no move {id}; there are: {}", some_of(&ids, MAX_NAMED_MOVES))),
+            _ => {
+                return Err(format!(
+                    "several moves begin with {id}: {}",
+                    some_of(&matching, MAX_NAMED_MOVES)
+                ));
+            }
         };
         self.moves.retain(|one| one.record.move_id == only);
         self.finished.retain(|one| one.move_id == only);

@@ -144,10 +144,10 @@ pub(crate) async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, 
     // The namespaces of a cluster are removed once they are empty.
     let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.capabilities().judges;
     let kinds = record.kinds.iter().filter(removed_here).filter_map(|gk| job.kinds.target.get(gk));
-    let wanted = listing::collections(kinds, &record.copied_namespaces);
+    let wanted = listing::collections_in(kinds, &record.copied_namespaces);
     let mut found = Vec::new();
-    for ((kind, _), listed) in listing::metas(&job.target, LISTS, wanted).await? {
-        let all = listed.required()?.into_iter().map(|meta| (listing::key(&kind, &meta), meta));
+    for ((kind, _), listed) in listing::list_metas(&job.target, LISTS, wanted).await? {
+        let all = listed.require()?.into_iter().map(|meta| (listing::key_of_meta(&kind, &meta), meta));
         found.extend(all.filter(|(key, meta)| job.copy_mark.is_of_any_attempt(key, meta)));
     }
     Ok(found)
@@ -173,7 +173,7 @@ async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
     let preconditions = Preconditions { uid: Some(there.meta.uid), resource_version: None };
     match job.target.delete(kind, &key, preconditions).await {
         Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
-        Err(error) => Err(job.target.failed("removing", Some(&key), error)),
+        Err(error) => Err(job.target.request_failure("removing", Some(&key), error)),
     }
 }
 
@@ -182,14 +182,14 @@ async fn inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> 
     let always: BTreeSet<(&str, &str)> =
         [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")].into_iter().collect();
     let kinds = job.kinds.target.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
-    let wanted = listing::collections(kinds, &BTreeSet::from([namespace.to_owned()]));
-    for ((kind, _), listed) in listing::metas(&job.target, EMPTY_LISTS, wanted).await? {
+    let wanted = listing::collections_in(kinds, &BTreeSet::from([namespace.to_owned()]));
+    for ((kind, _), listed) in listing::list_metas(&job.target, EMPTY_LISTS, wanted).await? {
         let other = |meta: &&Meta| {
             !always.contains(&(kind.group_kind.kind.as_str(), meta.name.as_str()))
-                && !job.copy_mark.is_of_any_attempt(&listing::key(&kind, meta), meta)
+                && !job.copy_mark.is_of_any_attempt(&listing::key_of_meta(&kind, meta), meta)
         };
-        if let Some(meta) = listed.required()?.iter().find(other) {
-            return Ok(Some(listing::key(&kind, meta)));
+        if let Some(meta) = listed.require()?.iter().find(other) {
+            return Ok(Some(listing::key_of_meta(&kind, meta)));
         }
     }
     Ok(None)

@@ -24,7 +24,7 @@ use crate::base::outcome::one_sided::OneSidedMove;
 use crate::base::outcome::stop::Stop;
 use crate::base::setup::Setup;
 use crate::base::state::locks::{Lock, LockRequest, Locks, MoveLeft};
-use crate::base::state::moves::{FoundMove, Moves, begun_by_others, in_the_way};
+use crate::base::state::moves::{FoundMove, Moves, refuse_for_other_author, refuse_for_other_move};
 use crate::check::before_pause::{self, TargetState};
 use crate::check::rights::{self, Rights};
 use crate::check::{added, approved};
@@ -83,7 +83,7 @@ async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failu
     let found =
         moves.of_scope(&setup.options.scope).filter(|found| !found.other_files && !found.has_ended).cloned();
     let id = new_id(&setup, &opened);
-    let plugins = setup.loaded().await?;
+    let plugins = setup.wait_for_plugins().await?;
     let active = begin(setup, Command::Start, &plugins, opened, found, id, None)?;
     active.job.report_accepted();
     let (snapshot, providers) = match readings::first(&active.job, Some(first?)).await {
@@ -148,9 +148,9 @@ pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
 /// Reads the source with the requested scope.
 async fn first_reading(setup: &Setup, opened: &Opened) -> Result<FirstReading, Failure> {
     setup.watcher.event(Event::Reading { side: Side::Source });
-    let wishes = async { Ok(planning::wishes(&setup.loaded().await?)) };
+    let wishes = async { Ok(planning::wishes(&setup.wait_for_plugins().await?)) };
     let scope = &setup.options.scope;
-    let target = opened.sides.target.clone().mapped(&scope.namespace_map);
+    let target = opened.sides.target.clone().with_namespace_map(&scope.namespace_map);
     let scope = (scope, setup.options.confined);
     FirstReading::take(Both::new(&opened.sides.source, &target), &opened.kinds, scope, wishes).await
 }
@@ -186,17 +186,17 @@ impl Command {
                     setup.options.asked_by.is_some() && record.started_by != setup.options.operator
                 });
                 if let Some(record) = of_others {
-                    return Err(begun_by_others(record));
+                    return Err(refuse_for_other_author(record));
                 }
                 found.cloned()
             }
             Self::Resume(_) | Self::Rollback(_) | Self::FinishAlone { .. } => {
-                let selected = moves.selected(self.named_move())?;
+                let selected = moves.select(self.named_move())?;
                 // Without this, a rollback could undo a move that the user didn't think of.
                 if selected.other_files && self.named_move().is_none() {
                     return Err(Failure::Declined(format!(
                         "move {} was begun from other files than those given: if that is the one, name it by its id",
-                        selected.described()
+                        selected.describe()
                     )));
                 }
                 Some(selected.clone())
@@ -505,7 +505,7 @@ async fn ready(
     let in_source = found.as_ref().filter(|found| !found.is_targets_word());
     if let (Some(locks), Some(record)) = (&locks, in_source.and_then(FoundMove::record)) {
         if matches!(command, Command::Start) {
-            locks.claim(&record.move_id).await?;
+            locks.claim_for(&record.move_id).await?;
         }
         // An earlier run of the move may have worked in more namespaces than the scope's; once those are locked too, the records
         // are read again.
@@ -519,21 +519,21 @@ async fn ready(
         recovery::report_since(found, &opened, &setup, locks.as_deref()).await?;
     }
     let begun = found.as_ref().and_then(FoundMove::record).map(|record| record.move_id.clone());
-    let overlapping = moves.overlapping(&setup.options.scope, begun.as_ref().unwrap_or(&id));
+    let overlapping = moves.find_overlapping(&setup.options.scope, begun.as_ref().unwrap_or(&id));
     if let (Command::Start, Some(other)) = (command, overlapping) {
-        return Err(in_the_way(other, &setup.options.scope));
+        return Err(refuse_for_other_move(other, &setup.options.scope));
     }
-    let plugins = setup.loaded().await?;
+    let plugins = setup.wait_for_plugins().await?;
     let active = begin(setup, command.clone(), &plugins, opened, found, id, locks)?;
     Ok((active, begun.is_some()))
 }
 
 /// The locks for everything that earlier runs of a move may have worked in.
 fn touched(record: &Record, opened: &Opened, options: &Options) -> BTreeSet<Lock> {
-    let touched = record.copied_namespaces.iter().filter(|namespace| options.works_in(Some(namespace)));
+    let touched = record.copied_namespaces.iter().filter(|namespace| options.may_change_in(Some(namespace)));
     let mut touched: BTreeSet<Lock> = touched.cloned().map(Lock::Namespace).collect();
     let cluster_scoped = |gk| opened.kinds.source.get(gk).is_some_and(|kind| !kind.namespaced);
-    if options.works_in(None) && record.kinds.iter().any(cluster_scoped) {
+    if options.may_change_in(None) && record.kinds.iter().any(cluster_scoped) {
         touched.insert(Lock::ClusterScoped);
     }
     touched
@@ -551,7 +551,7 @@ async fn take_locks(
 ) -> Result<Option<ReadUnderLocks>, Failure> {
     let Some(leases) = opened.leases() else { return Ok(None) };
     let (scope, move_id, wanted) = match command {
-        Command::Start => (setup.options.scope.clone(), id.to_owned(), Lock::of(&setup.options.scope)),
+        Command::Start => (setup.options.scope.clone(), id.to_owned(), Lock::for_scope(&setup.options.scope)),
         Command::Resume(_) | Command::Rollback(_) | Command::FinishAlone { .. } => {
             let mut moves = opened.moves().await?;
             let mut selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
@@ -565,8 +565,11 @@ async fn take_locks(
             // The Clusters to pause are the user's word.
             let to_pause = command.clusters_to_pause();
             let of_named = || to_pause.iter().map(|name| Lock::Namespace(name.namespace.clone()));
-            let wanted =
-                if selected.is_targets_word() { of_named().collect() } else { Lock::of(&record.scope) };
+            let wanted = if selected.is_targets_word() {
+                of_named().collect()
+            } else {
+                Lock::for_scope(&record.scope)
+            };
             if wanted.is_empty() {
                 return Ok(Some((None, moves, None)));
             }
@@ -590,7 +593,7 @@ async fn take_locks(
             future::ready(None).boxed()
         }
     };
-    let (locks, moves, first) = Locks::take(request, &wanted, || opened.moves().boxed(), read).await?;
+    let (locks, moves, first) = Locks::take_all(request, &wanted, || opened.moves().boxed(), read).await?;
     Ok(Some((Some(locks), moves, first)))
 }
 

@@ -23,13 +23,13 @@ use crate::act::live::KnownObjects;
 use crate::act::new_namespaces;
 use crate::act::pausing;
 use crate::act::read_only_source;
-use crate::base::clock::now;
+use crate::base::clock::utc_now;
 use crate::base::events::{self, Awaited, Event};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::outcome::one_sided::OneSidedMove;
 use crate::base::plugins::calls;
-use crate::base::requests::ROUNDS;
+use crate::base::requests::MAX_ROUNDS;
 use crate::base::state::cluster_copies;
 use crate::base::state::journal::Journal;
 use crate::base::state::locks::{Lock, MoveLeft};
@@ -161,7 +161,7 @@ impl ActiveMove {
         let snapshot = self.pause_until_stable(first).await?;
         approved::still(&job, &snapshot)?;
         before_pause::check_new_objects(&job, &snapshot, &known).await?;
-        calls::gate(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
+        calls::wait_for_checks(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
         job.safe_point()?;
         self.record_time(Phase::Paused);
         Ok(Arc::new(snapshot))
@@ -172,8 +172,8 @@ impl ActiveMove {
         let job = self.job.clone();
         self.lock(locks_of(&job, &first)).await?;
         let snapshot = Arc::new(read_only_source::pause(&job, first).await?);
-        job.services.paused(snapshot.inventory.clone());
-        calls::gate(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
+        job.services.use_paused_source(snapshot.inventory.clone());
+        calls::wait_for_checks(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
         job.safe_point()?;
         Ok(snapshot)
     }
@@ -187,8 +187,8 @@ impl ActiveMove {
             // The record names objects before they are paused, so that a rollback finds them. Objects that are not locked are not
             // touched.
             self.lock(locks_of(&job, &snapshot)).await?;
-            self.journal.note(snapshot.kinds(), snapshot.namespaces());
-            self.journal.enter(Phase::Paused).await?;
+            self.journal.note_touched(snapshot.kinds(), snapshot.namespaces());
+            self.journal.enter_phase(Phase::Paused).await?;
             let changed = pausing::pause_all(&job, &snapshot).await?;
             // From here only its names are needed. Two readings at once would be the most that a move ever holds.
             let known = snapshot.inventory.keys().to_vec();
@@ -204,7 +204,7 @@ impl ActiveMove {
             }
             if left.is_zero() {
                 let what = format!("the source to come to rest ({changed} objects were paused last)");
-                return Err(Failure::TimedOut(vec![Awaited::plain(what)]));
+                return Err(Failure::TimedOut(vec![Awaited::from_text(what)]));
             }
         }
     }
@@ -219,12 +219,12 @@ impl ActiveMove {
         namespaces.look_up(&job, snapshot).await?;
         let missing = namespaces.missing();
         // Namespaces that the record already names can be created while the phase is recorded.
-        let named = self.journal.named(&missing);
+        let named = self.journal.recorded_namespaces(&missing);
         carried.retain(|name, _| named.contains(name));
-        self.journal.note(snapshot.kinds(), snapshot.namespaces());
+        self.journal.note_touched(snapshot.kinds(), snapshot.namespaces());
         self.journal.note_namespaces(&missing);
         let (entered, made) =
-            tokio::join!(self.journal.enter(Phase::Copied), new_namespaces::create(&job, carried));
+            tokio::join!(self.journal.enter_phase(Phase::Copied), new_namespaces::create(&job, carried));
         entered?;
         job.report(Event::PhaseBegun { phase: Phase::Copied, objects: snapshot.plan.steps.len() });
         made?;
@@ -273,9 +273,9 @@ impl ActiveMove {
     /// Runs the plugins' checks and then compares, in this order, to see changes made while a plugin makes the move wait.
     async fn verified(&mut self, mut copies: Arc<Copies>) -> Result<Arc<Copies>, Failure> {
         let job = self.job.clone();
-        calls::gate(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit).await?;
+        calls::wait_for_checks(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit).await?;
         let mut last = None;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let (comparison, ()) = tokio::try_join!(
                 commit::compare(&job, &copies),
                 before_pause::check_no_dependents_lost(&job, &copies.snapshot)
@@ -298,13 +298,13 @@ impl ActiveMove {
                 // Versions changed, contents did not: controllers touch the status of paused objects, too.
                 return Ok(copies);
             }
-            calls::gate(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit).await?;
+            calls::wait_for_checks(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit).await?;
         }
         let error =
-            PlaceError::Conflict(format!("it changed in each of {ROUNDS} looks although it is paused"));
+            PlaceError::Conflict(format!("it changed in each of {MAX_ROUNDS} looks although it is paused"));
         Err(match last {
-            Some(copy) => job.target.failed("comparing the copy", Some(&copy), error),
-            None => job.source.failed("comparing the copy with the source", None, error),
+            Some(copy) => job.target.request_failure("comparing the copy", Some(&copy), error),
+            None => job.source.request_failure("comparing the copy with the source", None, error),
         })
     }
 
@@ -336,7 +336,7 @@ impl ActiveMove {
         let (job, record) = (self.job.clone(), self.journal.record.clone());
         // Nothing is written into a source on the word of the target alone.
         if record.handed_over().is_some() && !self.orphaned {
-            self.journal.withdraw().await?;
+            self.journal.note_rollback_begun().await?;
         }
         // Before Copied nothing was written to the target: its state, whatever it is, keeps nothing in the source paused.
         if !job.target.end_kind.is_absent() && record.phase >= Phase::Copied {
@@ -356,13 +356,13 @@ impl ActiveMove {
             move_id: record.move_id,
             started_by: record.started_by,
             started_at: record.started_at,
-            ended_at: now(),
+            ended_at: utc_now(),
             phase: record.phase,
             scope: record.scope,
             source_label: job.source.place.label().to_owned(),
             target_label: job.target.place.label().to_owned(),
         };
-        self.journal.forget(&summary).await?;
+        self.journal.forget_rolled_back(&summary).await?;
         Ok(taken)
     }
 
@@ -407,7 +407,7 @@ impl ActiveMove {
             move_id: record.move_id.clone(),
             started_by: record.started_by.clone(),
             started_at: record.started_at.clone(),
-            ended_at: now(),
+            ended_at: utc_now(),
             scope: Some(record.scope.clone()),
             files: record.source.clone().filter(|_| record.is_of_files()),
             source: record.source.clone(),
@@ -419,7 +419,7 @@ impl ActiveMove {
             moved: done.moved.values().sum(),
             kept: done.kept.values().sum(),
             plugins: record.plugins.clone(),
-            accepted: events::accepted_in_words(&accepted, job.command.absent_side()),
+            accepted: events::describe_accepted_risks(&accepted, job.command.absent_side()),
         };
         // The locks are released beside the last write, which is bound to the record as this run wrote it, and needs no lock.
         let unlock = async {

@@ -16,7 +16,7 @@ use crate::base::outcome::under_way::MoveStatus;
 use crate::base::requests::listing;
 use crate::base::requests::side_by_side::LISTS;
 use crate::base::setup::Setup;
-use crate::base::state::lease::Seen;
+use crate::base::state::lease::SeenLease;
 use crate::base::state::moves::{FoundMove, Moves};
 use crate::drive::leftover;
 use crate::drive::open::{Opened, open};
@@ -102,14 +102,14 @@ async fn waiting_copies(opened: &Opened) -> (Vec<WaitingCopies>, Option<Failure>
     let handle = &opened.sides.source;
     let kinds = opened.kinds.source.values().filter(|kind| is_cluster(&kind.group_kind));
     let wanted = kinds.map(|kind| (kind.clone(), None)).collect();
-    let listed = match listing::metas(handle, LISTS, wanted).await {
+    let listed = match listing::list_metas(handle, LISTS, wanted).await {
         Ok(listed) => listed,
         Err(failure) => return (Vec::new(), Some(failure)),
     };
     let mut waiting: BTreeMap<String, Vec<Key>> = BTreeMap::new();
     let mut unread = None;
     for ((kind, _), listed) in listed {
-        let there = listed.required().unwrap_or_else(|failure| {
+        let there = listed.require().unwrap_or_else(|failure| {
             unread = Some(failure);
             Vec::new()
         });
@@ -117,7 +117,7 @@ async fn waiting_copies(opened: &Opened) -> (Vec<WaitingCopies>, Option<Failure>
             if let Some(id) =
                 meta.annotations.get(names::MARK).filter(|id| is_move_id(id) && pause::is_ours(&meta, id))
             {
-                waiting.entry(id.clone()).or_default().push(listing::key(&kind, &meta));
+                waiting.entry(id.clone()).or_default().push(listing::key_of_meta(&kind, &meta));
             }
         }
     }
@@ -137,7 +137,7 @@ pub(crate) fn moves_of(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> 
 }
 
 fn move_status(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
-    let (decides, record) = found.deciding()?;
+    let (decides, record) = found.deciding_record()?;
     let (elsewhere, orphaned) = (found.elsewhere, found.orphaned);
     let asked = found.at.source.as_ref().map(|source| source.record.scope.clone());
     let (one_sided, has_ended, recovered) = (found.one_sided.clone(), found.has_ended, record.is_recovered());
@@ -148,13 +148,13 @@ fn move_status(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
 
 async fn read_leases(opened: &Opened) -> Result<Vec<LeaseStatus>, Failure> {
     let Some(leases) = opened.leases() else { return Ok(Vec::new()) };
-    let all = match leases.all().await {
+    let all = match leases.list().await {
         // A user without permission to list them still sees the moves.
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
         other => other?,
     };
     let ago = |renewed: Timestamp| Timestamp::now().duration_since(renewed).as_secs().try_into().unwrap_or(0);
-    let status = |seen: Seen| LeaseStatus {
+    let status = |seen: SeenLease| LeaseStatus {
         // What a run that ended left says nothing of one that is alive.
         renewed_seconds_ago: seen.renewed.filter(|_| !seen.holder.is_empty()).map(ago),
         name: seen.name,

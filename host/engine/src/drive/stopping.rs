@@ -92,7 +92,7 @@ fn exit_untouched(failure: &Failure) -> Exit {
 pub(crate) async fn stopped(active: &mut ActiveMove, failure: Failure) -> Stop {
     let stop = undone(active, failure).await;
     let move_id = active.journal.is_written().then(|| active.job.move_id.clone());
-    Stop { times: active.times.clone(), done: active.job.change_counts.counts(), move_id, ..stop }
+    Stop { times: active.times.clone(), done: active.job.change_counts.so_far(), move_id, ..stop }
 }
 
 async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {

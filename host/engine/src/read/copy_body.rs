@@ -39,7 +39,7 @@ pub(crate) async fn body_of(
     if let Some(undo) = undo_in_files(job, object) {
         merge::apply_patch(&mut body, &undo);
     }
-    let wanted = calls::patch(hooks(job, step), Hook::Adapt, object, None).await?;
+    let wanted = calls::ask_for_patch(hooks(job, step), Hook::Adapt, object, None).await?;
     if let Some(wanted) = &wanted {
         merge::apply_patch(&mut body, &wanted.patch);
     }

@@ -64,7 +64,7 @@ fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
     if !cluster.is_some_and(|kind| kind.labels.unread) {
         return Ok(());
     }
-    Err(Failure::refused(Refusal {
+    Err(Failure::from_refusal(Refusal {
         code: DEFINITIONS_UNREADABLE,
         side: Side::Source,
         object: None,

@@ -87,7 +87,7 @@ impl Namespaces {
             }
             .boxed()
         });
-        for (name, found) in side_by_side::all(NAMESPACES, asked.collect()).await? {
+        for (name, found) in side_by_side::try_all(NAMESPACES, asked.collect()).await? {
             self.note(&name, found);
         }
         Ok(())
@@ -177,7 +177,7 @@ pub(crate) async fn carried(job: &Job, names: &BTreeSet<String>) -> Carried {
     let each = names.iter().map(|name| -> Work<'_, (String, Marks)> {
         async move { Ok((name.clone(), marks_of(job, name).await)) }.boxed()
     });
-    side_by_side::each(NAMESPACES, each.collect()).await.into_iter().flatten().collect()
+    side_by_side::run_all(NAMESPACES, each.collect()).await.into_iter().flatten().collect()
 }
 
 async fn marks_of(job: &Job, name: &str) -> Marks {

@@ -144,7 +144,7 @@ async fn read_lists<'a>(
         }
         .boxed()
     });
-    side_by_side::all(LISTS, lists.collect()).await
+    side_by_side::try_all(LISTS, lists.collect()).await
 }
 
 async fn list_or_nothing(
@@ -235,7 +235,7 @@ async fn read_providers(
             }
             .boxed()
         });
-        secrets = side_by_side::all(LISTS, lists.collect()).await?.into_iter().flatten().collect();
+        secrets = side_by_side::try_all(LISTS, lists.collect()).await?.into_iter().flatten().collect();
     }
     Ok((providers, secrets))
 }
@@ -271,5 +271,5 @@ async fn each_by_name(
 ) -> Result<Vec<Object>, Failure> {
     let known = keys.into_iter().filter_map(|key| Some((kinds.get(&key.group_kind)?, key)));
     let looks = known.map(|(kind, key)| async move { handle.get(kind, &key).await }.boxed());
-    Ok(side_by_side::all(LISTS, looks.collect()).await?.into_iter().flatten().collect())
+    Ok(side_by_side::try_all(LISTS, looks.collect()).await?.into_iter().flatten().collect())
 }

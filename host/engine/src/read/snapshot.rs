@@ -25,7 +25,7 @@ impl Snapshot {
     pub(crate) fn plugin_view(&self) -> PluginView {
         // What is added is not of the source: an object of that name there is none of this move's.
         let steps = self.plan.steps.iter().filter(|step| step.treatment().is_in_source());
-        PluginView::of(steps.map(|step| (&step.key, self.plan.is_elsewhere(step))))
+        PluginView::from_keys(steps.map(|step| (&step.key, self.plan.is_elsewhere(step))))
     }
 
     /// The object of a step.

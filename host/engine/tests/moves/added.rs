@@ -70,7 +70,7 @@ pub(crate) fn stage() -> Stage {
     stage.target.add_kind(kind(BOOTSTRAPS, "Bootstrap", "bootstraps", KindLabels::default()));
     // Of the same name as one that is added, and another object.
     stage.source.insert(configuration("of the source")).unwrap();
-    stage.options = stage.options.adding(files("all"));
+    stage.options = stage.options.with_additions(files("all"));
     stage
 }
 
@@ -314,7 +314,7 @@ async fn a_namespace_that_neither_side_has_is_refused() {
     let mut stage = stage();
     let mut bom = configuration("all");
     bom["metadata"]["namespace"] = json!("exrta");
-    stage.options = stage.options.adding(vec![addition(1, bom.clone())]);
+    stage.options = stage.options.with_additions(vec![addition(1, bom.clone())]);
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(refused(&stop), ["manifest-namespace"]);
     assert!(stop.to_string().contains("namespace exrta: neither side has that namespace"), "{stop}");
@@ -365,7 +365,7 @@ async fn a_move_that_is_not_committed_needs_the_files_that_it_began_with() {
     more.options.added = files("all").into_iter().chain([extra]).collect();
     // Repeated with another file, it is told what differs.
     let mut repeated = stage.setup();
-    repeated.options = repeated.options.adding(files("other"));
+    repeated.options = repeated.options.with_additions(files("other"));
     let stop = run::start(repeated).await.unwrap_err();
     assert!(stop.to_string().contains("which differs in the objects that it adds: resume it"), "{stop}");
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
@@ -402,7 +402,7 @@ async fn files_name_the_targets_namespaces_where_those_have_other_names() {
         json!({"namespace": "ns", "infrastructureRef": {"kind": "K", "name": "k", "namespace": "prod"}});
     let mut bom = configuration("all");
     bom["metadata"]["namespace"] = json!("prod");
-    stage.options = stage.options.adding(vec![addition(1, bom.clone()), addition(2, refers.clone())]);
+    stage.options = stage.options.with_additions(vec![addition(1, bom.clone()), addition(2, refers.clone())]);
     run::start(stage.setup()).await.unwrap();
     let here = |key: Key| stage.target.body(&Key { namespace: Some("prod".into()), ..key }).unwrap();
     assert_eq!(here(self::bom())["data"], bom["data"]);
@@ -423,7 +423,7 @@ async fn what_is_added_is_in_a_directory_too() {
     };
     let stop = run::start(into(stage.setup())).await.unwrap_err();
     assert_eq!(refused(&stop), ["manifest-kind-missing"]);
-    stage.options = stage.options.adding(known);
+    stage.options = stage.options.with_additions(known);
     let before = picture(&stage.source);
     let report = run::start(into(stage.setup())).await.unwrap();
     assert_eq!(report.done.added.values().sum::<usize>(), 3);
@@ -443,7 +443,7 @@ async fn what_is_added_to_a_directory_is_rolled_back_with_the_rest() {
     for n in 1.. {
         let mut stage = stage();
         let known = files("all").into_iter().filter(|one| one.record_entry().object != bootstrap());
-        stage.options = stage.options.adding(known.collect());
+        stage.options = stage.options.with_additions(known.collect());
         let untouched = picture(&stage.source);
         let (dir, life) = (tempfile::tempdir().unwrap(), Life::of(n, true));
         life.ends(&stage.source);
@@ -476,12 +476,12 @@ async fn what_is_added_to_a_directory_is_rolled_back_with_the_rest() {
 #[tokio::test(start_paused = true)]
 async fn a_handover_with_additions_ends_without_their_files() {
     let mut stage = stage();
-    stage.options = stage.options.adding(vec![addition(1, configuration("all"))]);
+    stage.options = stage.options.with_additions(vec![addition(1, configuration("all"))]);
     let dir = tempfile::tempdir().unwrap();
     let report = run::start(handing_over(&stage, dir.path())).await.unwrap();
     assert!(report.done.handed_over);
     let mut plain = importing(&stage, dir.path());
-    plain.options = plain.options.adding(Vec::new());
+    plain.options = plain.options.with_additions(Vec::new());
     run::start(plain).await.unwrap();
     let mut last = imported(&stage);
     last.setup.options.added = Arc::default();
@@ -517,7 +517,7 @@ async fn what_a_plugin_holds_is_not_added() {
 #[tokio::test(start_paused = true)]
 async fn what_is_added_and_what_is_carried_go_together() {
     let mut stage = carried::stage();
-    stage.options = stage.options.adding(vec![addition(1, body("", "ConfigMap", "more", None))]);
+    stage.options = stage.options.with_additions(vec![addition(1, body("", "ConfigMap", "more", None))]);
     let plan = run::plan(stage.setup()).await.unwrap();
     assert_eq!(plan.added().map(|step| step.key.to_string()).collect::<Vec<_>>(), ["ConfigMap ns/more"]);
     let report = run::start(stage.setup()).await.unwrap();
@@ -549,7 +549,7 @@ async fn an_object_of_an_added_name_that_appears_in_the_source_is_seen_before_th
         secret["data"] = json!({"a": "eA=="});
         secret
     };
-    stage.options = stage.options.adding(vec![addition(1, secret(None))]);
+    stage.options = stage.options.with_additions(vec![addition(1, secret(None))]);
     stage.target.on_call({
         let source = stage.source.clone();
         move |verb, key| {
@@ -573,7 +573,7 @@ async fn a_definition_of_a_kind_is_not_added() {
     stage.target.add_kind(Kind { namespaced: false, ..definitions });
     let definition = json!({"apiVersion": format!("{DEFINITIONS}/v1beta2"), "kind": "CustomResourceDefinition",
         "metadata": {"name": "things.g.io"}});
-    stage.options = stage.options.adding(vec![addition(1, definition)]);
+    stage.options = stage.options.with_additions(vec![addition(1, definition)]);
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!((stop.exit, refused(&stop)), (Exit::Refused, vec!["manifest-definition"]));
 }

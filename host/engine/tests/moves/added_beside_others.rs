@@ -65,7 +65,7 @@ async fn what_a_move_under_way_elsewhere_created_is_used_and_said_to_be_revocabl
     second.source.add_namespace("ns");
     second.source.insert(body(CLUSTERS, "Cluster", "other", None)).unwrap();
     second.options.scope.accept.insert(Risk::Unprovisioned);
-    second.options = second.options.adding(vec![addition(1, configuration("all"))]);
+    second.options = second.options.with_additions(vec![addition(1, configuration("all"))]);
     let told = async |stage: &Stage| {
         let notes = Arc::new(Notes::default());
         let mut setup = stage.setup();
@@ -106,7 +106,7 @@ async fn a_source_may_not_be_deleted_because_of_what_was_added() {
     let (mut stage, mut of_source) = (Stage::new(), secret("aGVyZQ=="));
     of_source["metadata"]["labels"] = json!({"cluster.x-k8s.io/cluster-name": "other"});
     stage.source.insert(of_source).unwrap();
-    stage.options = stage.options.adding(vec![addition(1, secret("dGhlcmU="))]);
+    stage.options = stage.options.with_additions(vec![addition(1, secret("dGhlcmU="))]);
     run::start(stage.setup()).await.unwrap();
     let left = run::status(stage.setup()).await.unwrap().left.unwrap();
     let etcd = Key::new(GroupKind::new("", "Secret"), Some("ns"), "other-etcd");
@@ -117,7 +117,7 @@ async fn a_source_may_not_be_deleted_because_of_what_was_added() {
     let mut again = stage.setup();
     again.sides.source = Arc::new(stage.target.clone());
     again.sides.target = Arc::new(onwards.target.clone());
-    again.options = again.options.adding(Vec::new());
+    again.options = again.options.with_additions(Vec::new());
     again.options.scope.accept.insert(Risk::Unprovisioned);
     again.options.scope.also_copy = [pivot_core::part::Part::one(&etcd)].into();
     run::start(again).await.unwrap();

@@ -46,7 +46,7 @@ async fn saved_of(stage: &Stage, mut setup: Setup) -> SavedPlan {
 
 fn approved(stage: &Stage, plan: &SavedPlan) -> Setup {
     let mut setup = stage.setup();
-    setup.options = setup.options.approved(plan.clone());
+    setup.options = setup.options.with_approved_plan(plan.clone());
     setup
 }
 
@@ -361,7 +361,7 @@ async fn a_plan_is_for_its_two_sides_its_plugins_and_its_files() {
     without_target.target = None;
     refused(approved(&stage, &without_target), "made without a target").await;
     let mut more = approved(&stage, &plan);
-    more.options = more.options.adding(vec![addition(1, configuration("all"))]);
+    more.options = more.options.with_additions(vec![addition(1, configuration("all"))]);
     refused(more, "the files of what is added have other objects").await;
     let mut with_plugin = approved(&stage, &plan);
     with_plugin.plugins = vec![adapter("a")].into();
@@ -433,7 +433,7 @@ async fn an_object_that_changed_in_the_files_of_a_source_is_named() {
     }
     assert_eq!(edited, 1);
     let mut setup = from_files();
-    setup.options = setup.options.approved(plan);
+    setup.options = setup.options.with_approved_plan(plan);
     let stop = run::start(setup).await.unwrap_err();
     assert_eq!(messages(&stop), ["Machine ns/m0 has changed since the plan was made"]);
 }

@@ -30,7 +30,7 @@ fn listed() -> (Stage, Arc<Notify>) {
 async fn the_source_is_read_while_plugins_are_compiled() {
     for plan in [true, false] {
         let (stage, listed) = listed();
-        let plugins = Plugins::loading(async move {
+        let plugins = Plugins::from_future(async move {
             listed.notified().await;
             Some(Vec::new())
         });
@@ -50,7 +50,7 @@ async fn the_source_is_read_while_plugins_are_compiled() {
 async fn a_move_whose_plugins_are_refused_leaves_no_trace() {
     let (stage, listed) = listed();
     let before = (picture(&stage.source), picture(&stage.target));
-    let plugins = Plugins::loading(async move {
+    let plugins = Plugins::from_future(async move {
         listed.notified().await;
         None
     });
@@ -66,7 +66,7 @@ async fn a_move_whose_plugins_are_refused_leaves_no_trace() {
 async fn refused_plugins_are_reported_rather_than_a_server_that_does_not_answer() {
     let stage = Stage::new();
     stage.target.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("no route".into()))));
-    let plugins = Plugins::loading(async { None });
+    let plugins = Plugins::from_future(async { None });
     let stop = run::plan(Setup { plugins, ..stage.setup() }).await.unwrap_err();
     assert_eq!(stop.exit, Exit::Plugin, "{stop}");
 }
@@ -83,7 +83,7 @@ async fn the_lease_is_renewed_while_plugins_are_compiled() {
         None
     });
     let renewed = renewals.clone();
-    let plugins = Plugins::loading(async move {
+    let plugins = Plugins::from_future(async move {
         sleep(Duration::from_secs(60)).await;
         assert!(renewed.load(Ordering::SeqCst) >= 10, "{renewed:?}");
         Some(Vec::new())
@@ -98,7 +98,7 @@ async fn a_signal_ends_the_wait_for_plugins() {
     let halter = halter();
     let (halts, setup) = (
         halter.clone(),
-        Setup { plugins: Plugins::loading(std::future::pending()), halter, ..stage.setup() },
+        Setup { plugins: Plugins::from_future(std::future::pending()), halter, ..stage.setup() },
     );
     tokio::spawn(async move {
         listed.notified().await;

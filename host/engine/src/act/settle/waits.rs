@@ -17,7 +17,7 @@ pub(super) struct Waits {
 
 impl Waits {
     pub(super) fn new() -> Self {
-        Self { open: Mutex::default(), reports: Reports::later() }
+        Self { open: Mutex::default(), reports: Reports::quiet_at_first() }
     }
 
     /// An object starts to wait.

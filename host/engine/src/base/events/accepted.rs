@@ -9,7 +9,7 @@ use super::Event;
 use crate::base::options::Options;
 
 /// Returns an event for each accepted risk, and for the side that the run goes without.
-pub(crate) fn accepted(options: &Options, absent: Option<Side>) -> Vec<Event> {
+pub(crate) fn accepted_risk_events(options: &Options, absent: Option<Side>) -> Vec<Event> {
     let flags = [
         (Risk::LeaseBroken, options.break_lease),
         (Risk::WithoutSource, absent == Some(Side::Source)),
@@ -25,11 +25,11 @@ pub(crate) fn accepted(options: &Options, absent: Option<Side>) -> Vec<Event> {
 }
 
 /// Writes accepted risks for the summary that a move leaves behind: `dependents-lost Machine.cluster.x-k8s.io`.
-pub fn accepted_in_words(options: &Options, absent: Option<Side>) -> Vec<String> {
+pub fn describe_accepted_risks(options: &Options, absent: Option<Side>) -> Vec<String> {
     let words = |event| {
         let Event::Accepted { code, kinds } = event else { return None };
         let kinds = kinds.iter().map(|kind| format!(" {kind}"));
         Some(std::iter::once(code.to_string()).chain(kinds).collect())
     };
-    accepted(options, absent).into_iter().filter_map(words).collect()
+    accepted_risk_events(options, absent).into_iter().filter_map(words).collect()
 }

@@ -29,7 +29,7 @@ pub struct Awaited {
 
 impl Awaited {
     /// Waits for an object's state.
-    pub(crate) fn object(key: &Key, side: Side, what: &str) -> Self {
+    pub(crate) fn for_object(key: &Key, side: Side, what: &str) -> Self {
         Self {
             object: Some(key.clone()),
             side: Some(side),
@@ -40,7 +40,7 @@ impl Awaited {
     }
 
     /// Waits for a plugin's finding to clear.
-    pub(crate) fn plugin(plugin: &str, finding: &Finding) -> Self {
+    pub(crate) fn for_plugin(plugin: &str, finding: &Finding) -> Self {
         Self {
             object: finding.object.clone(),
             side: None,
@@ -51,13 +51,13 @@ impl Awaited {
     }
 
     /// A wait for neither an object nor a plugin.
-    pub(crate) fn plain(what: String) -> Self {
+    pub(crate) fn from_text(what: String) -> Self {
         Self { object: None, side: None, plugin: None, what, remedy: String::new() }
     }
 
     /// One line for all waits that say the same, with the first `most` names of each kind.
     pub fn lines(awaited: &[Self], most: usize) -> Vec<String> {
-        grouped(awaited).iter().map(|group| line(group, most)).collect()
+        group_alike(awaited).iter().map(|group| describe_group(group, most)).collect()
     }
 }
 
@@ -70,7 +70,7 @@ fn grouped<'a>(awaited: impl IntoIterator<Item = &'a Awaited>) -> Vec<Group<'a, 
     })
 }
 
-fn line(group: &Group<'_, Awaited>, most: usize) -> String {
+fn describe_group(group: &Group<'_, Awaited>, most: usize) -> String {
     let Awaited { object, side, plugin, what, remedy } = group.first;
     let text = match (plugin, object, side) {
         (Some(plugin), _, _) => format!("plugin {plugin}: {}", group.line(what, most)),
@@ -86,6 +86,6 @@ fn line(group: &Group<'_, Awaited>, most: usize) -> String {
 /// In the form that users see: `Machine ns/m in the source: not paused yet`.
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        grouped([self]).iter().try_for_each(|group| f.write_str(&line(group, MAX_LISTED_NAMES)))
+        group_alike([self]).iter().try_for_each(|group| f.write_str(&describe_group(group, MAX_LISTED_NAMES)))
     }
 }

@@ -64,7 +64,7 @@ fn samples() -> Vec<Event> {
         cluster_classes: 1,
         stay: 3,
     };
-    let awaited = Awaited { side: Some(Side::Source), ..Awaited::plugin("readiness", &finding) };
+    let awaited = Awaited { side: Some(Side::Source), ..Awaited::for_plugin("readiness", &finding) };
     vec![
         Event::Reading { side: Side::Source },
         Event::Planned { summary, plan: Arc::default() },
@@ -74,7 +74,7 @@ fn samples() -> Vec<Event> {
         Event::PhaseDone { phase: Phase::Copied, milliseconds: 17 },
         object(Verb::Created),
         Event::finding("readiness", &finding),
-        Event::waiting(vec![awaited; AWAITED + 1], 42),
+        Event::waiting(vec![awaited; MAX_AWAITED + 1], 42),
         Event::Asking { side: Side::Source, place: "boot (https://boot:6443)".into(), seconds: 4 },
         Event::Retrying { side: Side::Target, attempt: 3, error: text() },
         Event::Throttled { side: Side::Source, requests: 7, after_milliseconds: 1000 },
@@ -136,22 +136,22 @@ fn the_minimal_form_of_each_event_is_read_too() {
 
 #[test]
 fn a_wait_for_thousands_names_the_first_and_counts_the_rest() {
-    let awaited = Awaited::object(&machine(), Side::Source, "not paused yet");
+    let awaited = Awaited::for_object(&machine(), Side::Source, "not paused yet");
     assert_eq!(awaited.to_string(), "Machine ns/m in the source: not paused yet");
     let Event::Waiting { awaited, more, .. } = Event::waiting(vec![awaited; 1_000], 1) else { panic!() };
-    assert_eq!((awaited.len(), more), (AWAITED, 1_000 - AWAITED));
+    assert_eq!((awaited.len(), more), (MAX_AWAITED, 1_000 - MAX_AWAITED));
 }
 
 #[test]
 fn what_is_accepted_is_reported_by_danger_and_kind() {
     let mut scope = Scope::new(Namespaces::All);
-    assert_eq!(accepted(&Options::new(scope.clone()), None), []);
+    assert_eq!(accepted_risk_events(&Options::new(scope.clone()), None), []);
     scope.accept.insert_kinds(Risk::DependentsLost, [GroupKind::new("b", "B"), GroupKind::new("a", "A")]);
     scope.accept.insert(Risk::AlreadyPaused);
     let options = Options { accept: Risk::TakeoverUnchecked.into(), ..Options::new(scope) };
     let of = |code, kinds| Event::Accepted { code, kinds };
     assert_eq!(
-        accepted(&options, Some(Side::Source)),
+        accepted_risk_events(&options, Some(Side::Source)),
         [
             of(Risk::DependentsLost, vec![GroupKind::new("a", "A"), GroupKind::new("b", "B")]),
             of(Risk::AlreadyPaused, Vec::new()),

@@ -16,7 +16,7 @@ pub(crate) struct ChangeCounts(Mutex<Counts>);
 
 impl ChangeCounts {
     /// Counts an event that reports a change to an object.
-    pub(crate) fn note(&self, event: &Event) {
+    pub(crate) fn count_event(&self, event: &Event) {
         if let Event::Object { verb, object, .. } = event {
             let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             *counts.entry(*verb).or_default().entry(object.group_kind.clone()).or_default() += 1;
@@ -24,7 +24,7 @@ impl ChangeCounts {
     }
 
     /// The counts so far.
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn so_far(&self) -> Counts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -265,49 +265,53 @@ pub struct Lines {
 
 impl Failure {
     /// One refusal.
-    pub fn refused(refusal: Refusal) -> Self {
+    pub fn from_refusal(refusal: Refusal) -> Self {
         Self::Refused(vec![refusal])
     }
 
     /// What failed, and a line for each item. Foreign text must not break lines: callers rely on where ours end. Items that say
     /// the same about several objects share a line, with the first few names unless `all` are asked for.
     pub fn lines(&self, all: bool) -> Lines {
-        let (most, names) = if all { (usize::MAX, usize::MAX) } else { (LINES, MAX_LISTED_NAMES) };
+        let (most, names) = if all { (usize::MAX, usize::MAX) } else { (MAX_LINES, MAX_LISTED_NAMES) };
         match self {
             Self::Refused(refusals) if refusals.len() != 1 => {
                 let groups = Refusal::grouped(refusals);
                 let lines = groups.iter().map(|group| group.line(&group.first.to_string(), names)).collect();
-                listed(&format!("{} problems:", groups.len()), lines, most)
+                list_items(&format!("{} problems:", groups.len()), lines, most)
             }
             Self::Several(moves) => {
-                listed("several moves are under way; name one of them:", moves.clone(), most)
+                list_items("several moves are under way; name one of them:", moves.clone(), most)
             }
             Self::NoCluster { named, there } if !there.is_empty() => {
                 let lines = there.iter().map(ToString::to_string).collect();
                 let similar = did_you_mean_object(named, there);
-                listed(&format!("there is no Cluster {named}{similar}, but:"), lines, most)
+                list_items(&format!("there is no Cluster {named}{similar}, but:"), lines, most)
             }
             Self::SeveralClusters(there) => {
                 let lines = there.iter().map(ToString::to_string).collect();
-                listed("several Clusters have this name; name one of them with its namespace:", lines, most)
+                list_items(
+                    "several Clusters have this name; name one of them with its namespace:",
+                    lines,
+                    most,
+                )
             }
-            Self::TimedOut(what) => listed("timed out:", Awaited::lines(what, names), most),
+            Self::TimedOut(what) => list_items("timed out:", Awaited::lines(what, names), most),
             Self::NotTakenOver(what) => {
                 let head = "nothing is deleted, because the target's controllers have not taken over:";
-                listed(head, Awaited::lines(what, names), most)
+                list_items(head, Awaited::lines(what, names), most)
             }
             Self::LeftPaused { side, clusters } => {
                 let head = format!(
                     "no command named these Clusters, so that they are still paused in the {side}; the target may have changed their machines:"
                 );
-                listed(&head, clusters.iter().map(ToString::to_string).collect(), most)
+                list_items(&head, clusters.iter().map(ToString::to_string).collect(), most)
             }
             Self::UndoLost { clusters } => {
                 let head = "these Clusters are still paused in the source, without the annotation that undoes a pause of the move: \
                             somebody removed it, or paused them since:";
-                listed(head, clusters.iter().map(ToString::to_string).collect(), most)
+                list_items(head, clusters.iter().map(ToString::to_string).collect(), most)
             }
-            Self::Gate(findings) => listed("a check says stop:", finding_lines(findings, names), most),
+            Self::Gate(findings) => list_items("a check says stop:", finding_lines(findings, names), most),
             Self::Undecided(why) => {
                 let mut found = why.lines(all);
                 if let Some(head) = found.lines.first_mut() {
@@ -322,7 +326,7 @@ impl Failure {
                     1 => format!("{}: {}", held.first.object, held.first.why),
                     _ => held.line(&held.first.why, names),
                 };
-                listed(head, groups.iter().map(line).collect(), most)
+                list_items(head, groups.iter().map(line).collect(), most)
             }
             other => Lines { lines: vec![other.to_string()], more: 0 },
         }
@@ -436,9 +440,9 @@ impl fmt::Display for Failure {
 }
 
 /// How many lines a person reads.
-const LINES: usize = 20;
+const MAX_LINES: usize = 20;
 
-fn listed(head: &str, lines: Vec<String>, most: usize) -> Lines {
+fn list_items(head: &str, lines: Vec<String>, most: usize) -> Lines {
     let more = lines.len().saturating_sub(most);
     let lines = lines.into_iter().take(most).map(|line| format!("  - {line}"));
     Lines { lines: [head.to_owned()].into_iter().chain(lines).collect(), more }

@@ -14,9 +14,9 @@ const EXPLAIN_UNMARKED: &str = "find out which tool made these Clusters, or remo
                                 Restore neither side from a backup";
 
 /// What to do about a stop caused by plugins.
-pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
+pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
     match (failure, exit) {
-        (Failure::Hook { plugin, hook, .. }, _) => of_hook(plugin.clone(), *hook, exit),
+        (Failure::Hook { plugin, hook, .. }, _) => remedies_for_hook(plugin.clone(), *hook, exit),
         (Failure::Gate(findings), Exit::PastCommit) => {
             let plugins: BTreeSet<String> = findings.iter().map(|found| found.plugin.clone()).collect();
             let plugins = plugins.into_iter().collect();
@@ -87,7 +87,7 @@ pub(crate) fn of(failure: &Failure, exit: Exit) -> Vec<Remedy> {
     }
 }
 
-fn of_hook(plugin: String, hook: Hook, exit: Exit) -> Vec<Remedy> {
+fn remedies_for_hook(plugin: String, hook: Hook, exit: Exit) -> Vec<Remedy> {
     let check_again = || vec![Remedy::ResumeAgain, Remedy::LetCheckPass { plugin: plugin.clone() }];
     match (exit, hook) {
         (Exit::PartWay, Hook::Check) => [check_again(), vec![Remedy::RollBackThenFix { plugin }]].concat(),

@@ -71,7 +71,7 @@ impl Stop {
 
     /// How to fix what failed, beyond what [`Stop::next`] says; each remedy is an alternative.
     pub fn remedies(&self) -> Vec<Remedy> {
-        remedies::of(&self.failure, self.exit)
+        remedies::remedies_for(&self.failure, self.exit)
     }
 }
 

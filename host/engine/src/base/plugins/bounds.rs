@@ -5,21 +5,21 @@ use pivot_core::words;
 use serde_json::Value;
 
 /// The longest path that is printed.
-const PATH: usize = 300;
+const MAX_PATH_BYTES: usize = 300;
 
 /// What is wrong with a patch; `None` if it stays within what its hook may touch.
-pub fn violation(plugin: &Description, hook: Hook, patch: &Value) -> Option<String> {
+pub fn describe_violation(plugin: &Description, hook: Hook, patch: &Value) -> Option<String> {
     let found = pivot_bounds::find_violation(&plugin.name, hook.into(), patch)?;
-    Some(found.message(&told(&found.touched, plugin.secret_data)))
+    Some(found.message(&describe_path(&found.touched, plugin.secret_data)))
 }
 
 /// How a path that a plugin wrote is printed. The plugin chooses its text: a plugin that sees the data of Secrets could put them
 /// there.
-pub(crate) fn told(path: &str, secret_data: bool) -> String {
+pub(crate) fn describe_path(path: &str, secret_data: bool) -> String {
     if secret_data {
         "a path that is withheld (the plugin sees the data of Secrets)".to_owned()
     } else {
-        words::line(path, PATH)
+        words::line(path, MAX_PATH_BYTES)
     }
 }
 
@@ -41,7 +41,7 @@ mod tests {
             json!({"metadata": {"annotations": {&key: 1}}}),
             json!({"metadata": {"annotations": {"a": [{format!("pivot-host.io/{key}"): 1}]}}}),
         ] {
-            let message = violation(&hosts(), Hook::Hold, &patch).unwrap();
+            let message = describe_violation(&hosts(), Hook::Hold, &patch).unwrap();
             assert!(message.contains("error: the source is lost"), "{message}");
             assert!(!message.contains('\n') && message.len() < 400, "{message}");
         }
@@ -51,7 +51,7 @@ mod tests {
     fn no_path_is_reported_for_a_plugin_that_sees_secret_data() {
         let secretive = Description { secret_data: true, ..hosts() };
         for patch in [json!({"hunter2": 1}), json!({"a": [{"pivot-host.io/hunter2": 1}]})] {
-            let message = violation(&secretive, Hook::Hold, &patch).unwrap();
+            let message = describe_violation(&secretive, Hook::Hold, &patch).unwrap();
             assert!(!message.contains("hunter2") && message.contains("hold"), "{message}");
         }
     }

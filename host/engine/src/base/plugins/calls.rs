@@ -21,25 +21,25 @@ use crate::base::plugins::view::PluginView;
 use crate::base::requests::reports::Reports;
 
 /// How long after a "wait" the checks are called again.
-const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(2);
+const CHECK_INTERVAL: std::time::Duration = std::time::Duration::from_secs(2);
 /// How many different notes and warnings of one plugin are reported at one point of the move: more would drown what matters.
-const MOST_TEXTS: usize = 50;
+const MAX_TEXTS: usize = 50;
 /// How many in total, because the same text may be about many objects.
-const MOST_FINDINGS: usize = 2_000;
+const MAX_FINDINGS: usize = 2_000;
 
 /// The changes that plugins want to make to an object.
-pub(crate) struct Wanted {
+pub(crate) struct WantedPatch {
     pub(crate) patch: Value,
     pub(crate) by: Authors,
 }
 
-impl Wanted {
+impl WantedPatch {
     /// The fields that it changes, as printed: of a Secret none is named.
     pub(crate) fn fields(&self, object: &Object) -> Vec<String> {
         let paths = pivot_bounds::patch_leaves(&self.patch).into_iter().map(|(path, _)| path);
         match object.kind.group_kind.is_secret() {
             true => Vec::new(),
-            false => self.by.fields(paths.map(|path| bounds::told(&path, false)).collect()),
+            false => self.by.fields(paths.map(|path| bounds::describe_path(&path, false)).collect()),
         }
     }
 }
@@ -51,7 +51,7 @@ pub(crate) struct Authors {
 }
 
 impl Authors {
-    pub(crate) fn of(plugins: &[&Description]) -> Self {
+    pub(crate) fn new(plugins: &[&Description]) -> Self {
         let names: BTreeSet<&str> = plugins.iter().map(|plugin| plugin.name.as_str()).collect();
         let names: Vec<String> = names.into_iter().map(|name| format!("plugin {name}")).collect();
         Self { names: some_of(&names, 8), secret_data: plugins.iter().any(|plugin| plugin.secret_data) }
@@ -79,7 +79,7 @@ impl Authors {
 
     /// The fields of their patches, as printed.
     pub(crate) fn fields(&self, fields: Vec<String>) -> Vec<String> {
-        if self.secret_data { vec![bounds::told("", true)] } else { fields }
+        if self.secret_data { vec![bounds::describe_path("", true)] } else { fields }
     }
 }
 
@@ -90,12 +90,12 @@ impl fmt::Display for Authors {
 }
 
 /// The changes that all plugins together want to make to an object in one hook.
-pub(crate) async fn patch(
+pub(crate) async fn ask_for_patch(
     plugins: &[Arc<dyn Hooks>],
     hook: Hook,
     object: &Object,
     created: Option<&Object>,
-) -> Result<Option<Wanted>, Failure> {
+) -> Result<Option<WantedPatch>, Failure> {
     let mut all = json!({});
     let mut by: BTreeMap<String, &Description> = BTreeMap::new();
     let mut theirs = Vec::new();
@@ -117,38 +117,38 @@ pub(crate) async fn patch(
             error,
         };
         let Some(patch) = answer.map_err(refuse)? else { continue };
-        if let Some(message) = bounds::violation(description, hook, &patch) {
+        if let Some(message) = bounds::describe_violation(description, hook, &patch) {
             return Err(refuse(HookError { code: "out-of-bounds".into(), message }));
         }
         for path in merge::paths(&patch) {
-            if let Some((there, other)) = by.iter().find(|(there, _)| overlap(there, &path)) {
-                let there = bounds::told(there, description.secret_data || other.secret_data);
+            if let Some((there, other)) = by.iter().find(|(there, _)| paths_overlap(there, &path)) {
+                let there = bounds::describe_path(there, description.secret_data || other.secret_data);
                 let message = format!("it and plugin {} both change {there}", other.name);
                 return Err(refuse(HookError { code: "clash".into(), message }));
             }
             theirs.push(path);
         }
         by.extend(theirs.drain(..).map(|path| (path, description)));
-        join(&mut all, patch);
+        join_patches(&mut all, patch);
     }
     let by: Vec<&Description> = by.into_values().collect();
-    Ok((!by.is_empty()).then(|| Wanted { patch: all, by: Authors::of(&by) }))
+    Ok((!by.is_empty()).then(|| WantedPatch { patch: all, by: Authors::new(&by) }))
 }
 
 /// Whether one path equals the other, or is below it.
-fn overlap(one: &str, other: &str) -> bool {
+fn paths_overlap(one: &str, other: &str) -> bool {
     let below =
         |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     below(one, other) || below(other, one)
 }
 
 /// Merges two patches of different paths. Not [`merge::apply_patch`], which would drop the nulls.
-pub(crate) fn join(all: &mut Value, patch: Value) {
+pub(crate) fn join_patches(all: &mut Value, patch: Value) {
     match (all, patch) {
         (Value::Object(all), Value::Object(patch)) => {
             for (key, value) in patch {
                 match all.get_mut(&key) {
-                    Some(there) => join(there, value),
+                    Some(there) => join_patches(there, value),
                     None => drop(all.insert(key, value)),
                 }
             }
@@ -158,7 +158,7 @@ pub(crate) fn join(all: &mut Value, patch: Value) {
 }
 
 /// Calls every plugin's checks until none says "wait". Warnings go to the watcher; "stop" ends the move.
-pub(crate) async fn gate(job: &Job, view: &PluginView, point: Point) -> Result<(), Failure> {
+pub(crate) async fn wait_for_checks(job: &Job, view: &PluginView, point: Point) -> Result<(), Failure> {
     let deadline = job.parking.deadline(job.options.check_timeout);
     let mut reported: BTreeMap<&str, Reported> = BTreeMap::new();
     let services = job.services.for_move(view);
@@ -182,21 +182,21 @@ pub(crate) async fn gate(job: &Job, view: &PluginView, point: Point) -> Result<(
         let wait = async {
             while !waits.is_empty() {
                 let awaited: Vec<Awaited> =
-                    waits.iter().map(|found| Awaited::plugin(&found.plugin, &found.finding)).collect();
+                    waits.iter().map(|found| Awaited::for_plugin(&found.plugin, &found.finding)).collect();
                 let left = deadline.time_left();
                 if left.is_zero() {
                     return Err(Failure::TimedOut(awaited));
                 }
                 reports.report(&*job.watcher, awaited, deadline.end());
                 tokio::select! {
-                    () = tokio::time::sleep(ASK_AGAIN.min(left)) => {}
+                    () = tokio::time::sleep(CHECK_INTERVAL.min(left)) => {}
                     halt = job.halter.wait() => return Err(Failure::Halted(halt)),
                 }
                 waits = ask_all(job, view, &services, point, &mut reported).await?;
             }
             Ok(())
         };
-        job.parking.during(&job.halter, wait).await?;
+        job.parking.wait_for_others(&job.halter, wait).await?;
         if job.parking.queue_time() > queued {
             // The answers may be out of date: the run has waited until it may work again.
             waits = ask_all(job, view, &services, point, &mut reported).await?;
@@ -263,10 +263,10 @@ fn report_once(job: &Job, reported: &mut Reported, plugin: &str, finding: &Findi
     reported
         .different
         .insert(object.as_ref().map_or(message.clone(), |object| remove_names(message, object)));
-    let (different, all) = (reported.different.len() > MOST_TEXTS, reported.all.len() > MOST_FINDINGS);
+    let (different, all) = (reported.different.len() > MAX_TEXTS, reported.all.len() > MAX_FINDINGS);
     if different || all {
         reported.cut = true;
-        let most = if different { MOST_TEXTS } else { MOST_FINDINGS };
+        let most = if different { MAX_TEXTS } else { MAX_FINDINGS };
         let text = format!("plugin {plugin} has reported {most} findings; the rest is not shown");
         job.report(Event::warning("findings-cut", text));
     } else {
@@ -284,9 +284,9 @@ mod tests {
     #[test]
     fn a_path_overlaps_itself_its_parents_and_its_children() {
         for (one, other) in [("/status", "/status"), ("/status", "/status/a"), ("/status/a/b", "/status/a")] {
-            assert!(overlap(one, other), "{one} {other}");
+            assert!(paths_overlap(one, other), "{one} {other}");
         }
-        assert!(!overlap("/status/a", "/status/ab") && !overlap("/status/a", "/status/b"));
+        assert!(!paths_overlap("/status/a", "/status/ab") && !paths_overlap("/status/a", "/status/b"));
     }
 
     /// Adapts every object in the same way.
@@ -314,7 +314,7 @@ mod tests {
         Arc::new(Adapts(description, patch))
     }
 
-    async fn asked(plugins: &[Arc<dyn Hooks>]) -> Result<Option<Wanted>, Failure> {
+    async fn asked(plugins: &[Arc<dyn Hooks>]) -> Result<Option<WantedPatch>, Failure> {
         let kind = Kind {
             group_kind: GroupKind::new("", "ConfigMap"),
             version: "v1".into(),
@@ -326,7 +326,7 @@ mod tests {
         };
         let body = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u"}});
         let object = Object::from_value(Arc::new(kind), &body).unwrap();
-        patch(plugins, Hook::Adapt, &object, None).await
+        ask_for_patch(plugins, Hook::Adapt, &object, None).await
     }
 
     async fn refusal(plugins: &[Arc<dyn Hooks>]) -> String {

@@ -20,19 +20,19 @@ pub struct Plugins(Shared<BoxFuture<'static, Loaded>>);
 impl Plugins {
     /// Plugins from this future. It is first polled while both sides are opened; work that must start earlier needs a task of its
     /// own.
-    pub fn loading(load: impl Future<Output = Option<Vec<Arc<dyn Hooks>>>> + Send + 'static) -> Self {
+    pub fn from_future(load: impl Future<Output = Option<Vec<Arc<dyn Hooks>>>> + Send + 'static) -> Self {
         Self(load.map(|loaded| loaded.map(Arc::from)).boxed().shared())
     }
 
     /// Waits for them.
-    pub(crate) async fn loaded(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
+    pub(crate) async fn wait_until_loaded(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
         self.0.clone().await.ok_or(Failure::PluginsRefused)
     }
 }
 
 impl From<Vec<Arc<dyn Hooks>>> for Plugins {
     fn from(plugins: Vec<Arc<dyn Hooks>>) -> Self {
-        Self::loading(std::future::ready(Some(plugins)))
+        Self::from_future(std::future::ready(Some(plugins)))
     }
 }
 

@@ -27,7 +27,7 @@ use crate::base::requests::side::Handle;
 /// How much of a service's answer a plugin gets to see.
 const ANSWER_LIMIT: usize = 256 * 1024;
 /// In how many namespaces one call lists side by side; for more than these everything is listed at once.
-const NAMESPACES: usize = 16;
+const MAX_SEPARATE_LISTS: usize = 16;
 /// Time for which the providers of a side count as known. A plugin may ask at every object, and one may wait until a provider is updated.
 const PROVIDERS_KNOWN: Duration = Duration::from_secs(60);
 
@@ -82,7 +82,7 @@ impl PluginServices {
     }
 
     /// From now on, answers about the source come from the paused reading.
-    pub(crate) fn paused(&self, inventory: Inventory) {
+    pub(crate) fn use_paused_source(&self, inventory: Inventory) {
         // Files are read only once.
         let _ = self.paused.set(inventory);
     }
@@ -95,7 +95,7 @@ impl PluginServices {
     }
 
     /// The objects of a kind in one namespace or all, with any name or one.
-    async fn read(
+    async fn read_objects(
         &self,
         side: Side,
         kind: &Arc<Kind>,
@@ -125,7 +125,7 @@ impl PluginServices {
 
 impl MoveServices {
     /// The moving objects of a cluster-scoped kind.
-    async fn global(
+    async fn read_cluster_scoped(
         &self,
         side: Side,
         kind: &Arc<Kind>,
@@ -136,26 +136,28 @@ impl MoveServices {
         if !self.global.iter().any(|key| wanted(&key)) {
             return Ok(Vec::new());
         }
-        let mut objects = self.answers.read(side, kind, None, name).await?;
+        let mut objects = self.answers.read_objects(side, kind, None, name).await?;
         objects.retain(|object| self.global.contains(&object.key()));
         Ok(objects)
     }
 
     /// The objects in the namespaces that move.
-    async fn moving(
+    async fn read_moving_namespaces(
         &self,
         side: Side,
         kind: &Arc<Kind>,
         name: Option<&str>,
     ) -> Result<Vec<Object>, ServiceError> {
-        if self.namespaces.len() > NAMESPACES {
-            let mut objects = self.answers.read(side, kind, None, name).await?;
+        if self.namespaces.len() > MAX_SEPARATE_LISTS {
+            let mut objects = self.answers.read_objects(side, kind, None, name).await?;
             objects
                 .retain(|object| object.meta.namespace.as_ref().is_some_and(|n| self.namespaces.contains(n)));
             return Ok(objects);
         }
-        let reads =
-            self.namespaces.iter().map(|namespace| self.answers.read(side, kind, Some(namespace), name));
+        let reads = self
+            .namespaces
+            .iter()
+            .map(|namespace| self.answers.read_objects(side, kind, Some(namespace), name));
         Ok(try_join_all(reads).await?.into_iter().flatten().collect())
     }
 }
@@ -170,13 +172,13 @@ impl Services for MoveServices {
         let name = name.as_deref();
         let moves = |namespace: &str| self.namespaces.contains(namespace);
         match namespace.as_deref() {
-            Some("*") if !confined => self.answers.read(side, kind, None, name).await,
-            _ if !kind.namespaced => self.global(side, kind, name).await,
-            None => self.moving(side, kind, name).await,
+            Some("*") if !confined => self.answers.read_objects(side, kind, None, name).await,
+            _ if !kind.namespaced => self.read_cluster_scoped(side, kind, name).await,
+            None => self.read_moving_namespaces(side, kind, name).await,
             Some(asked) if confined && !moves(asked) => {
                 Err(Denied(format!("namespace {asked} does not move, and reading it was not granted")).into())
             }
-            Some(asked) => self.answers.read(side, kind, Some(asked), name).await,
+            Some(asked) => self.answers.read_objects(side, kind, Some(asked), name).await,
         }
     }
 
@@ -228,7 +230,7 @@ impl PluginServices {
                 body: String::from_utf8_lossy(&body).into_owned(),
                 took: begun.elapsed(),
             }),
-            Ok(Err(error)) => Err(ServiceError::new(word(&error), error.to_string())),
+            Ok(Err(error)) => Err(ServiceError::new(error_code(&error), error.to_string())),
             Err(_) => Err(ServiceError::new("unreachable", "no answer in time")),
         }
     }
@@ -236,13 +238,13 @@ impl PluginServices {
 
 fn service_error(failure: &Failure) -> ServiceError {
     let code = match failure {
-        Failure::Place { error, .. } => word(error),
+        Failure::Place { error, .. } => error_code(error),
         _ => "unreachable",
     };
     ServiceError::new(code, failure.to_string())
 }
 
-fn word(error: &PlaceError) -> &'static str {
+fn error_code(error: &PlaceError) -> &'static str {
     match error {
         PlaceError::NotFound(_) => "not-found",
         PlaceError::Forbidden(_) | PlaceError::Unauthorized(_) => "denied",
@@ -305,7 +307,7 @@ mod tests {
     ) -> Arc<dyn Services> {
         let handle = |side, place| Handle::new(side, Arc::new(place), Halter::default(), Arc::new(NoWatcher));
         let (source, target) = (handle(Side::Source, source), handle(Side::Target, target));
-        let kinds = Arc::new(Kinds::ask(&source, &target, None).await.unwrap());
+        let kinds = Arc::new(Kinds::from_sides(&source, &target, None).await.unwrap());
         let view = PluginView {
             namespaces: namespaces.into_iter().collect(),
             keys: vec![Key::new(group_kind("Identity"), None, "moves")],
@@ -378,7 +380,7 @@ mod tests {
     #[tokio::test]
     async fn only_the_plans_namespaces_can_be_read_if_all_namespaces_move() {
         let few = names(&["a", "b"]);
-        let many = (0..2 * NAMESPACES).map(|n| format!("n{n}")).chain(few.clone());
+        let many = (0..2 * MAX_SEPARATE_LISTS).map(|n| format!("n{n}")).chain(few.clone());
         for moving in [few.clone(), many.collect()] {
             let services = within(moving, Namespaces::All).await;
             for name in [None, Some("s")] {

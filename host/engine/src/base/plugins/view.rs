@@ -17,7 +17,7 @@ pub(crate) struct PluginView {
 
 impl PluginView {
     /// The view of these objects; the flag says that an object makes no namespace move.
-    pub(crate) fn of<'a>(objects: impl Iterator<Item = (&'a Key, bool)> + Clone) -> Self {
+    pub(crate) fn from_keys<'a>(objects: impl Iterator<Item = (&'a Key, bool)> + Clone) -> Self {
         let moving = objects.clone().filter(|(_, elsewhere)| !elsewhere);
         Self {
             namespaces: moving.filter_map(|(key, _)| key.namespace.clone()).collect(),
@@ -25,8 +25,8 @@ impl PluginView {
         }
     }
 
-    pub(crate) fn of_list(list: &ReleaseList) -> Self {
-        Self::of(list.entries.iter().rev().map(|entry| (&entry.key, entry.elsewhere)))
+    pub(crate) fn from_list(list: &ReleaseList) -> Self {
+        Self::from_keys(list.entries.iter().rev().map(|entry| (&entry.key, entry.elsewhere)))
     }
 
     pub(crate) fn for_plugin(&self, map: &NamespaceMap, plugin: &dyn Hooks) -> MoveContext {

@@ -83,8 +83,8 @@ where
     let mut first_failure = None;
     let mut done = 0;
     loop {
-        while first_failure.is_none() && limiter.room(running.len()) {
-            if let Some(halt) = halter.halted() {
+        while first_failure.is_none() && limiter.has_room(running.len()) {
+            if let Some(halt) = halter.halt_reason() {
                 first_failure = Some(Failure::Halted(halt));
                 break;
             }
@@ -98,8 +98,8 @@ where
             running.spawn(timed.in_current_span());
         }
         let Some(finished) = running.join_next().await else { break };
-        let (node, took, result) = finished.map_err(cut_off)?;
-        limiter.finished(took);
+        let (node, took, result) = finished.map_err(task_failure)?;
+        limiter.record_answer(took);
         match result {
             Ok(()) => {
                 done += 1;
@@ -141,12 +141,12 @@ impl<'a> Ready<'a> {
         Self { parts, begins: VecDeque::new(), others: VecDeque::new(), open: 0 }
     }
 
-    fn part(&self, node: usize) -> Part {
+    fn part_of(&self, node: usize) -> Part {
         self.parts.of.get(node).copied().unwrap_or_default()
     }
 
     fn push(&mut self, node: usize) {
-        let queue = if self.part(node) == Part::Begin { &mut self.begins } else { &mut self.others };
+        let queue = if self.part_of(node) == Part::Begin { &mut self.begins } else { &mut self.others };
         queue.push_back(node);
     }
 
@@ -156,13 +156,13 @@ impl<'a> Ready<'a> {
             self.open += usize::from(node.is_some());
             return node;
         };
-        self.open -= usize::from(self.part(node) == Part::End);
+        self.open -= usize::from(self.part_of(node) == Part::End);
         Some(node)
     }
 }
 
 /// Without the error's own text: it quotes a panic, which may quote the object at hand.
-fn cut_off(error: JoinError) -> Failure {
+fn task_failure(error: JoinError) -> Failure {
     Failure::Bug(if error.is_panic() { "a task panicked" } else { "a task was cut off" }.to_owned())
 }
 

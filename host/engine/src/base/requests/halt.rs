@@ -52,12 +52,12 @@ impl Halter {
     }
 
     /// Whether a stop was asked for.
-    pub fn halted(&self) -> Option<Halt> {
+    pub fn halt_reason(&self) -> Option<Halt> {
         self.state.borrow().clone()
     }
 
-    pub(crate) fn now(&self) -> Moment {
-        self.clock.now()
+    pub(crate) fn read_clock(&self) -> Moment {
+        self.clock.read()
     }
 
     /// Notes that the lease was valid at this moment; `None` means that there is no lease to lose.
@@ -68,15 +68,15 @@ impl Halter {
     /// Returns the time in which the lease must be renewed; `None` if that time has passed.
     pub(crate) fn time_to_renew(&self) -> Option<Duration> {
         match *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(renewed) => self.now().left_of(FENCE, renewed),
+            Some(renewed) => self.read_clock().left_of(FENCE, renewed),
             None => Some(FENCE),
         }
     }
 
     /// Returns why all writes must stop, if they must. A deadline, not only a flag: a process that was suspended, or starved of CPU
     /// time, must not write before some task gets to raise the flag. A lease that is lost stays lost.
-    pub fn lost(&self) -> Option<String> {
-        if let Some(Halt::LeaseLost(why)) = self.halted() {
+    pub fn lease_loss(&self) -> Option<String> {
+        if let Some(Halt::LeaseLost(why)) = self.halt_reason() {
             return Some(why);
         }
         if self.time_to_renew().is_some() {
@@ -109,26 +109,26 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lease_that_is_lost_stays_lost() {
         let halter = Halter::default();
-        halter.note_renewed(Some(halter.now()));
+        halter.note_renewed(Some(halter.read_clock()));
         tokio::time::advance(FENCE).await;
-        assert_eq!(halter.lost(), None);
+        assert_eq!(halter.lease_loss(), None);
         tokio::time::advance(Duration::from_millis(1)).await;
-        let lost = halter.lost();
+        let lost = halter.lease_loss();
         assert_eq!(lost.as_deref(), Some("it was not renewed for 10 seconds"));
         // An answer that comes late renews nothing; and whoever waits for a stop hears of it.
-        halter.note_renewed(Some(halter.now()));
-        assert_eq!(halter.lost(), lost);
+        halter.note_renewed(Some(halter.read_clock()));
+        assert_eq!(halter.lease_loss(), lost);
         assert_eq!(halter.wait().await, Halt::LeaseLost(lost.unwrap()));
     }
 
     #[test]
     fn without_a_lease_there_is_nothing_to_lose() {
         let halter = Halter::default();
-        assert_eq!((halter.lost(), halter.time_to_renew()), (None, Some(FENCE)));
+        assert_eq!((halter.lease_loss(), halter.time_to_renew()), (None, Some(FENCE)));
         halter.halt(Halt::Signal(2));
-        assert_eq!(halter.lost(), None);
+        assert_eq!(halter.lease_loss(), None);
         halter.halt(Halt::LeaseLost("taken".into()));
         halter.halt(Halt::Signal(15));
-        assert_eq!(halter.halted(), Some(Halt::LeaseLost("taken".into())));
+        assert_eq!(halter.halt_reason(), Some(Halt::LeaseLost("taken".into())));
     }
 }

@@ -25,11 +25,11 @@ impl Limiter {
         Self { limit: Self::START, fastest: Duration::MAX, throttled, seen }
     }
 
-    pub(crate) fn room(&self, running: usize) -> bool {
+    pub(crate) fn has_room(&self, running: usize) -> bool {
         (running as f64) < self.limit
     }
 
-    pub(crate) fn finished(&mut self, took: Duration) {
+    pub(crate) fn record_answer(&mut self, took: Duration) {
         let throttled = self.throttled.load(Ordering::Relaxed);
         if throttled > self.seen {
             self.seen = throttled;
@@ -55,12 +55,12 @@ mod tests {
     fn the_limit_grows_with_fast_answers_and_halves_when_throttled() {
         let throttled = Throttled::default();
         let mut limiter = Limiter::new(throttled.clone());
-        (0..300).for_each(|_| limiter.finished(Duration::from_millis(20)));
+        (0..300).for_each(|_| limiter.record_answer(Duration::from_millis(20)));
         assert_eq!(limiter.limit, Limiter::MAX);
         throttled.fetch_add(1, Ordering::Relaxed);
-        limiter.finished(Duration::from_millis(20));
+        limiter.record_answer(Duration::from_millis(20));
         assert_eq!(limiter.limit, Limiter::MAX / 2.0);
-        (0..300).for_each(|_| limiter.finished(Duration::from_millis(200)));
+        (0..300).for_each(|_| limiter.record_answer(Duration::from_millis(200)));
         assert!(limiter.limit < 64.0, "{}", limiter.limit);
     }
 }

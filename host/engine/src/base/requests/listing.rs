@@ -26,7 +26,7 @@ pub(crate) enum Listed {
 
 impl Listed {
     /// The objects, for callers that can't continue without the list.
-    pub(crate) fn required(self) -> Result<Vec<Meta>, Failure> {
+    pub(crate) fn require(self) -> Result<Vec<Meta>, Failure> {
         match self {
             Self::There(metas) => Ok(metas),
             Self::Absent => Ok(Vec::new()),
@@ -35,7 +35,7 @@ impl Listed {
     }
 
     /// The objects that are known to exist.
-    pub(crate) fn known(self) -> Vec<Meta> {
+    pub(crate) fn into_known(self) -> Vec<Meta> {
         match self {
             Self::There(metas) => metas,
             Self::Absent | Self::Forbidden(_) => Vec::new(),
@@ -44,7 +44,7 @@ impl Listed {
 }
 
 /// Namespaced kinds once per namespace, the others once.
-pub(crate) fn collections<'a>(
+pub(crate) fn collections_in<'a>(
     kinds: impl IntoIterator<Item = &'a Arc<Kind>>,
     namespaces: &BTreeSet<String>,
 ) -> Vec<Collection> {
@@ -60,21 +60,21 @@ pub(crate) fn collections<'a>(
 }
 
 /// Requests all of them, up to a limit at once.
-pub(crate) async fn metas(
+pub(crate) async fn list_metas(
     handle: &Handle,
     limit: usize,
     wanted: Vec<Collection>,
 ) -> Result<Vec<(Collection, Listed)>, Failure> {
-    request(handle, limit, wanted, Detail::All).await
+    list_all(handle, limit, wanted, Detail::All).await
 }
 
 /// The same for [identities](Meta::reduce_to_identity): where there may be thousands, and labels and annotations don't matter.
-pub(crate) async fn identities(
+pub(crate) async fn list_identities(
     handle: &Handle,
     limit: usize,
     wanted: Vec<Collection>,
 ) -> Result<Vec<(Collection, Listed)>, Failure> {
-    request(handle, limit, wanted, Detail::Identity).await
+    list_all(handle, limit, wanted, Detail::Identity).await
 }
 
 /// How much is read of each.
@@ -88,7 +88,7 @@ enum Detail {
 /// hundreds of them, each with some fifty kinds to list.
 const MAX_SEPARATE_LISTS: usize = 8;
 
-async fn request(
+async fn list_all(
     handle: &Handle,
     limit: usize,
     wanted: Vec<Collection>,
@@ -104,7 +104,7 @@ async fn request(
     let work = together.into_iter().map(|of_kind| list_together(handle, of_kind, detail).boxed());
     let mut found = Vec::new();
     let mut separate: Vec<Collection> = separate.into_iter().flatten().collect();
-    for lists in side_by_side::all(limit, work.collect()).await? {
+    for lists in side_by_side::try_all(limit, work.collect()).await? {
         match lists {
             Ok(lists) => found.extend(lists),
             Err(forbidden) => separate.extend(forbidden),
@@ -112,12 +112,12 @@ async fn request(
     }
     let work = separate.into_iter().map(|collection| {
         async move {
-            let listed = list(handle, &collection.0, collection.1.as_deref(), detail).await?;
+            let listed = list_collection(handle, &collection.0, collection.1.as_deref(), detail).await?;
             Ok((collection, listed))
         }
         .boxed()
     });
-    found.extend(side_by_side::all(limit, work.collect()).await?);
+    found.extend(side_by_side::try_all(limit, work.collect()).await?);
     Ok(found)
 }
 
@@ -128,15 +128,15 @@ async fn list_together(
     detail: Detail,
 ) -> Result<Result<Vec<(Collection, Listed)>, Vec<Collection>>, Failure> {
     let Some((kind, _)) = wanted.first() else { return Ok(Ok(Vec::new())) };
-    Ok(match list(handle, kind, None, detail).await? {
-        Listed::There(metas) => Ok(split(wanted, metas)),
+    Ok(match list_collection(handle, kind, None, detail).await? {
+        Listed::There(metas) => Ok(split_by_namespace(wanted, metas)),
         Listed::Absent => Ok(wanted.into_iter().map(|collection| (collection, Listed::Absent)).collect()),
         Listed::Forbidden(_) => Err(wanted),
     })
 }
 
 /// Distributes the objects of all namespaces to the lists that were wanted.
-fn split(wanted: Vec<Collection>, metas: Vec<Meta>) -> Vec<(Collection, Listed)> {
+fn split_by_namespace(wanted: Vec<Collection>, metas: Vec<Meta>) -> Vec<(Collection, Listed)> {
     let mut by_namespace: BTreeMap<Option<String>, Vec<Meta>> = BTreeMap::new();
     for meta in metas {
         by_namespace.entry(meta.namespace.clone()).or_default().push(meta);
@@ -148,7 +148,7 @@ fn split(wanted: Vec<Collection>, metas: Vec<Meta>) -> Vec<(Collection, Listed)>
     wanted.into_iter().map(listed).collect()
 }
 
-async fn list(
+async fn list_collection(
     handle: &Handle,
     kind: &Arc<Kind>,
     namespace: Option<&str>,
@@ -171,6 +171,6 @@ async fn list(
 }
 
 /// The key of a listed object.
-pub(crate) fn key(kind: &Kind, meta: &Meta) -> Key {
+pub(crate) fn key_of_meta(kind: &Kind, meta: &Meta) -> Key {
     Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), &meta.name)
 }

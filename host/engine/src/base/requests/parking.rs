@@ -13,7 +13,7 @@ use crate::base::outcome::failure::Failure;
 use crate::base::requests::halt::Halter;
 
 /// A wait that ends sooner is not reported.
-const SHORT: Duration = Duration::from_secs(2);
+const MIN_REPORTED_WAIT: Duration = Duration::from_secs(2);
 
 /// Decides when a run that waited for others may work again.
 #[async_trait]
@@ -85,7 +85,7 @@ impl Parking {
 
     /// Waits for others, and then until the run may work again. The outcome of the wait stays as it is, however long the second takes. After
     /// a failure a run only undoes or ends: that waits for nothing.
-    pub(crate) async fn during<T>(
+    pub(crate) async fn wait_for_others<T>(
         &self,
         halter: &Halter,
         wait: impl Future<Output = Result<T, Failure>>,
@@ -95,7 +95,7 @@ impl Parking {
         tokio::select! {
             biased;
             ended = &mut wait => return ended,
-            () = sleep(SHORT) => {}
+            () = sleep(MIN_REPORTED_WAIT) => {}
         }
         run.stop_part();
         let ended = wait.await;
@@ -211,9 +211,9 @@ mod tests {
     async fn only_long_waits_are_reported() {
         let counts = Counts::new(1);
         let (parking, halter) = (Parking::new(counts.clone()), Halter::default());
-        assert_eq!(parking.during(&halter, wait(1)).await.unwrap(), 1);
+        assert_eq!(parking.wait_for_others(&halter, wait(1)).await.unwrap(), 1);
         assert_eq!(counts.seen(), (0, 0));
-        assert_eq!(parking.during(&halter, wait(60)).await.unwrap(), 60);
+        assert_eq!(parking.wait_for_others(&halter, wait(60)).await.unwrap(), 60);
         assert_eq!(counts.seen(), (1, 1));
     }
 
@@ -226,7 +226,7 @@ mod tests {
         let part = async |works: u64, waits: u64| {
             wait(works).await.unwrap();
             if waits > 0 {
-                parking.during(&halter, wait(waits)).await.unwrap();
+                parking.wait_for_others(&halter, wait(waits)).await.unwrap();
             }
             parking.end_part();
         };
@@ -240,7 +240,7 @@ mod tests {
         tokio::join!(join_all(parts), looks);
         // The one part that is left works.
         assert_eq!(counts.seen(), (2, 2));
-        parking.during(&halter, wait(60)).await.unwrap();
+        parking.wait_for_others(&halter, wait(60)).await.unwrap();
         assert_eq!(counts.seen(), (3, 3));
     }
 
@@ -253,7 +253,7 @@ mod tests {
             wait(600).await.unwrap();
             counts.permits.add_permits(1);
         };
-        let (ended, ()) = tokio::join!(parking.during(&halter, wait(60)), admits);
+        let (ended, ()) = tokio::join!(parking.wait_for_others(&halter, wait(60)), admits);
         assert_eq!((ended.unwrap(), deadline.time_left()), (60, Duration::from_secs(40)));
     }
 
@@ -265,7 +265,7 @@ mod tests {
             wait(60).await?;
             Err::<(), _>(Failure::NoMove)
         };
-        assert!(matches!(parking.during(&halter, fails).await, Err(Failure::NoMove)));
+        assert!(matches!(parking.wait_for_others(&halter, fails).await, Err(Failure::NoMove)));
         assert_eq!(counts.seen(), (1, 0));
     }
 
@@ -277,7 +277,7 @@ mod tests {
             wait(120).await.unwrap();
             halter.halt(Halt::Signal(15));
         };
-        let (ended, ()) = tokio::join!(parking.during(&halter, wait(60)), halts);
+        let (ended, ()) = tokio::join!(parking.wait_for_others(&halter, wait(60)), halts);
         assert!(matches!(ended, Err(Failure::Halted(Halt::Signal(15)))), "{ended:?}");
         assert_eq!(counts.seen(), (1, 0));
     }

@@ -8,9 +8,9 @@ use tokio::time::Instant;
 use crate::base::events::{Awaited, Event, Watcher};
 
 /// How often an unchanged wait is reported.
-const AGAIN: Duration = Duration::from_secs(30);
+const UNCHANGED_INTERVAL: Duration = Duration::from_secs(30);
 /// A wait for hundreds of objects changes all the time: reports are at least this far apart.
-const APART: Duration = Duration::from_secs(5);
+const MIN_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What was reported last, and when.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Reports(Mutex<Option<(Instant, Vec<Awaited>)>>);
 
 impl Reports {
     /// For a wait that usually ends before a report is worthwhile.
-    pub(crate) fn later() -> Self {
+    pub(crate) fn quiet_at_first() -> Self {
         Self(Mutex::new(Some((Instant::now(), Vec::new()))))
     }
 
@@ -28,7 +28,8 @@ impl Reports {
         {
             let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let due = last.as_ref().is_none_or(|(at, reported)| {
-                now.duration_since(*at) >= if *reported == awaited { AGAIN } else { APART }
+                now.duration_since(*at)
+                    >= if *reported == awaited { UNCHANGED_INTERVAL } else { MIN_INTERVAL }
             });
             if awaited.is_empty() || !due {
                 return;

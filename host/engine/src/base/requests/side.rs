@@ -97,7 +97,7 @@ impl Handle {
     }
 
     /// The same side, whose namespaces have other names than the source's.
-    pub(crate) fn mapped(self, map: &NamespaceMap) -> Self {
+    pub(crate) fn with_namespace_map(self, map: &NamespaceMap) -> Self {
         Self { place: MappedPlace::wrap(self.place, map), map: Arc::new(map.clone()), ..self }
     }
 
@@ -128,12 +128,12 @@ impl Handle {
             Ok(()) => self.retry(|| self.place.open(&opening)).await,
             Err(lost) => Err(lost),
         };
-        opened.map_err(|error| self.failed("opening for this move", None, error))
+        opened.map_err(|error| self.request_failure("opening for this move", None, error))
     }
 
     pub(crate) async fn identify(&self) -> Result<Identity, Failure> {
         let identity = self.retry(|| self.place.identify()).await;
-        identity.map_err(|error| self.failed("identifying the cluster", None, error))
+        identity.map_err(|error| self.request_failure("identifying the cluster", None, error))
     }
 
     /// Announces that a move is done with this side.
@@ -142,7 +142,7 @@ impl Handle {
             Ok(()) => self.retry(|| self.place.close(&closing)).await,
             Err(lost) => Err(lost),
         };
-        closed.map_err(|error| self.failed("closing", None, error))
+        closed.map_err(|error| self.request_failure("closing", None, error))
     }
 
     pub(crate) async fn list_labelled(
@@ -153,13 +153,13 @@ impl Handle {
     ) -> Result<Listing, Failure> {
         self.retry(|| self.place.list_labelled(kind, namespace, label))
             .await
-            .map_err(|error| self.failed(format!("listing {}", kind.plural), None, error))
+            .map_err(|error| self.request_failure(format!("listing {}", kind.plural), None, error))
     }
 
     pub(crate) async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing, Failure> {
         self.retry(|| self.place.list(kind, namespace))
             .await
-            .map_err(|error| self.failed(format!("listing {}", kind.plural), None, error))
+            .map_err(|error| self.request_failure(format!("listing {}", kind.plural), None, error))
     }
 
     pub(crate) async fn list_meta(
@@ -170,7 +170,7 @@ impl Handle {
         self.retry(|| self.place.list_meta(kind, namespace))
             .await
             .map(|listing| listing.metas)
-            .map_err(|error| self.failed(format!("listing {}", kind.plural), None, error))
+            .map_err(|error| self.request_failure(format!("listing {}", kind.plural), None, error))
     }
 
     pub(crate) async fn list_identities(
@@ -181,13 +181,13 @@ impl Handle {
         self.retry(|| self.place.list_identities(kind, namespace))
             .await
             .map(|listing| listing.metas)
-            .map_err(|error| self.failed(format!("listing {}", kind.plural), None, error))
+            .map_err(|error| self.request_failure(format!("listing {}", kind.plural), None, error))
     }
 
     pub(crate) async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>, Failure> {
         self.retry(|| self.place.get(kind, key))
             .await
-            .map_err(|error| self.failed("reading", Some(key), error))
+            .map_err(|error| self.request_failure("reading", Some(key), error))
     }
 
     /// The raw answer: callers must distinguish "already exists" and "conflict" from errors.
@@ -235,19 +235,19 @@ impl Handle {
         self.retry(|| self.place.delete(kind, key, &preconditions)).await
     }
 
-    pub(crate) async fn denied(&self, asked: &[Access]) -> Result<Vec<Access>, Failure> {
+    pub(crate) async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>, Failure> {
         self.retry(|| self.place.find_denied(asked))
             .await
-            .map_err(|error| self.failed("asking for rights", None, error))
+            .map_err(|error| self.request_failure("asking for rights", None, error))
     }
 
-    pub(crate) fn failed(
+    pub(crate) fn request_failure(
         &self,
         doing: impl Into<String>,
         object: Option<&Key>,
         error: PlaceError,
     ) -> Failure {
-        if let Some(why) = self.halter.lost() {
+        if let Some(why) = self.halter.lease_loss() {
             return Failure::Halted(crate::base::requests::halt::Halt::LeaseLost(why));
         }
         let error = match error {
@@ -275,7 +275,7 @@ impl Handle {
 
     /// Refuses a change once the lease is lost.
     pub(crate) fn fence(&self, change: Change) -> Result<(), PlaceError> {
-        match self.halter.lost() {
+        match self.halter.lease_loss() {
             Some(why) if change == Change::Real => {
                 Err(PlaceError::Forbidden(format!("the lease is lost: {why}")))
             }
@@ -293,7 +293,7 @@ impl Handle {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let patience = match (self.halter.halted(), self.answered.load(Ordering::Relaxed)) {
+            let patience = match (self.halter.halt_reason(), self.answered.load(Ordering::Relaxed)) {
                 (None, true) => PATIENCE,
                 // Someone is waiting for this run to stop.
                 (Some(_), _) => HALTED_PATIENCE,
@@ -340,7 +340,7 @@ impl Handle {
             if !self.answered.load(Ordering::Relaxed) && begun.elapsed() >= patience {
                 return Err(error);
             }
-            if let Some(why) = self.halter.lost() {
+            if let Some(why) = self.halter.lease_loss() {
                 return Err(PlaceError::Forbidden(format!("the lease is lost: {why}")));
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -430,8 +430,8 @@ mod tests {
         let elsewhere = run(Side::Target, &MemoryPlace::new("elsewhere"));
         let limiters = || [&one, &other, &elsewhere].map(|handle| Limiter::new(handle.throttled.clone()));
         let room = |mut limiter: Limiter| {
-            limiter.finished(Duration::from_millis(20));
-            limiter.room(40)
+            limiter.record_answer(Duration::from_millis(20));
+            limiter.has_room(40)
         };
         assert_eq!(limiters().map(room), [true, true, true]);
         let under_way = limiters();
@@ -493,8 +493,11 @@ mod tests {
     fn an_error_names_who_did_not_answer() {
         let place = Arc::new(MemoryPlace::new("over there"));
         let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(NoWatcher));
-        let failed =
-            || handle.failed("listing secrets", None, PlaceError::Unavailable("refused".into())).to_string();
+        let failed = || {
+            handle
+                .request_failure("listing secrets", None, PlaceError::Unavailable("refused".into()))
+                .to_string()
+        };
         assert_eq!(failed(), "no answer from the target, over there: refused");
         handle.answered.store(true, Ordering::Relaxed);
         assert_eq!(failed(), "listing secrets in the target: no answer: refused; asked was over there");

@@ -25,13 +25,13 @@ pub(crate) const NAMESPACES: usize = 16;
 pub(crate) type Work<'a, T> = BoxFuture<'a, Result<T, Failure>>;
 
 /// Reads all of it, in any order; the first failure ends it.
-pub(crate) async fn all<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Result<Vec<T>, Failure> {
+pub(crate) async fn try_all<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Result<Vec<T>, Failure> {
     stream::iter(work).buffer_unordered(limit).try_collect().await
 }
 
 /// Writes all of it, in any order. After a failure nothing more is begun, and what is under way is waited for: a write whose answer
 /// nobody waits for may still take effect, even after what undoes it.
-pub(crate) async fn written<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Result<Vec<T>, Failure> {
+pub(crate) async fn write_all<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Result<Vec<T>, Failure> {
     let failed = &AtomicBool::new(false);
     let begun = work.into_iter().map(|work| {
         async move {
@@ -50,7 +50,7 @@ pub(crate) async fn written<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Re
 }
 
 /// Does all of it, even if some of it fails.
-pub(crate) async fn each<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Vec<Result<T, Failure>> {
+pub(crate) async fn run_all<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Vec<Result<T, Failure>> {
     stream::iter(work).buffer_unordered(limit).collect().await
 }
 
@@ -75,7 +75,7 @@ mod tests {
             }
             .boxed()
         });
-        assert!(matches!(written(2, work.collect()).await, Err(Failure::Bug(_))));
+        assert!(matches!(write_all(2, work.collect()).await, Err(Failure::Bug(_))));
         assert_eq!((begun.into_inner().unwrap(), ended.into_inner().unwrap()), (vec![0, 1], vec![0, 1]));
     }
 }

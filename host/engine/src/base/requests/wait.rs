@@ -20,11 +20,11 @@ use crate::base::requests::side::Handle;
 /// How often to check for something to report.
 const REPORT_CHECK: Duration = Duration::from_secs(1);
 /// Time between the end of a watch, or one that the server refused as expired, and the next list.
-const LIST_AGAIN: Duration = Duration::from_millis(200);
+const RELIST_DELAY: Duration = Duration::from_millis(200);
 
 /// The objects of one kind to wait for.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedObjects {
     pub(crate) keys: BTreeSet<Key>,
     pub(crate) enough: Enough,
 }
@@ -36,13 +36,13 @@ pub(crate) enum Enough {
     One,
 }
 
-impl Wanted {
+impl WantedObjects {
     /// Each of them.
-    pub(crate) fn each(keys: BTreeSet<Key>) -> Self {
+    pub(crate) fn all_of(keys: BTreeSet<Key>) -> Self {
         Self { keys, enough: Enough::Each }
     }
 
-    fn satisfied(&self, open: usize, there: usize) -> bool {
+    fn is_satisfied(&self, open: usize, there: usize) -> bool {
         match self.enough {
             Enough::Each => open == 0,
             Enough::One => open < there || there == 0,
@@ -55,9 +55,9 @@ pub(crate) type Lacks<'a> = dyn Fn(&Object) -> Result<Option<String>, Failure> +
 
 /// Waits until no object of the given keys lacks anything or, if one is enough, until one doesn't. An object that is gone lacks
 /// nothing; whether it is allowed to be gone is for the caller to check.
-pub(crate) async fn until(
+pub(crate) async fn wait_for_objects(
     handle: &Handle,
-    wanted: BTreeMap<Arc<Kind>, Wanted>,
+    wanted: BTreeMap<Arc<Kind>, WantedObjects>,
     lacks: &Lacks<'_>,
     timeout: Duration,
     (halter, parking): (&Halter, &Parking),
@@ -66,12 +66,13 @@ pub(crate) async fn until(
     let missing: Mutex<BTreeMap<Key, String>> = Mutex::default();
     let awaited = || -> Vec<Awaited> {
         let missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
-        let one = |(key, what): (&Key, &String)| Awaited::object(&handle.own_name(key), handle.side, what);
+        let one =
+            |(key, what): (&Key, &String)| Awaited::for_object(&handle.own_name(key), handle.side, what);
         missing.iter().map(one).collect()
     };
     let deadline = Instant::now() + timeout;
-    let kinds = wanted.iter().map(|(kind, wanted)| one_kind(handle, kind, wanted, lacks, &missing));
-    let reports = Reports::later();
+    let kinds = wanted.iter().map(|(kind, wanted)| wait_for_kind(handle, kind, wanted, lacks, &missing));
+    let reports = Reports::quiet_at_first();
     let tell = async {
         loop {
             tokio::time::sleep(REPORT_CHECK).await;
@@ -86,18 +87,18 @@ pub(crate) async fn until(
             () = tell => Ok(()),
         }
     };
-    parking.during(halter, wait).await
+    parking.wait_for_others(halter, wait).await
 }
 
-async fn one_kind(
+async fn wait_for_kind(
     handle: &Handle,
     kind: &Arc<Kind>,
-    wanted: &Wanted,
+    wanted: &WantedObjects,
     lacks: &Lacks<'_>,
     missing: &Mutex<BTreeMap<Key, String>>,
 ) -> Result<(), Failure> {
     let keys = &wanted.keys;
-    let namespace = one_namespace(keys);
+    let namespace = common_namespace(keys);
     let lock = || missing.lock().unwrap_or_else(PoisonError::into_inner);
     // If one is enough, one is named.
     let note = |key: Key, what: String| {
@@ -120,7 +121,7 @@ async fn one_kind(
                 open.insert(object.key());
             }
         }
-        if wanted.satisfied(open.len(), there) {
+        if wanted.is_satisfied(open.len(), there) {
             lock().retain(|key, _| !keys.contains(key));
             return Ok(());
         }
@@ -128,10 +129,12 @@ async fn one_kind(
         let mut events = match watch {
             Ok(events) => events,
             Err(PlaceError::Expired(_)) => {
-                tokio::time::sleep(LIST_AGAIN).await;
+                tokio::time::sleep(RELIST_DELAY).await;
                 continue;
             }
-            Err(error) => return Err(handle.failed(format!("watching {}", kind.plural), None, error)),
+            Err(error) => {
+                return Err(handle.request_failure(format!("watching {}", kind.plural), None, error));
+            }
         };
         // A watch that ends or fails is restarted with a list, so no event is missed in between.
         while let Some(Ok(event)) = events.next().await {
@@ -156,17 +159,17 @@ async fn one_kind(
                     open.remove(&object.key());
                 }
             }
-            if wanted.satisfied(open.len(), there) {
+            if wanted.is_satisfied(open.len(), there) {
                 lock().retain(|key, _| !keys.contains(key));
                 return Ok(());
             }
         }
-        tokio::time::sleep(LIST_AGAIN).await;
+        tokio::time::sleep(RELIST_DELAY).await;
     }
 }
 
 /// The namespace that all keys share, if they do.
-fn one_namespace(keys: &BTreeSet<Key>) -> Option<&str> {
+fn common_namespace(keys: &BTreeSet<Key>) -> Option<&str> {
     let mut namespaces = keys.iter().map(|key| key.namespace.as_deref());
     let first = namespaces.next().flatten();
     if namespaces.all(|namespace| namespace == first) { first } else { None }

@@ -47,7 +47,7 @@ impl From<Running> for OneSidedMove {
 
 /// The word of a target on the end of a move.
 #[derive(Clone, Copy)]
-pub(crate) enum SaidEnd<'a> {
+pub(crate) enum ReportedEnd<'a> {
     /// Nothing.
     Nothing,
     /// By its record, each Cluster was taken over.
@@ -62,12 +62,12 @@ pub(crate) fn is_paused(side: &Handle, cluster: &Object) -> Result<bool, Failure
 }
 
 /// The Clusters that a side has where a move works.
-async fn list(side: &Handle, kinds: &KindsOfSide, record: &Record) -> Result<Vec<Object>, Failure> {
+async fn list_clusters(side: &Handle, kinds: &KindsOfSide, record: &Record) -> Result<Vec<Object>, Failure> {
     let Some(kind) = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| kinds.get(gk)) else {
         return Ok(Vec::new());
     };
     let lists = record.copied_namespaces.iter().map(|namespace| side.list(kind, Some(namespace)).boxed());
-    let listed = side_by_side::all(LISTS, lists.collect()).await?;
+    let listed = side_by_side::try_all(LISTS, lists.collect()).await?;
     Ok(listed.into_iter().flat_map(|listing| listing.objects).collect())
 }
 
@@ -81,8 +81,8 @@ fn is_copy(record: &Record, cluster: &Object) -> bool {
 
 impl ClusterSides<'_> {
     /// The source's Clusters that a move takes.
-    pub(crate) async fn originals(self, record: &Record) -> Result<Vec<Object>, Failure> {
-        let mut all = list(&self.sides.source, &self.kinds.source, record).await?;
+    pub(crate) async fn list_originals(self, record: &Record) -> Result<Vec<Object>, Failure> {
+        let mut all = list_clusters(&self.sides.source, &self.kinds.source, record).await?;
         let takes = |key: &Key| record.scope.includes(key.namespace.as_deref()) && record.scope.names(key);
         all.retain(|cluster| takes(&cluster.key()));
         Ok(all)
@@ -90,8 +90,8 @@ impl ClusterSides<'_> {
 
     /// The Clusters that a move takes, by their names in the source: on one side, on the other, or on both.
     pub(crate) async fn find_all(self, record: &Record) -> Result<BTreeSet<Key>, Failure> {
-        let copies = list(&self.sides.target, &self.kinds.target, record);
-        let (originals, copies) = tokio::try_join!(self.originals(record), copies)?;
+        let copies = list_clusters(&self.sides.target, &self.kinds.target, record);
+        let (originals, copies) = tokio::try_join!(self.list_originals(record), copies)?;
         let copies = copies.into_iter().filter(|copy| is_copy(record, copy));
         Ok(originals.into_iter().chain(copies).map(|cluster| cluster.key()).collect())
     }
@@ -101,7 +101,7 @@ impl ClusterSides<'_> {
     pub(crate) async fn find_running(self, record: &Record) -> Result<Option<Running>, Failure> {
         let (target, id) = (&self.sides.target, &record.move_id);
         let (mut paused, mut strangers) = (Vec::new(), Vec::new());
-        for cluster in list(target, &self.kinds.target, record).await? {
+        for cluster in list_clusters(target, &self.kinds.target, record).await? {
             match (is_copy(record, &cluster), is_paused(target, &cluster)?) {
                 (true, false) => {
                     return Ok(Some(Running::Now(describe_running(&target.own_name(&cluster.key()), id))));
@@ -140,7 +140,7 @@ impl ClusterSides<'_> {
             return Ok(found);
         }
         let Both { source, target } = self.sides;
-        for original in self.originals(record).await? {
+        for original in self.list_originals(record).await? {
             let Some(there) = running.iter().find(|one| one.key() == original.key()) else { continue };
             let (ours, theirs) = tokio::try_join!(
                 read_identity(source, &self.kinds.source, &original),
@@ -156,7 +156,7 @@ impl ClusterSides<'_> {
     /// Returns the Clusters that a move copied: those with its mark, and those that run without.
     async fn find_copied(self, record: &Record) -> Result<BTreeSet<Key>, Failure> {
         let target = &self.sides.target;
-        let all = list(target, &self.kinds.target, record).await?;
+        let all = list_clusters(target, &self.kinds.target, record).await?;
         let (marked, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|copy| is_copy(record, copy));
         let unmarked = self.keep_unmarked(record, others).await?;
         Ok(marked.iter().map(Object::key).chain(unmarked).collect())
@@ -164,7 +164,7 @@ impl ClusterSides<'_> {
 
     /// Finds the Clusters of the target that run without a mark of the move, and are certainly of the source's workload clusters.
     pub(crate) async fn find_running_unmarked(self, record: &Record) -> Result<Vec<Key>, Failure> {
-        let mut others = list(&self.sides.target, &self.kinds.target, record).await?;
+        let mut others = list_clusters(&self.sides.target, &self.kinds.target, record).await?;
         others.retain(|copy| !is_copy(record, copy));
         self.keep_unmarked(record, others).await
     }
@@ -187,7 +187,7 @@ impl ClusterSides<'_> {
         if !record.scope.accept.contains(Risk::AlreadyPaused) {
             return Ok(asleep);
         }
-        for cluster in self.originals(record).await? {
+        for cluster in self.list_originals(record).await? {
             if self.is_asleep(record, &cluster)? {
                 asleep.insert(cluster.key());
             }
@@ -211,7 +211,7 @@ impl ClusterSides<'_> {
     ) -> Result<Vec<Key>, Failure> {
         let copied = self.find_copied(record).await?;
         let mut awake = Vec::new();
-        for cluster in self.originals(record).await? {
+        for cluster in self.list_originals(record).await? {
             let is_moved = moved.contains(&cluster.meta.uid) || copied.contains(&cluster.key());
             if is_moved && !is_paused(&self.sides.source, &cluster)? {
                 awake.push(cluster.key());
@@ -242,10 +242,10 @@ impl ClusterSides<'_> {
         is_written: impl Fn(&Meta, &Meta) -> bool,
     ) -> Result<Vec<Key>, Failure> {
         let Both { source, target } = self.sides;
-        let copies = list(target, &self.kinds.target, record).await?;
+        let copies = list_clusters(target, &self.kinds.target, record).await?;
         let mark = CopyMark::from_record(record);
         let mut without = Vec::new();
-        for cluster in self.originals(record).await? {
+        for cluster in self.list_originals(record).await? {
             let key = cluster.key();
             let copy = copies.iter().find(|copy| copy.key() == key && mark.is_on(&key, &copy.meta));
             let runs =
@@ -269,9 +269,9 @@ impl ClusterSides<'_> {
     /// The source's Clusters that nothing pauses, and whose copies run: certainly of the same workload cluster.
     pub(crate) async fn find_managed_twice(self, record: &Record) -> Result<Vec<Key>, Failure> {
         let Both { source, target } = self.sides;
-        let copies = list(target, &self.kinds.target, record).await?;
+        let copies = list_clusters(target, &self.kinds.target, record).await?;
         let mut twice = Vec::new();
-        for cluster in self.originals(record).await? {
+        for cluster in self.list_originals(record).await? {
             let key = cluster.key();
             let copy = copies.iter().find(|copy| copy.key() == key && !copy.meta.deleting());
             let Some(copy) = copy else { continue };
@@ -296,7 +296,7 @@ impl ClusterSides<'_> {
         record: &Record,
         moved: &BTreeSet<Uid>,
     ) -> Result<Option<Vec<Key>>, Failure> {
-        let copies = list(&self.sides.target, &self.kinds.target, record).await?;
+        let copies = list_clusters(&self.sides.target, &self.kinds.target, record).await?;
         let copies = copies.into_iter().filter(|copy| is_copy(record, copy) && !copy.meta.deleting());
         let copied: BTreeSet<Key> = copies.map(|copy| copy.key()).collect();
         if copied.is_empty() {
@@ -304,7 +304,7 @@ impl ClusterSides<'_> {
         }
         let mut awake: BTreeSet<Key> = self.find_managed_twice(record).await?.into_iter().collect();
         let mut is_back = !awake.is_empty();
-        for cluster in self.originals(record).await? {
+        for cluster in self.list_originals(record).await? {
             let key = cluster.key();
             if cluster.meta.deleting() || !moved.contains(&cluster.meta.uid) || !copied.contains(&key) {
                 continue;
@@ -323,19 +323,19 @@ impl ClusterSides<'_> {
     pub(crate) async fn prove_takeover(
         self,
         record: &Record,
-        said: SaidEnd<'_>,
+        said: ReportedEnd<'_>,
     ) -> Result<Option<String>, Failure> {
         let summary = match said {
-            SaidEnd::Ended(summary) => Some(summary),
-            SaidEnd::Settled | SaidEnd::Nothing => None,
+            ReportedEnd::Ended(summary) => Some(summary),
+            ReportedEnd::Settled | ReportedEnd::Nothing => None,
         };
         let Both { source, target } = self.sides;
-        let copies = list(target, &self.kinds.target, record).await?;
+        let copies = list_clusters(target, &self.kinds.target, record).await?;
         let copies: BTreeMap<Key, &Object> = copies.iter().map(|copy| (copy.key(), copy)).collect();
         let mut wanted: Vec<(Key, ClusterIdentity)> = Vec::new();
         let mut metas: BTreeMap<Key, Meta> = BTreeMap::new();
         let mut asleep = BTreeSet::new();
-        let originals = self.originals(record).await?;
+        let originals = self.list_originals(record).await?;
         let all: UidSet = originals.iter().map(|cluster| &cluster.meta.uid).collect();
         // Then the summary doesn't name all of them.
         if summary.and_then(|summary| summary.all_clusters.as_ref()).is_some_and(|moved| *moved != all) {
@@ -369,7 +369,7 @@ impl ClusterSides<'_> {
             let Some(copy) = copies.get(key).filter(|copy| !copy.meta.deleting()) else { return Ok(None) };
             // A later move may have marked it again.
             let marked = summary.is_some() || is_copy(record, copy);
-            let rests = asleep.contains(key) && !matches!(said, SaidEnd::Nothing);
+            let rests = asleep.contains(key) && !matches!(said, ReportedEnd::Nothing);
             let runs = !is_paused(target, copy)? && is_written(&copy.meta, metas.get(key)) || rests;
             if !(marked && runs && identity.is_same(&read_identity(target, &self.kinds.target, copy).await?))
             {
@@ -382,15 +382,15 @@ impl ClusterSides<'_> {
         let verb = if running.len() == 1 { "runs" } else { "run" };
         Ok(match (running.len(), said) {
             (0, _) => None,
-            (_, SaidEnd::Ended(summary)) => Some(format!(
+            (_, ReportedEnd::Ended(summary)) => Some(format!(
                 "the target says that move {id} ended at {}, and {names} {verb} there",
                 summary.ended_at
             )),
-            (_, SaidEnd::Settled) => {
+            (_, ReportedEnd::Settled) => {
                 Some(format!("the target says that move {id} is Settled, and {names} {verb} there"))
             }
-            (1, SaidEnd::Nothing) => Some(describe_running(&names, id)),
-            (_, SaidEnd::Nothing) => Some(format!("{names}, copies of move {id}, run in the target")),
+            (1, ReportedEnd::Nothing) => Some(describe_running(&names, id)),
+            (_, ReportedEnd::Nothing) => Some(format!("{names}, copies of move {id}, run in the target")),
         })
     }
 }
@@ -448,5 +448,5 @@ pub(crate) async fn describe_moved(
         }
         .boxed()
     });
-    Ok(side_by_side::all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect())
+    Ok(side_by_side::try_all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect())
 }

@@ -11,20 +11,20 @@ use tokio::time::Instant;
 use crate::base::events::Watcher;
 use crate::base::outcome::failure::{Failure, RUN_ACTIVE};
 use crate::base::requests::halt::Halter;
-use crate::base::state::lease::{DURATION, Leases, Seen};
+use crate::base::state::lease::{DURATION, Leases, SeenLease};
 
 /// Waits until a lease that was seen is free, gone, or unchanged for its duration; in the last case, returns it as last seen. A
 /// lease that changes is held by a run that is alive.
-pub(crate) async fn wait(
+pub(crate) async fn wait_until_free(
     leases: &Leases,
-    seen: &Seen,
+    seen: &SeenLease,
     halter: &Halter,
     watcher: &dyn Watcher,
-) -> Result<Option<Seen>, Failure> {
+) -> Result<Option<SeenLease>, Failure> {
     // Starting now: the time until the answer doesn't show how long the lease was unchanged.
     let still_since = Instant::now();
     let left = DURATION.as_secs();
-    watcher.event(leases.waiting(seen, left));
+    watcher.event(leases.waiting_event(seen, left));
     loop {
         let stood_still = still_since.elapsed();
         if stood_still >= DURATION {
@@ -36,17 +36,17 @@ pub(crate) async fn wait(
         }
         match leases.read(&seen.name).await? {
             Some(now) if now.resource_version == seen.resource_version => {}
-            Some(now) if !now.holder.is_empty() => return Err(active(leases, &now)),
+            Some(now) if !now.holder.is_empty() => return Err(refuse_active_run(leases, &now)),
             _ => return Ok(None),
         }
     }
 }
 
 /// The refusal if another run is active.
-pub(crate) fn active(leases: &Leases, seen: &Seen) -> Failure {
+pub(crate) fn refuse_active_run(leases: &Leases, seen: &SeenLease) -> Failure {
     let (holder, lease) = (&seen.holder, leases.key(&seen.name));
     let claim = seen.claim.as_ref().map(|id| format!(" for move {id}")).unwrap_or_default();
-    Failure::refused(Refusal {
+    Failure::from_refusal(Refusal {
         code: RUN_ACTIVE,
         side: leases.handle.side,
         message: format!("another run is working on this source: {holder} holds {lease}{claim}"),

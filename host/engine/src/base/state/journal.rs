@@ -14,7 +14,7 @@ use pivot_places::PlaceError;
 use crate::base::outcome::failure::Failure;
 use crate::base::state::cluster_copies::KindsOfSide;
 use crate::base::state::moves::{is_of_earlier_attempt, of_committed};
-use crate::base::state::records::{CHUNK, Records, Stored};
+use crate::base::state::records::{CHUNK_BYTES, Records, Stored};
 
 /// A record as this run knows it, and as it is stored on the two sides.
 pub(crate) struct Journal {
@@ -44,12 +44,12 @@ impl Journal {
     }
 
     /// When the record was created, by the source's clock.
-    pub(crate) fn begun(&self) -> Option<&str> {
+    pub(crate) fn created_at(&self) -> Option<&str> {
         self.at.source.as_ref()?.created.as_deref()
     }
 
     /// Notes what is about to be touched, so that a rollback finds it.
-    pub(crate) fn note(&mut self, kinds: BTreeSet<GroupKind>, namespaces: BTreeSet<String>) {
+    pub(crate) fn note_touched(&mut self, kinds: BTreeSet<GroupKind>, namespaces: BTreeSet<String>) {
         self.record.kinds.extend(kinds);
         self.record.copied_namespaces.extend(namespaces);
     }
@@ -62,14 +62,14 @@ impl Journal {
     }
 
     /// Which of these namespaces a stored record names, so that a rollback finds them.
-    pub(crate) fn named(&self, namespaces: &BTreeSet<String>) -> BTreeSet<String> {
-        let written = self.first().and_then(|side| self.at.of(side).as_ref());
+    pub(crate) fn recorded_namespaces(&self, namespaces: &BTreeSet<String>) -> BTreeSet<String> {
+        let written = self.first_side().and_then(|side| self.at.of(side).as_ref());
         let written = written.map_or(&[][..], |stored| &stored.record.created_namespaces);
         namespaces.iter().filter(|name| written.contains(name)).cloned().collect()
     }
 
     /// The side whose record counts before the commit.
-    fn first(&self) -> Option<Side> {
+    fn first_side(&self) -> Option<Side> {
         match &self.records {
             Both { source: Some(_), .. } => Some(Side::Source),
             Both { target: Some(_), .. } => Some(Side::Target),
@@ -78,14 +78,14 @@ impl Journal {
     }
 
     /// The side whose record decides until the end: the target, if it keeps records.
-    fn last(&self) -> Side {
+    fn last_side(&self) -> Side {
         if self.records.target.is_some() { Side::Target } else { Side::Source }
     }
 
     /// Records a phase before the commit; never goes back to an earlier one.
-    pub(crate) async fn enter(&mut self, phase: Phase) -> Result<(), Failure> {
+    pub(crate) async fn enter_phase(&mut self, phase: Phase) -> Result<(), Failure> {
         let record = Record { phase: phase.max(self.record.phase), ..self.record.clone() };
-        match self.first() {
+        match self.first_side() {
             Some(side) => self.write(side, &record, None).await?,
             None => self.entered = Some(record.phase),
         }
@@ -111,7 +111,7 @@ impl Journal {
     /// All files are written: from here on the source waits for their import. The list first: the record must not exist without.
     pub(crate) async fn hand_over(&mut self, list: &ReleaseList, handover: Handover) -> Result<(), Failure> {
         let Some(source) = &self.records.source else { return Err(no_record()) };
-        let (chunks, inline) = pieces(list);
+        let (chunks, inline) = split_list(list);
         source.write_list(&chunks, &self.record.move_id).await?;
         let (release_chunks, handover) = (chunks.len(), Some(handover));
         let record = Record { release_chunks, handover, ..self.record.clone() };
@@ -121,7 +121,7 @@ impl Journal {
     }
 
     /// The files were never closed, and are written again.
-    pub(crate) async fn write_again(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn restart_handover(&mut self) -> Result<(), Failure> {
         let handover = Some(Handover::default());
         let record = Record { release_chunks: 0, handover, ..self.record.clone() };
         self.write(Side::Source, &record, None).await?;
@@ -130,7 +130,7 @@ impl Journal {
     }
 
     /// The source is about to be resumed: nobody who reads its record must import the files any more.
-    pub(crate) async fn withdraw(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn note_rollback_begun(&mut self) -> Result<(), Failure> {
         let handover =
             self.record.handover.clone().map(|handover| Handover { rollback_begun: true, ..handover });
         let record = Record { handover, ..self.record.clone() };
@@ -148,9 +148,9 @@ impl Journal {
     }
 
     /// The moves that imported these files into the target: those that ended, and those under way.
-    pub(crate) async fn imports(&self, contents: &Uid) -> Result<Imports, Failure> {
+    pub(crate) async fn find_imports(&self, contents: &Uid) -> Result<Imports, Failure> {
         let Some(target) = &self.records.target else { return Err(no_record()) };
-        let (under_way, ended) = tokio::try_join!(target.all(), target.finished())?;
+        let (under_way, ended) = tokio::try_join!(target.list_under_way(), target.list_finished())?;
         let under_way = under_way.into_iter().map(|stored| stored.record);
         let ended = ended.into_iter().filter(|ended| ended.files.as_ref() == Some(contents));
         Ok(Imports {
@@ -182,7 +182,7 @@ impl Journal {
         kinds: BTreeSet<GroupKind>,
     ) -> Result<(), Failure> {
         let Some(target) = &self.records.target else { return Err(no_record()) };
-        let (chunks, inline) = pieces(list);
+        let (chunks, inline) = split_list(list);
         target.refuse_long_list(inline.as_ref().map_or(chunks.as_slice(), std::slice::from_ref))?;
         let release_chunks = chunks.len();
         let record = Record {
@@ -208,12 +208,12 @@ impl Journal {
         target.check_lease()?;
         self.write(Side::Target, &live, inline)
             .await
-            .map_err(|failure| self.undecided(Side::Target, failure))?;
+            .map_err(|failure| self.mark_undecided(Side::Target, failure))?;
         if let Some(source) = &self.records.source {
             source.check_lease()?;
             self.write(Side::Source, &record, None)
                 .await
-                .map_err(|failure| self.undecided(Side::Source, failure))?;
+                .map_err(|failure| self.mark_undecided(Side::Source, failure))?;
         }
         self.record = live;
         Ok(())
@@ -260,8 +260,8 @@ impl Journal {
 
     /// A failure of the write that commits, which was sent: it is unknown whether the server acted, and so which record decides. In
     /// most cases the lease is lost while the run waits for the answer.
-    fn undecided(&self, side: Side, failure: Failure) -> Failure {
-        let commits = self.first() == Some(side);
+    fn mark_undecided(&self, side: Side, failure: Failure) -> Failure {
+        let commits = self.first_side() == Some(side);
         match failure {
             failure @ (Failure::Halted(_)
             | Failure::Unreachable { .. }
@@ -275,7 +275,7 @@ impl Journal {
     }
 
     /// Records a phase after the commit, in the target's record.
-    pub(crate) async fn advance(&mut self, phase: Phase) -> Result<(), Failure> {
+    pub(crate) async fn advance_to(&mut self, phase: Phase) -> Result<(), Failure> {
         if phase <= self.record.phase {
             return Ok(());
         }
@@ -287,7 +287,7 @@ impl Journal {
 
     /// Records that deleting begins: in both records, so that each alone tells whether the source is complete.
     pub(crate) async fn enter_released(&mut self) -> Result<(), Failure> {
-        self.advance(Phase::Released).await?;
+        self.advance_to(Phase::Released).await?;
         let stored = self.at.source.as_ref().map(|stored| &stored.record);
         let Some(complete) = stored.filter(|record| record.phase < Phase::Released) else { return Ok(()) };
         let written_by = self.record.written_by.clone();
@@ -373,7 +373,7 @@ impl Journal {
     /// Returns when the move ended, if the target has its summary.
     pub(crate) async fn ended_in_target(&self) -> Result<Option<String>, Failure> {
         let Some(target) = &self.records.target else { return Err(no_record()) };
-        let ended = target.finished().await?.into_iter().find(|one| one.move_id == self.record.move_id);
+        let ended = target.list_finished().await?.into_iter().find(|one| one.move_id == self.record.move_id);
         Ok(ended.map(|ended| ended.ended_at))
     }
 
@@ -384,13 +384,13 @@ impl Journal {
 
     /// Whether a resume reads the release list from separate ConfigMaps. These are removed before the record is, so one of them
     /// may be missing only once the record says that nothing is left to release.
-    pub(crate) fn has_list_beside(&self) -> bool {
+    pub(crate) fn has_separate_list(&self) -> bool {
         self.record.release_chunks > 0
     }
 
     /// Ends a move that is done, except for the last write.
     pub(crate) async fn close(&mut self, kinds: &Both<KindsOfSide>) -> Result<(), Failure> {
-        let last = self.last();
+        let last = self.last_side();
         let list = async {
             match &self.records.target {
                 Some(target) => target.remove_list(&self.record.move_id, self.record.release_chunks).await,
@@ -419,7 +419,7 @@ impl Journal {
 
     /// The last write: the record that decided until the end becomes the summary that the move leaves behind.
     pub(crate) async fn finish(&mut self, finished: &Finished) -> Result<(), Failure> {
-        let last = self.last();
+        let last = self.last_side();
         if let (Some(records), Some(stored)) = (self.records.of(last), self.at.of(last)) {
             records.finish(stored, finished).await?;
         }
@@ -456,7 +456,11 @@ impl Journal {
     /// Removes the record and the list that an earlier attempt, or a commit that did not complete, left in the target.
     pub(crate) async fn forget_attempts(&mut self) -> Result<(), Failure> {
         let Some(target) = &self.records.target else { return Err(no_record()) };
-        let left = target.all().await?.into_iter().find(|left| left.record.move_id == self.record.move_id);
+        let left = target
+            .list_under_way()
+            .await?
+            .into_iter()
+            .find(|left| left.record.move_id == self.record.move_id);
         if let Some(left) = left {
             target.remove(&left).await?;
         }
@@ -465,7 +469,7 @@ impl Journal {
     }
 
     /// Forgets a move that was rolled back, except for a summary where its record was that counted.
-    pub(crate) async fn forget(&mut self, summary: &RolledBackMove) -> Result<(), Failure> {
+    pub(crate) async fn forget_rolled_back(&mut self, summary: &RolledBackMove) -> Result<(), Failure> {
         if let (Some(target), Some(_)) = (&self.records.target, &self.at.target) {
             target.remove_lists(&self.record.move_id).await?;
         }
@@ -479,7 +483,7 @@ impl Journal {
 
     async fn forget_record(&self, side: Side, summary: &RolledBackMove) -> Result<(), Failure> {
         let (Some(records), Some(stored)) = (self.records.of(side), self.at.of(side)) else { return Ok(()) };
-        if self.first() != Some(side) {
+        if self.first_side() != Some(side) {
             return records.remove(stored).await;
         }
         // A failure costs nothing: the next rollback tries again.
@@ -507,8 +511,8 @@ pub(crate) struct Imports {
 
 /// A list in pieces to be stored beside the record; one that is short enough is stored in the record itself: one write, and never
 /// one without the other.
-fn pieces(list: &ReleaseList) -> (Vec<String>, Option<String>) {
-    let mut chunks = list.chunks(CHUNK);
+fn split_list(list: &ReleaseList) -> (Vec<String>, Option<String>) {
+    let mut chunks = list.chunks(CHUNK_BYTES);
     let inline = if chunks.len() == 1 { chunks.pop() } else { None };
     (chunks, inline)
 }

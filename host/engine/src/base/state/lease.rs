@@ -28,7 +28,7 @@ const GROUP: &str = "coordination.k8s.io";
 
 /// A Lease as it was last seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct SeenLease {
     pub(crate) name: String,
     /// Empty if nobody holds it.
     pub(crate) holder: String,
@@ -67,7 +67,7 @@ impl Leases {
     }
 
     /// The event about a Lease.
-    pub(crate) fn event(
+    pub(crate) fn event_of(
         &self,
         name: &str,
         holder: &str,
@@ -79,7 +79,7 @@ impl Leases {
     }
 
     /// The event about a Lease that another run holds, and that this run watches for so long.
-    pub(crate) fn waiting(&self, seen: &Seen, seconds_left: u64) -> Event {
+    pub(crate) fn waiting_event(&self, seen: &SeenLease, seconds_left: u64) -> Event {
         Event::Lease {
             side: self.handle.side,
             object: self.key(&seen.name),
@@ -90,8 +90,8 @@ impl Leases {
         }
     }
 
-    pub(crate) async fn read(&self, name: &str) -> Result<Option<Seen>, Failure> {
-        Ok(self.handle.get(&self.kind, &self.key(name)).await?.as_ref().map(seen))
+    pub(crate) async fn read(&self, name: &str) -> Result<Option<SeenLease>, Failure> {
+        Ok(self.handle.get(&self.kind, &self.key(name)).await?.as_ref().map(parse_lease))
     }
 
     /// When this program wrote a Lease last, by the server's clock. A server that doesn't say so gives none.
@@ -101,9 +101,9 @@ impl Leases {
     }
 
     /// Returns all existing Leases of moves.
-    pub(crate) async fn all(&self) -> Result<Vec<Seen>, Failure> {
+    pub(crate) async fn list(&self) -> Result<Vec<SeenLease>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), LABEL).await?;
-        Ok(listing.objects.iter().map(seen).collect())
+        Ok(listing.objects.iter().map(parse_lease).collect())
     }
 
     /// Creates the Lease; `None` if it already exists.
@@ -117,17 +117,19 @@ impl Leases {
             Ok(object) => Ok(Some(object.meta.resource_version)),
             Err(PlaceError::AlreadyExists(_)) => Ok(None),
             Err(PlaceError::Forbidden(why)) => Err(not_allowed(self.handle.side, &self.key(name), &why)),
-            Err(error) => Err(self.handle.failed("taking the lease", Some(&self.key(name)), error)),
+            Err(error) => Err(self.handle.request_failure("taking the lease", Some(&self.key(name)), error)),
         }
     }
 
     /// Takes an existing Lease in the state that was seen; `None` if it has changed since.
-    pub(crate) async fn take(&self, seen: &Seen, taker: &Taker) -> Result<Option<String>, Failure> {
+    pub(crate) async fn take(&self, seen: &SeenLease, taker: &Taker) -> Result<Option<String>, Failure> {
         let patch = at_version(taken_by(taker), &seen.resource_version);
         match self.handle.patch(&self.kind, &self.key(&seen.name), &patch).await {
             Ok(taken) => Ok(Some(taken.meta.resource_version)),
             Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => Ok(None),
-            Err(error) => Err(self.handle.failed("taking the lease", Some(&self.key(&seen.name)), error)),
+            Err(error) => {
+                Err(self.handle.request_failure("taking the lease", Some(&self.key(&seen.name)), error))
+            }
         }
     }
 
@@ -145,7 +147,7 @@ impl Leases {
                 Ok(object) => return Ok(object.meta.resource_version),
                 Err(error @ (PlaceError::Conflict(_) | PlaceError::NotFound(_))) => {
                     // An earlier attempt may have succeeded without an answer; it may be too long ago to count as a renewal.
-                    let now = self.handle.place.get(&self.kind, &key).await?.as_ref().map(seen);
+                    let now = self.handle.place.get(&self.kind, &key).await?.as_ref().map(parse_lease);
                     match now.filter(|now| now.holder == taker.holder && now.resource_version != version) {
                         Some(now) => version = now.resource_version,
                         None => return Err(PlaceError::Conflict(error.to_string())),
@@ -162,10 +164,10 @@ impl Leases {
         let mut version = version.to_owned();
         for _ in 0..2 {
             let result = match claim {
-                Some(_) => self.free(name, &version, claim).await,
+                Some(_) => self.clear_holder(name, &version, claim).await,
                 None => match self.remove(name, &version).await {
                     // Users without permission to delete it can still mark it as free.
-                    Err(PlaceError::Forbidden(_)) => self.free(name, &version, None).await,
+                    Err(PlaceError::Forbidden(_)) => self.clear_holder(name, &version, None).await,
                     other => other,
                 },
             };
@@ -182,11 +184,13 @@ impl Leases {
 
     /// Takes the Lease from a run that is believed dead; should that run wake up, it must notice. Returns false if the lease has
     /// changed since it was seen.
-    pub(crate) async fn set_aside(&self, seen: &Seen) -> Result<bool, Failure> {
-        match self.free(&seen.name, &seen.resource_version, seen.claim.as_deref()).await {
+    pub(crate) async fn take_from_dead_run(&self, seen: &SeenLease) -> Result<bool, Failure> {
+        match self.clear_holder(&seen.name, &seen.resource_version, seen.claim.as_deref()).await {
             Ok(()) => Ok(true),
             Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => Ok(false),
-            Err(error) => Err(self.handle.failed("taking the lease", Some(&self.key(&seen.name)), error)),
+            Err(error) => {
+                Err(self.handle.request_failure("taking the lease", Some(&self.key(&seen.name)), error))
+            }
         }
     }
 
@@ -195,7 +199,7 @@ impl Leases {
         self.handle.delete(&self.kind, &self.key(name), must).await
     }
 
-    async fn free(&self, name: &str, version: &str, claim: Option<&str>) -> Result<(), PlaceError> {
+    async fn clear_holder(&self, name: &str, version: &str, claim: Option<&str>) -> Result<(), PlaceError> {
         let free = json!({"metadata": {"annotations": {CLAIM: claim}}, "spec": {"holderIdentity": ""}});
         let free = at_version(free, version);
         self.handle.patch(&self.kind, &self.key(name), &free).await.map(drop)
@@ -220,7 +224,7 @@ fn at_version(mut patch: Value, version: &str) -> Value {
     patch
 }
 
-fn seen(object: &Object) -> Seen {
+fn parse_lease(object: &Object) -> SeenLease {
     #[derive(Deserialize, Default)]
     #[serde(default)]
     struct View {
@@ -233,7 +237,7 @@ fn seen(object: &Object) -> Seen {
         renew_time: Option<String>,
     }
     let view: View = object.view().unwrap_or_default();
-    Seen {
+    SeenLease {
         name: object.meta.name.clone(),
         holder: view.spec.holder_identity.unwrap_or_default(),
         renewed: view.spec.renew_time.and_then(|time| time.parse().ok()),
@@ -244,7 +248,7 @@ fn seen(object: &Object) -> Seen {
 
 /// The refusal for a user without permission to write Leases in the record namespace.
 pub(crate) fn not_allowed(side: Side, key: &Key, why: &str) -> Failure {
-    Failure::refused(Refusal {
+    Failure::from_refusal(Refusal {
         code: "rights-missing",
         side,
         object: Some(key.clone()),

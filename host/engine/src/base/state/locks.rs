@@ -21,20 +21,20 @@ use tracing::Instrument;
 use crate::base::clock::Moment;
 use crate::base::events::{LeaseState, Watcher};
 use crate::base::outcome::failure::Failure;
-use crate::base::requests::ROUNDS;
+use crate::base::requests::MAX_ROUNDS;
 use crate::base::requests::halt::{FENCE, Halt, Halter};
 use crate::base::requests::parking::Parking;
 use crate::base::state::expiry;
-use crate::base::state::lease::{Leases, Seen, Taker};
-use crate::base::state::moves::{Moves, in_the_way};
+use crate::base::state::lease::{Leases, SeenLease, Taker};
+use crate::base::state::moves::{Moves, refuse_for_other_move};
 use crate::base::state::records::Records;
 
-const RENEW: Duration = Duration::from_secs(4);
+const RENEW_INTERVAL: Duration = Duration::from_secs(4);
 /// How soon a failed renewal is retried.
-const RETRY: Duration = Duration::from_millis(500);
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// The longest name of an operator in a Lease, in bytes.
-const OPERATOR: usize = 100;
-const TAKEN: &str = "another run took it over";
+const MAX_OPERATOR_BYTES: usize = 100;
+const LEASE_TAKEN: &str = "another run took it over";
 
 /// What a lock covers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,7 +57,7 @@ impl Lock {
     }
 
     /// The locks of a scope, before anything was read.
-    pub(crate) fn of(scope: &Scope) -> BTreeSet<Self> {
+    pub(crate) fn for_scope(scope: &Scope) -> BTreeSet<Self> {
         BTreeSet::from([match &scope.namespaces {
             Namespaces::All => Self::All,
             Namespaces::One(name) => Self::Namespace(name.clone()),
@@ -84,7 +84,7 @@ pub(crate) struct LockRequest {
 impl LockRequest {
     /// The lease of a lock. In the target a namespace is locked under its name there: two moves from different files can give one
     /// name to two namespaces.
-    fn lease(&self, lock: &Lock) -> String {
+    fn lease_name(&self, lock: &Lock) -> String {
         match (lock, self.leases.handle.side) {
             (Lock::Namespace(name), Side::Target) => {
                 Lock::Namespace(self.scope.namespace_map.in_target(name).to_owned()).name()
@@ -121,7 +121,7 @@ struct Dead {
 /// Why a lease could not be taken.
 enum Blocked {
     /// Another run holds it.
-    Held(Box<Seen>),
+    Held(Box<SeenLease>),
     /// A move that has not ended claims it.
     Claimed(Box<Record>),
 }
@@ -155,13 +155,13 @@ struct HeldLease {
     before: Option<String>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Names a run in its leases: no two runs have the same name, and people read who runs it.
-fn holder(operator: &str) -> String {
-    let who = words::line(operator, OPERATOR);
+fn new_holder_name(operator: &str) -> String {
+    let who = words::line(operator, MAX_OPERATOR_BYTES);
     let run = uuid::Uuid::new_v4();
     if who.is_empty() { format!("pivot-host/{run}") } else { format!("pivot-host/{run} ({who})") }
 }
@@ -170,14 +170,14 @@ impl Locks {
     /// Takes all of them, waiting for those of dead runs to expire, and holding none meanwhile. Returns the moves under way, from
     /// records read once the locks are held, so that earlier writes of other runs are seen. Anything else that must be read then
     /// is read at the same time, and discarded if the locks turn out not to be final.
-    pub(crate) async fn take<'a, T>(
+    pub(crate) async fn take_all<'a, T>(
         request: LockRequest,
         wanted: &BTreeSet<Lock>,
         read_moves: impl Fn() -> BoxFuture<'a, Result<Moves, Failure>>,
         also_read: impl Fn() -> BoxFuture<'a, Option<T>>,
     ) -> Result<(Self, Moves, Option<T>), Failure> {
         let held = Arc::new(HeldLocks {
-            holder: holder(&request.operator),
+            holder: new_holder_name(&request.operator),
             claim: Mutex::new(request.move_id.clone()),
             each: Mutex::default(),
             taken_early: AtomicBool::new(false),
@@ -203,17 +203,17 @@ impl Locks {
             held.back_off().await;
             let seen = match blocked? {
                 Blocked::Held(seen) => seen,
-                Blocked::Claimed(record) => return Err(in_the_way(&record, &held.request.scope)),
+                Blocked::Claimed(record) => return Err(refuse_for_other_move(&record, &held.request.scope)),
             };
-            let wait = expiry::wait(leases, &seen, halter, &**watcher);
-            if let Some(still) = parking.during(halter, wait).await? {
+            let wait = expiry::wait_until_free(leases, &seen, halter, &**watcher);
+            if let Some(still) = parking.wait_for_others(halter, wait).await? {
                 dead.unchanged.insert(still.name, still.resource_version);
             }
         };
         let locks = Self { shared: held.clone(), renewal };
         let taken_early = held.taken_early.load(Ordering::Relaxed);
-        for name in locked(&held.each).keys() {
-            watcher.event(leases.event(name, &held.holder, LeaseState::Acquired, None));
+        for name in lock_mutex(&held.each).keys() {
+            watcher.event(leases.event_of(name, &held.holder, LeaseState::Acquired, None));
         }
         if taken_early {
             locks.wait_for_previous_holder(halter, &**watcher).await?;
@@ -231,9 +231,9 @@ impl Locks {
     /// A run whose lease was taken writes until it notices, or stops because it has not renewed for too long. Until then even the
     /// records can't be trusted.
     async fn wait_for_previous_holder(&self, halter: &Halter, watcher: &dyn Watcher) -> Result<(), Failure> {
-        for name in locked(&self.shared.each).keys() {
+        for name in lock_mutex(&self.shared.each).keys() {
             let left = Some(FENCE.as_secs());
-            watcher.event(self.shared.request.leases.event(
+            watcher.event(self.shared.request.leases.event_of(
                 name,
                 &self.shared.holder,
                 LeaseState::Broken,
@@ -254,12 +254,15 @@ impl Locks {
     /// everyone for ever. The wait is short and bounded, so that two runs that wait for each other both give up. Returns whether
     /// there were any to take.
     pub(crate) async fn take_more(&self, more: &BTreeSet<Lock>) -> Result<bool, Failure> {
-        let held: BTreeSet<String> = locked(&self.shared.each).keys().cloned().collect();
+        let held: BTreeSet<String> = lock_mutex(&self.shared.each).keys().cloned().collect();
         if held.contains(&Lock::All.name()) {
             return Ok(false);
         }
-        let more: BTreeSet<Lock> =
-            more.iter().filter(|lock| !held.contains(&self.shared.request.lease(lock))).cloned().collect();
+        let more: BTreeSet<Lock> = more
+            .iter()
+            .filter(|lock| !held.contains(&self.shared.request.lease_name(lock)))
+            .cloned()
+            .collect();
         let LockRequest { leases, halter, parking, watcher, .. } = &self.shared.request;
         let mut dead = Dead { runs_of_this_move: true, ..Dead::default() };
         loop {
@@ -267,23 +270,23 @@ impl Locks {
                 None => return Ok(!more.is_empty()),
                 Some(Blocked::Held(seen)) => seen,
                 Some(Blocked::Claimed(record)) => {
-                    return Err(in_the_way(&record, &self.shared.request.scope));
+                    return Err(refuse_for_other_move(&record, &self.shared.request.scope));
                 }
             };
-            let wait = expiry::wait(leases, &seen, halter, &**watcher);
-            if let Some(still) = parking.during(halter, wait).await? {
+            let wait = expiry::wait_until_free(leases, &seen, halter, &**watcher);
+            if let Some(still) = parking.wait_for_others(halter, wait).await? {
                 dead.unchanged.insert(still.name, still.resource_version);
             }
         }
     }
 
     /// Claims the locks for a move that became known only after they were taken.
-    pub(crate) async fn claim(&self, move_id: &str) -> Result<(), Failure> {
-        move_id.clone_into(&mut locked(&self.shared.claim));
+    pub(crate) async fn claim_for(&self, move_id: &str) -> Result<(), Failure> {
+        move_id.clone_into(&mut lock_mutex(&self.shared.claim));
         let mut renewed = self.shared.renew_each().await;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             match &renewed {
-                Err(why) if why != TAKEN => tokio::time::sleep(RETRY).await,
+                Err(why) if why != LEASE_TAKEN => tokio::time::sleep(RETRY_INTERVAL).await,
                 _ => break,
             }
             renewed = self.shared.renew_each().await;
@@ -293,7 +296,7 @@ impl Locks {
 
     /// The time by the clock of their server: the time of the last renewal. A server that doesn't say so gives none.
     pub(crate) async fn read_time(&self) -> Result<Option<String>, Failure> {
-        let held = locked(&self.shared.each).keys().next().cloned();
+        let held = lock_mutex(&self.shared.each).keys().next().cloned();
         match held {
             Some(name) => self.shared.request.leases.read_time(&name).await,
             None => Ok(None),
@@ -306,8 +309,10 @@ impl Locks {
         self.shared
             .give_back(|one| match left {
                 MoveLeft::AsItWas => one.before.clone(),
-                MoveLeft::Ended => one.before.clone().filter(|claim| *claim != *locked(&self.shared.claim)),
-                MoveLeft::UnderWay => Some(locked(&self.shared.claim).clone()),
+                MoveLeft::Ended => {
+                    one.before.clone().filter(|claim| *claim != *lock_mutex(&self.shared.claim))
+                }
+                MoveLeft::UnderWay => Some(lock_mutex(&self.shared.claim).clone()),
                 MoveLeft::Nothing => None,
             })
             .await;
@@ -318,7 +323,7 @@ impl Locks {
 impl Renewal {
     /// Renews locks that were just taken.
     fn start(held: &Arc<HeldLocks>) -> Self {
-        let oldest = locked(&held.each).values().map(|one| one.sent).min_by_key(|sent| sent.steady);
+        let oldest = lock_mutex(&held.each).values().map(|one| one.sent).min_by_key(|sent| sent.steady);
         held.request.halter.note_renewed(oldest);
         Self(tokio::spawn(held.clone().renew().in_current_span()))
     }
@@ -332,13 +337,13 @@ impl Drop for Renewal {
 
 impl HeldLocks {
     fn taker(&self) -> Taker {
-        Taker { holder: self.holder.clone(), claim: locked(&self.claim).clone() }
+        Taker { holder: self.holder.clone(), claim: lock_mutex(&self.claim).clone() }
     }
 
     /// Takes each, in order; stops at the first that it can't take.
     async fn try_each(&self, wanted: &BTreeSet<Lock>, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         for lock in wanted {
-            if let Some(blocked) = self.try_one(&self.request.lease(lock), dead).await? {
+            if let Some(blocked) = self.try_one(&self.request.lease_name(lock), dead).await? {
                 return Ok(Some(blocked));
             }
         }
@@ -347,52 +352,52 @@ impl HeldLocks {
 
     async fn try_one(&self, name: &str, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         let mut before = None;
-        let mut sent = self.request.halter.now();
+        let mut sent = self.request.halter.read_clock();
         loop {
             let version = match self.request.leases.create(name, &self.taker()).await? {
                 Some(version) => Some(version),
                 None => match self.request.leases.read(name).await? {
                     None => {
-                        sent = self.request.halter.now();
+                        sent = self.request.halter.read_clock();
                         None
                     }
                     // A first attempt whose answer got lost may have taken it.
                     Some(seen) if seen.holder == self.holder => Some(seen.resource_version),
-                    Some(seen) => match self.blocked(seen.clone(), dead).await? {
+                    Some(seen) => match self.find_blocker(seen.clone(), dead).await? {
                         Some(blocked) => return Ok(Some(blocked)),
                         None => {
                             before.clone_from(&seen.claim);
-                            sent = self.request.halter.now();
+                            sent = self.request.halter.read_clock();
                             self.request.leases.take(&seen, &self.taker()).await?
                         }
                     },
                 },
             };
             if let Some(version) = version {
-                locked(&self.each).insert(name.to_owned(), HeldLease { sent, version, before });
+                lock_mutex(&self.each).insert(name.to_owned(), HeldLease { sent, version, before });
                 return Ok(None);
             }
         }
     }
 
     /// Whether a lease blocks this run.
-    async fn blocked(&self, seen: Seen, dead: &Dead) -> Result<Option<Blocked>, Failure> {
+    async fn find_blocker(&self, seen: SeenLease, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         if !seen.holder.is_empty() && !self.counts_as_dead(&seen, dead) {
             return Ok(Some(Blocked::Held(Box::new(seen))));
         }
         let (Some(claim), Some(records)) = (&seen.claim, &self.request.records) else { return Ok(None) };
-        if *claim == *locked(&self.claim) {
+        if *claim == *lock_mutex(&self.claim) {
             return Ok(None);
         }
-        let found = records.of_move(claim).await?;
+        let found = records.find_by_move(claim).await?;
         // The same scope means this move only if the cluster has the same role in it.
         let good = found.filter(|(record, same_role)| !same_role || record.scope != self.request.scope);
         Ok(good.map(|(record, _)| Blocked::Claimed(Box::new(record))))
     }
 
     /// Whether a lease was unchanged for long enough, or its holder is known or declared to be dead.
-    fn counts_as_dead(&self, seen: &Seen, dead: &Dead) -> bool {
-        let ours = dead.runs_of_this_move && seen.claim.as_ref() == Some(&*locked(&self.claim));
+    fn counts_as_dead(&self, seen: &SeenLease, dead: &Dead) -> bool {
+        let ours = dead.runs_of_this_move && seen.claim.as_ref() == Some(&*lock_mutex(&self.claim));
         let known = ours || dead.unchanged.get(&seen.name) == Some(&seen.resource_version);
         if dead.break_lease && !known && !seen.holder.is_empty() {
             self.taken_early.store(true, Ordering::Relaxed);
@@ -408,15 +413,15 @@ impl HeldLocks {
         dead: &Dead,
     ) -> Result<Option<Blocked>, Failure> {
         let others = if wanted.contains(&Lock::All) {
-            self.request.leases.all().await?
+            self.request.leases.list().await?
         } else {
             self.request.leases.read(&Lock::All.name()).await?.into_iter().collect()
         };
         for seen in others.into_iter().filter(|seen| seen.holder != self.holder) {
-            if let Some(blocked) = self.blocked(seen.clone(), dead).await? {
+            if let Some(blocked) = self.find_blocker(seen.clone(), dead).await? {
                 return Ok(Some(blocked));
             }
-            if !seen.holder.is_empty() && !self.request.leases.set_aside(&seen).await? {
+            if !seen.holder.is_empty() && !self.request.leases.take_from_dead_run(&seen).await? {
                 return Ok(Some(Blocked::Held(Box::new(seen))));
             }
         }
@@ -431,7 +436,7 @@ impl HeldLocks {
 
     /// Releases all, leaving the given claim.
     async fn give_back(&self, claim: impl Fn(&HeldLease) -> Option<String>) {
-        let each = std::mem::take(&mut *locked(&self.each));
+        let each = std::mem::take(&mut *lock_mutex(&self.each));
         let each =
             each.into_iter().map(|(name, one)| {
                 let claim = claim(&one);
@@ -445,11 +450,11 @@ impl HeldLocks {
     async fn renew(self: Arc<Self>) {
         let halter = &self.request.halter;
         // Where a server is slow, taking it has used up a part of the time.
-        let mut pause = RENEW.min(halter.time_to_renew().unwrap_or_default() / 2);
+        let mut pause = RENEW_INTERVAL.min(halter.time_to_renew().unwrap_or_default() / 2);
         loop {
             tokio::time::sleep(pause).await;
-            pause = RENEW;
-            let attempt = halter.now();
+            pause = RENEW_INTERVAL;
+            let attempt = halter.read_clock();
             let left = halter.time_to_renew().unwrap_or_default();
             let why = match tokio::time::timeout(left, self.renew_each()).await {
                 Ok(Ok(())) => {
@@ -459,18 +464,18 @@ impl HeldLocks {
                 Ok(Err(why)) => why,
                 Err(_) => "the API server does not answer".to_owned(),
             };
-            if why == TAKEN || halter.time_to_renew().is_none() {
+            if why == LEASE_TAKEN || halter.time_to_renew().is_none() {
                 halter.halt(Halt::LeaseLost(why));
                 return;
             }
-            pause = RETRY;
+            pause = RETRY_INTERVAL;
         }
     }
 
     /// Renews all of them once; the renewal counts only if all succeed.
     async fn renew_each(&self) -> Result<(), String> {
         let taker = self.taker();
-        let held = locked(&self.each).clone();
+        let held = lock_mutex(&self.each).clone();
         let each = held.iter().map(|(name, one)| {
             let taker = &taker;
             async move { (name.clone(), self.request.leases.renew(name, &one.version, taker).await) }
@@ -479,11 +484,11 @@ impl HeldLocks {
         for (name, renewed) in join_all(each).await {
             match renewed {
                 Ok(version) => {
-                    if let Some(one) = locked(&self.each).get_mut(&name) {
+                    if let Some(one) = lock_mutex(&self.each).get_mut(&name) {
                         one.version = version;
                     }
                 }
-                Err(PlaceError::Conflict(_)) => why = Some(TAKEN.to_owned()),
+                Err(PlaceError::Conflict(_)) => why = Some(LEASE_TAKEN.to_owned()),
                 Err(error) => drop(why.get_or_insert(error.to_string())),
             }
         }

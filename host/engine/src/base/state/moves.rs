@@ -12,10 +12,10 @@ use crate::base::outcome::one_sided::OneSidedMove;
 use crate::base::state::records::Stored;
 
 /// How much of an id that a user typed is quoted, in bytes.
-pub(crate) const LONGEST_ID: usize = 100;
+pub(crate) const MAX_ID_BYTES: usize = 100;
 
 /// How many moves an error names.
-pub(crate) const MOST_NAMED: usize = 10;
+pub(crate) const MAX_NAMED_MOVES: usize = 10;
 
 /// A move under way.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct FoundMove {
     /// It was begun from files other than the given ones.
     pub(crate) other_files: bool,
     /// Who wrote a record with its id into the target, if that is another than the author of the source's.
-    pub(crate) another: Option<String>,
+    pub(crate) other_author: Option<String>,
     /// What the objects show, if a side that was read has no record of it.
     pub(crate) one_sided: Option<OneSidedMove>,
     /// Set if the move has ended, and the source went back to before it: neither side has a record, and this one says what the target's summary does.
@@ -45,7 +45,7 @@ impl FoundMove {
             orphaned: false,
             elsewhere: false,
             other_files: false,
-            another: None,
+            other_author: None,
             one_sided: Some(one_sided),
             has_ended: true,
         }
@@ -58,7 +58,7 @@ impl FoundMove {
     }
 
     /// The record that decides: the source's until it says Committed, then the target's.
-    pub(crate) fn deciding(&self) -> Option<(Side, &Record)> {
+    pub(crate) fn deciding_record(&self) -> Option<(Side, &Record)> {
         match (&self.at.source, &self.at.target) {
             (Some(source), Some(target)) if source.record.phase.committed() => {
                 Some((Side::Target, &target.record))
@@ -71,7 +71,7 @@ impl FoundMove {
 
     /// The same record, without its side.
     pub(crate) fn record(&self) -> Option<&Record> {
-        self.deciding().map(|(_, record)| record)
+        self.deciding_record().map(|(_, record)| record)
     }
 
     /// Whether its target is known to be this one.
@@ -85,7 +85,7 @@ impl FoundMove {
         is_of_later_attempt(&source.record, &target.record)
     }
 
-    pub(crate) fn described(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let Some(record) = self.record() else { return String::new() };
         format!("{} ({}, {})", record.move_id, record.scope, record.phase)
     }
@@ -127,7 +127,7 @@ impl Moves {
             }
         }
         let found = by_id.into_iter().map(|(id, at)| FoundMove {
-            another: others.remove(&id),
+            other_author: others.remove(&id),
             ..found_move(at, identities, source_answers)
         });
         Self(found.collect())
@@ -142,7 +142,7 @@ impl Moves {
     }
 
     /// The only move if the command names none, otherwise the move whose id is this, or is the only one that begins with it.
-    pub(crate) fn selected(&self, id: Option<&str>) -> Result<&FoundMove, Failure> {
+    pub(crate) fn select(&self, id: Option<&str>) -> Result<&FoundMove, Failure> {
         let with = |matches: &dyn Fn(&str) -> bool| -> Vec<&FoundMove> {
             let all = self.0.iter();
             all.filter(|found| found.record().is_some_and(|record| matches(&record.move_id))).collect()
@@ -156,11 +156,11 @@ impl Moves {
             },
         };
         if let (Some(id), true, false) = (id, named.is_empty(), self.0.is_empty()) {
-            let there: Vec<String> = self.0.iter().map(FoundMove::described).collect();
-            let id = words::line(id, LONGEST_ID);
+            let there: Vec<String> = self.0.iter().map(FoundMove::describe).collect();
+            let id = words::line(id, MAX_ID_BYTES);
             return Err(Failure::Declined(format!(
                 "no move {id} is under way; there are: {}",
-                some_of(&there, MOST_NAMED)
+                some_of(&there, MAX_NAMED_MOVES)
             )));
         }
         let here: Vec<&FoundMove> = named.iter().copied().filter(|found| !found.elsewhere).collect();
@@ -168,14 +168,14 @@ impl Moves {
             [] => Err(Failure::NoMove),
             [one] => Ok(one),
             many => {
-                let many: Vec<String> = many.iter().map(|found| found.described()).collect();
+                let many: Vec<String> = many.iter().map(|found| found.describe()).collect();
                 Err(Failure::Several(many))
             }
         }
     }
 
     /// Another move that has not ended and works in this scope.
-    pub(crate) fn overlapping(&self, scope: &Scope, move_id: &str) -> Option<&Record> {
+    pub(crate) fn find_overlapping(&self, scope: &Scope, move_id: &str) -> Option<&Record> {
         let source = |found: &'_ FoundMove| found.at.source.is_some();
         self.0.iter().filter(|found| source(found)).filter_map(FoundMove::record).find(|record| {
             let meet = match (&scope.namespaces, &record.scope.namespaces) {
@@ -190,7 +190,7 @@ impl Moves {
 }
 
 /// The refusal of a run with this scope because of another move.
-pub(crate) fn in_the_way(other: &Record, scope: &Scope) -> Failure {
+pub(crate) fn refuse_for_other_move(other: &Record, scope: &Scope) -> Failure {
     let without_files = |scope: &Scope| Scope { from_manifests: BTreeSet::new(), ..scope.clone() };
     let differs = match other.scope != *scope && without_files(&other.scope) == without_files(scope) {
         true => "which differs in the objects that it adds: resume it with the files that it was begun with",
@@ -204,11 +204,11 @@ pub(crate) fn in_the_way(other: &Record, scope: &Scope) -> Failure {
 
 /// The refusal of a Pivot because another author began a move with its scope. The Pivot's author chooses the target, which may claim to
 /// be the target of that move.
-pub(crate) fn begun_by_others(other: &Record) -> Failure {
+pub(crate) fn refuse_for_other_author(other: &Record) -> Failure {
     Failure::BegunByOther {
         move_id: other.move_id.clone(),
         phase: other.phase,
-        author: words::line(&other.started_by, LONGEST_ID),
+        author: words::line(&other.started_by, MAX_ID_BYTES),
     }
 }
 
@@ -256,14 +256,14 @@ fn found_move(
         orphaned: false,
         elsewhere: false,
         other_files: false,
-        another: None,
+        other_author: None,
         one_sided: None,
         has_ended: false,
     };
-    if let Some((side, record)) = found.deciding() {
+    if let Some((side, record)) = found.deciding_record() {
         let orphaned = source_answers && found.at.source.is_none();
         let orphaned = orphaned && side == Side::Target && record.phase <= Phase::Live;
-        let elsewhere = elsewhere(record, &identities.target);
+        let elsewhere = has_other_target(record, &identities.target);
         let other_files = is_of_files(&identities.source) && record.source != identities.source;
         (found.orphaned, found.elsewhere, found.other_files) = (orphaned, elsewhere, other_files);
     }
@@ -275,7 +275,7 @@ fn is_of_files(source: &Option<Uid>) -> bool {
 }
 
 /// Whether a move's target is different from this one.
-fn elsewhere(record: &Record, target: &Option<Uid>) -> bool {
+fn has_other_target(record: &Record, target: &Option<Uid>) -> bool {
     target.is_some() && record.target.is_some() && record.target != *target
 }
 
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn move_is_named_by_its_ids_beginning() {
         let moves = moves(&["216b7a2d-1", "9c01", "9c"]);
-        let selected = |id| moves.selected(Some(id)).map(|found| found.record().unwrap().move_id.clone());
+        let selected = |id| moves.select(Some(id)).map(|found| found.record().unwrap().move_id.clone());
         assert_eq!(selected("216b").unwrap(), "216b7a2d-1");
         assert_eq!(selected("9c").unwrap(), "9c", "a whole id is no beginning");
         let unknown = selected("abc").unwrap_err().to_string();
@@ -310,8 +310,8 @@ mod tests {
             "{unknown}"
         );
         assert!(matches!(selected(""), Err(Failure::Declined(_))));
-        let ambiguous = super::tests::moves(&["9c01", "9c02"]).selected(Some("9c")).map(|_| ()).unwrap_err();
+        let ambiguous = super::tests::moves(&["9c01", "9c02"]).select(Some("9c")).map(|_| ()).unwrap_err();
         assert!(matches!(ambiguous, Failure::Several(_)));
-        assert!(matches!(Moves::default().selected(Some("9c")), Err(Failure::NoMove)));
+        assert!(matches!(Moves::default().select(Some("9c")), Err(Failure::NoMove)));
     }
 }

@@ -57,7 +57,7 @@ impl RecordNamespace {
             Err(PlaceError::NotFound(why)) => why,
             Err(error @ PlaceError::Forbidden(_)) => {
                 return match self.find().await {
-                    Ok(FoundNamespace::Deleting) => Err(Failure::refused(self.refuse_deleting())),
+                    Ok(FoundNamespace::Deleting) => Err(Failure::from_refusal(self.refuse_deleting())),
                     _ => Ok(Err(error)),
                 };
             }
@@ -114,7 +114,7 @@ impl RecordNamespace {
         match self.handle.create(kind, &body, Change::DryRun).await {
             Err(PlaceError::NotFound(_)) => Ok(Some(self.refusal(not_allowed))),
             Err(error @ (PlaceError::Unavailable(_) | PlaceError::TooManyRequests { .. })) => {
-                Err(self.handle.failed("asking about the record namespace", None, error))
+                Err(self.handle.request_failure("asking about the record namespace", None, error))
             }
             // Whatever else the server says of the record itself, the other checks and the write itself report.
             Ok(_) | Err(_) => Ok(None),
@@ -142,9 +142,9 @@ impl RecordNamespace {
     }
 
     fn not_created(&self, error: PlaceError) -> Failure {
-        match self.handle.failed("creating the record namespace", None, error) {
+        match self.handle.request_failure("creating the record namespace", None, error) {
             Failure::Place { error: error @ (PlaceError::Forbidden(_) | PlaceError::Invalid(_)), .. } => {
-                Failure::refused(self.refusal(&error.to_string()))
+                Failure::from_refusal(self.refusal(&error.to_string()))
             }
             failure => failure,
         }

@@ -31,17 +31,17 @@ use crate::base::state::cluster_copies::KindsOfSide;
 use crate::base::state::record_namespace::{FoundNamespace, RecordNamespace};
 
 /// Below a ConfigMap's limit of 1 MiB, with room for its metadata.
-pub(crate) const CHUNK: usize = 900_000;
+pub(crate) const CHUNK_BYTES: usize = 900_000;
 /// The longest piece that is read: a single line may be longer than a piece should be.
-const MOST: usize = 2 * CHUNK;
+const MAX_PIECE_BYTES: usize = 2 * CHUNK_BYTES;
 /// Bytes that a line of a list takes in memory in addition to its text, at most: its kind may have a group of 253 bytes.
-const LINE: usize = 1 << 10;
+const MAX_LINE_OVERHEAD: usize = 1 << 10;
 /// Number of summaries of moves of a scope's namespaces that are kept, beside the summaries of moves whose Clusters are still there. Moves of one
 /// namespace remove none of another's: they may be of different tenants.
-const KEPT: usize = 10;
+const MAX_SUMMARIES: usize = 10;
 /// The same of moves that imported files. They are not only for people: without one, a source that was handed over in those files
 /// can't be released.
-const IMPORTS_KEPT: usize = 200;
+const MAX_IMPORT_SUMMARIES: usize = 200;
 /// The entry of a ConfigMap that has a list, or a piece of one.
 const LIST: &str = "list";
 
@@ -136,7 +136,7 @@ impl Records {
         Key::new(GroupKind::new("", "ConfigMap"), Some(self.namespace.name()), name)
     }
 
-    fn body(&self, name: &str, labels: Value, data: Value) -> Value {
+    fn config_map_body(&self, name: &str, labels: Value, data: Value) -> Value {
         json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name, "namespace": self.namespace.name(), "labels": labels},
@@ -145,7 +145,7 @@ impl Records {
     }
 
     /// Every record of this side's role. An unreadable record stops everything, because the state of its move is unknown.
-    pub(crate) async fn all(&self) -> Result<Vec<Stored>, Failure> {
+    pub(crate) async fn list_under_way(&self) -> Result<Vec<Stored>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), LABEL).await?;
         let prefix = self.name("");
         let ours = |object: &&Object| {
@@ -154,7 +154,7 @@ impl Records {
         };
         let mut all = Vec::new();
         for object in listing.objects.iter().filter(ours) {
-            let stored = self.stored(object)?;
+            let stored = self.parse_stored(object)?;
             // A record under a name other than its move's is ignored, whatever it says.
             if stored.name == self.name(&stored.record.move_id) {
                 all.push(stored);
@@ -164,8 +164,10 @@ impl Records {
     }
 
     /// The record of a move that is under way, in either role of this cluster, and whether the role is this side's.
-    pub(crate) async fn of_move(&self, move_id: &str) -> Result<Option<(Record, bool)>, Failure> {
-        if let Some(stored) = self.all().await?.into_iter().find(|stored| stored.record.move_id == move_id) {
+    pub(crate) async fn find_by_move(&self, move_id: &str) -> Result<Option<(Record, bool)>, Failure> {
+        if let Some(stored) =
+            self.list_under_way().await?.into_iter().find(|stored| stored.record.move_id == move_id)
+        {
             return Ok(Some((stored.record, true)));
         }
         let side = match self.handle.side {
@@ -174,31 +176,37 @@ impl Records {
         };
         let mut other = self.clone();
         other.handle.side = side;
-        let stored = other.all().await?.into_iter().find(|stored| stored.record.move_id == move_id);
+        let stored =
+            other.list_under_way().await?.into_iter().find(|stored| stored.record.move_id == move_id);
         Ok(stored.map(|stored| (stored.record, false)))
     }
 
-    async fn read(&self, name: &str) -> Result<Option<Stored>, Failure> {
+    async fn read_record(&self, name: &str) -> Result<Option<Stored>, Failure> {
         let object = self.handle.get(&self.kind, &self.key(name)).await?;
-        object.filter(|object| object.meta.labelled(LABEL)).map(|object| self.stored(&object)).transpose()
+        object
+            .filter(|object| object.meta.labelled(LABEL))
+            .map(|object| self.parse_stored(&object))
+            .transpose()
     }
 
-    fn stored(&self, object: &Object) -> Result<Stored, Failure> {
+    fn parse_stored(&self, object: &Object) -> Result<Stored, Failure> {
         let name = &object.meta.name;
-        let view: View = object.view().map_err(|error| self.unreadable(name, &error))?;
-        let text =
-            view.data.get(ENTRY).ok_or_else(|| self.unreadable(name, &format!("it has no {ENTRY}")))?;
-        let record = Record::parse(text).map_err(|error| self.unreadable(name, &error))?;
+        let view: View = object.view().map_err(|error| self.unreadable_failure(name, &error))?;
+        let text = view
+            .data
+            .get(ENTRY)
+            .ok_or_else(|| self.unreadable_failure(name, &format!("it has no {ENTRY}")))?;
+        let record = Record::parse(text).map_err(|error| self.unreadable_failure(name, &error))?;
         Ok(Stored::new(record, view.data.get(LIST).cloned(), object.meta.clone()))
     }
 
-    fn text(&self, object: &Object, key: &str) -> Result<String, Failure> {
+    fn read_entry(&self, object: &Object, key: &str) -> Result<String, Failure> {
         let name = &object.meta.name;
-        let view: View = object.view().map_err(|error| self.unreadable(name, &error))?;
-        view.data.get(key).cloned().ok_or_else(|| self.unreadable(name, &format!("it has no {key}")))
+        let view: View = object.view().map_err(|error| self.unreadable_failure(name, &error))?;
+        view.data.get(key).cloned().ok_or_else(|| self.unreadable_failure(name, &format!("it has no {key}")))
     }
 
-    fn unreadable(&self, name: &str, why: &dyn std::fmt::Display) -> Failure {
+    fn unreadable_failure(&self, name: &str, why: &dyn std::fmt::Display) -> Failure {
         let (side, namespace) = (self.handle.side, self.namespace.name());
         Failure::Record(format!(
             "the record in the {side} (ConfigMap {namespace}/{name}) can't be read: {why}"
@@ -208,24 +216,25 @@ impl Records {
     /// Creates a record, including the release list if that is short enough.
     pub(crate) async fn create(&self, record: &Record, list: Option<String>) -> Result<Stored, Failure> {
         let name = self.name(&record.move_id);
-        let body = self.body(&name, json!({LABEL: self.role()}), data(record, list.as_deref())?);
+        let body =
+            self.config_map_body(&name, json!({LABEL: self.role()}), record_data(record, list.as_deref())?);
         match self.namespace.create_in(&self.kind, &body).await? {
             Ok(object) => Ok(Stored::new(record.clone(), list, object.meta)),
             // Our own write, whose answer got lost, or another run of the same move.
-            Err(PlaceError::AlreadyExists(_)) => match self.read(&name).await? {
+            Err(PlaceError::AlreadyExists(_)) => match self.read_record(&name).await? {
                 Some(stored) => self.update(&stored, record, list).await,
                 None => Err(Failure::Record(format!(
                     "the record in the {} came and went; run the command again",
                     self.handle.side
                 ))),
             },
-            Err(error) => Err(self.handle.failed("writing", Some(&self.key(&name)), error)),
+            Err(error) => Err(self.handle.request_failure("writing", Some(&self.key(&name)), error)),
         }
     }
 
     /// Fails if the lease is lost, so that a write would not be sent.
     pub(crate) fn check_lease(&self) -> Result<(), Failure> {
-        self.handle.fence(Change::Real).map_err(|error| self.handle.failed("writing", None, error))
+        self.handle.fence(Change::Real).map_err(|error| self.handle.request_failure("writing", None, error))
     }
 
     /// Replaces the record if it is still as last seen.
@@ -238,18 +247,18 @@ impl Records {
         let key = self.key(&stored.name);
         let patch = json!({
             "metadata": {"resourceVersion": stored.resource_version},
-            "data": data(record, list.as_deref())?,
+            "data": record_data(record, list.as_deref())?,
         });
         match self.handle.patch(&self.kind, &key, &patch).await {
             Ok(object) => Ok(Stored::new(record.clone(), list.or_else(|| stored.list.clone()), object.meta)),
-            Err(PlaceError::Conflict(why)) => match self.read(&stored.name).await? {
+            Err(PlaceError::Conflict(why)) => match self.read_record(&stored.name).await? {
                 // Our own write, whose answer got lost.
                 Some(now) if now.record == *record && list.is_none_or(|list| now.list == Some(list)) => {
                     Ok(now)
                 }
-                _ => Err(self.changed(&why)),
+                _ => Err(self.changed_failure(&why)),
             },
-            Err(error) => Err(self.handle.failed("writing", Some(&key), error)),
+            Err(error) => Err(self.handle.request_failure("writing", Some(&key), error)),
         }
     }
 
@@ -257,14 +266,14 @@ impl Records {
     pub(crate) async fn write_list(&self, chunks: &[String], move_id: &str) -> Result<(), Failure> {
         let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
             let name = piece_name(move_id, number);
-            let body = self.body(&name, json!({}), json!({LIST: chunk}));
+            let body = self.config_map_body(&name, json!({}), json!({LIST: chunk}));
             let result = match self.namespace.create_in(&self.kind, &body).await? {
                 Err(PlaceError::AlreadyExists(_)) => {
                     self.handle.patch(&self.kind, &self.key(&name), &json!({"data": {LIST: chunk}})).await
                 }
                 other => other,
             };
-            result.map_err(|error| self.handle.failed("writing", Some(&self.key(&name)), error))
+            result.map_err(|error| self.handle.request_failure("writing", Some(&self.key(&name)), error))
         });
         try_join_all(writes).await.map(drop)
     }
@@ -272,11 +281,15 @@ impl Records {
     /// Reads the server's clock: a dry run creates a piece of the move's list, of which there must be none.
     pub(crate) async fn read_time(&self, move_id: &str) -> Result<String, Failure> {
         let name = piece_name(move_id, 0);
-        let body = self.body(&name, json!({}), json!({}));
+        let body = self.config_map_body(&name, json!({}), json!({}));
         let created = self.handle.create(&self.kind, &body, Change::DryRun).await;
-        let created =
-            created.map_err(|error| self.handle.failed("reading the time", Some(&self.key(&name)), error))?;
-        created.meta.creation_timestamp.ok_or_else(|| self.unreadable(&name, &"the server gives it no time"))
+        let created = created.map_err(|error| {
+            self.handle.request_failure("reading the time", Some(&self.key(&name)), error)
+        })?;
+        created
+            .meta
+            .creation_timestamp
+            .ok_or_else(|| self.unreadable_failure(&name, &"the server gives it no time"))
     }
 
     /// Reads the list, in the record or beside it; `None` if a piece of it is gone.
@@ -293,11 +306,11 @@ impl Records {
         let Record { move_id, release_chunks, .. } = &stored.record;
         if *release_chunks == 0 {
             let Some(list) = stored.list.as_deref() else { return Ok(None) };
-            return self.list(move_id, &[list], digest).map(Some);
+            return self.parse_list(move_id, &[list], digest).map(Some);
         }
         let reads = (0..*release_chunks).map(|number| self.read_piece(piece_name(move_id, number)).boxed());
         // Those on their way are not counted yet.
-        let at_once = (self.list_limit / MOST).clamp(1, LISTS);
+        let at_once = (self.list_limit / MAX_PIECE_BYTES).clamp(1, LISTS);
         let mut pieces = stream::iter(reads.collect::<Vec<_>>()).buffered(at_once);
         let (mut texts, mut bytes) = (Vec::new(), 0);
         // If one is gone the others are not read: their number is only what someone wrote into the record.
@@ -308,15 +321,15 @@ impl Records {
             texts.push(text);
         }
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        self.list(move_id, &texts, digest).map(Some)
+        self.parse_list(move_id, &texts, digest).map(Some)
     }
 
     /// A piece of a list; `None` if it is gone.
     async fn read_piece(&self, name: String) -> Result<Option<String>, Failure> {
         let Some(object) = self.handle.get(&self.kind, &self.key(&name)).await? else { return Ok(None) };
-        match self.text(&object, LIST)? {
-            text if text.len() > MOST => {
-                Err(self.unreadable(&name, &"it is longer than any that a move writes"))
+        match self.read_entry(&object, LIST)? {
+            text if text.len() > MAX_PIECE_BYTES => {
+                Err(self.unreadable_failure(&name, &"it is longer than any that a move writes"))
             }
             text => Ok(Some(text)),
         }
@@ -327,7 +340,7 @@ impl Records {
         match self.describe_excess(bytes, lines) {
             Some(excess) => {
                 let why = format!("its release list has {excess}");
-                Err(self.unreadable(&self.name(move_id), &why))
+                Err(self.unreadable_failure(&self.name(move_id), &why))
             }
             None => Ok(()),
         }
@@ -335,14 +348,14 @@ impl Records {
 
     /// Refuses a list that no other attempt with this limit could read.
     pub(crate) fn refuse_long_list<T: AsRef<str>>(&self, texts: &[T]) -> Result<(), Failure> {
-        let (bytes, lines) = measure(texts);
+        let (bytes, lines) = measure_list(texts);
         let refuse = |excess| Failure::Record(format!("the release list of this move would have {excess}"));
         self.describe_excess(bytes, lines).map(refuse).map_or(Ok(()), Err)
     }
 
     /// Describes what a list has more than is read of one.
     fn describe_excess(&self, bytes: usize, lines: usize) -> Option<String> {
-        let (limit, most) = (self.list_limit, self.list_limit / LINE);
+        let (limit, most) = (self.list_limit, self.list_limit / MAX_LINE_OVERHEAD);
         let excess = match () {
             () if bytes > limit => format!("more than {limit} bytes"),
             () if lines > most => format!("more than {most} lines"),
@@ -351,32 +364,37 @@ impl Records {
         Some(format!("{excess}, which are the most here: run fewer moves at once, or resume at a terminal"))
     }
 
-    fn list(&self, move_id: &str, texts: &[&str], digest: Option<&str>) -> Result<ReleaseList, Failure> {
-        let (bytes, lines) = measure(texts);
+    fn parse_list(
+        &self,
+        move_id: &str,
+        texts: &[&str],
+        digest: Option<&str>,
+    ) -> Result<ReleaseList, Failure> {
+        let (bytes, lines) = measure_list(texts);
         self.check_size(move_id, bytes, lines)?;
         // Before the text takes memory as a list.
         if digest.is_some_and(|digest| digest != release::digest_of_text(texts.iter().copied())) {
             return Err(self.another_list(move_id));
         }
         let list = ReleaseList::parse(texts.iter().copied());
-        list.map_err(|error| self.unreadable(&self.name(move_id), &error))
+        list.map_err(|error| self.unreadable_failure(&self.name(move_id), &error))
     }
 
     fn another_list(&self, move_id: &str) -> Failure {
         let why =
             "its release list is not the one that the source committed: nothing is deleted by another list";
-        self.unreadable(&self.name(move_id), &why)
+        self.unreadable_failure(&self.name(move_id), &why)
     }
 
     pub(crate) fn list_has_others(&self, move_id: &str, key: &Key) -> Failure {
         let why =
             format!("it deletes {key}, which is in none of the namespaces that the source's record has");
-        self.unreadable(&self.name(move_id), &why)
+        self.unreadable_failure(&self.name(move_id), &why)
     }
 
     pub(crate) fn list_missing(&self, move_id: &str) -> Failure {
         let why = "its release list is missing";
-        self.unreadable(&self.name(move_id), &why)
+        self.unreadable_failure(&self.name(move_id), &why)
     }
 
     /// Removes a move's list. It is removed before its record: while that exists, the move is not closed.
@@ -401,7 +419,7 @@ impl Records {
         let key = self.key(&name);
         match self.handle.delete(&self.kind, &key, Preconditions::default()).await {
             Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
-            Err(error) => Err(self.handle.failed("removing", Some(&key), error)),
+            Err(error) => Err(self.handle.request_failure("removing", Some(&key), error)),
         }
     }
 
@@ -412,21 +430,21 @@ impl Records {
         let must = Preconditions { uid: None, resource_version: Some(stored.resource_version.clone()) };
         match self.handle.delete(&self.kind, &key, must).await {
             Ok(()) | Err(PlaceError::NotFound(_)) => Ok(()),
-            Err(PlaceError::Conflict(why)) => Err(self.changed(&why)),
-            Err(error) => Err(self.handle.failed("removing", Some(&key), error)),
+            Err(PlaceError::Conflict(why)) => Err(self.changed_failure(&why)),
+            Err(error) => Err(self.handle.request_failure("removing", Some(&key), error)),
         }
     }
 
-    fn changed(&self, why: &str) -> Failure {
+    fn changed_failure(&self, why: &str) -> Failure {
         Failure::Record(format!("the record in the {} was changed by another run: {why}", self.handle.side))
     }
 
     /// Turns a move's record into its summary in one write: at no moment do both exist, or neither.
     pub(crate) async fn finish(&self, stored: &Stored, finished: &Finished) -> Result<(), Failure> {
-        match self.replace(stored, FINISHED, SUMMARY, finished).await? {
+        match self.replace_with_summary(stored, FINISHED, SUMMARY, finished).await? {
             Replaced::Yes => Ok(()),
             // A rollback unaware of this run is removing the copies.
-            Replaced::Gone(why) | Replaced::Changed(why) => Err(self.changed(&why)),
+            Replaced::Gone(why) | Replaced::Changed(why) => Err(self.changed_failure(&why)),
         }
     }
 
@@ -436,16 +454,16 @@ impl Records {
         stored: &Stored,
         summary: &RolledBackMove,
     ) -> Result<(), Failure> {
-        match self.replace(stored, ROLLED_BACK, ROLLBACK_SUMMARY, summary).await {
+        match self.replace_with_summary(stored, ROLLED_BACK, ROLLBACK_SUMMARY, summary).await {
             Ok(Replaced::Yes | Replaced::Gone(_)) => Ok(()),
-            Ok(Replaced::Changed(why)) => Err(self.changed(&why)),
+            Ok(Replaced::Changed(why)) => Err(self.changed_failure(&why)),
             // Without the summary it is rolled back all the same.
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => self.remove(stored).await,
             Err(failure) => Err(failure),
         }
     }
 
-    async fn replace(
+    async fn replace_with_summary(
         &self,
         stored: &Stored,
         label: &str,
@@ -453,7 +471,7 @@ impl Records {
         summary: &impl Serialize,
     ) -> Result<Replaced, Failure> {
         let key = self.key(&stored.name);
-        let summary = serde_json::to_string_pretty(summary).map_err(|error| unwritable(&error))?;
+        let summary = serde_json::to_string_pretty(summary).map_err(|error| unwritable_record(&error))?;
         let patch = json!({
             "metadata": {
                 "resourceVersion": stored.resource_version,
@@ -471,13 +489,13 @@ impl Records {
                     None => Replaced::Gone(why),
                 })
             }
-            Err(error) => Err(self.handle.failed("closing", Some(&key), error)),
+            Err(error) => Err(self.handle.request_failure("closing", Some(&key), error)),
         }
     }
 
     /// The moves whose records here, as far as they may be read, say that they can't be rolled back.
-    pub(crate) async fn settled(&self) -> Result<BTreeSet<String>, Failure> {
-        let (under_way, ended) = match tokio::try_join!(self.all(), self.finished()) {
+    pub(crate) async fn find_irreversible(&self) -> Result<BTreeSet<String>, Failure> {
+        let (under_way, ended) = match tokio::try_join!(self.list_under_way(), self.list_finished()) {
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Default::default(),
             read => read?,
         };
@@ -487,30 +505,31 @@ impl Records {
     }
 
     /// The summaries that the last moves left behind, the latest first.
-    pub(crate) async fn finished(&self) -> Result<Vec<Finished>, Failure> {
-        Ok(self.finished_by_name().await?.into_iter().map(|(finished, _)| finished).collect())
+    pub(crate) async fn list_finished(&self) -> Result<Vec<Finished>, Failure> {
+        Ok(self.list_finished_by_name().await?.into_iter().map(|(finished, _)| finished).collect())
     }
 
-    async fn finished_by_name(&self) -> Result<Vec<(Finished, String)>, Failure> {
-        let mut all: Vec<(Finished, String)> = self.summaries(FINISHED, SUMMARY, Finished::parse).await?;
+    async fn list_finished_by_name(&self) -> Result<Vec<(Finished, String)>, Failure> {
+        let mut all: Vec<(Finished, String)> =
+            self.list_summaries(FINISHED, SUMMARY, Finished::parse).await?;
         all.sort_by(|(a, _), (b, _)| b.ended_at.cmp(&a.ended_at).then_with(|| a.move_id.cmp(&b.move_id)));
         Ok(all)
     }
 
     /// The summaries of the last moves that were rolled back, the latest first.
-    pub(crate) async fn rolled_back(&self) -> Result<Vec<RolledBackMove>, Failure> {
-        Ok(self.rolled_back_by_name().await?.into_iter().map(|(summary, _)| summary).collect())
+    pub(crate) async fn list_rolled_back(&self) -> Result<Vec<RolledBackMove>, Failure> {
+        Ok(self.list_rolled_back_by_name().await?.into_iter().map(|(summary, _)| summary).collect())
     }
 
-    async fn rolled_back_by_name(&self) -> Result<Vec<(RolledBackMove, String)>, Failure> {
+    async fn list_rolled_back_by_name(&self) -> Result<Vec<(RolledBackMove, String)>, Failure> {
         let mut all: Vec<(RolledBackMove, String)> =
-            self.summaries(ROLLED_BACK, ROLLBACK_SUMMARY, RolledBackMove::parse).await?;
+            self.list_summaries(ROLLED_BACK, ROLLBACK_SUMMARY, RolledBackMove::parse).await?;
         all.sort_by(|(a, _), (b, _)| b.ended_at.cmp(&a.ended_at).then_with(|| a.move_id.cmp(&b.move_id)));
         Ok(all)
     }
 
     /// Summaries, with the names of their ConfigMaps.
-    async fn summaries<T>(
+    async fn list_summaries<T>(
         &self,
         label: &str,
         entry: &str,
@@ -518,7 +537,7 @@ impl Records {
     ) -> Result<Vec<(T, String)>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), label).await?;
         let read = |object: &Object| {
-            let text = self.text(object, entry).ok()?;
+            let text = self.read_entry(object, entry).ok()?;
             // A newer release may have written one that is unreadable here. Without it an import is not found, and what is refused
             // for that is refused before anything is changed.
             Some((parse(&text)?, object.meta.name.clone()))
@@ -537,9 +556,10 @@ impl Records {
     /// Removes the summaries of the oldest moves of the same namespaces that were rolled back, to make room for one more.
     pub(crate) async fn forget_old_rollbacks(&self, scope: &Scope) -> Result<(), Failure> {
         let namespaces = self.namespaces_here(scope);
-        let all = self.rolled_back_by_name().await?.into_iter();
-        let old =
-            all.filter(|(summary, _)| self.namespaces_here(&summary.scope) == namespaces).skip(KEPT - 1);
+        let all = self.list_rolled_back_by_name().await?.into_iter();
+        let old = all
+            .filter(|(summary, _)| self.namespaces_here(&summary.scope) == namespaces)
+            .skip(MAX_SUMMARIES - 1);
         try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
 
@@ -547,13 +567,13 @@ impl Records {
     /// that move's summary may have to show that it ended.
     pub(crate) async fn forget_old(&self, kinds: &KindsOfSide, scope: &Scope) -> Result<(), Failure> {
         let namespaces = self.namespaces_here(scope);
-        let all = self.finished_by_name().await?.into_iter();
+        let all = self.list_finished_by_name().await?.into_iter();
         let (imports, others): (Vec<_>, Vec<_>) = all.partition(|(finished, _)| finished.files.is_some());
         let is_of_these = |(finished, _): &(Finished, String)| {
             finished.scope.as_ref().is_none_or(|scope| self.namespaces_here(scope) == namespaces)
         };
         let others = others.into_iter().filter(is_of_these);
-        let old = others.skip(KEPT - 1).chain(imports.into_iter().skip(IMPORTS_KEPT - 1));
+        let old = others.skip(MAX_SUMMARIES - 1).chain(imports.into_iter().skip(MAX_IMPORT_SUMMARIES - 1));
         let old: Vec<(Finished, String)> = old.collect();
         let clusters = kinds.iter().find(|(gk, _)| is_cluster(gk)).map(|(_, kind)| kind);
         let clusters = match clusters.filter(|_| !old.is_empty()) {
@@ -567,20 +587,20 @@ impl Records {
 }
 
 /// Returns the bytes and lines of a list.
-fn measure<T: AsRef<str>>(texts: &[T]) -> (usize, usize) {
+fn measure_list<T: AsRef<str>>(texts: &[T]) -> (usize, usize) {
     let texts = || texts.iter().map(AsRef::as_ref);
     (texts().map(str::len).sum(), texts().map(|text| text.lines().count()).sum())
 }
 
 /// The data of a record's ConfigMap.
-fn data(record: &Record, list: Option<&str>) -> Result<Value, Failure> {
-    let text = serde_json::to_string_pretty(record).map_err(|error| unwritable(&error))?;
+fn record_data(record: &Record, list: Option<&str>) -> Result<Value, Failure> {
+    let text = serde_json::to_string_pretty(record).map_err(|error| unwritable_record(&error))?;
     Ok(match list {
         Some(list) => json!({ENTRY: text, LIST: list}),
         None => json!({ENTRY: text}),
     })
 }
 
-fn unwritable(error: &serde_json::Error) -> Failure {
+fn unwritable_record(error: &serde_json::Error) -> Failure {
     Failure::Bug(format!("the record can't be written: {error}"))
 }
