@@ -1,4 +1,4 @@
-//! The commands that write, with what only some of them take.
+//! The commands that write, with the arguments that only some of them have.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub struct Resume {
     pub pause: BTreeSet<ClusterName>,
 }
 
-/// What a rollback takes.
+/// Arguments of a rollback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rollback {
     /// The move, by its id or the beginning of that. Without one, only one may be under way.
@@ -31,7 +31,7 @@ pub struct Rollback {
     pub unpause: BTreeSet<ClusterName>,
 }
 
-/// A command under the locks, with what only this command takes.
+/// A command under the locks, with its own arguments.
 #[derive(Clone)]
 pub(crate) enum Command {
     Start,

@@ -1,6 +1,6 @@
-//! What the engine reports while it works. It never prints: readers decide how an event looks.
+//! Events that the engine reports while it works. The engine never prints: readers decide how an event looks.
 //!
-//! What a reader can rely on:
+//! Guarantees to readers:
 //!
 //! - Events are values: owned, serialisable, the same on the far end of a link. Only the whole plan stays in this process
 //!   (see [`Event::Planned`]).
@@ -38,7 +38,7 @@ pub use awaited::Awaited;
 pub use summary::Summary;
 pub use words::{LeaseState, Verb};
 
-/// How many awaited items an event names.
+/// Number of awaited items that an event names.
 const MAX_AWAITED: usize = 100;
 
 /// Something that happened.
@@ -47,12 +47,12 @@ const MAX_AWAITED: usize = 100;
 pub enum Event {
     /// A side is being read, before the first phase.
     Reading {
-        /// Which.
+        /// The side.
         side: Side,
     },
     /// The plan is ready.
     Planned {
-        /// Its size.
+        /// Size of the plan.
         #[serde(flatten)]
         summary: Summary,
         /// The whole plan, for readers in this process; it is not serialised.
@@ -69,27 +69,27 @@ pub enum Event {
     },
     /// A plan is being made while a move that the two sides know of is under way.
     UnderWay {
-        /// How far that move is.
+        /// State of that move.
         #[serde(flatten)]
         status: Box<MoveStatus>,
     },
     /// A phase begins.
     PhaseBegun {
-        /// Which.
+        /// The phase.
         phase: Phase,
-        /// How many objects the phase works on.
+        /// Number of objects that the phase works on.
         objects: usize,
     },
     /// A phase is done.
     PhaseDone {
-        /// Which.
+        /// The phase.
         phase: Phase,
-        /// How long it took.
+        /// Duration of the phase.
         milliseconds: u64,
     },
     /// Something was done to an object.
     Object {
-        /// What.
+        /// The change.
         verb: Verb,
         /// The object.
         object: Key,
@@ -100,26 +100,26 @@ pub enum Event {
     },
     /// A plugin's check found something, or its `settle` said stop.
     Finding {
-        /// Which plugin.
+        /// Name of the plugin.
         plugin: String,
         /// The plugin's code for it.
         code: String,
-        /// How severe it is; findings that make a move wait are in [`Event::Waiting`].
+        /// Severity; findings that make a move wait are in [`Event::Waiting`].
         severity: Severity,
         /// The object it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         object: Option<Key>,
-        /// What was found.
+        /// The finding, for people.
         text: String,
-        /// What to do about it.
+        /// Remedy that the plugin suggests.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         remedy: String,
     },
     /// Still waiting. Reported on a change, at most every five seconds, and every thirty without one.
     Waiting {
-        /// What the run waits for: the first hundred.
+        /// The first hundred awaited items.
         awaited: Vec<Awaited>,
-        /// How many more there are.
+        /// Number of further items.
         #[serde(default, skip_serializing_if = "is_zero")]
         more: usize,
         /// Seconds until the wait times out.
@@ -127,40 +127,40 @@ pub enum Event {
     },
     /// A side has not answered yet for the first time. Reported after a second, and every few seconds until it answers.
     Asking {
-        /// Which side.
+        /// The side.
         side: Side,
-        /// Its name: the server.
+        /// Name of the side: the server.
         place: String,
         /// For how long it has been asked.
         seconds: u64,
     },
     /// A side has not accepted a request for a while; it is sent again. Reported once, until the side answers again.
     Retrying {
-        /// Which side.
+        /// The side.
         side: Side,
-        /// How often the request was sent so far.
+        /// Number of times that the request was sent so far.
         attempt: u32,
         /// The last error.
         error: String,
     },
     /// A side asked for fewer requests, and gets fewer. Reported at most once a second.
     Throttled {
-        /// Which side.
+        /// The side.
         side: Side,
-        /// How many requests it turned away since the run began.
+        /// Number of requests that the side rejected since the run began.
         requests: u64,
-        /// How long it asked the run to wait.
+        /// Time that the side asked the run to wait.
         after_milliseconds: u64,
     },
     /// The lock that keeps other runs out.
     Lease {
-        /// Where it is.
+        /// Side of the Lease.
         side: Side,
         /// The name of the Lease.
         object: Key,
-        /// Who holds it.
+        /// Name of the run that holds the lease.
         holder: String,
-        /// What this run does about it.
+        /// State of the lease for this run.
         state: LeaseState,
         /// While waiting: seconds until the lease counts as abandoned.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,7 +171,7 @@ pub enum Event {
     },
     /// A piece of information.
     Note {
-        /// What it is about; a stable code for programs.
+        /// Stable code of the message, for programs.
         code: String,
         /// The object that it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,7 +181,7 @@ pub enum Event {
     },
     /// Something that needs attention.
     Warning {
-        /// What it is about; a stable code for programs.
+        /// Stable code of the message, for programs.
         code: String,
         /// The object that it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,13 +202,13 @@ impl Event {
         Self::Warning { code: code.to_owned(), object: None, text: text.into() }
     }
 
-    /// What a plugin found.
+    /// An event about a plugin's finding.
     pub(crate) fn finding(plugin: &str, finding: &Finding) -> Self {
         let Finding { severity, code, message, object, remedy } = finding.clone();
         Self::Finding { plugin: plugin.to_owned(), code, severity, object, text: message, remedy }
     }
 
-    /// A wait. Caps the list, so that thousands of objects are not named every few seconds.
+    /// An event about a wait. Caps the list, so that thousands of objects are not named every few seconds.
     pub(crate) fn waiting(mut awaited: Vec<Awaited>, seconds_left: u64) -> Self {
         let more = awaited.len().saturating_sub(MAX_AWAITED);
         awaited.truncate(MAX_AWAITED);

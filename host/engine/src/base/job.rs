@@ -1,4 +1,4 @@
-//! What every phase of a run needs.
+//! The parts of a run that every phase needs.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) struct Job {
     pub(crate) parking: Parking,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) move_id: String,
-    /// Which objects of the target this move made.
+    /// Recognises the objects of the target that this move created.
     pub(crate) copy_mark: CopyMark,
     /// The way of the move: the side that is paused, the side that is deleted from, and the side that runs.
     pub(crate) route: Route,
@@ -81,7 +81,7 @@ impl Job {
         self.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, kind))
     }
 
-    /// What the move did to an object, according to the object's annotations.
+    /// Returns how the move paused an object, according to the object's annotations.
     pub(crate) fn pausing_of(&self, object: &Object) -> Pausing {
         if !pause::is_ours(&object.meta, &self.move_id) {
             return Pausing::Untouched;
@@ -105,8 +105,8 @@ impl Job {
         })
     }
 
-    /// The source's kind as the release list names it: only the list, not what is served today, knows the version in which a state was
-    /// copied.
+    /// Returns the source's kind as the release list names it. Only the list has the version in which a state was copied: the source
+    /// may serve another one today.
     pub(crate) fn kind_of_entry(&self, entry: &Entry) -> Arc<Kind> {
         match self.kinds.source.get(&entry.kind.group_kind) {
             Some(kind) if kind.version == entry.kind.version => kind.clone(),
@@ -148,7 +148,7 @@ impl Job {
         self.report(Event::Object { verb, object, side, phase });
     }
 
-    /// Reports the dangers that the user accepted, and names that are not what they seem.
+    /// Reports the risks that the user accepted, and namespaces that get other names.
     pub(crate) fn report_accepted(&self) {
         let map = &self.options.scope.namespace_map;
         if !map.is_empty() {

@@ -33,8 +33,8 @@ impl Kinds {
         })
     }
 
-    /// Asks both sides. If the target is confined, the source may be a stranger's: what it says of the kinds that move counts no more
-    /// than what an agent says.
+    /// Asks both sides. If the target is confined, anyone may control the source: its statements about the kinds that move count no
+    /// more than an agent's.
     pub(crate) async fn from_sides(
         source: &Handle,
         target: &Handle,
@@ -83,8 +83,8 @@ impl Kinds {
     }
 }
 
-/// A kind in files, or of an agent, with the labels of its definition in the target cluster. Its own don't count: the author of the
-/// files, or whoever took the agent over, could have roles and bindings created with our permissions.
+/// Returns a kind in files, or of an agent, with the labels of its definition in the target cluster. The kind's own labels don't
+/// count: the author of the files, or of a compromised agent, could have roles and bindings created with our permissions.
 fn with_labels_of(kind: &Arc<Kind>, other: &Kind) -> Arc<Kind> {
     Arc::new(Kind { labels: other.labels, ..Kind::clone(kind) })
 }

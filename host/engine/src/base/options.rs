@@ -1,4 +1,4 @@
-//! What the user decides about a run.
+//! The user's decisions about a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::scope::Scope;
 use pivot_core::{Both, Key, Side, Uid};
 
-/// How much of a run is a dry run.
+/// Extent of a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DryRun {
     /// A real run.
@@ -21,30 +21,30 @@ pub enum DryRun {
     Server,
 }
 
-/// What the user decides.
+/// The user's decisions about a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What moves.
+    /// Scope of the move.
     pub scope: Scope,
-    /// Risks that this run accepts, apart from those of the scope.
+    /// Risks that this run accepts, in addition to the risks of the scope.
     pub accept: AcceptedRisks,
-    /// What is added beside it; the scope lists it. From the commit on nobody needs it any more.
+    /// Objects that are created from a manifest; the scope lists them. After the commit they are not used.
     pub added: Arc<[Addition]>,
     /// The saved plan to carry out, and nothing else.
     pub approved: Option<Arc<SavedPlan>>,
-    /// Who runs this, for the record.
+    /// Name of the user or program that runs this, for the record.
     pub operator: String,
     /// The object that asks for the move, in a cluster: ids of new moves end in its UID, which its author can't choose.
     pub asked_by: Option<Uid>,
-    /// Where lease and record are kept, on both sides.
+    /// Namespace of leases and records, on both sides.
     pub record_namespace: String,
     /// The kubectl flags that name each side's kubeconfig and context, for commands that plugins suggest.
     pub kubectl_flags: Both<Vec<String>>,
-    /// How much of the run is a dry run.
+    /// Extent of the dry run.
     pub dry_run: DryRun,
-    /// How long to wait for controllers to acknowledge the pause and for block-move.
+    /// Limit of the wait for controllers to acknowledge the pause, and for block-move.
     pub pause_timeout: Duration,
-    /// How long plugins' checks may make the move wait.
+    /// Limit of the wait for plugins' checks.
     pub check_timeout: Duration,
     /// Limit of the wait for the target's controllers to take over.
     pub takeover_timeout: Duration,
@@ -59,9 +59,9 @@ pub struct Options {
     pub found_by: Option<Key>,
     /// Of a copy into a directory: leave the source paused, to be taken over from the files.
     pub handover: bool,
-    /// The side on which nothing is changed outside of the namespace that moves: who asks for the move has no say there.
+    /// The side on which the move changes nothing outside of its namespace: the author of the Pivot has no permission there.
     pub confined: Option<Side>,
-    /// Bytes of a release list that are read. The list takes several times as many in memory, and a side may be a stranger's.
+    /// Maximum number of bytes of a release list. The list takes several times as many in memory, and anyone may control a side.
     pub release_list_limit: usize,
     /// Once the move is committed, the target may finish it while the source is away ([`crate::drive::run::finish_alone`]).
     pub finish_alone: bool,
@@ -108,7 +108,7 @@ impl Options {
         }
     }
 
-    /// The same, as an approved plan has it.
+    /// Takes the decisions of an approved plan.
     pub fn with_approved_plan(mut self, plan: SavedPlan) -> Self {
         let Decisions { scope, accept, handover } = plan.decisions.clone();
         self.scope = Scope { from_manifests: self.scope.from_manifests, ..scope };
@@ -119,18 +119,18 @@ impl Options {
         self
     }
 
-    /// What of these is stored in a plan.
+    /// Returns the decisions that a plan stores.
     pub fn decisions(&self) -> Decisions {
         Decisions { scope: self.scope.clone(), accept: self.accept.clone(), handover: self.handover }
     }
 
-    /// Whether the move may change anything there in the source.
+    /// Returns true if the move may change objects of a namespace in the source.
     pub(crate) fn may_change_in(&self, namespace: Option<&str>) -> bool {
         let own = || namespace.is_some() && self.scope.includes(namespace);
         self.confined != Some(Side::Source) || own()
     }
 
-    /// The same, adding these objects.
+    /// Adds objects that are created from a manifest.
     pub fn with_additions(mut self, added: Vec<Addition>) -> Self {
         self.scope.from_manifests = added.iter().map(|addition| addition.record_entry().clone()).collect();
         self.added = added.into();

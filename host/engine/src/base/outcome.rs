@@ -1,4 +1,4 @@
-//! How a run ended, and how that is reported.
+//! The outcome of a run: failures, remedies and counts.
 
 pub(crate) mod change_counts;
 pub(crate) mod failure;

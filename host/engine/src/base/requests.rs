@@ -1,6 +1,6 @@
 //! Requests to the two sides: retried if that can help, as many at once as a server takes, stopped when it is safe.
 
-/// How often an object, or the source as a whole, may change during the work on it before the run gives up.
+/// Number of times that an object, or the source as a whole, may change during the work on it before the run gives up.
 pub(crate) const MAX_ROUNDS: usize = 5;
 
 pub(crate) mod dataflow;

@@ -16,7 +16,7 @@ use crate::base::requests::side::Sides;
 pub struct Setup {
     /// The two places.
     pub sides: Sides,
-    /// What the user decides.
+    /// The user's decisions.
     pub options: Options,
     /// The plugins, in their order; they may still be loading.
     pub plugins: Plugins,

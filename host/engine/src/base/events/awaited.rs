@@ -1,4 +1,4 @@
-//! What a run waits for.
+//! The items that a run waits for.
 
 use std::fmt;
 
@@ -20,9 +20,9 @@ pub struct Awaited {
     /// The plugin that waits for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
-    /// What is missing.
+    /// The missing state, in words.
     pub what: String,
-    /// What to do about it.
+    /// Remedy, if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub remedy: String,
 }

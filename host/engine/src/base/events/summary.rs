@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 pub struct Summary {
     /// Objects that are copied.
     pub objects: usize,
-    /// How many of these are deleted from the source.
+    /// Copied objects that are deleted from the source.
     pub moved: usize,
-    /// How many of these stay in the source too.
+    /// Copied objects that also stay in the source.
     pub kept: usize,
-    /// How many of these the user adds.
+    /// Copied objects that are created from a manifest.
     #[serde(default)]
     pub from_manifests: usize,
-    /// How many of these are Clusters.
+    /// Copied Clusters.
     pub clusters: usize,
-    /// How many of these are ClusterClasses.
+    /// Copied ClusterClasses.
     pub cluster_classes: usize,
     /// Objects that were read and stay.
     pub stay: usize,

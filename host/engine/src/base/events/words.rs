@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What was done to an object.
+/// A change to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
@@ -28,11 +28,11 @@ pub enum Verb {
     Removed,
 }
 
-/// What a run does about a lease.
+/// State of a lease for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeaseState {
-    /// It holds the lease.
+    /// The run holds the lease.
     Acquired,
     /// Another run, which may be dead, holds it.
     Waiting,

@@ -7,7 +7,7 @@ use pivot_core::GroupKind;
 
 use crate::base::events::{Event, Verb};
 
-/// How many objects of each kind each verb was applied to.
+/// Number of changed objects, by verb and kind.
 pub type Counts = BTreeMap<Verb, BTreeMap<GroupKind, usize>>;
 
 /// Counts while a run is at work.

@@ -1,6 +1,6 @@
-//! What can go wrong in a run, with the messages.
+//! The failures of a run, with their messages.
 //!
-//! At the edge of the engine a failure becomes a [`Stop`](crate::Stop), which adds the state of both sides, what to type next and
+//! At the edge of the engine a failure becomes a [`Stop`](crate::Stop), which adds the state of both sides, the next commands and
 //! the exit code.
 
 use std::fmt;
@@ -90,7 +90,7 @@ impl Exit {
 /// The code of the refusal if another run is active.
 pub(crate) const RUN_ACTIVE: &str = "run-active";
 
-/// What failed.
+/// The failure of a run.
 #[derive(Debug)]
 pub enum Failure {
     /// Checks refused the move.
@@ -114,7 +114,7 @@ pub enum Failure {
     Place {
         /// On which side.
         side: Side,
-        /// What was being done: `creating`, `listing secrets`.
+        /// The operation: `creating`, `listing secrets`.
         doing: String,
         /// The object.
         object: Option<Box<Key>>,
@@ -123,11 +123,11 @@ pub enum Failure {
     },
     /// A side has never answered.
     Unreachable {
-        /// Which side.
+        /// The side.
         side: Side,
-        /// Its name: the server.
+        /// Name of the side: the server.
         place: String,
-        /// Where the user named it.
+        /// The kubeconfig and context in which the user named the side.
         named_in: Option<String>,
         /// The last error.
         why: String,
@@ -140,34 +140,34 @@ pub enum Failure {
     Gate(Vec<PluginFinding>),
     /// A plugin's hook failed, or its answer was out of bounds.
     Hook {
-        /// Which plugin.
+        /// Name of the plugin.
         plugin: String,
-        /// Which hook.
+        /// The hook.
         hook: Hook,
         /// For which object.
         object: Option<Box<Key>>,
-        /// Its error.
+        /// Error of the hook.
         error: HookError,
     },
-    /// The target did not keep what was sent.
+    /// The target did not keep fields that were sent.
     Lost {
         /// The object.
         object: Key,
-        /// Which fields.
+        /// The fields.
         fields: Vec<String>,
     },
     /// A source object changed after it was copied.
     Changed {
         /// The object.
         object: Key,
-        /// Which fields changed.
+        /// The fields that changed.
         fields: Vec<String>,
     },
-    /// Someone asked for a stop.
+    /// A stop was requested.
     Halted(Halt),
     /// The command can't apply to the move under way; nothing was done.
     Declined(String),
-    /// A Pivot asks for what another author's move is about; nothing was done.
+    /// A Pivot has the scope of another author's move; nothing was done.
     BegunByOther {
         /// The move under way.
         move_id: String,
@@ -183,25 +183,25 @@ pub enum Failure {
         /// Whether that move copies into a directory.
         into_directory: bool,
     },
-    /// The files of what the move adds, or of the plan that it carries out, are not those that it began with; nothing was done.
+    /// The manifests or the plan of the move differ from those that it began with; nothing was done.
     Inputs(String),
     /// The source was handed over in files, which the target imported; nothing was done.
     Imported(String),
-    /// The source was handed over in files, and nothing says that nobody imported them; nothing was done.
+    /// The source was handed over in files, and the user did not confirm that they were imported nowhere; nothing was done.
     MayBeImported {
         /// The move.
         move_id: String,
     },
-    /// The two sides don't fit each other: one has no record of the move, or none of what the other says.
+    /// The two sides don't fit each other: one side has no record of the move, or no objects that fit the other's record.
     OneSidedMove {
         /// The move.
         move_id: String,
-        /// What the objects show.
+        /// Verdict from the objects.
         one_sided: OneSidedMove,
     },
     /// The target has the record of a move that its source has no record of.
     Orphan(String),
-    /// It is unknown whether the commit was written.
+    /// The commit was sent, and pivot-host does not know whether the server wrote it.
     Undecided(Box<Failure>),
     /// The record is unusable.
     Record(String),
@@ -213,7 +213,7 @@ pub enum Failure {
         move_id: String,
         /// The plugins that the move was begun with, in words.
         begun: String,
-        /// What can be done.
+        /// Remedy.
         remedy: Box<Remedy>,
     },
     /// The target's controllers did not show in time that they took over these objects.
@@ -234,7 +234,7 @@ pub enum Failure {
         /// The Clusters, by their names in the source.
         clusters: Vec<Key>,
     },
-    /// The move was rolled back, but for these Clusters of the source: they are paused, and nothing says how that is undone.
+    /// The move was rolled back, except for these Clusters of the source. They are paused, without the annotation that undoes it.
     UndoLost {
         /// The Clusters.
         clusters: Vec<Key>,
@@ -250,16 +250,16 @@ pub enum Failure {
 pub struct Held {
     /// The object.
     pub object: Key,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 /// A failure as users read it, split into lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
-    /// What failed, then a line for each item that it lists.
+    /// The message, then a line for each item.
     pub lines: Vec<String>,
-    /// How many more items there are.
+    /// Number of further items.
     pub more: usize,
 }
 
@@ -269,8 +269,8 @@ impl Failure {
         Self::Refused(vec![refusal])
     }
 
-    /// What failed, and a line for each item. Foreign text must not break lines: callers rely on where ours end. Items that say
-    /// the same about several objects share a line, with the first few names unless `all` are asked for.
+    /// Returns the message, and a line for each item. Foreign text must not break lines, because callers rely on the line ends. Items
+    /// with the same text about several objects share a line. Unless `all` is set, the line has only the first few names.
     pub fn lines(&self, all: bool) -> Lines {
         let (most, names) = if all { (usize::MAX, usize::MAX) } else { (MAX_LINES, MAX_LISTED_NAMES) };
         match self {
@@ -439,7 +439,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How many lines a person reads.
+/// Number of items that are listed unless all are requested.
 const MAX_LINES: usize = 20;
 
 fn list_items(head: &str, lines: Vec<String>, most: usize) -> Lines {

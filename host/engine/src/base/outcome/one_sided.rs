@@ -1,23 +1,23 @@
-//! What the objects show of a move of which one side went back.
+//! Verdicts, by the objects, about a move of which one side went back.
 
 use pivot_core::Key;
 use pivot_core::grouped::MAX_LISTED_NAMES;
 use pivot_core::refusal::some_of;
 
-/// A move of which one side went back, by what the objects show. A missing or an older record alone shows nothing: either cluster may
+/// A move of which one side went back, according to the objects. A missing or an older record alone shows nothing: either cluster may
 /// have been restored from a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OneSidedMove {
-    /// The target took over, so that what its source has is out of date; with the proof.
+    /// The target took over, so that the objects of the source are out of date; with the proof.
     TakenOver(String),
-    /// As [`TakenOver`](Self::TakenOver), and the target has the list of what was copied. What the source has can be compared with that, and
+    /// As [`TakenOver`](Self::TakenOver), and the target has the list of copied objects. The source can be compared with that list, and
     /// deleted: its record is of before the commit, and its Clusters are paused.
     SourceOutOfDate(String),
     /// A copy was unpaused and paused again, or lost its undo annotation: in the first case, the target took over. With a description.
     PausedAgain(String),
     /// The target went on, with the proof, and the source is back in an earlier state, or was unpaused since: these of its Clusters run.
     SourceWentBack {
-        /// What shows that the target went on.
+        /// Proof that the target went on.
         proof: String,
         /// The source's Clusters that nothing pauses.
         awake: Vec<Key>,
@@ -77,7 +77,7 @@ impl OneSidedMove {
         }
     }
 
-    /// What the objects show of the move, and what that means.
+    /// Describes the evidence of the objects, and the conclusion.
     pub fn describe(&self, move_id: &str) -> String {
         match self {
             Self::TakenOver(proof) | Self::SourceOutOfDate(proof) => format!(

@@ -1,5 +1,5 @@
-//! What users can do about a plugin, or a wait, that stopped a move. That depends on how far the move is: from the first pause on
-//! its record names the plugins, and a run that resumes it needs the same ones; past the commit it can accept others.
+//! Remedies for a plugin, or a wait, that stopped a move. They depend on the phase: from the first pause on, the record names the
+//! plugins, and a run that resumes the move needs the same ones. After the commit the move can accept others.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::base::outcome::one_sided::OneSidedMove;
 const EXPLAIN_UNMARKED: &str = "find out which tool made these Clusters, or removed the mark. Compare all that belongs to them with the source. \
                                 Restore neither side from a backup";
 
-/// What to do about a stop caused by plugins.
+/// Returns alternative remedies for a failure.
 pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
     match (failure, exit) {
         (Failure::Hook { plugin, hook, .. }, _) => remedies_for_hook(plugin.clone(), *hook, exit),

@@ -38,7 +38,7 @@ pub enum Next {
 /// The outcome of a run that did not get to its end.
 #[derive(Debug)]
 pub struct Stop {
-    /// What failed.
+    /// The failure.
     pub failure: Failure,
     /// The phase it was in; `None` if nothing had been recorded.
     pub phase: Option<Phase>,
@@ -50,15 +50,15 @@ pub struct Stop {
     pub next: Vec<Next>,
     /// The move that these commands are about; `None` if no move is under way.
     pub move_id: Option<String>,
-    /// How long each phase took that this run finished.
+    /// Duration of each phase that this run finished.
     pub times: Vec<(Phase, Duration)>,
     /// The changes this run made to objects, including undoing.
     pub done: Counts,
 }
 
 impl Stop {
-    /// Whether what stopped it goes away by itself while clusters are being built: until then nothing has to be changed, and nothing
-    /// was. A target that doesn't answer yet is one of those.
+    /// Returns true if the cause goes away by itself while clusters are being built, so that a later run can succeed. Nothing was
+    /// changed. An example is a target that doesn't answer yet.
     pub fn passes(&self) -> bool {
         self.phase.is_none()
             && match &self.failure {
@@ -69,7 +69,7 @@ impl Stop {
             }
     }
 
-    /// How to fix what failed, beyond what [`Stop::next`] says; each remedy is an alternative.
+    /// Returns alternative remedies for the failure, in addition to the commands of [`Stop::next`].
     pub fn remedies(&self) -> Vec<Remedy> {
         remedies::remedies_for(&self.failure, self.exit)
     }

@@ -15,17 +15,18 @@ pub struct MoveStatus {
     pub decides: Side,
     /// That record.
     pub record: Record,
-    /// Whether the move's target differs from the given one.
+    /// Whether the move's target differs from this run's.
     pub elsewhere: bool,
     /// Whether the move was rolled back without its target, which still has a record of it.
     pub orphaned: bool,
-    /// What moves, by the source's own record: the other may be a stranger's.
+    /// Scope of the move, by the source's own record: anyone may have written the target's.
     #[serde(skip)]
     pub asked: Option<Scope>,
-    /// What the objects show, if a side that was read has no record of it.
+    /// Verdict from the objects, if a side that was read has no record of the move.
     #[serde(skip)]
     pub one_sided: Option<OneSidedMove>,
-    /// Whether the move has ended, and the source went back to before it: no side has a record, and this one says what the target's summary does.
+    /// Whether the move has ended, and the source went back to before it. No side has a record: this one is made from the target's
+    /// summary.
     #[serde(skip)]
     pub has_ended: bool,
     /// Whether its source was made authoritative again after the commit.

@@ -7,14 +7,14 @@ use serde_json::Value;
 /// The longest path that is printed.
 const MAX_PATH_BYTES: usize = 300;
 
-/// What is wrong with a patch; `None` if it stays within what its hook may touch.
+/// Describes how a patch exceeds the bounds of its hook; `None` if it stays within them.
 pub fn describe_violation(plugin: &Description, hook: Hook, patch: &Value) -> Option<String> {
     let found = pivot_bounds::find_violation(&plugin.name, hook.into(), patch)?;
     Some(found.message(&describe_path(&found.touched, plugin.secret_data)))
 }
 
-/// How a path that a plugin wrote is printed. The plugin chooses its text: a plugin that sees the data of Secrets could put them
-/// there.
+/// Returns the printed form of a path that a plugin wrote. The plugin chooses the text: a plugin that sees the data of Secrets
+/// could put the data there.
 pub(crate) fn describe_path(path: &str, secret_data: bool) -> String {
     if secret_data {
         "a path that is withheld (the plugin sees the data of Secrets)".to_owned()

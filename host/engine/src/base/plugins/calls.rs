@@ -20,11 +20,11 @@ use crate::base::plugins::hooks::{HookError, Hooks, Services};
 use crate::base::plugins::view::PluginView;
 use crate::base::requests::reports::Reports;
 
-/// How long after a "wait" the checks are called again.
+/// Time between a "wait" and the next call of the checks.
 const CHECK_INTERVAL: std::time::Duration = std::time::Duration::from_secs(2);
-/// How many different notes and warnings of one plugin are reported at one point of the move: more would drown what matters.
+/// Maximum number of different notes and warnings that one plugin can report at one point of the move.
 const MAX_TEXTS: usize = 50;
-/// How many in total, because the same text may be about many objects.
+/// Maximum number of notes and warnings in total, because the same text may be about many objects.
 const MAX_FINDINGS: usize = 2_000;
 
 /// The changes that plugins want to make to an object.
@@ -135,7 +135,7 @@ pub(crate) async fn ask_for_patch(
     Ok((!by.is_empty()).then(|| WantedPatch { patch: all, by: Authors::new(&by) }))
 }
 
-/// Whether one path equals the other, or is below it.
+/// Returns true if one path equals the other, or is below it.
 fn paths_overlap(one: &str, other: &str) -> bool {
     let below =
         |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -166,7 +166,7 @@ pub(crate) async fn wait_for_checks(job: &Job, view: &PluginView, point: Point) 
     if waits.is_empty() {
         return Ok(());
     }
-    // A plan reports what a move would wait for, and does not wait.
+    // A plan reports the findings for which a move would wait, and does not wait.
     if job.options.dry_run != DryRun::Off {
         let mut reported: BTreeMap<&str, Reported> = BTreeMap::new();
         for PluginFinding { plugin, finding } in &waits {

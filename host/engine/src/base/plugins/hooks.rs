@@ -13,7 +13,7 @@ pub use pivot_runtime::{MoveContext, RunContext, RunKind, Services};
 pub use pivot_vetting::permissions::Read;
 use serde_json::Value;
 
-/// Why a hook failed to answer.
+/// Failure of a hook.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct HookError {
@@ -26,7 +26,7 @@ pub struct HookError {
 /// A plugin.
 #[async_trait]
 pub trait Hooks: Send + Sync + 'static {
-    /// Its description.
+    /// Returns the plugin's description.
     fn describe(&self) -> &Description;
 
     /// Returns the plugin for one run, if it has to know the run, or if calls use up a budget: no run spends another's.
@@ -40,22 +40,22 @@ pub trait Hooks: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Whether it changes objects of a kind in a hook. A plugin may want to see more kinds than it changes.
+    /// Returns true if the plugin changes objects of a kind in a hook. A plugin may want to see more kinds than it changes.
     fn changes(&self, hook: Hook, kind: &GroupKind) -> bool {
         self.describe().has_hook_for(hook, kind)
     }
 
-    /// What it may read of the two sides.
+    /// Returns the objects of the two sides that the plugin may read.
     fn reads(&self) -> &[Read] {
         &[]
     }
 
-    /// How one object relates to others.
+    /// Returns the relations of one object to others.
     async fn relate(&self, _object: &Object) -> Result<Vec<Relation>, HookError> {
         Ok(Vec::new())
     }
 
-    /// Whether the move may go on.
+    /// Returns the findings that decide whether the move may continue.
     async fn check(
         &self,
         _point: Point,

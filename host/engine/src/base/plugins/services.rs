@@ -1,7 +1,7 @@
 //! Answers plugins' service calls from the two sides, through the handles of the run.
 //!
-//! The runtime has checked that a call was declared and granted. What is left to enforce here is confinement to what moves, which
-//! only the plan knows: no call is answered before there is one.
+//! The runtime has checked that a call was declared and granted. Here, calls are confined to the objects that
+//! move. Only the plan has these objects: no call is answered before there is a plan.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -24,9 +24,9 @@ use crate::base::outcome::failure::Failure;
 use crate::base::plugins::view::PluginView;
 use crate::base::requests::side::Handle;
 
-/// How much of a service's answer a plugin gets to see.
+/// Maximum number of bytes that a plugin sees of a service's answer.
 const ANSWER_LIMIT: usize = 256 * 1024;
-/// In how many namespaces one call lists side by side; for more than these everything is listed at once.
+/// Maximum number of namespaces that one call lists separately. More are read with one list of all namespaces.
 const MAX_SEPARATE_LISTS: usize = 16;
 /// Time for which the providers of a side count as known. A plugin may ask at every object, and one may wait until a provider is updated.
 const PROVIDERS_KNOWN: Duration = Duration::from_secs(60);
@@ -48,7 +48,7 @@ pub(crate) struct PluginServices {
 /// The providers of a side, if they were read.
 type KnownProviders = Option<(Instant, Vec<Provider>)>;
 
-/// The same, confined to one plan.
+/// The services of one plan: confined to the objects that move.
 struct MoveServices {
     answers: Arc<PluginServices>,
     /// The namespaces that move.
@@ -70,7 +70,7 @@ impl PluginServices {
         }
     }
 
-    /// Answers confined to what moves. Release lists from before they named the moving namespaces include a shared class's
+    /// Returns services confined to the objects that move. Release lists from before they named the moving namespaces include a shared class's
     /// namespace, too: namespaces that the user didn't ask for stay closed.
     pub(crate) fn for_move(self: &Arc<Self>, view: &PluginView) -> Arc<dyn Services> {
         let moves = |namespace: &&String| self.scope.includes(Some(namespace));

@@ -1,4 +1,4 @@
-//! What plugins get to see of the move.
+//! The view that plugins have of a move.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use pivot_core::release::ReleaseList;
 
 use crate::base::plugins::hooks::{Hooks, MoveContext};
 
-/// What plugins' checks get to see of the move.
+/// The namespaces and objects of a move that plugins' checks see.
 pub(crate) struct PluginView {
     /// The namespaces that move ([`pivot_core::plan::Plan::moving`]).
     pub(crate) namespaces: BTreeSet<String>,

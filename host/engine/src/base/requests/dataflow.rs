@@ -24,9 +24,9 @@ pub(crate) enum Part {
     /// Nothing.
     #[default]
     Whole,
-    /// It begins something.
+    /// The node begins something.
     Begin,
-    /// It ends what another began.
+    /// The node ends something that another node began.
     End,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Parts {
     /// By node; nodes that are not listed are [`Part::Whole`]. Every beginning has an end that waits for it, and waits for the
     /// beginnings of everything that its end waits for: so there is always an end that can run.
     pub(crate) of: Vec<Part>,
-    /// How many beginnings may be open: started, while their ends are not.
+    /// Maximum number of open beginnings: started, while their ends are not.
     pub(crate) most: usize,
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::base::clock::{Clock, Moment};
 
-/// Why a run should stop.
+/// Reason for a run to stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Halt {
     /// A signal: 2 or 15.
@@ -51,7 +51,7 @@ impl Halter {
         });
     }
 
-    /// Whether a stop was asked for.
+    /// Returns the reason to stop, if a stop was requested.
     pub fn halt_reason(&self) -> Option<Halt> {
         self.state.borrow().clone()
     }
@@ -115,7 +115,7 @@ mod tests {
         tokio::time::advance(Duration::from_millis(1)).await;
         let lost = halter.lease_loss();
         assert_eq!(lost.as_deref(), Some("it was not renewed for 10 seconds"));
-        // An answer that comes late renews nothing; and whoever waits for a stop hears of it.
+        // A late answer renews nothing, and waits for a stop complete.
         halter.note_renewed(Some(halter.read_clock()));
         assert_eq!(halter.lease_loss(), lost);
         assert_eq!(halter.wait().await, Halt::LeaseLost(lost.unwrap()));

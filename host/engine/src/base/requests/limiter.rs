@@ -1,12 +1,13 @@
-//! How many requests run side by side. Too few waste the round trip, too many only queue in the API server: the limit grows while
-//! answers come about as fast as the fastest ones did, shrinks while they queue, and is halved when the server asks for fewer.
+//! Limits the number of concurrent requests. Too few waste the round trip, too many only queue in the API server. The limit grows
+//! while answers are about as fast as the fastest ones were, and shrinks while they queue. When the server asks for fewer requests,
+//! the limit is halved.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pivot_places::Throttled;
 
-/// How many requests run side by side.
+/// An adaptive limit of concurrent requests.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limit: f64,

@@ -43,7 +43,7 @@ impl Listed {
     }
 }
 
-/// Namespaced kinds once per namespace, the others once.
+/// Returns namespaced kinds once per namespace, the others once.
 pub(crate) fn collections_in<'a>(
     kinds: impl IntoIterator<Item = &'a Arc<Kind>>,
     namespaces: &BTreeSet<String>,
@@ -59,7 +59,7 @@ pub(crate) fn collections_in<'a>(
     all
 }
 
-/// Requests all of them, up to a limit at once.
+/// Lists the metadata of all collections, up to a limit at once.
 pub(crate) async fn list_metas(
     handle: &Handle,
     limit: usize,
@@ -68,7 +68,7 @@ pub(crate) async fn list_metas(
     list_all(handle, limit, wanted, Detail::All).await
 }
 
-/// The same for [identities](Meta::reduce_to_identity): where there may be thousands, and labels and annotations don't matter.
+/// Lists only [identities](Meta::reduce_to_identity), for collections of thousands whose labels and annotations don't matter.
 pub(crate) async fn list_identities(
     handle: &Handle,
     limit: usize,
@@ -77,7 +77,7 @@ pub(crate) async fn list_identities(
     list_all(handle, limit, wanted, Detail::Identity).await
 }
 
-/// How much is read of each.
+/// Extent of the metadata that is read.
 #[derive(Clone, Copy)]
 enum Detail {
     All,

@@ -7,17 +7,17 @@ use tokio::time::Instant;
 
 use crate::base::events::{Awaited, Event, Watcher};
 
-/// How often an unchanged wait is reported.
+/// Time between two reports of an unchanged wait.
 const UNCHANGED_INTERVAL: Duration = Duration::from_secs(30);
 /// A wait for hundreds of objects changes all the time: reports are at least this far apart.
 const MIN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What was reported last, and when.
+/// The last report, and its time.
 #[derive(Debug, Default)]
 pub(crate) struct Reports(Mutex<Option<(Instant, Vec<Awaited>)>>);
 
 impl Reports {
-    /// For a wait that usually ends before a report is worthwhile.
+    /// Delays the first report, for a wait that usually ends sooner.
     pub(crate) fn quiet_at_first() -> Self {
         Self(Mutex::new(Some((Instant::now(), Vec::new()))))
     }

@@ -23,19 +23,19 @@ use crate::base::events::{Event, Watcher};
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::halt::Halter;
 
-/// How long a request is retried before it counts as failed.
+/// Time for which a request is retried before it counts as failed.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The same until a place has answered for the first time: nothing is under way yet, and the address may simply be wrong. A
-/// request still in flight then is given up, too.
+/// Patience until a place has answered for the first time: nothing is under way yet, and the address may be wrong. A request that is
+/// still in flight then is given up, too.
 const FIRST_PATIENCE: Duration = Duration::from_secs(10);
 /// When the first event says that a side has not answered yet, and how often it is repeated.
 const SILENCE_REPORTED_AFTER: Duration = Duration::from_secs(1);
 const SILENCE_REPORTED_EVERY: Duration = Duration::from_secs(3);
-/// The same once a stop was asked for: undoing is still worth a few tries.
+/// Patience once a stop was requested: undoing is still worth a few tries.
 const HALTED_PATIENCE: Duration = Duration::from_secs(15);
-/// How long a silent side goes unreported.
+/// Time after which retries are reported.
 const RETRIES_REPORTED_AFTER: Duration = Duration::from_secs(3);
-/// How long until it is reported again that a side asks for fewer requests.
+/// Time between two reports that a side asks for fewer requests.
 const THROTTLING_REPORTED_EVERY: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -54,18 +54,18 @@ pub(crate) struct Handle {
     pub(crate) throttled: Throttled,
     /// The place's own names of namespaces, where they differ from the source's.
     map: Arc<NamespaceMap>,
-    /// Whether it ever answered, even with an error.
+    /// Whether the side ever answered, even with an error.
     answered: Arc<AtomicBool>,
     /// When an event last said that it is being asked.
     silence_reported: Arc<Mutex<Option<Instant>>>,
-    /// Whether its silence was reported; many requests wait at once.
+    /// Whether retries were reported; many requests wait at once.
     reported: Arc<AtomicBool>,
     turned_away: Arc<Mutex<TurnedAway>>,
     halter: Halter,
     watcher: Arc<dyn Watcher>,
 }
 
-/// How often this run was asked to slow down.
+/// Requests of this run that the side rejected to slow it down.
 #[derive(Default)]
 struct TurnedAway {
     requests: u64,
@@ -96,17 +96,17 @@ impl Handle {
         Self { end_kind, ..self }
     }
 
-    /// The same side, whose namespaces have other names than the source's.
+    /// Returns the side with other names of namespaces than the source's.
     pub(crate) fn with_namespace_map(self, map: &NamespaceMap) -> Self {
         Self { place: MappedPlace::wrap(self.place, map), map: Arc::new(map.clone()), ..self }
     }
 
-    /// What people find an object under on this side.
+    /// Returns the key of an object on this side.
     pub(crate) fn own_name(&self, key: &Key) -> Key {
         self.map.into_target().rename_key(key)
     }
 
-    /// What a namespace is called on this side.
+    /// Returns the name of a namespace on this side.
     pub(crate) fn own_namespace<'a>(&'a self, name: &'a str) -> &'a str {
         self.map.in_target(name)
     }

@@ -24,13 +24,13 @@ pub(crate) const NAMESPACES: usize = 16;
 /// A piece of work.
 pub(crate) type Work<'a, T> = BoxFuture<'a, Result<T, Failure>>;
 
-/// Reads all of it, in any order; the first failure ends it.
+/// Does all the work, in any order. The first failure cancels the rest: only for reads.
 pub(crate) async fn try_all<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Result<Vec<T>, Failure> {
     stream::iter(work).buffer_unordered(limit).try_collect().await
 }
 
-/// Writes all of it, in any order. After a failure nothing more is begun, and what is under way is waited for: a write whose answer
-/// nobody waits for may still take effect, even after what undoes it.
+/// Does all the writes, in any order. After a failure no further write is begun, and those under way are awaited. A write that is
+/// not awaited may still take effect, even after it was undone.
 pub(crate) async fn write_all<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Result<Vec<T>, Failure> {
     let failed = &AtomicBool::new(false);
     let begun = work.into_iter().map(|work| {
@@ -49,7 +49,7 @@ pub(crate) async fn write_all<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> 
     written.into_iter().flatten().collect()
 }
 
-/// Does all of it, even if some of it fails.
+/// Does all the work, even if some of it fails.
 pub(crate) async fn run_all<T: Send>(limit: usize, work: Vec<Work<'_, T>>) -> Vec<Result<T, Failure>> {
     stream::iter(work).buffer_unordered(limit).collect().await
 }

@@ -17,7 +17,7 @@ use crate::base::requests::parking::Parking;
 use crate::base::requests::reports::Reports;
 use crate::base::requests::side::Handle;
 
-/// How often to check for something to report.
+/// Time between two checks for a due report.
 const REPORT_CHECK: Duration = Duration::from_secs(1);
 /// Time between the end of a watch, or one that the server refused as expired, and the next list.
 const RELIST_DELAY: Duration = Duration::from_millis(200);
@@ -29,7 +29,7 @@ pub(crate) struct WantedObjects {
     pub(crate) enough: Enough,
 }
 
-/// How many of them must be in the wanted state.
+/// Number of objects that must be in the wanted state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Enough {
     Each,
@@ -37,7 +37,7 @@ pub(crate) enum Enough {
 }
 
 impl WantedObjects {
-    /// Each of them.
+    /// Waits for each of these objects.
     pub(crate) fn all_of(keys: BTreeSet<Key>) -> Self {
         Self { keys, enough: Enough::Each }
     }
@@ -50,7 +50,7 @@ impl WantedObjects {
     }
 }
 
-/// What an object lacks, in words; `None` if it is in the wanted state.
+/// Describes the state that an object lacks; `None` if it is in the wanted state.
 pub(crate) type Lacks<'a> = dyn Fn(&Object) -> Result<Option<String>, Failure> + Send + Sync + 'a;
 
 /// Waits until no object of the given keys lacks anything or, if one is enough, until one doesn't. An object that is gone lacks

@@ -1,4 +1,4 @@
-//! The Clusters of a move, on either side: which of them run, and whether those of both sides are the same.
+//! The Clusters of a move on either side: finds those that run, and compares the two sides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl From<Running> for OneSidedMove {
     }
 }
 
-/// The word of a target on the end of a move.
+/// A target's statement about the end of a move.
 #[derive(Clone, Copy)]
 pub(crate) enum ReportedEnd<'a> {
     /// Nothing.
@@ -56,7 +56,7 @@ pub(crate) enum ReportedEnd<'a> {
     Ended(&'a Finished),
 }
 
-/// Whether a Cluster is paused.
+/// Returns true if a Cluster is paused.
 pub(crate) fn is_paused(side: &Handle, cluster: &Object) -> Result<bool, Failure> {
     pause::is_paused(cluster).map_err(|error| Failure::Object(side.side, error))
 }

@@ -1,6 +1,6 @@
-//! Whether a held lease belongs to a dead run.
+//! Decides whether a held lease belongs to a dead run.
 //!
-//! Judged by whether it stays unchanged for its duration on our own clock, never by comparing the clocks of two machines.
+//! The test is whether it stays unchanged for its duration on our own clock, never by comparing the clocks of two machines.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(crate) async fn wait_until_free(
     }
 }
 
-/// The refusal if another run is active.
+/// Returns the refusal if another run is active.
 pub(crate) fn refuse_active_run(leases: &Leases, seen: &SeenLease) -> Failure {
     let (holder, lease) = (&seen.holder, leases.key(&seen.name));
     let claim = seen.claim.as_ref().map(|id| format!(" for move {id}")).unwrap_or_default();

@@ -22,46 +22,46 @@ pub(crate) struct Journal {
     /// `None` if there is no state to keep: a directory, or a side that is gone.
     records: Both<Option<Records>>,
     at: Both<Option<Stored>>,
-    /// How far this run has come, if no side keeps a record.
+    /// Phase of this run, if no side keeps a record.
     entered: Option<Phase>,
 }
 
 impl Journal {
-    /// Starts with what was found of a move.
+    /// Starts with the records that were found of a move.
     pub(crate) fn new(record: Record, records: Both<Option<Records>>, at: Both<Option<Stored>>) -> Self {
         Self { record, records, at, entered: None }
     }
 
-    /// How far the move has come; `None` if nothing was recorded yet.
+    /// Returns the phase of the move; `None` if nothing was recorded yet.
     pub(crate) fn phase(&self) -> Option<Phase> {
         let written = self.at.source.is_some() || self.at.target.is_some();
         if written { Some(self.record.phase) } else { self.entered }
     }
 
-    /// Whether the move has a stored record, from which other runs can continue.
+    /// Returns true if the move has a stored record, from which other runs can continue.
     pub(crate) fn is_written(&self) -> bool {
         self.at.source.is_some() || self.at.target.is_some()
     }
 
-    /// When the record was created, by the source's clock.
+    /// Returns the creation time of the record, by the source's clock.
     pub(crate) fn created_at(&self) -> Option<&str> {
         self.at.source.as_ref()?.created.as_deref()
     }
 
-    /// Notes what is about to be touched, so that a rollback finds it.
+    /// Notes the kinds and namespaces that are about to be touched, so that a rollback finds them.
     pub(crate) fn note_touched(&mut self, kinds: BTreeSet<GroupKind>, namespaces: BTreeSet<String>) {
         self.record.kinds.extend(kinds);
         self.record.copied_namespaces.extend(namespaces);
     }
 
-    /// Notes namespaces that are about to be created, beside those that earlier runs created.
+    /// Notes namespaces that are about to be created, in addition to those of earlier runs.
     pub(crate) fn note_namespaces(&mut self, missing: &BTreeSet<String>) {
         let named =
             std::mem::take(&mut self.record.created_namespaces).into_iter().chain(missing.iter().cloned());
         self.record.created_namespaces = named.collect::<BTreeSet<_>>().into_iter().collect();
     }
 
-    /// Which of these namespaces a stored record names, so that a rollback finds them.
+    /// Returns those of the namespaces that a stored record names, so that a rollback finds them.
     pub(crate) fn recorded_namespaces(&self, namespaces: &BTreeSet<String>) -> BTreeSet<String> {
         let written = self.first_side().and_then(|side| self.at.of(side).as_ref());
         let written = written.map_or(&[][..], |stored| &stored.record.created_namespaces);
@@ -95,8 +95,8 @@ impl Journal {
 
     async fn write(&mut self, side: Side, record: &Record, list: Option<String>) -> Result<(), Failure> {
         let Some(records) = self.records.of(side) else { return Err(no_record()) };
-        // What is noted adds to what was read, which the other side may have written. As long as a record can't be read, no move of that
-        // cluster goes on.
+        // Notes are added to a record that the other side may have written. While a record can't be read, no move of that cluster
+        // continues.
         let believable = record.believable();
         believable.map_err(|what| Failure::Declined(format!("the {what} of this move can't be right")))?;
         let written = match self.at.of(side) {
@@ -108,7 +108,8 @@ impl Journal {
         Ok(())
     }
 
-    /// All files are written: from here on the source waits for their import. The list first: the record must not exist without.
+    /// Records that all files are written: from here on the source waits for their import. The list is written first: the record must
+    /// not exist without it.
     pub(crate) async fn hand_over(&mut self, list: &ReleaseList, handover: Handover) -> Result<(), Failure> {
         let Some(source) = &self.records.source else { return Err(no_record()) };
         let (chunks, inline) = split_list(list);
@@ -120,7 +121,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The files were never closed, and are written again.
+    /// Records that the files, which were never closed, are written again.
     pub(crate) async fn restart_handover(&mut self) -> Result<(), Failure> {
         let handover = Some(Handover::default());
         let record = Record { release_chunks: 0, handover, ..self.record.clone() };
@@ -129,7 +130,7 @@ impl Journal {
         self.remove_handed_over().await
     }
 
-    /// The source is about to be resumed: nobody who reads its record must import the files any more.
+    /// Records that a rollback unpauses the source, so that no reader of the record imports the files any more.
     pub(crate) async fn note_rollback_begun(&mut self) -> Result<(), Failure> {
         let handover =
             self.record.handover.clone().map(|handover| Handover { rollback_begun: true, ..handover });
@@ -147,7 +148,7 @@ impl Journal {
         source.read_list(stored).await?.ok_or_else(|| source.list_missing(&self.record.move_id))
     }
 
-    /// The moves that imported these files into the target: those that ended, and those under way.
+    /// Returns the moves that imported these files into the target: those that ended, and those under way.
     pub(crate) async fn find_imports(&self, contents: &Uid) -> Result<Imports, Failure> {
         let Some(target) = &self.records.target else { return Err(no_record()) };
         let (under_way, ended) = tokio::try_join!(target.list_under_way(), target.list_finished())?;
@@ -258,8 +259,8 @@ impl Journal {
         Ok(())
     }
 
-    /// A failure of the write that commits, which was sent: it is unknown whether the server acted, and so which record decides. In
-    /// most cases the lease is lost while the run waits for the answer.
+    /// Marks a failure of the write that commits. The write was sent, so that the run does not know which record decides. In most
+    /// cases the lease is lost while the run waits for the answer.
     fn mark_undecided(&self, side: Side, failure: Failure) -> Failure {
         let commits = self.first_side() == Some(side);
         match failure {
@@ -358,8 +359,8 @@ impl Journal {
         self.record.phase > Phase::Live && !self.has_deleted_nothing()
     }
 
-    /// Whether the source's record proves that nothing was deleted there. Older formats, which don't say when deleting begins, prove
-    /// nothing.
+    /// Returns true if the source's record proves that nothing was deleted there. Older formats, which don't say when deleting begins,
+    /// prove nothing.
     pub(crate) fn has_deleted_nothing(&self) -> bool {
         let stored = self.at.source.as_ref().map(|stored| &stored.record);
         stored.is_some_and(|record| record.phase < Phase::Released && record.release_uids.is_some())
@@ -377,12 +378,12 @@ impl Journal {
         Ok(ended.map(|ended| ended.ended_at))
     }
 
-    /// Whether the source keeps records and has none of this move.
+    /// Returns true if the source keeps records and has none of this move.
     pub(crate) fn source_record_is_gone(&self) -> bool {
         self.records.source.is_some() && self.at.source.is_none()
     }
 
-    /// Whether a resume reads the release list from separate ConfigMaps. These are removed before the record is, so one of them
+    /// Returns true if a resume reads the release list from separate ConfigMaps. These are removed before the record is, so one of them
     /// may be missing only once the record says that nothing is left to release.
     pub(crate) fn has_separate_list(&self) -> bool {
         self.record.release_chunks > 0
@@ -428,7 +429,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Undoes what a commit that did not complete wrote into the target.
+    /// Undoes the writes into the target of a commit that did not complete.
     pub(crate) async fn forget_target(&mut self) -> Result<(), Failure> {
         if self.at.source.is_none() && self.at.target.is_some() {
             // The only record: it stays until the objects it covers are gone, and decides nothing meanwhile.
@@ -493,7 +494,7 @@ impl Journal {
         records.finish_rollback(stored, summary).await
     }
 
-    /// Removes the list that a handover stored beside the source's record. Without that record there is none of this move.
+    /// Removes the list that a handover stored next to the source's record. Without that record there is none of this move.
     async fn remove_handed_over(&self) -> Result<(), Failure> {
         match (&self.records.source, self.record.handover.as_ref().filter(|_| self.at.source.is_some())) {
             (Some(source), Some(_)) => source.remove_lists(&self.record.move_id).await,
@@ -505,12 +506,12 @@ impl Journal {
 /// The moves that imported some files.
 pub(crate) struct Imports {
     pub(crate) under_way: Vec<Record>,
-    /// Their marks.
+    /// Marks of those that ended.
     pub(crate) ended: BTreeSet<String>,
 }
 
-/// A list in pieces to be stored beside the record; one that is short enough is stored in the record itself: one write, and never
-/// one without the other.
+/// Splits a list into pieces, which are stored next to the record. A short list is stored in the record itself: with one write,
+/// neither exists without the other.
 fn split_list(list: &ReleaseList) -> (Vec<String>, Option<String>) {
     let mut chunks = list.chunks(CHUNK_BYTES);
     let inline = if chunks.len() == 1 { chunks.pop() } else { None };

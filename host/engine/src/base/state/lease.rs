@@ -1,6 +1,6 @@
 //! One Lease: its holder, and the move it is for.
 //!
-//! A Lease outlives its run. A run that stops midway leaves its claim, the move's id, so that no other move pauses what it
+//! A Lease outlives its run. A run that stops partway leaves its claim, the move's id, so that no other move pauses what it
 //! paused; a run that dies leaves its name, too.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::base::requests::side::Handle;
 use crate::base::state::cluster_copies::KindsOfSide;
 use crate::base::state::record_namespace::RecordNamespace;
 
-/// How long a lease is valid without renewal.
+/// Time for which a lease is valid without renewal.
 pub(crate) const DURATION: Duration = Duration::from_secs(15);
 const CLAIM: &str = "pivot-host.io/claim";
 const GROUP: &str = "coordination.k8s.io";
@@ -30,7 +30,7 @@ const GROUP: &str = "coordination.k8s.io";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SeenLease {
     pub(crate) name: String,
-    /// Empty if nobody holds it.
+    /// Empty if no run holds the lease.
     pub(crate) holder: String,
     /// The move that it was taken for.
     pub(crate) claim: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct Taker {
     pub(crate) claim: String,
 }
 
-/// Where a side keeps its Leases.
+/// The Leases of a side.
 #[derive(Clone)]
 pub(crate) struct Leases {
     pub(crate) handle: Handle,
@@ -158,8 +158,8 @@ impl Leases {
         }
     }
 
-    /// Releases a Lease that this run holds: keeps it if a move claims it, removes it otherwise. Only our own: after a take-over
-    /// it belongs to another run. A failure here costs the next run a wait of seconds.
+    /// Releases a Lease that this run holds: keeps it if a move claims it, removes it otherwise. Only our own: after its
+    /// lease is broken, it belongs to another run. A failure here costs the next run a wait of seconds.
     pub(crate) async fn give_back(&self, name: &str, version: &str, holder: &str, claim: Option<&str>) {
         let mut version = version.to_owned();
         for _ in 0..2 {
@@ -182,8 +182,8 @@ impl Leases {
         }
     }
 
-    /// Takes the Lease from a run that is believed dead; should that run wake up, it must notice. Returns false if the lease has
-    /// changed since it was seen.
+    /// Takes the Lease from a run that counts as dead. If that run wakes up, it must notice. Returns false if the lease has changed
+    /// since it was seen.
     pub(crate) async fn take_from_dead_run(&self, seen: &SeenLease) -> Result<bool, Failure> {
         match self.clear_holder(&seen.name, &seen.resource_version, seen.claim.as_deref()).await {
             Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! Which run may pause and delete where: a Lease for each namespace that a run works in, or one for all.
+//! Locks that decide which run may pause and delete: a Lease for each namespace that a run works in, or one for all.
 //!
 //! Moves that share nothing run side by side. A run takes leases by trying: if it finds one held, it releases those it has before
 //! it waits, so that no two runs wait for each other. A run renews its leases while it lives, and stops if it can't: none of its
@@ -30,13 +30,13 @@ use crate::base::state::moves::{Moves, refuse_for_other_move};
 use crate::base::state::records::Records;
 
 const RENEW_INTERVAL: Duration = Duration::from_secs(4);
-/// How soon a failed renewal is retried.
+/// Time before a failed renewal is retried.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// The longest name of an operator in a Lease, in bytes.
 const MAX_OPERATOR_BYTES: usize = 100;
 const LEASE_TAKEN: &str = "another run took it over";
 
-/// What a lock covers.
+/// A part of a cluster that a run locks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lock {
     /// Everything.
@@ -97,28 +97,28 @@ impl LockRequest {
 /// The state in which a run leaves its locks' moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MoveLeft {
-    /// It did nothing: each lease keeps its earlier claim.
+    /// The run did nothing: each lease keeps its earlier claim.
     AsItWas,
-    /// The same, but the run's own move has ended: no lease keeps its claim.
+    /// The run did nothing, but its own move has ended: no lease keeps the claim of this move.
     Ended,
-    /// Its move stopped midway, and claims what is locked.
+    /// The move stopped partway, and keeps its claim on the locks.
     UnderWay,
-    /// Its move has ended, or never began.
+    /// The move has ended, or never began.
     Nothing,
 }
 
-/// Which runs count as dead.
+/// Rules that decide which runs count as dead.
 #[derive(Default)]
 struct Dead {
     /// Leases that were unchanged for their duration, and the version at which they were.
     unchanged: BTreeMap<String, String>,
     /// All earlier runs of this move.
     runs_of_this_move: bool,
-    /// All runs, because the user said so.
+    /// All runs, because the user breaks the lease.
     break_lease: bool,
 }
 
-/// Why a lease could not be taken.
+/// Reason that a lease can't be taken.
 enum Blocked {
     /// Another run holds it.
     Held(Box<SeenLease>),
@@ -167,7 +167,7 @@ fn new_holder_name(operator: &str) -> String {
 }
 
 impl Locks {
-    /// Takes all of them, waiting for those of dead runs to expire, and holding none meanwhile. Returns the moves under way, from
+    /// Takes all the locks. Waits for the leases of dead runs to expire, and holds none meanwhile. Returns the moves under way, from
     /// records read once the locks are held, so that earlier writes of other runs are seen. Anything else that must be read then
     /// is read at the same time, and discarded if the locks turn out not to be final.
     pub(crate) async fn take_all<'a, T>(
@@ -249,8 +249,8 @@ impl Locks {
         }
     }
 
-    /// Takes more locks. One held by a run of the same move is free: that run held what we hold now, and is dead. Any other held
-    /// one must stay unchanged for its duration, which that of a live run doesn't: otherwise a dead run's leases would block
+    /// Takes more locks. A lock held by a run of the same move is free: that run held our present locks, and is dead. Any other held
+    /// lock must stay unchanged for its duration, as the lock of a live run doesn't: otherwise a dead run's leases would block
     /// everyone for ever. The wait is short and bounded, so that two runs that wait for each other both give up. Returns whether
     /// there were any to take.
     pub(crate) async fn take_more(&self, more: &BTreeSet<Lock>) -> Result<bool, Failure> {
@@ -380,7 +380,7 @@ impl HeldLocks {
         }
     }
 
-    /// Whether a lease blocks this run.
+    /// Returns the reason that a lease blocks this run, if it does.
     async fn find_blocker(&self, seen: SeenLease, dead: &Dead) -> Result<Option<Blocked>, Failure> {
         if !seen.holder.is_empty() && !self.counts_as_dead(&seen, dead) {
             return Ok(Some(Blocked::Held(Box::new(seen))));
@@ -395,7 +395,7 @@ impl HeldLocks {
         Ok(good.map(|(record, _)| Blocked::Claimed(Box::new(record))))
     }
 
-    /// Whether a lease was unchanged for long enough, or its holder is known or declared to be dead.
+    /// Returns true if a lease was unchanged for long enough, or its holder is known or declared to be dead.
     fn counts_as_dead(&self, seen: &SeenLease, dead: &Dead) -> bool {
         let ours = dead.runs_of_this_move && seen.claim.as_ref() == Some(&*lock_mutex(&self.claim));
         let known = ours || dead.unchanged.get(&seen.name) == Some(&seen.resource_version);

@@ -11,10 +11,10 @@ use crate::base::outcome::failure::Failure;
 use crate::base::outcome::one_sided::OneSidedMove;
 use crate::base::state::records::Stored;
 
-/// How much of an id that a user typed is quoted, in bytes.
+/// Maximum number of bytes that a message quotes of an id that a user typed.
 pub(crate) const MAX_ID_BYTES: usize = 100;
 
-/// How many moves an error names.
+/// Number of moves that an error names.
 pub(crate) const MAX_NAMED_MOVES: usize = 10;
 
 /// A move under way.
@@ -23,17 +23,18 @@ pub(crate) struct FoundMove {
     pub(crate) at: Both<Option<Stored>>,
     /// Only the target has a record of it, and nothing in the source can have been deleted yet. A move that is still going on
     /// keeps the source's record to its end, so this one was rolled back by a run that could not reach the target, or the record is
-    /// a stranger's: nothing in the source follows from it, neither locks nor changes.
+    /// a forgery: nothing in the source follows from it, neither locks nor changes.
     pub(crate) orphaned: bool,
-    /// Its target differs from the given one.
+    /// The target of the move differs from this run's.
     pub(crate) elsewhere: bool,
-    /// It was begun from files other than the given ones.
+    /// The move was begun from files other than this run's.
     pub(crate) other_files: bool,
-    /// Who wrote a record with its id into the target, if that is another than the author of the source's.
+    /// Author of a record with the same id in the target, if it differs from the author of the source's record.
     pub(crate) other_author: Option<String>,
-    /// What the objects show, if a side that was read has no record of it.
+    /// Verdict from the objects, if a side that was read has no record of the move.
     pub(crate) one_sided: Option<OneSidedMove>,
-    /// Set if the move has ended, and the source went back to before it: neither side has a record, and this one says what the target's summary does.
+    /// Set if the move has ended, and the source went back to before it. Neither side has a record: this one is made from the target's
+    /// summary.
     pub(crate) has_ended: bool,
 }
 
@@ -51,7 +52,7 @@ impl FoundMove {
         }
     }
 
-    /// Returns true if only the target says what the move is about. Nothing in the source is locked or changed for it, except Clusters
+    /// Returns true if only the target has a statement about the move. Nothing in the source is locked or changed for it, except Clusters
     /// that the user names.
     pub(crate) fn is_targets_word(&self) -> bool {
         self.at.source.is_none() && (self.orphaned || self.one_sided.is_some())
@@ -69,12 +70,12 @@ impl FoundMove {
         }
     }
 
-    /// The same record, without its side.
+    /// Returns the record that decides.
     pub(crate) fn record(&self) -> Option<&Record> {
         self.deciding_record().map(|(_, record)| record)
     }
 
-    /// Whether its target is known to be this one.
+    /// Returns true if the target of the move is known to be this one.
     pub(crate) fn is_to(&self, target: &Option<Uid>) -> bool {
         target.is_some() && self.record().is_some_and(|record| record.target == *target)
     }
@@ -189,7 +190,7 @@ impl Moves {
     }
 }
 
-/// The refusal of a run with this scope because of another move.
+/// Returns the refusal of a run with this scope because of another move.
 pub(crate) fn refuse_for_other_move(other: &Record, scope: &Scope) -> Failure {
     let without_files = |scope: &Scope| Scope { from_manifests: BTreeSet::new(), ..scope.clone() };
     let differs = match other.scope != *scope && without_files(&other.scope) == without_files(scope) {
@@ -202,7 +203,7 @@ pub(crate) fn refuse_for_other_move(other: &Record, scope: &Scope) -> Failure {
     ))
 }
 
-/// The refusal of a Pivot because another author began a move with its scope. The Pivot's author chooses the target, which may claim to
+/// Returns the refusal of a Pivot because another author began a move with its scope. The Pivot's author chooses the target, which may claim to
 /// be the target of that move.
 pub(crate) fn refuse_for_other_author(other: &Record) -> Failure {
     Failure::BegunByOther {
@@ -212,8 +213,8 @@ pub(crate) fn refuse_for_other_author(other: &Record) -> Failure {
     }
 }
 
-/// Once a move is committed, the target's record says how far it is, and nothing else: it may lie in a cluster of somebody who would
-/// have it be about other objects, or begin again.
+/// Returns the record of a committed move. Only the progress is taken from the target's record: anyone who controls the target could
+/// write another scope into it, or an earlier phase.
 pub(crate) fn of_committed(source: &Record, target: &Record) -> Record {
     Record {
         phase: target.phase.max(Phase::Committed),
@@ -246,7 +247,7 @@ fn found_move(
         match is_of_earlier_attempt(&source.record, &target.record) {
             // Of the attempt that the source committed last, the target has nothing.
             true => at.target = None,
-            // What it says is of a commit that this source knows nothing of.
+            // The record is of a commit that this source does not know.
             false if is_of_later_attempt(&source.record, &target.record) => {}
             false => target.record = of_committed(&source.record, &target.record),
         }
@@ -274,7 +275,7 @@ fn is_of_files(source: &Option<Uid>) -> bool {
     source.as_ref().is_some_and(|source| source.0.starts_with(names::FILES))
 }
 
-/// Whether a move's target is different from this one.
+/// Returns true if a move's target is known to differ from this one.
 fn has_other_target(record: &Record, target: &Option<Uid>) -> bool {
     target.is_some() && record.target.is_some() && record.target != *target
 }

@@ -36,16 +36,16 @@ pub(crate) const CHUNK_BYTES: usize = 900_000;
 const MAX_PIECE_BYTES: usize = 2 * CHUNK_BYTES;
 /// Bytes that a line of a list takes in memory in addition to its text, at most: its kind may have a group of 253 bytes.
 const MAX_LINE_OVERHEAD: usize = 1 << 10;
-/// Number of summaries of moves of a scope's namespaces that are kept, beside the summaries of moves whose Clusters are still there. Moves of one
+/// Number of summaries of moves of a scope's namespaces that are kept, in addition to the summaries of moves whose Clusters are still there. Moves of one
 /// namespace remove none of another's: they may be of different tenants.
 const MAX_SUMMARIES: usize = 10;
-/// The same of moves that imported files. They are not only for people: without one, a source that was handed over in those files
-/// can't be released.
+/// Number of summaries of moves that imported files that are kept. Programs read them, too: without one, objects can't be deleted
+/// from a source that was handed over in those files.
 const MAX_IMPORT_SUMMARIES: usize = 200;
 /// The entry of a ConfigMap that has a list, or a piece of one.
 const LIST: &str = "list";
 
-/// Where one side keeps its records.
+/// The records of one side.
 #[derive(Clone)]
 pub(crate) struct Records {
     handle: Handle,
@@ -77,7 +77,7 @@ impl Stored {
     }
 }
 
-/// Whether a summary has replaced a record.
+/// Result of replacing a record by a summary.
 enum Replaced {
     Yes,
     /// No object has its name any more, and why the write failed.
@@ -262,7 +262,7 @@ impl Records {
         }
     }
 
-    /// Writes the pieces of a release list beside the record.
+    /// Writes the pieces of a release list next to the record.
     pub(crate) async fn write_list(&self, chunks: &[String], move_id: &str) -> Result<(), Failure> {
         let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
             let name = piece_name(move_id, number);
@@ -292,12 +292,12 @@ impl Records {
             .ok_or_else(|| self.unreadable_failure(&name, &"the server gives it no time"))
     }
 
-    /// Reads the list, in the record or beside it; `None` if a piece of it is gone.
+    /// Reads the list, in the record or next to it; `None` if a piece of it is gone.
     pub(crate) async fn read_list(&self, stored: &Stored) -> Result<Option<ReleaseList>, Failure> {
         self.read_committed_list(stored, None).await
     }
 
-    /// Reads the list that has this digest, by the word of who committed it. Nothing is made of any other.
+    /// Reads the list that has the digest that was committed. Any other list is an error.
     pub(crate) async fn read_committed_list(
         &self,
         stored: &Stored,
@@ -313,7 +313,7 @@ impl Records {
         let at_once = (self.list_limit / MAX_PIECE_BYTES).clamp(1, LISTS);
         let mut pieces = stream::iter(reads.collect::<Vec<_>>()).buffered(at_once);
         let (mut texts, mut bytes) = (Vec::new(), 0);
-        // If one is gone the others are not read: their number is only what someone wrote into the record.
+        // If one is gone, the others are not read: anyone with write access could have raised their number in the record.
         while let Some(piece) = pieces.try_next().await? {
             let Some(text) = piece else { return Ok(None) };
             bytes += text.len();
@@ -353,7 +353,7 @@ impl Records {
         self.describe_excess(bytes, lines).map(refuse).map_or(Ok(()), Err)
     }
 
-    /// Describes what a list has more than is read of one.
+    /// Describes by how much a list exceeds the limits; `None` if it does not.
     fn describe_excess(&self, bytes: usize, lines: usize) -> Option<String> {
         let (limit, most) = (self.list_limit, self.list_limit / MAX_LINE_OVERHEAD);
         let excess = match () {
@@ -538,8 +538,8 @@ impl Records {
         let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), label).await?;
         let read = |object: &Object| {
             let text = self.read_entry(object, entry).ok()?;
-            // A newer release may have written one that is unreadable here. Without it an import is not found, and what is refused
-            // for that is refused before anything is changed.
+            // A newer release may have written one that is unreadable here. Without it an import is not found, and the
+            // run is refused before anything is changed.
             Some((parse(&text)?, object.meta.name.clone()))
         };
         Ok(listing.objects.iter().filter_map(read).collect())
