@@ -24,9 +24,8 @@ impl Deref for Kinds {
 impl Kinds {
     /// Asks one side only, because the other is gone.
     pub(crate) async fn from_one_side(handle: &Handle) -> Result<Self, Failure> {
-        let kinds = handle.retry(|| handle.place.kinds()).await;
-        let kinds = kinds.map_err(|error| handle.request_failure("asking for the kinds", None, error))?;
-        let kinds = kinds.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
+        let kinds =
+            list_kinds(handle).await?.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
         Ok(match handle.side {
             Side::Source => Self(Both::new(kinds, BTreeMap::new())),
             Side::Target => Self(Both::new(BTreeMap::new(), kinds)),
@@ -41,11 +40,7 @@ impl Kinds {
         confined: Option<Side>,
     ) -> Result<Self, Failure> {
         let vouches = source.place.vouches_for_kinds() && confined != Some(Side::Target);
-        let ask = async |handle: &Handle| {
-            let kinds = handle.retry(|| handle.place.kinds()).await;
-            kinds.map_err(|error| handle.request_failure("asking for the kinds", None, error))
-        };
-        let (there, here) = tokio::try_join!(ask(source), ask(target))?;
+        let (there, here) = tokio::try_join!(list_kinds(source), list_kinds(target))?;
         let mut served: BTreeMap<GroupKind, Arc<Kind>> =
             here.into_iter().map(|kind| (kind.group_kind.clone(), kind)).collect();
         let mut listed = BTreeMap::new();
@@ -81,6 +76,11 @@ impl Kinds {
         }
         Ok(Self(Both::new(listed, served)))
     }
+}
+
+async fn list_kinds(handle: &Handle) -> Result<Vec<Arc<Kind>>, Failure> {
+    let kinds = handle.retry(|| handle.place.kinds()).await;
+    kinds.map_err(|error| handle.request_failure("asking for the kinds", None, error))
 }
 
 /// Returns a kind in files, or of an agent, with the labels of its definition in the target cluster. The kind's own labels don't

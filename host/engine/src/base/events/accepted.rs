@@ -1,9 +1,7 @@
 //! The risks that a run's options accept.
 
-use std::collections::BTreeSet;
-
+use pivot_core::Side;
 use pivot_core::risk::Risk;
-use pivot_core::{GroupKind, Side};
 
 use super::Event;
 use crate::base::options::Options;
@@ -16,12 +14,9 @@ pub(crate) fn accepted_risk_events(options: &Options, absent: Option<Side>) -> V
         (Risk::WithoutTarget, absent == Some(Side::Target)),
     ];
     let flags = flags.into_iter().filter(|(_, accepted)| *accepted).map(|(risk, _)| risk);
-    let event = |(code, kinds): (Risk, &BTreeSet<GroupKind>)| Event::Accepted {
-        code,
-        kinds: kinds.iter().cloned().collect(),
-    };
-    let of_codes = options.scope.accept.iter().chain(options.accept.iter());
-    of_codes.map(event).chain(flags.map(|code| Event::Accepted { code, kinds: Vec::new() })).collect()
+    let risks = options.scope.accept.iter().chain(options.accept.iter());
+    let risks = risks.map(|(code, kinds)| Event::Accepted { code, kinds: kinds.iter().cloned().collect() });
+    risks.chain(flags.map(|code| Event::Accepted { code, kinds: Vec::new() })).collect()
 }
 
 /// Writes accepted risks for the summary that a move leaves behind: `dependents-lost Machine.cluster.x-k8s.io`.

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use pivot_core::grouped::{Group, MAX_LISTED_NAMES, group_items};
+use pivot_core::grouped::{MAX_LISTED_NAMES, group_items};
 use pivot_core::hooks::{Finding, Hook, PluginFinding};
 use pivot_core::record::Phase;
 use pivot_core::refusal::{Refusal, some_of};
@@ -322,11 +322,11 @@ impl Failure {
             Self::Unsettled(what) => {
                 let head = "moved, but these objects could not be released and stay paused:";
                 let groups = group_items(what, |held| (Some(&held.object), vec![held.why.clone()]));
-                let line = |held: &Group<'_, Held>| match held.objects.len() {
+                let lines = groups.iter().map(|held| match held.objects.len() {
                     1 => format!("{}: {}", held.first.object, held.first.why),
                     _ => held.line(&held.first.why, names),
-                };
-                list_items(head, groups.iter().map(line).collect(), most)
+                });
+                list_items(head, lines.collect(), most)
             }
             other => Lines { lines: vec![other.to_string()], more: 0 },
         }
@@ -454,10 +454,10 @@ fn finding_lines(findings: &[PluginFinding], names: usize) -> Vec<String> {
         let Finding { severity: _, code, message, object, remedy } = finding;
         (object.as_ref(), vec![plugin.clone(), code.clone(), message.clone(), remedy.clone()])
     });
-    let line = |group: &Group<'_, PluginFinding>| {
+    let lines = groups.iter().map(|group| {
         let PluginFinding { plugin, finding: Finding { code, message, remedy, .. } } = group.first;
         let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
         format!("plugin {plugin}: {}{remedy}", group.line(&format!("{message} ({code})"), names))
-    };
-    groups.iter().map(line).collect()
+    });
+    lines.collect()
 }

@@ -73,10 +73,10 @@ impl PluginServices {
     /// Returns services confined to the objects that move. Release lists from before they named the moving namespaces include a shared class's
     /// namespace, too: namespaces that the user didn't ask for stay closed.
     pub(crate) fn for_move(self: &Arc<Self>, view: &PluginView) -> Arc<dyn Services> {
-        let moves = |namespace: &&String| self.scope.includes(Some(namespace));
+        let moving = view.namespaces.iter().filter(|namespace| self.scope.includes(Some(namespace)));
         Arc::new(MoveServices {
             answers: self.clone(),
-            namespaces: view.namespaces.iter().filter(moves).cloned().collect(),
+            namespaces: moving.cloned().collect(),
             global: view.keys.iter().filter(|key| key.namespace.is_none()).cloned().collect(),
         })
     }
@@ -170,12 +170,11 @@ impl Services for MoveServices {
             return Err(ServiceError::new("no-such-kind", format!("the {side} has no {kind}")));
         };
         let name = name.as_deref();
-        let moves = |namespace: &str| self.namespaces.contains(namespace);
         match namespace.as_deref() {
             Some("*") if !confined => self.answers.read_objects(side, kind, None, name).await,
             _ if !kind.namespaced => self.read_cluster_scoped(side, kind, name).await,
             None => self.read_moving_namespaces(side, kind, name).await,
-            Some(asked) if confined && !moves(asked) => {
+            Some(asked) if confined && !self.namespaces.contains(asked) => {
                 Err(Denied(format!("namespace {asked} does not move, and reading it was not granted")).into())
             }
             Some(asked) => self.answers.read_objects(side, kind, Some(asked), name).await,

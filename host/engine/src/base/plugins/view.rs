@@ -31,9 +31,9 @@ impl PluginView {
 
     pub(crate) fn for_plugin(&self, map: &NamespaceMap, plugin: &dyn Hooks) -> MoveContext {
         let description = plugin.describe();
-        let both = |name: &String| (name.clone(), map.in_target(name).to_owned());
+        let namespaces = self.namespaces.iter();
         MoveContext {
-            namespaces: self.namespaces.iter().map(both).collect(),
+            namespaces: namespaces.map(|name| (name.clone(), map.in_target(name).to_owned())).collect(),
             objects: self.keys.iter().filter(|key| description.can_see(&key.group_kind)).cloned().collect(),
         }
     }

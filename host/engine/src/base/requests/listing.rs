@@ -141,11 +141,11 @@ fn split_by_namespace(wanted: Vec<Collection>, metas: Vec<Meta>) -> Vec<(Collect
     for meta in metas {
         by_namespace.entry(meta.namespace.clone()).or_default().push(meta);
     }
-    let listed = |collection: Collection| {
+    let lists = wanted.into_iter().map(|collection| {
         let metas = by_namespace.remove(&collection.1).unwrap_or_default();
         (collection, Listed::There(metas))
-    };
-    wanted.into_iter().map(listed).collect()
+    });
+    lists.collect()
 }
 
 async fn list_collection(

@@ -66,9 +66,8 @@ pub(crate) async fn wait_for_objects(
     let missing: Mutex<BTreeMap<Key, String>> = Mutex::default();
     let awaited = || -> Vec<Awaited> {
         let missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
-        let one =
-            |(key, what): (&Key, &String)| Awaited::for_object(&handle.own_name(key), handle.side, what);
-        missing.iter().map(one).collect()
+        let objects = missing.iter();
+        objects.map(|(key, what)| Awaited::for_object(&handle.own_name(key), handle.side, what)).collect()
     };
     let deadline = Instant::now() + timeout;
     let kinds = wanted.iter().map(|(kind, wanted)| wait_for_kind(handle, kind, wanted, lacks, &missing));

@@ -73,18 +73,19 @@ async fn list_clusters(side: &Handle, kinds: &KindsOfSide, record: &Record) -> R
 
 /// Returns true if an object of the target is a copy of any attempt of a move, or of an import of its files.
 fn is_copy(record: &Record, cluster: &Object) -> bool {
-    let imports = || record.handover.iter().flat_map(|handover| &handover.imported_by);
-    let is_import = |meta: &Meta| imports().any(|id| meta.marked(id));
+    let mut imports = record.handover.iter().flat_map(|handover| &handover.imported_by);
     let mark = CopyMark::from_record(record);
-    mark.is_of_any_attempt(&cluster.key(), &cluster.meta) || is_import(&cluster.meta)
+    mark.is_of_any_attempt(&cluster.key(), &cluster.meta) || imports.any(|id| cluster.meta.marked(id))
 }
 
 impl ClusterSides<'_> {
     /// The source's Clusters that a move takes.
     pub(crate) async fn list_originals(self, record: &Record) -> Result<Vec<Object>, Failure> {
         let mut all = list_clusters(&self.sides.source, &self.kinds.source, record).await?;
-        let takes = |key: &Key| record.scope.includes(key.namespace.as_deref()) && record.scope.names(key);
-        all.retain(|cluster| takes(&cluster.key()));
+        all.retain(|cluster| {
+            let key = cluster.key();
+            record.scope.includes(key.namespace.as_deref()) && record.scope.names(&key)
+        });
         Ok(all)
     }
 

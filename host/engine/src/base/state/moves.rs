@@ -136,10 +136,8 @@ impl Moves {
 
     /// The move that was begun with this scope, to this target.
     pub(crate) fn of_scope(&self, scope: &Scope) -> Option<&FoundMove> {
-        let same = |found: &&FoundMove| found.record().is_some_and(|record| record.scope == *scope);
-        let mut all: Vec<&FoundMove> = self.0.iter().filter(same).collect();
-        all.sort_by_key(|found| found.elsewhere);
-        all.into_iter().next()
+        let all = self.0.iter().filter(|found| found.record().is_some_and(|record| record.scope == *scope));
+        all.min_by_key(|found| found.elsewhere)
     }
 
     /// The only move if the command names none, otherwise the move whose id is this, or is the only one that begins with it.
@@ -148,9 +146,9 @@ impl Moves {
             let all = self.0.iter();
             all.filter(|found| found.record().is_some_and(|record| matches(&record.move_id))).collect()
         };
-        let under_way = || self.0.iter().any(|found| !found.has_ended);
+        let all_have_ended = self.0.iter().all(|found| found.has_ended);
         let named = match id {
-            None => self.0.iter().filter(|found| !found.has_ended || !under_way()).collect(),
+            None => self.0.iter().filter(|found| !found.has_ended || all_have_ended).collect(),
             Some(id) => match with(&|whole| whole == id) {
                 none if none.is_empty() && !id.is_empty() => with(&|whole| whole.starts_with(id)),
                 named => named,
@@ -177,8 +175,8 @@ impl Moves {
 
     /// Another move that has not ended and works in this scope.
     pub(crate) fn find_overlapping(&self, scope: &Scope, move_id: &str) -> Option<&Record> {
-        let source = |found: &'_ FoundMove| found.at.source.is_some();
-        self.0.iter().filter(|found| source(found)).filter_map(FoundMove::record).find(|record| {
+        let in_source = self.0.iter().filter(|found| found.at.source.is_some());
+        in_source.filter_map(FoundMove::record).find(|record| {
             let meet = match (&scope.namespaces, &record.scope.namespaces) {
                 (Namespaces::All, _) | (_, Namespaces::All) => true,
                 (Namespaces::One(ours), Namespaces::One(theirs)) => {

@@ -349,8 +349,12 @@ impl Records {
     /// Refuses a list that no other attempt with this limit could read.
     pub(crate) fn refuse_long_list<T: AsRef<str>>(&self, texts: &[T]) -> Result<(), Failure> {
         let (bytes, lines) = measure_list(texts);
-        let refuse = |excess| Failure::Record(format!("the release list of this move would have {excess}"));
-        self.describe_excess(bytes, lines).map(refuse).map_or(Ok(()), Err)
+        match self.describe_excess(bytes, lines) {
+            Some(excess) => {
+                Err(Failure::Record(format!("the release list of this move would have {excess}")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Describes by how much a list exceeds the limits; `None` if it does not.
@@ -536,13 +540,13 @@ impl Records {
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<Vec<(T, String)>, Failure> {
         let listing = self.handle.list_labelled(&self.kind, self.namespace.name(), label).await?;
-        let read = |object: &Object| {
+        let summaries = listing.objects.iter().filter_map(|object| {
             let text = self.read_entry(object, entry).ok()?;
             // A newer release may have written one that is unreadable here. Without it an import is not found, and the
             // run is refused before anything is changed.
             Some((parse(&text)?, object.meta.name.clone()))
-        };
-        Ok(listing.objects.iter().filter_map(read).collect())
+        });
+        Ok(summaries.collect())
     }
 
     /// The namespaces of a move by their names on this side. Namespaces of two tenants can have one name in sources of theirs.
@@ -569,10 +573,9 @@ impl Records {
         let namespaces = self.namespaces_here(scope);
         let all = self.list_finished_by_name().await?.into_iter();
         let (imports, others): (Vec<_>, Vec<_>) = all.partition(|(finished, _)| finished.files.is_some());
-        let is_of_these = |(finished, _): &(Finished, String)| {
+        let others = others.into_iter().filter(|(finished, _)| {
             finished.scope.as_ref().is_none_or(|scope| self.namespaces_here(scope) == namespaces)
-        };
-        let others = others.into_iter().filter(is_of_these);
+        });
         let old = others.skip(MAX_SUMMARIES - 1).chain(imports.into_iter().skip(MAX_IMPORT_SUMMARIES - 1));
         let old: Vec<(Finished, String)> = old.collect();
         let clusters = kinds.iter().find(|(gk, _)| is_cluster(gk)).map(|(_, kind)| kind);
@@ -580,8 +583,9 @@ impl Records {
             Some(kind) => self.handle.list_meta(kind, None).await?,
             None => Vec::new(),
         };
-        let is_marked = |id: &str| clusters.iter().any(|cluster| cluster.marked(id));
-        let old = old.into_iter().filter(|(finished, _)| !is_marked(&finished.move_id));
+        let old = old
+            .into_iter()
+            .filter(|(finished, _)| !clusters.iter().any(|cluster| cluster.marked(&finished.move_id)));
         try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
 }
