@@ -117,7 +117,7 @@ fn place(event: &Event) -> usize {
 }
 
 #[test]
-fn an_event_of_each_kind_survives_serialization() {
+fn events_survive_serialization() {
     for (index, event) in samples().into_iter().enumerate() {
         assert_eq!(place(&event), index);
         let text = serde_json::to_string(&event).unwrap();
@@ -126,7 +126,7 @@ fn an_event_of_each_kind_survives_serialization() {
 }
 
 #[test]
-fn the_minimal_form_of_each_event_is_read_too() {
+fn events_without_optional_fields_are_read() {
     let note = json!({"event": "note", "code": "c", "text": "t", "message": "note: t", "time": "", "new": 1});
     assert_eq!(serde_json::from_value::<Event>(note).unwrap(), Event::note("c", "t"));
     let waiting = json!({"event": "waiting", "awaited": [{"what": "rain"}], "secondsLeft": 1});
@@ -135,7 +135,7 @@ fn the_minimal_form_of_each_event_is_read_too() {
 }
 
 #[test]
-fn a_wait_for_thousands_names_the_first_and_counts_the_rest() {
+fn long_waits_list_first_items_and_count() {
     let awaited = Awaited::for_object(&machine(), Side::Source, "not paused yet");
     assert_eq!(awaited.to_string(), "Machine ns/m in the source: not paused yet");
     let Event::Waiting { awaited, more, .. } = Event::waiting(vec![awaited; 1_000], 1) else { panic!() };
@@ -143,7 +143,7 @@ fn a_wait_for_thousands_names_the_first_and_counts_the_rest() {
 }
 
 #[test]
-fn what_is_accepted_is_reported_by_danger_and_kind() {
+fn accepted_risks_are_reported_with_kinds() {
     let mut scope = Scope::new(Namespaces::All);
     assert_eq!(accepted_risk_events(&Options::new(scope.clone()), None), []);
     scope.accept.insert_kinds(Risk::DependentsLost, [GroupKind::new("b", "B"), GroupKind::new("a", "A")]);
@@ -167,7 +167,7 @@ fn row(name: &str) -> &'static str {
 }
 
 #[test]
-fn the_table_of_events_has_each_with_its_fields() {
+fn docs_table_lists_events_and_fields() {
     for event in samples() {
         let row = row(&name(&event));
         let Value::Object(fields) = serde_json::to_value(&event).unwrap() else { panic!() };
@@ -181,7 +181,7 @@ fn the_table_of_events_has_each_with_its_fields() {
 }
 
 #[test]
-fn the_examples_are_events_one_of_each_kind() {
+fn docs_examples_cover_each_event() {
     let examples = DOCS.lines().filter(|line| line.starts_with('{'));
     let events: Vec<Event> = examples.map(|line| serde_json::from_str(line).unwrap()).collect();
     let names = |events: &[Event]| events.iter().map(name).collect::<BTreeSet<_>>();
@@ -196,7 +196,7 @@ fn words<T: serde::de::DeserializeOwned + fmt::Debug>() -> Vec<String> {
 }
 
 #[test]
-fn verbs_dangers_and_states_are_in_the_docs() {
+fn docs_list_verbs_risks_and_states() {
     let words = [words::<Verb>(), words::<Risk>(), words::<LeaseState>()];
     assert_eq!(words.each_ref().map(Vec::len), [10, 19, 3]);
     for word in words.concat() {
@@ -206,7 +206,7 @@ fn verbs_dangers_and_states_are_in_the_docs() {
 
 /// Codes are literals where events are made: all codes of this crate are in the docs.
 #[test]
-fn the_codes_of_notes_and_warnings_are_in_the_docs() {
+fn docs_list_codes_of_notes_and_warnings() {
     let mut found = 0;
     let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
     while let Some(path) = open.pop() {

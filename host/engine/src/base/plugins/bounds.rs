@@ -34,7 +34,7 @@ mod tests {
 
     /// A key is free text that ends up in a terminal.
     #[test]
-    fn a_reported_path_is_one_bounded_line() {
+    fn reported_path_is_one_bounded_line() {
         let key = format!("a\nerror: the source is lost {}", "x".repeat(10_000));
         for patch in [
             json!({ &key: 1 }),
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn no_path_is_reported_for_a_plugin_that_sees_secret_data() {
+    fn paths_of_secret_readers_are_withheld() {
         let secretive = Description { secret_data: true, ..hosts() };
         for patch in [json!({"hunter2": 1}), json!({"a": [{"pivot-host.io/hunter2": 1}]})] {
             let message = describe_violation(&secretive, Hook::Hold, &patch).unwrap();

@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_overlaps_itself_its_parents_and_its_children() {
+    fn path_overlaps_itself_parents_and_children() {
         for (one, other) in [("/status", "/status"), ("/status", "/status/a"), ("/status/a/b", "/status/a")] {
             assert!(paths_overlap(one, other), "{one} {other}");
         }
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_conflict_between_plugins_is_one_line() {
+    async fn plugin_conflict_is_one_line() {
         let patch = json!({"data": {"hunter2\nerror: gone": "x"}});
         let told = refusal(&[adapts("a", false, patch.clone()), adapts("b", false, patch)]).await;
         assert!(told.contains("both change /data/hunter2 error: gone"), "{told}");
@@ -342,7 +342,7 @@ mod tests {
 
     // proves: I8, T6
     #[tokio::test]
-    async fn patches_of_a_plugin_that_sees_secret_data_are_not_quoted() {
+    async fn patches_of_secret_readers_are_not_quoted() {
         let patch = json!({"data": {"hunter2": "x"}});
         for (one, other) in [(true, false), (false, true)] {
             let told = refusal(&[adapts("a", one, patch.clone()), adapts("b", other, patch.clone())]).await;

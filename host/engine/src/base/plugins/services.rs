@@ -377,7 +377,7 @@ mod tests {
     /// A tenant's namespace exists, and nothing in it moves.
     // proves: T10
     #[tokio::test]
-    async fn only_the_plans_namespaces_can_be_read_if_all_namespaces_move() {
+    async fn plugins_read_only_namespaces_of_plan() {
         let few = names(&["a", "b"]);
         let many = (0..2 * MAX_SEPARATE_LISTS).map(|n| format!("n{n}")).chain(few.clone());
         for moving in [few.clone(), many.collect()] {
@@ -399,14 +399,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn objects_that_move_along_do_not_open_their_namespaces_to_reads() {
+    async fn objects_outside_scope_open_no_namespaces() {
         let services = within(names(&["a", "b"]), Namespaces::One("a".into())).await;
         assert_eq!(found(&services, query("Secret", None, None, true)).await, ["a"]);
         assert!(services.read("p", query("Secret", Some("b"), None, true)).await.is_err());
     }
 
     #[tokio::test]
-    async fn only_moving_objects_of_a_cluster_scoped_kind_can_be_read() {
+    async fn plugins_read_only_moving_cluster_scoped_objects() {
         let services = within(names(&["a"]), Namespaces::All).await;
         for (namespace, confined) in [(None, true), (Some("a"), true), (Some("*"), true), (None, false)] {
             let asked = |name| query("Identity", namespace, name, confined);

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_node_starts_after_what_it_waits_for() {
+    async fn node_starts_after_its_dependencies() {
         let after = vec![vec![], vec![0], vec![0, 1], vec![]];
         let order = Arc::new(Mutex::new(Vec::new()));
         run(&after, limiter(), &Halter::default(), |node| {
@@ -197,7 +197,7 @@ mod tests {
 
     /// Ten things to begin and end, each the owner of the one before it, with three open at a time.
     #[tokio::test]
-    async fn begun_objects_are_finished_before_too_many_are_open() {
+    async fn open_beginnings_stay_below_limit() {
         for owned in [false, true] {
             let mut after = Vec::new();
             for thing in 0..10_usize {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_that_depends_on_a_failure_starts() {
+    async fn dependents_of_failed_node_never_start() {
         let started = Arc::new(Mutex::new(Vec::new()));
         let result = run(&[vec![], vec![0]], limiter(), &Halter::default(), |node| {
             started.lock().unwrap().push(node);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_a_halt_nothing_more_starts() {
+    async fn nothing_starts_after_halt() {
         let halter = Halter::default();
         halter.halt(Halt::Signal(2));
         let result = run(&[vec![]], limiter(), &halter, |_| async { Ok(()) }).await;
@@ -249,14 +249,14 @@ mod tests {
 
     // proves: T128
     #[tokio::test]
-    async fn a_panic_message_is_not_quoted() {
+    async fn panic_message_is_not_quoted() {
         let work = |_| async { if true { panic!("hunter2") } else { Ok(()) } };
         let failure = run(&[vec![]], limiter(), &Halter::default(), work).await.unwrap_err();
         assert_eq!(failure.to_string(), "unexpected: a task panicked; please report it");
     }
 
     #[tokio::test]
-    async fn nodes_that_wait_for_each_other_are_an_error_not_a_hang() {
+    async fn dependency_cycle_is_an_error() {
         let result = run(&[vec![1], vec![0]], limiter(), &Halter::default(), |_| async { Ok(()) }).await;
         assert!(matches!(result, Err(Failure::Bug(_))));
     }

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_lease_that_is_lost_stays_lost() {
+    async fn lost_lease_stays_lost() {
         let halter = Halter::default();
         halter.note_renewed(Some(halter.read_clock()));
         tokio::time::advance(FENCE).await;
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_lease_there_is_nothing_to_lose() {
+    fn halter_without_lease_loses_none() {
         let halter = Halter::default();
         assert_eq!((halter.lease_loss(), halter.time_to_renew()), (None, Some(FENCE)));
         halter.halt(Halt::Signal(2));

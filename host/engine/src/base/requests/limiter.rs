@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_grows_with_fast_answers_and_halves_when_throttled() {
+    fn limit_grows_and_halves_when_throttled() {
         let throttled = Throttled::default();
         let mut limiter = Limiter::new(throttled.clone());
         (0..300).for_each(|_| limiter.record_answer(Duration::from_millis(20)));

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn deadlines_don_t_pass_while_runs_queue() {
+    async fn deadlines_stand_still_while_runs_queue() {
         let counts = Counts::new(0);
         let (parking, halter) = (Parking::new(counts.clone()), Halter::default());
         let deadline = parking.deadline(Duration::from_secs(100));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn run_that_waits_for_admission_can_be_halted() {
+    async fn halt_ends_wait_for_admission() {
         let counts = Counts::new(0);
         let (parking, halter) = (Parking::new(counts.clone()), Halter::default());
         let halts = async {

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_place_that_never_answered_is_given_up_sooner() {
+    async fn place_without_first_answer_fails_sooner() {
         let place = Arc::new(MemoryPlace::new("over there"));
         let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(NoWatcher));
         assert!((8..15).contains(&patience(&handle).await));
@@ -421,7 +421,7 @@ mod tests {
 
     /// In whichever roles the two runs use it.
     #[tokio::test(start_paused = true)]
-    async fn runs_that_share_a_place_slow_down_together() {
+    async fn runs_of_one_place_slow_down_together() {
         let place = MemoryPlace::new("shared");
         let run = |side, place: &MemoryPlace| {
             Handle::new(side, Arc::new(place.clone()), Halter::default(), Arc::new(NoWatcher))
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_place_that_never_answers_is_reported_at_once_and_given_up_soon() {
+    async fn silent_place_is_reported_before_it_fails() {
         let (place, reported) = (Arc::new(MemoryPlace::new("over there")), Arc::new(Recorder::default()));
         let handle = Handle::new(Side::Target, place, Halter::default(), reported.clone());
         let begun = Instant::now();
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_answer_is_enough_to_wait_for_the_others() {
+    async fn first_answer_extends_patience() {
         let place = Arc::new(MemoryPlace::new("over there"));
         let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(NoWatcher));
         let after = |seconds, answer: Result<(), PlaceError>| {
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_who_did_not_answer() {
+    fn error_names_silent_place() {
         let place = Arc::new(MemoryPlace::new("over there"));
         let handle = Handle::new(Side::Target, place, Halter::default(), Arc::new(NoWatcher));
         let failed = || {

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_failed_write_is_reported_when_those_on_their_way_have_ended_and_no_other_begins() {
+    async fn failed_write_waits_for_in_flight_writes() {
         let (begun, ended) = (std::sync::Mutex::new(Vec::new()), std::sync::Mutex::new(Vec::new()));
         let work = (0..4_u64).map(|nth| -> Work<'_, ()> {
             let (begun, ended) = (&begun, &ended);

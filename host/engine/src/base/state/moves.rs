@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn move_is_named_by_its_ids_beginning() {
+    fn move_is_selected_by_id_prefix() {
         let moves = moves(&["216b7a2d-1", "9c01", "9c"]);
         let selected = |id| moves.select(Some(id)).map(|found| found.record().unwrap().move_id.clone());
         assert_eq!(selected("216b").unwrap(), "216b7a2d-1");
