@@ -348,7 +348,7 @@ impl<'a> Command<'a> {
         match result {
             Ok(mut status) => {
                 if let Some(id) = move_id
-                    && let Err(why) = status.select(id)
+                    && let Err(why) = status.select_move(id)
                 {
                     return self.report_failure(Exit::Refused, &why.into(), UNTOUCHED);
                 }
@@ -518,7 +518,7 @@ impl<'a> Command<'a> {
         let into_directory = self.choices.connection.to_files.to_directory.is_some();
         let move_id = Some(one.record.move_id.as_str()).filter(|_| named);
         let about = About { move_id, committed: one.record.phase.committed(), unnamed: &[] };
-        self.command_lines(Situation::of_status(one, silent, into_directory).next(), about)
+        self.command_lines(Situation::from_status(one, silent, into_directory).next(), about)
     }
 
     /// Reports a failure outside the engine.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use pivot_core::Both;
 use pivot_core::describe::build_tree;
 use pivot_engine::Exit;
-use pivot_engine::describe::{WantedCluster, describe as read};
+use pivot_engine::describe::{WantedCluster, describe_cluster};
 
 use crate::args::{Description, Within};
 use crate::output::{
@@ -43,7 +43,7 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
     let flags = kubectl_flags(place.context());
     let wanted = WantedCluster { namespace, name: name.clone(), resource_sets: view.resource_sets };
     let progress = Progress::new(output.clone(), (place.label(), ""), PlanUse::Hidden);
-    let described = read(place.clone(), &wanted, progress.clone()).await;
+    let described = describe_cluster(place.clone(), &wanted, progress.clone()).await;
     progress.end();
     match described {
         Ok(described) => {

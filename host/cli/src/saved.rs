@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pivot_core::plan::Plan;
 use pivot_core::saved_plan::{Decisions, End, Made, SavedPlan};
-use pivot_engine::end_of;
+use pivot_engine::read_end;
 use pivot_places::{Place, read_regular_file};
 
 use crate::ends::Opened;
@@ -52,7 +52,7 @@ pub(crate) fn preventing_reasons(plan: &SavedPlan) -> impl Iterator<Item = &'sta
 }
 
 async fn identify_end(place: &dyn Place) -> Result<End, Text> {
-    end_of(place).await.map_err(|error| format!("{} can't be identified: {error}", place.label()).into())
+    read_end(place).await.map_err(|error| format!("{} can't be identified: {error}", place.label()).into())
 }
 
 /// Reads a saved plan.

@@ -38,7 +38,7 @@ pub use base::requests::parking::{Parking, Scheduler};
 pub use base::requests::side::Sides;
 pub use base::setup::Setup;
 pub use base::{events, options};
-pub use check::approved::end_of;
+pub use check::approved::read_end;
 pub use check::rights::Rights;
 pub use drive::advice::{Files, KnownSides, OneRecord, Situation, Why};
 pub use drive::leftover::Leftover;

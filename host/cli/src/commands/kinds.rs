@@ -50,7 +50,7 @@ impl Command<'_> {
         let setup = self.reading(&opened, &Loading::without_plugins());
         let mut status = run::status(setup).await.ok()?;
         if let Some(id) = &resume.move_id {
-            status.select(id).ok()?;
+            status.select_move(id).ok()?;
         }
         match &status.moves[..] {
             [MoveStatus { record, .. }] => Some(record.kinds.clone()),

@@ -199,7 +199,7 @@ impl ReportDocument {
         let content = Self {
             outcome: "RolledBack",
             removed_from_target: Some(rolled_back.removed),
-            resumed_in_source: Some(rolled_back.resumed),
+            resumed_in_source: Some(rolled_back.unpaused),
             ..Self::for_sides(source, target)
         };
         Document::new("Report", content)
@@ -294,7 +294,7 @@ impl<'a> MoveDocument<'a> {
             orphaned: *orphaned,
             missing: *missing,
             // Whether the target is a directory makes no difference to it.
-            state: Situation::of_status(one, silent, false).state(),
+            state: Situation::from_status(one, silent, false).state(),
             verdict,
             next,
         }

@@ -135,7 +135,7 @@ fn phase_rows(report: &Report) -> Text {
 pub(crate) fn rolled_back(rolled_back: &RolledBack, (source, target): (&str, &str)) -> Text {
     let mut text = Text::default();
     let (resumed, removed) =
-        (count_text(rolled_back.resumed, "object"), count_text(rolled_back.removed, "object"));
+        (count_text(rolled_back.unpaused, "object"), count_text(rolled_back.removed, "object"));
     text.strong("Rolled back:", format!("{resumed} unpaused in {source}, {removed} removed from {target}"));
     text
 }

@@ -183,7 +183,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
     for (name, value) in [
         ("phase", phase_text(one)),
         // Whether the target is a directory makes no difference to it.
-        ("state", Situation::of_status(one, silent, false).state()),
+        ("state", Situation::from_status(one, silent, false).state()),
         ("what", record.scope.to_string()),
         ("started", started_text(record)),
         ("plugins", plugins),

@@ -39,23 +39,23 @@ pub(crate) enum Comparison {
 }
 
 /// Compares both sides with what was copied.
-pub(crate) async fn compare(job: &Job, copies: &Copies) -> Result<Comparison, Failure> {
+pub(crate) async fn compare_sides(job: &Job, copies: &Copies) -> Result<Comparison, Failure> {
     let snapshot = &copies.snapshot;
     let (source, target) = tokio::try_join!(
-        existing::identities(job, snapshot, Side::Source),
-        existing::identities(job, snapshot, Side::Target)
+        existing::list_identities(job, snapshot, Side::Source),
+        existing::list_identities(job, snapshot, Side::Target)
     )?;
     check_complete(job, copies, &target)?;
-    if !unchanged(job, snapshot, &source)? {
+    if !is_source_unchanged(job, snapshot, &source)? {
         return Ok(Comparison::Changed);
     }
-    let changed = changed_copies(job, copies, &target).await?;
+    let changed = find_changed_copies(job, copies, &target).await?;
     Ok(if changed.is_empty() { Comparison::Same } else { Comparison::CopiesChanged(changed) })
 }
 
 /// Copies of which somebody has changed more than controllers do to paused objects. What has the version that was written last is not
 /// read again, and what the user added runs already.
-async fn changed_copies(
+async fn find_changed_copies(
     job: &Job,
     copies: &Copies,
     here: &BTreeMap<Key, Meta>,
@@ -65,7 +65,7 @@ async fn changed_copies(
     }
     let mut written: BTreeMap<_, BTreeMap<&Key, &Step>> = BTreeMap::new();
     for step in copies.snapshot.plan.steps.iter().filter(|step| step.treatment().is_compared()) {
-        let copied = copies.made(step)?;
+        let copied = copies.get_made(step)?;
         let version = here.get(&step.key).map(|meta| &meta.resource_version);
         if copied.used || version == Some(&copied.version) {
             continue;
@@ -75,13 +75,13 @@ async fn changed_copies(
         let place = (kind.group_kind.clone(), kind.version.clone(), step.key.namespace.as_deref());
         written.entry(place).or_default().insert(&step.key, step);
     }
-    let lists = written.into_values().map(|steps| changed_of_list(job, copies, steps).boxed());
+    let lists = written.into_values().map(|steps| find_changed_in_list(job, copies, steps).boxed());
     let changed = side_by_side::try_all(LISTS, lists.collect()).await?;
     Ok(changed.into_iter().flatten().collect())
 }
 
 /// Returns the changed copies of one kind and namespace. The list is dropped before the next is read.
-async fn changed_of_list(
+async fn find_changed_in_list(
     job: &Job,
     copies: &Copies,
     steps: BTreeMap<&Key, &Step>,
@@ -92,7 +92,7 @@ async fn changed_of_list(
     for object in job.target.list(&kind, first.key.namespace.as_deref()).await?.objects {
         let Some(step) = steps.get(&object.key()) else { continue };
         let value = object.value().map_err(|error| Failure::Object(Side::Target, error))?;
-        if !copies.made(step)?.content.matches_copy(&kind.group_kind, &value) {
+        if !copies.get_made(step)?.content.matches_copy(&kind.group_kind, &value) {
             changed.push(step.uid.clone());
         }
     }
@@ -112,8 +112,8 @@ pub(crate) async fn copy_again(
         some_of(&keys, 5)
     );
     job.report(Event::warning("copies-changed", text));
-    let fresh = Arc::new(copies.without(&changed.iter().collect()));
-    copy::all(job, &fresh, &Arc::new(copies.used())).await?;
+    let fresh = Arc::new(copies.leave_out(&changed.iter().collect()));
+    copy::copy_all(job, &fresh, &Arc::new(copies.used_objects())).await?;
     Ok(fresh)
 }
 
@@ -123,7 +123,7 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
     let uids: BTreeSet<&Uid> = here.values().map(|meta| &meta.uid).collect();
     let mut ended = Vec::new();
     for step in &copies.snapshot.plan.steps {
-        let copied = copies.made(step)?;
+        let copied = copies.get_made(step)?;
         let lost = |what: &str| {
             let object = job.target.own_name(&step.key);
             Failure::Lost { object, fields: vec![what.to_owned()] }
@@ -162,7 +162,7 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
 }
 
 /// Whether exactly the copied objects are in the source, still in the state that was copied.
-fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Result<bool, Failure> {
+fn is_source_unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Result<bool, Failure> {
     for step in snapshot.plan.steps.iter().filter(|step| step.treatment().is_in_source()) {
         let copied = &snapshot.object(step)?.meta;
         let same = there
@@ -174,7 +174,7 @@ fn unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Res
     }
     // In namespaces that don't move, only referenced objects were read, and of some kinds only what is carried along. Labels aren't
     // read here: of a kind that is carried by one, whatever is new is read again.
-    let (scope, wishes) = (&job.options.scope, planning::wishes(&job.plugins));
+    let (scope, wishes) = (&job.options.scope, planning::collect_wishes(&job.plugins));
     let read = |key: &Key| {
         let kind = job.kinds.source.get(&key.group_kind);
         let listed = kind.is_none_or(|kind| !reach::lists(kind, &wishes, scope).is_empty());
@@ -205,8 +205,8 @@ pub(crate) async fn bring_up_to_date(
     // Objects gone from the source are removed from the copy, dependents first.
     let mut changed = false;
     for step in old.snapshot.plan.steps.iter().rev().filter(|step| !kept.contains(&step.uid)) {
-        if let Some(copied) = old.of(&step.uid).filter(|copied| !copied.used) {
-            remove(job, &step.key, &copied.uid).await?;
+        if let Some(copied) = old.get(&step.uid).filter(|copied| !copied.used) {
+            remove_copy(job, &step.key, &copied.uid).await?;
             job.report_object(Phase::Copied, Verb::Removed, &step.key, Side::Target);
             changed = true;
         }
@@ -216,21 +216,21 @@ pub(crate) async fn bring_up_to_date(
     let mut still = BTreeMap::new();
     let mut used = Used::new();
     for step in &snapshot.plan.steps {
-        let (Some(then), Some(copied)) = (before.get(&step.uid), old.of(&step.uid)) else { continue };
+        let (Some(then), Some(copied)) = (before.get(&step.uid), old.get(&step.uid)) else { continue };
         if copied.used {
             used.insert(step.key.clone(), copied.uid.clone());
         }
-        if copied.used || !content_changed((&old.snapshot, then), (snapshot, step), copied)? {
+        if copied.used || !has_content_changed((&old.snapshot, then), (snapshot, step), copied)? {
             still.insert(step.uid.clone(), copied.clone());
         }
     }
     let fresh = Arc::new(Copies::new(snapshot, still));
-    changed |= fresh.incomplete();
-    copy::all(job, &fresh, &Arc::new(used)).await?;
+    changed |= fresh.is_incomplete();
+    copy::copy_all(job, &fresh, &Arc::new(used)).await?;
     Ok((fresh, changed))
 }
 
-fn content_changed(
+fn has_content_changed(
     (old, then): (&Snapshot, &Step),
     (new, step): (&Snapshot, &Step),
     copied: &Copied,
@@ -273,7 +273,7 @@ pub(crate) async fn remove_added(job: &Job, key: &Key, uid: &Uid) -> Result<(), 
 
 /// Removes one object that this move created. The delete names the version without finalizers: if this run dies while the request
 /// is on its way, and another gives the copy its finalizers back, the request comes to nothing.
-pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failure> {
+pub(crate) async fn remove_copy(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failure> {
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let strip = json!({"metadata": {"uid": uid, "finalizers": null}});
     let failed = |error| job.target.request_failure("removing", Some(key), error);
@@ -303,12 +303,12 @@ pub(crate) async fn remove(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failur
 }
 
 /// Whether a plugin will restore the status of a kind, if those who import the files use the same ones.
-fn restored(job: &Job, kind: &GroupKind) -> bool {
+fn is_status_restored(job: &Job, kind: &GroupKind) -> bool {
     job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, kind))
 }
 
 /// The objects to release, with their states, in order. What is added has nothing to release, and comes last in a plan.
-pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Failure> {
+pub(crate) fn build_release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Failure> {
     let snapshot = &copies.snapshot;
     let released: Vec<&Step> =
         snapshot.plan.steps.iter().filter(|step| step.treatment().is_in_source()).collect();
@@ -325,8 +325,9 @@ pub(crate) fn release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Fa
     let entries = steps.map(|(step, mut after)| {
         let object = snapshot.object(step)?;
         let kind = job.kind(Side::Source, &step.key.group_kind)?;
-        let copied = copies.made(step)?;
-        let with_status = copied.restored || (job.route.is_handover() && restored(job, &step.key.group_kind));
+        let copied = copies.get_made(step)?;
+        let with_status =
+            copied.restored || (job.route.is_handover() && is_status_restored(job, &step.key.group_kind));
         let value = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
         after.sort_unstable();
         let is_deleted = step.treatment().is_deleted_from_source(job.route);

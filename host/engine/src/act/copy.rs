@@ -38,7 +38,7 @@ pub(crate) struct Copied {
 
 impl Copied {
     /// An object of the target that is used as it is.
-    fn used(uid: Uid) -> Self {
+    fn from_existing(uid: Uid) -> Self {
         Self { uid, restored: false, used: true, version: String::new(), content: CopyContent::default() }
     }
 }
@@ -59,53 +59,53 @@ impl Copies {
     }
 
     /// The copy of a step's object, or of any object that was read with it.
-    pub(crate) fn of(&self, uid: &Uid) -> Option<&Copied> {
+    pub(crate) fn get(&self, uid: &Uid) -> Option<&Copied> {
         self.made.get(uid)?.get()
     }
 
     /// The same, once all copies are made.
-    pub(crate) fn made(&self, step: &Step) -> Result<&Copied, Failure> {
-        self.of(&step.uid).ok_or_else(|| Failure::Bug(format!("{} was not copied", step.key)))
+    pub(crate) fn get_made(&self, step: &Step) -> Result<&Copied, Failure> {
+        self.get(&step.uid).ok_or_else(|| Failure::Bug(format!("{} was not copied", step.key)))
     }
 
     /// All copies but these, of the same reading.
-    pub(crate) fn without(&self, left_out: &BTreeSet<&Uid>) -> Self {
+    pub(crate) fn leave_out(&self, left_out: &BTreeSet<&Uid>) -> Self {
         let kept = self.made.iter().filter(|(uid, _)| !left_out.contains(uid));
         let known = kept.filter_map(|(uid, copied)| Some((uid.clone(), copied.get()?.clone())));
         Self::new(&self.snapshot, known.collect())
     }
 
     /// The first of these, in the order of creation.
-    pub(crate) fn first_of(&self, uids: &BTreeSet<Uid>) -> Option<&Key> {
+    pub(crate) fn find_first(&self, uids: &BTreeSet<Uid>) -> Option<&Key> {
         self.snapshot.plan.steps.iter().find(|step| uids.contains(&step.uid)).map(|step| &step.key)
     }
 
     /// The objects of the target that are used as they are.
-    pub(crate) fn used(&self) -> Used {
+    pub(crate) fn used_objects(&self) -> Used {
         let steps = self.snapshot.plan.steps.iter();
-        let used = steps.filter_map(|step| Some((step, self.of(&step.uid).filter(|copied| copied.used)?)));
+        let used = steps.filter_map(|step| Some((step, self.get(&step.uid).filter(|copied| copied.used)?)));
         used.map(|(step, copied)| (step.key.clone(), copied.uid.clone())).collect()
     }
 
     /// Whether some copies are still to be made.
-    pub(crate) fn incomplete(&self) -> bool {
+    pub(crate) fn is_incomplete(&self) -> bool {
         self.made.values().any(|copied| copied.get().is_none())
     }
 }
 
 /// Copies every step of the plan that is not copied yet.
-pub(crate) async fn all(job: &Arc<Job>, copies: &Arc<Copies>, used: &Arc<Used>) -> Result<(), Failure> {
+pub(crate) async fn copy_all(job: &Arc<Job>, copies: &Arc<Copies>, used: &Arc<Used>) -> Result<(), Failure> {
     let after: Vec<Vec<usize>> = copies.snapshot.plan.steps.iter().map(|step| step.after.clone()).collect();
     dataflow::run(&after, job.limiter(Side::Target), &job.halter, |index| {
         let (job, used, copies) = (job.clone(), used.clone(), copies.clone());
         async move {
             let bug = || Failure::Bug(format!("no step {index}"));
             let step = copies.snapshot.plan.steps.get(index).ok_or_else(bug)?;
-            if copies.of(&step.uid).is_some() {
+            if copies.get(&step.uid).is_some() {
                 return Ok(());
             }
-            let owners = owners(&job, step, &copies)?;
-            let (copied, verb) = one(&job, step, &owners, &copies, &used).await?;
+            let owners = find_owners(&job, step, &copies)?;
+            let (copied, verb) = copy_one(&job, step, &owners, &copies, &used).await?;
             copies.made.get(&step.uid).ok_or_else(bug)?.get_or_init(|| copied);
             job.report_object(Phase::Copied, verb, &step.key, Side::Target);
             Ok(())
@@ -115,7 +115,7 @@ pub(crate) async fn all(job: &Arc<Job>, copies: &Arc<Copies>, used: &Arc<Used>) 
 }
 
 /// The owner references of a copy: the source's, with the target's UIDs. Owners outside the set are left out.
-fn owners(job: &Job, step: &Step, copies: &Copies) -> Result<Vec<OwnerReference>, Failure> {
+fn find_owners(job: &Job, step: &Step, copies: &Copies) -> Result<Vec<OwnerReference>, Failure> {
     let object = copies.snapshot.object(step)?;
     let mut owners = Vec::new();
     for reference in &object.meta.owner_references {
@@ -123,7 +123,7 @@ fn owners(job: &Job, step: &Step, copies: &Copies) -> Result<Vec<OwnerReference>
         if dropped || !copies.made.contains_key(&reference.uid) {
             continue;
         }
-        let Some(copied) = copies.of(&reference.uid) else {
+        let Some(copied) = copies.get(&reference.uid) else {
             return Err(Failure::Bug(format!("{} is copied before its owner {}", step.key, reference.name)));
         };
         let kind = job.kind(Side::Target, &reference.group_kind())?;
@@ -136,7 +136,7 @@ fn owners(job: &Job, step: &Step, copies: &Copies) -> Result<Vec<OwnerReference>
     Ok(owners)
 }
 
-async fn one(
+async fn copy_one(
     job: &Job,
     step: &Step,
     owners: &[OwnerReference],
@@ -144,19 +144,20 @@ async fn one(
     used: &Used,
 ) -> Result<(Copied, Verb), Failure> {
     if let Some(uid) = used.get(&step.key) {
-        return Ok((Copied::used(uid.clone()), Verb::Used));
+        return Ok((Copied::from_existing(uid.clone()), Verb::Used));
     }
     let object = copies.snapshot.object(step)?;
     let kind = &job.kind_of_copy(object)?;
-    let (body, adapted) = copy_body::body_of(job, step, object, owners).await?;
+    let (body, adapted) = copy_body::build_copy_body(job, step, object, owners).await?;
     let creating =
         || adapted.as_ref().map_or("creating".to_owned(), |by| format!("creating, as {by} adapts it,"));
     let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
     let (created, verb) = match job.target.create(kind, &body, Change::Real).await {
         Ok(created) => (created, Verb::Created),
-        Err(PlaceError::AlreadyExists(_)) => match over_existing(job, step, &body, copies, &quoting).await? {
-            Existing::Brought(object) => (*object, Verb::Updated),
-            Existing::Used(uid) => return Ok((Copied::used(uid), Verb::Used)),
+        Err(PlaceError::AlreadyExists(_)) => match update_existing(job, step, &body, copies, &quoting).await?
+        {
+            Existing::Updated(object) => (*object, Verb::Updated),
+            Existing::Used(uid) => return Ok((Copied::from_existing(uid), Verb::Used)),
         },
         Err(error) => return Err(job.target.request_failure(creating(), Some(&step.key), quoting(error))),
     };
@@ -175,7 +176,7 @@ async fn one(
     if object.meta.has_applier() && job.target.capabilities().judges {
         version = give_back_ownership(job, object, step).await?;
     }
-    let restored = restore(job, object, &created, step).await?;
+    let restored = restore_status(job, object, &created, step).await?;
     let (uid, used) = (created.meta.uid, false);
     Ok((
         Copied { uid, restored: restored.is_some(), used, version: restored.unwrap_or(version), content },
@@ -184,13 +185,13 @@ async fn one(
 }
 
 enum Existing {
-    Brought(Box<Object>),
+    Updated(Box<Object>),
     Used(Uid),
 }
 
 /// The name is taken: by our own copy from an earlier run (or from a create whose answer got lost), by a controller of the target
 /// that created it under one of our objects, or by a stranger.
-async fn over_existing(
+async fn update_existing(
     job: &Job,
     step: &Step,
     body: &Value,
@@ -201,7 +202,7 @@ async fn over_existing(
     for _ in 0..MAX_ROUNDS {
         let Some(there) = job.target.get(kind, &step.key).await? else {
             match job.target.create(kind, body, Change::Real).await {
-                Ok(created) => return Ok(Existing::Brought(Box::new(created))),
+                Ok(created) => return Ok(Existing::Updated(Box::new(created))),
                 Err(PlaceError::AlreadyExists(_)) => continue,
                 Err(error) => {
                     return Err(job.target.request_failure("creating", Some(&step.key), quoting(error)));
@@ -219,7 +220,7 @@ async fn over_existing(
             there.meta.owner_references.iter().any(|owner| ours(&owner.uid))
         };
         if !job.copy_mark.is_on(&step.key, &there.meta) && !below_ours() {
-            return match existing::judge(job, &copies.snapshot, step).await? {
+            return match existing::judge_existing(job, &copies.snapshot, step).await? {
                 Verdict::Use(uid, _) => Ok(Existing::Used(uid)),
                 Verdict::Gone => continue,
                 Verdict::Foreign(refusal) => Err(Failure::from_refusal(refusal)),
@@ -245,14 +246,14 @@ async fn over_existing(
             merge::apply_patch(patch, &json!({"metadata": {"finalizers": finalizers}}));
         }
         let Some(mut patch) = change else {
-            return Ok(Existing::Brought(Box::new(there)));
+            return Ok(Existing::Updated(Box::new(there)));
         };
         merge::apply_patch(
             &mut patch,
             &json!({"metadata": {"resourceVersion": there.meta.resource_version}}),
         );
         match job.target.patch(kind, &step.key, &patch).await {
-            Ok(object) => return Ok(Existing::Brought(Box::new(object))),
+            Ok(object) => return Ok(Existing::Updated(Box::new(object))),
             Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => continue,
             Err(error) => {
                 return Err(job.target.request_failure(
@@ -296,14 +297,15 @@ async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<
 }
 
 /// Lets a plugin restore the status. Returns the version if it did.
-async fn restore(
+async fn restore_status(
     job: &Job,
     object: &Object,
     created: &Object,
     step: &Step,
 ) -> Result<Option<String>, Failure> {
     let Some(wanted) =
-        calls::ask_for_patch(copy_body::hooks(job, step), Hook::Restore, object, Some(created)).await?
+        calls::ask_for_patch(copy_body::plugins_of_step(job, step), Hook::Restore, object, Some(created))
+            .await?
     else {
         return Ok(None);
     };

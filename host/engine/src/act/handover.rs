@@ -30,9 +30,9 @@ use crate::base::state::journal::{Imports, Journal};
 use crate::check::{evidence, new_dependents};
 
 /// How many characters are printed of what a record says for people.
-const SHOWN: usize = 200;
+const MAX_PRINTED_CHARS: usize = 200;
 /// The code of the refusal if the target has no import of the files.
-pub(crate) const NOT_FOUND: &str = "import-not-found";
+pub(crate) const IMPORT_NOT_FOUND: &str = "import-not-found";
 
 /// All files are written: from here on the source waits for their import. The record first: nobody finds complete files that the
 /// source doesn't know of.
@@ -48,19 +48,19 @@ pub(crate) async fn end_copy(job: &Job, journal: &mut Journal, list: &ReleaseLis
 }
 
 /// Opens files that a run wrote and did not close, to write them again. Files that were closed may have been carried away.
-pub(crate) async fn reopen(job: &Job, journal: &mut Journal) -> Result<(), Failure> {
+pub(crate) async fn reopen_files(job: &Job, journal: &mut Journal) -> Result<(), Failure> {
     if let Err(failure) = job.target.open(&job.move_id, Begun::Written).await {
-        let handed_over = already_handed_over(&journal.record);
+        let handed_over = describe_handed_over(&journal.record);
         return Err(Failure::Declined(format!("{handed_over} ({failure})")));
     }
     journal.restart_handover().await
 }
 
 /// Why nothing but an import or a rollback comes next.
-pub(crate) fn already_handed_over(record: &Record) -> String {
+pub(crate) fn describe_handed_over(record: &Record) -> String {
     let Record { move_id, handover, .. } = record;
     let (to, at) = handover.as_ref().map_or(("", ""), |handover| (&handover.directory, &handover.written_at));
-    let (to, at) = (words::line(to, SHOWN), words::line(at, SHOWN));
+    let (to, at) = (words::line(to, MAX_PRINTED_CHARS), words::line(at, MAX_PRINTED_CHARS));
     format!(
         "move {move_id} handed this source over in {to} ({at}): once a cluster has imported the files, finish the handover with that \
          cluster as its target; cancel the handover only if no cluster has imported them"
@@ -76,16 +76,16 @@ pub(crate) async fn commit_import(
     list: &ReleaseList,
     known: &Inventory,
 ) -> Result<(), Failure> {
-    let imports = imports(job, journal, contents).await?;
+    let imports = find_imports(job, journal, contents).await?;
     let accepted = job.options.accept.kinds(Risk::CopyChanged).clone();
     tokio::try_join!(
         pausing::still_paused(job, list),
-        as_copied(job, list, known),
-        new_dependents::none(job, list, journal.created_at()),
+        check_as_copied(job, list, known),
+        new_dependents::refuse_new_dependents(job, list, journal.created_at()),
     )?;
-    imported::check(job, list, known, &imports, &accepted).await?;
+    imported::check_copies(job, list, known, &imports, &accepted).await?;
     calls::wait_for_checks(job, &PluginView::from_list(list), Point::AfterResume).await?;
-    evidence::wait(job, list, known, None).await?;
+    evidence::wait_for_takeover(job, list, known, None).await?;
     job.safe_point()?;
     let target = match job.target.identify().await? {
         Identity::Cluster(uid) => Some(uid),
@@ -95,7 +95,7 @@ pub(crate) async fn commit_import(
 }
 
 /// The list of what was handed over. If this run found the target by one of these objects, that is deleted last.
-pub(crate) async fn list(job: &Job, journal: &Journal) -> Result<ReleaseList, Failure> {
+pub(crate) async fn read_list(job: &Job, journal: &Journal) -> Result<ReleaseList, Failure> {
     let mut list = journal.read_handover_list().await?;
     for entry in &mut list.entries {
         entry.last = entry.fate == Fate::Delete && job.options.found_by.as_ref() == Some(&entry.key);
@@ -104,7 +104,7 @@ pub(crate) async fn list(job: &Job, journal: &Journal) -> Result<ReleaseList, Fa
 }
 
 /// The marks of the moves that imported the files into the target. Refuses if there are none, or one has not ended.
-async fn imports(job: &Job, journal: &Journal, contents: &Uid) -> Result<BTreeSet<String>, Failure> {
+async fn find_imports(job: &Job, journal: &Journal, contents: &Uid) -> Result<BTreeSet<String>, Failure> {
     let Imports { under_way, ended } = journal.find_imports(contents).await?;
     let refused = |code, message, way: &str| {
         let remedies = vec![way.into()];
@@ -126,13 +126,13 @@ async fn imports(job: &Job, journal: &Journal, contents: &Uid) -> Result<BTreeSe
         );
         let way =
             "name the cluster that imported them, unchanged, and the namespace in which it keeps its records";
-        return refused(NOT_FOUND, message, way);
+        return refused(IMPORT_NOT_FOUND, message, way);
     }
     Ok(ended)
 }
 
 /// Refuses if the target imported the files, or has a Cluster of them: both sides would run.
-pub(crate) async fn not_imported(job: &Job, journal: &Journal, contents: &Uid) -> Result<(), Failure> {
+pub(crate) async fn refuse_imported(job: &Job, journal: &Journal, contents: &Uid) -> Result<(), Failure> {
     let Imports { under_way, ended } = journal.find_imports(contents).await?;
     let imports = under_way.into_iter().map(|record| record.move_id).chain(ended);
     let imports: Vec<String> = imports.collect();
@@ -167,7 +167,7 @@ pub(crate) async fn not_imported(job: &Job, journal: &Journal, contents: &Uid) -
 }
 
 /// Refuses if an object that would be deleted is no longer in the state that was copied into the files.
-async fn as_copied(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<(), Failure> {
+async fn check_as_copied(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<(), Failure> {
     let moved = |entry: &&Entry| {
         let now = known.get_by_key(&entry.key).filter(|now| now.meta.uid == entry.uid);
         entry.fate == Fate::Delete
@@ -176,7 +176,7 @@ async fn as_copied(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<(
     let looks = list.entries.iter().filter(moved).map(|entry| {
         async move {
             let kind = job.kind_of_entry(entry);
-            release::still_as_copied(job, &kind, entry, None).await.map(drop)
+            release::get_if_unchanged(job, &kind, entry, None).await.map(drop)
         }
         .boxed()
     });

@@ -36,7 +36,7 @@ enum Unlike {
 }
 
 /// Refuses if copies are gone, replaced, changed or still paused; each of them is named.
-pub(crate) async fn check(
+pub(crate) async fn check_copies(
     job: &Arc<Job>,
     list: &ReleaseList,
     known: &Inventory,
@@ -44,8 +44,8 @@ pub(crate) async fn check(
     accepted: &BTreeSet<GroupKind>,
 ) -> Result<(), Failure> {
     let (mut refusals, unlike) = tokio::try_join!(
-        live::copies_missing(job, list, marks, accepted),
-        unlike(job, list, known, marks, accepted)
+        live::refuse_missing_copies(job, list, marks, accepted),
+        find_unlike(job, list, known, marks, accepted)
     )?;
     let (mut differ, mut paused) = (Vec::new(), Vec::new());
     for one in unlike {
@@ -54,19 +54,19 @@ pub(crate) async fn check(
             Unlike::Paused(key) => paused.push(key),
         }
     }
-    refusals.extend(differing(&differ));
-    refusals.extend(still_paused(&paused));
+    refusals.extend(refuse_differing(&differ));
+    refusals.extend(refuse_paused(&paused));
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
-async fn unlike(
+async fn find_unlike(
     job: &Arc<Job>,
     list: &ReleaseList,
     known: &Inventory,
     marks: &BTreeSet<String>,
     accepted: &BTreeSet<GroupKind>,
 ) -> Result<Vec<Unlike>, Failure> {
-    let unlisted = evidence::unlisted(job, list, known).await?;
+    let unlisted = evidence::get_unlisted(job, list, known).await?;
     let mut collections = Collection::new();
     for entry in list.entries.iter().filter(|entry| entry.fate == Fate::Delete) {
         let listed = known.get_by_key(&entry.key).filter(|object| object.meta.uid == entry.uid);
@@ -87,7 +87,7 @@ async fn unlike(
             for (entry, object) in pairs {
                 let Some(copy) = copies.get(&entry.key) else { continue };
                 let used = !marks.iter().any(|mark| copy.meta.marked(mark));
-                let (fields, paused) = compared(job, entry, object, copy, used).await?;
+                let (fields, paused) = compare_copy(job, entry, object, copy, used).await?;
                 if paused {
                     found.push(Unlike::Paused(job.target.own_name(&entry.key)));
                 }
@@ -109,7 +109,7 @@ async fn unlike(
 
 /// The fields in which a copy differs from the source's object as it was before the pause, and whether it alone is paused. What the
 /// import used because the target had it was not adapted, and has metadata of its own.
-async fn compared(
+async fn compare_copy(
     job: &Job,
     entry: &Entry,
     object: &Object,
@@ -133,11 +133,11 @@ async fn compared(
         merge::apply_patch(&mut wanted, &adapted.patch);
     }
     let copy = copy.value().map_err(of_target)?;
-    let comparable = |value| release::comparable(value, &entry.key.group_kind, used, false);
+    let comparable = |value| release::comparable_content(value, &entry.key.group_kind, used, false);
     Ok((body::find_lost_fields(&comparable(&wanted), &comparable(&copy)), paused))
 }
 
-fn differing(differ: &[(Key, Vec<String>)]) -> Option<Refusal> {
+fn refuse_differing(differ: &[(Key, Vec<String>)]) -> Option<Refusal> {
     let (first, _) = differ.first()?;
     let described: Vec<String> =
         differ.iter().map(|(key, fields)| format!("{key} ({})", some_of(fields, 3))).collect();
@@ -157,7 +157,7 @@ fn differing(differ: &[(Key, Vec<String>)]) -> Option<Refusal> {
     })
 }
 
-fn still_paused(paused: &[Key]) -> Option<Refusal> {
+fn refuse_paused(paused: &[Key]) -> Option<Refusal> {
     let first = paused.first()?;
     Some(Refusal {
         code: "copy-paused",

@@ -28,15 +28,15 @@ pub(crate) enum KnownObjects {
     /// As this run copied them.
     Copied(Inventory),
     /// As they are now; another run copied them.
-    Again(Inventory),
+    ReadAgain(Inventory),
 }
 
 impl KnownObjects {
     /// As this run copied them, if it did.
-    pub(crate) fn copied(&self) -> Option<&Inventory> {
+    pub(crate) fn copied_objects(&self) -> Option<&Inventory> {
         match self {
             Self::Copied(known) => Some(known),
-            Self::Again(_) => None,
+            Self::ReadAgain(_) => None,
         }
     }
 }
@@ -47,7 +47,7 @@ impl KnownObjects {
 /// # Errors
 ///
 /// In a recovered move, a Cluster stays paused until it is named. If any does, so does everything else but classes and named Clusters.
-pub(crate) async fn resume(
+pub(crate) async fn unpause_copies(
     job: &Job,
     record: &Record,
     list: &ReleaseList,
@@ -115,7 +115,7 @@ pub(crate) async fn check_copies(
     marks: &BTreeSet<String>,
     accepted: &BTreeSet<GroupKind>,
 ) -> Result<(), Failure> {
-    match copies_missing(job, list, marks, accepted).await? {
+    match refuse_missing_copies(job, list, marks, accepted).await? {
         none if none.is_empty() => Ok(()),
         refusals => Err(Failure::Refused(refusals)),
     }
@@ -123,7 +123,7 @@ pub(crate) async fn check_copies(
 
 /// Returns the refusals for copies that are gone or replaced. After an import, copies of `accepted` kinds may be both. In other moves the
 /// target has taken over, and copies of these kinds may be gone if users can delete them there on purpose ([`retired`]).
-pub(crate) async fn copies_missing(
+pub(crate) async fn refuse_missing_copies(
     job: &Job,
     list: &ReleaseList,
     marks: &BTreeSet<String>,
@@ -170,7 +170,7 @@ pub(crate) async fn copies_missing(
     let there: BTreeMap<&Key, bool> =
         metas.iter().map(|(key, meta)| (key, marked(meta) || written_anew(meta))).collect();
     // What this move used is in its list; what the import of files used is not.
-    let used_by_import = |(key, meta): &&(Key, Meta)| existing::may_be_used(job, &key.group_kind, meta);
+    let used_by_import = |(key, meta): &&(Key, Meta)| existing::can_be_used(job, &key.group_kind, meta);
     let used: BTreeSet<&Key> =
         metas.iter().filter(|one| is_handover && used_by_import(one)).map(|(key, _)| key).collect();
     let refusal = |code, keys: &[Key], message, remedy: String, deleted: BTreeSet<&GroupKind>| {
@@ -192,7 +192,7 @@ pub(crate) async fn copies_missing(
     let gone: Vec<&Key> = deleted().map(|entry| &entry.key).filter(|key| !there.contains_key(*key)).collect();
     let deletable = |kind: &GroupKind| !is_handover && acceptable(kind);
     let Gone { excused, acceptable: kinds } =
-        retired::among(job, &gone, &there, deletable, is_host, accepted).await?;
+        retired::find_retired(job, &gone, &there, deletable, is_host, accepted).await?;
     let missing: Vec<Key> =
         own_names(gone.iter().copied().filter(|key| judged(key) && !excused.contains(key)).collect());
     let message = format!("copies are gone or being deleted: {}", some_of(&missing, 5));

@@ -16,7 +16,10 @@ use crate::base::requests::listing;
 use crate::base::requests::side_by_side::LISTS;
 
 /// The objects that the source still has to delete, or to keep and that are still paused.
-pub(crate) async fn find_left<'a>(job: &Job, list: &'a ReleaseList) -> Result<Vec<&'a Entry>, Failure> {
+pub(crate) async fn find_left_entries<'a>(
+    job: &Job,
+    list: &'a ReleaseList,
+) -> Result<Vec<&'a Entry>, Failure> {
     let mut wanted = BTreeMap::new();
     let mut worked_on: BTreeMap<&Uid, &'a Entry> = BTreeMap::new();
     for entry in list.entries.iter().filter(|e| e.fate == Fate::Delete || e.pausing != Pausing::Untouched) {
@@ -41,8 +44,8 @@ pub(crate) async fn find_left<'a>(job: &Job, list: &'a ReleaseList) -> Result<Ve
 }
 
 /// Refuses if the source still has any.
-pub(crate) async fn nothing_left(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
-    let left: Vec<&Key> = find_left(job, list).await?.into_iter().map(|entry| &entry.key).collect();
+pub(crate) async fn refuse_left_entries(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+    let left: Vec<&Key> = find_left_entries(job, list).await?.into_iter().map(|entry| &entry.key).collect();
     let Some(first) = left.first() else { return Ok(()) };
     Err(Failure::from_refusal(Refusal {
         code: "record-removed",

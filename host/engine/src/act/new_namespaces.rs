@@ -9,7 +9,7 @@ use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::side_by_side::{self, NAMESPACES, Work};
 use crate::base::state::journal::Journal;
-use crate::read::namespaces::{self, Carried, Namespaces};
+use crate::read::namespaces::{self, MetadataByNamespace, Namespaces};
 use crate::read::snapshot::Snapshot;
 
 /// Creates the namespaces that only a later reading of the source needs, once the record names them.
@@ -18,22 +18,22 @@ pub(crate) async fn create_late(
     journal: &mut Journal,
     snapshot: &Snapshot,
 ) -> Result<(), Failure> {
-    let missing = Namespaces::of(job, snapshot).await?.missing();
+    let missing = Namespaces::look_up_planned(job, snapshot).await?.missing();
     if missing.is_empty() {
         return Ok(());
     }
     journal.note_namespaces(&missing);
     journal.enter_phase(Phase::Copied).await?;
-    create(job, namespaces::carried(job, &missing).await).await
+    create_namespaces(job, namespaces::read_metadata(job, &missing).await).await
 }
 
 /// Creates namespaces, side by side.
-pub(crate) async fn create(job: &Job, carried: Carried) -> Result<(), Failure> {
-    let work = carried.into_iter().map(|(name, mut marks)| -> Work<'_, ()> {
+pub(crate) async fn create_namespaces(job: &Job, metadata: MetadataByNamespace) -> Result<(), Failure> {
+    let work = metadata.into_iter().map(|(name, mut metadata)| -> Work<'_, ()> {
         async move {
-            marks.annotations.insert(names::MARK.to_owned(), job.move_id.clone());
+            metadata.annotations.insert(names::MARK.to_owned(), job.move_id.clone());
             let kind = job.core_kind(Side::Target, "", "Namespace")?;
-            match job.target.create(kind, &marks.manifest(&name), Change::Real).await {
+            match job.target.create(kind, &metadata.manifest(&name), Change::Real).await {
                 Ok(_) | Err(PlaceError::AlreadyExists(_)) => Ok(()),
                 Err(error) => {
                     let key = Key::new(kind.group_kind.clone(), None, &name);

@@ -189,7 +189,7 @@ pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration)
     };
     match until(waiting.clone(), left.min(requeue::PATIENCE), &Parking::default()).await {
         Err(Failure::TimedOut(_)) if left > requeue::PATIENCE && !assume => {
-            requeue::all(job, waiting.clone()).await?;
+            requeue::poke_all(job, waiting.clone()).await?;
             until(waiting, left.saturating_sub(requeue::PATIENCE), &job.parking).await?;
         }
         other => other?,
@@ -486,7 +486,7 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
             ours.retain(|one| is_cluster_class(&one.0.group_kind) || is_named(one));
         }
     }
-    // Plugins' holds before the Cluster whose controllers would act on them, and classes before Clusters: see `live::resume`.
+    // Plugins' holds before the Cluster whose controllers would act on them, and classes before Clusters: see `live::unpause_copies`.
     ours.sort_by_key(|(kind, key)| (std::cmp::Reverse(turn(kind)), key.clone()));
     let mut count = 0;
     for wave in ours.chunk_by(|(a, _), (b, _)| turn(a) == turn(b)) {

@@ -14,20 +14,20 @@ use crate::base::outcome::failure::Failure;
 use crate::read::snapshot::Snapshot;
 
 /// The same reading, with everything paused and held that would be in a writable source.
-pub(crate) async fn pause(job: &Job, snapshot: Snapshot) -> Result<Snapshot, Failure> {
-    pause_those(job, snapshot, |step| (pausing::works_on(job, step), pausing::pauses(job, step))).await
+pub(crate) async fn pause_in_reading(job: &Job, snapshot: Snapshot) -> Result<Snapshot, Failure> {
+    pause_selected(job, snapshot, |step| (pausing::works_on(job, step), pausing::pauses(job, step))).await
 }
 
 /// The same reading, with everything paused that the move may not pause in the source.
-pub(crate) async fn pause_elsewhere(job: &Job, snapshot: Snapshot) -> Result<Snapshot, Failure> {
+pub(crate) async fn pause_elsewhere_in_reading(job: &Job, snapshot: Snapshot) -> Result<Snapshot, Failure> {
     if !snapshot.plan.steps.iter().any(|step| pausing::pauses_copy_alone(job, step)) {
         return Ok(snapshot);
     }
-    pause_those(job, snapshot, |step| (pausing::pauses_copy_alone(job, step), true)).await
+    pause_selected(job, snapshot, |step| (pausing::pauses_copy_alone(job, step), true)).await
 }
 
 /// Pauses objects in a reading. `judge` says of a step whether it is changed at all, and whether it gets a pause of its own.
-async fn pause_those(
+async fn pause_selected(
     job: &Job,
     snapshot: Snapshot,
     judge: impl Fn(&Step) -> (bool, bool),

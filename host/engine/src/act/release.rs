@@ -11,7 +11,7 @@
 //! object's annotations are never replaced: if an object that is being deleted loses its pause, a controller tears it down for
 //! real.
 //!
-//! The object that the target was found by, a kubeconfig in a Secret, is deleted by [`last`], when only closing the move is left:
+//! The object that the target was found by, a kubeconfig in a Secret, is deleted by [`delete_last`], when only closing the move is left:
 //! no run that continues it needs anything but the source. The first patch takes its owners off, or it would be garbage-collected
 //! with them.
 
@@ -45,7 +45,7 @@ const AHEAD: usize = 64;
 /// Releases the whole list. An object's patch waits for its dependents' patches, its delete for their deletes: requests for an
 /// owner and its dependents overlap, and still no owner is deleted before its dependents. Nothing is deleted or unpaused before
 /// `may_delete` is true. `copied` is the source as this run copied it.
-pub(crate) async fn all(
+pub(crate) async fn release_all(
     job: &Arc<Job>,
     list: &Arc<ReleaseList>,
     copied: Option<&Inventory>,
@@ -62,7 +62,7 @@ pub(crate) async fn all(
         after.push(dependents.chain([patch(index)]).collect());
     }
     let ready: Prepared = Arc::new(list.entries.iter().map(|_| OnceLock::new()).collect());
-    let then = Arc::new(without_digest(list, copied));
+    let then = Arc::new(find_without_digest(list, copied));
     let made = ready.clone();
     dataflow::run_parts(&after, &parts, job.limiter(Side::Source), &job.halter, |node| {
         let (job, list, ready, then, mut may_delete) =
@@ -79,10 +79,10 @@ pub(crate) async fn all(
             let then = then.get(&entry.uid);
             match (entry.fate, node % 2) {
                 (Fate::Keep, 0) => Ok(()),
-                (Fate::Keep, _) => keep(&job, entry).await,
-                (Fate::Delete, 0) => make_ready(&job, entry, then).await.map(|made| drop(slot.set(made))),
+                (Fate::Keep, _) => unpause_kept(&job, entry).await,
+                (Fate::Delete, 0) => prepare_delete(&job, entry, then).await.map(|made| drop(slot.set(made))),
                 (Fate::Delete, _) if entry.last => Ok(()),
-                (Fate::Delete, _) => delete_ready(&job, entry, then, slot.get().ok_or_else(bug)?).await,
+                (Fate::Delete, _) => delete_prepared(&job, entry, then, slot.get().ok_or_else(bug)?).await,
             }
         }
     })
@@ -96,12 +96,12 @@ pub(crate) async fn all(
 /// # Errors
 ///
 /// Fails if an object is not as it was copied.
-pub(crate) async fn at_current_versions(job: &Job, list: &ReleaseList) -> Result<ReleaseList, Failure> {
+pub(crate) async fn update_versions(job: &Job, list: &ReleaseList) -> Result<ReleaseList, Failure> {
     let looks = list.entries.iter().map(|entry| -> Work<'_, Entry> {
         async move {
             let mut current = entry.clone();
             if entry.fate == Fate::Delete
-                && let Some(now) = still_as_copied(job, &job.kind_of_entry(entry), entry, None).await?
+                && let Some(now) = get_if_unchanged(job, &job.kind_of_entry(entry), entry, None).await?
             {
                 current.resource_version = now.meta.resource_version;
             }
@@ -114,21 +114,21 @@ pub(crate) async fn at_current_versions(job: &Job, list: &ReleaseList) -> Result
     Ok(ReleaseList { entries })
 }
 
-/// Deletes what is deleted last of all. `prepared` is what [`all`] did in this run.
-pub(crate) async fn last(
+/// Deletes what is deleted last of all. `prepared` is what [`release_all`] did in this run.
+pub(crate) async fn delete_last(
     job: &Job,
     list: &ReleaseList,
     copied: Option<&Inventory>,
     prepared: Option<Prepared>,
 ) -> Result<(), Failure> {
-    let then = without_digest(list, copied);
+    let then = find_without_digest(list, copied);
     for (index, entry) in list.entries.iter().enumerate().filter(|(_, entry)| entry.last) {
         let (kind, then) = (job.kind_of_entry(entry), then.get(&entry.uid));
         let again;
         let ready = match prepared.as_ref().and_then(|prepared| prepared.get(index)?.get()) {
             Some(ready) => ready,
             None => {
-                again = match still_as_copied(job, &kind, entry, then).await? {
+                again = match get_if_unchanged(job, &kind, entry, then).await? {
                     Some(now) => Ready::At {
                         finalizers_back: !now.meta.finalizers.is_empty(),
                         resource_version: now.meta.resource_version,
@@ -138,13 +138,13 @@ pub(crate) async fn last(
                 &again
             }
         };
-        delete_ready(job, entry, then, ready).await?;
+        delete_prepared(job, entry, then, ready).await?;
     }
     Ok(())
 }
 
 /// The copied objects of entries that have no digest.
-fn without_digest(list: &ReleaseList, copied: Option<&Inventory>) -> BTreeMap<Uid, Object> {
+fn find_without_digest(list: &ReleaseList, copied: Option<&Inventory>) -> BTreeMap<Uid, Object> {
     let entries = list.entries.iter().filter(|entry| entry.digest.is_none());
     let objects =
         entries.filter_map(|entry| copied?.get_by_key(&entry.key).filter(|then| then.meta.uid == entry.uid));
@@ -165,7 +165,7 @@ pub(crate) enum Ready {
     At { resource_version: String, finalizers_back: bool },
 }
 
-async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
+async fn unpause_kept(job: &Job, entry: &Entry) -> Result<(), Failure> {
     // An object that was paused only in the reading is unchanged.
     if entry.pausing == Pausing::Untouched || job.source.end_kind.is_files() {
         return Ok(());
@@ -178,7 +178,7 @@ async fn keep(job: &Job, entry: &Entry) -> Result<(), Failure> {
 }
 
 /// Removes the finalizers and says why, bound to the state that was copied, if that is needed.
-async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<Ready, Failure> {
+async fn prepare_delete(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<Ready, Failure> {
     let kind = job.kind_of_entry(entry);
     let mut resource_version = entry.resource_version.clone();
     if entry.deletes_as_it_is() {
@@ -201,7 +201,7 @@ async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<R
                 return Ok(Ready::At { resource_version: object.meta.resource_version, finalizers_back });
             }
             Err(PlaceError::NotFound(_)) => return Ok(Ready::Gone),
-            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry, then).await? {
+            Err(PlaceError::Conflict(_)) => match get_if_unchanged(job, &kind, entry, then).await? {
                 None => return Ok(Ready::Gone),
                 Some(now) => {
                     let being_deleted = now.meta.deleting();
@@ -218,7 +218,12 @@ async fn make_ready(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<R
 }
 
 /// Deletes an object in the state that the patch made.
-async fn delete_ready(job: &Job, entry: &Entry, then: Option<&Object>, ready: &Ready) -> Result<(), Failure> {
+async fn delete_prepared(
+    job: &Job,
+    entry: &Entry,
+    then: Option<&Object>,
+    ready: &Ready,
+) -> Result<(), Failure> {
     let Ready::At { resource_version, finalizers_back } = ready else { return Ok(()) };
     let (mut resource_version, mut finalizers_back) = (resource_version.clone(), *finalizers_back);
     let kind = job.kind_of_entry(entry);
@@ -226,13 +231,13 @@ async fn delete_ready(job: &Job, entry: &Entry, then: Option<&Object>, ready: &R
         let preconditions =
             Preconditions { uid: Some(entry.uid.clone()), resource_version: Some(resource_version.clone()) };
         match job.source.delete(&kind, &entry.key, preconditions).await {
-            Ok(()) if finalizers_back => return strip(job, &kind, entry).await,
+            Ok(()) if finalizers_back => return strip_finalizers(job, &kind, entry).await,
             Ok(()) => {
                 job.report_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
                 return Ok(());
             }
             Err(PlaceError::NotFound(_)) => return Ok(()),
-            Err(PlaceError::Conflict(_)) => match still_as_copied(job, &kind, entry, then).await? {
+            Err(PlaceError::Conflict(_)) => match get_if_unchanged(job, &kind, entry, then).await? {
                 None => return Ok(()),
                 Some(now) => {
                     finalizers_back = !now.meta.finalizers.is_empty();
@@ -247,7 +252,7 @@ async fn delete_ready(job: &Job, entry: &Entry, then: Option<&Object>, ready: &R
 }
 
 /// Removes the finalizers of an object that is being deleted; the rest of it, above all its pause, stays.
-async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure> {
+async fn strip_finalizers(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure> {
     let patch = json!({"metadata": {"uid": entry.uid, "finalizers": null}});
     match job.source.patch(kind, &entry.key, &patch).await {
         // A conflict means another UID: our object is gone and another one has its name.
@@ -261,7 +266,7 @@ async fn strip(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure
 
 /// Reads the object once more. It may be gone, or touched by its controllers, but not changed. The list has a digest of the
 /// copied state, except for Secrets: this run compares those with what it copied (`then`), any other run with the copy.
-pub(crate) async fn still_as_copied(
+pub(crate) async fn get_if_unchanged(
     job: &Job,
     kind: &Arc<Kind>,
     entry: &Entry,
@@ -280,7 +285,7 @@ pub(crate) async fn still_as_copied(
     if same {
         return Ok(Some(now));
     }
-    let mut fields = unlike_the_copy(job, entry, &now, &is).await?;
+    let mut fields = compare_with_copy(job, entry, &now, &is).await?;
     if fields.is_empty() && entry.digest.is_none() {
         return Ok(Some(now));
     }
@@ -293,7 +298,12 @@ pub(crate) async fn still_as_copied(
 /// Where a copy made of the source's object now would differ from the copy that was made: what the user would have to restore, or
 /// give up. Fields that only the copy has may come from the target's controllers and webhooks. Secrets, which have no digest,
 /// must match both ways, or data removed from them would go unnoticed.
-async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> Result<Vec<String>, Failure> {
+async fn compare_with_copy(
+    job: &Job,
+    entry: &Entry,
+    now: &Object,
+    is: &Value,
+) -> Result<Vec<String>, Failure> {
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
     let Some(copy) = job.target.get(kind, &entry.key).await? else {
         return Ok(vec!["its copy is gone".into()]);
@@ -308,7 +318,7 @@ async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> 
     if let Some(adapted) = &adapted {
         merge::apply_patch(&mut wanted, &adapted.patch);
     }
-    let comparable = |value| comparable(value, &entry.key.group_kind, entry.used, entry.with_status);
+    let comparable = |value| comparable_content(value, &entry.key.group_kind, entry.used, entry.with_status);
     let (wanted, copy) = (comparable(&wanted), comparable(&copy));
     let mut fields = body::find_lost_fields(&wanted, &copy);
     if entry.digest.is_none() && !entry.used {
@@ -324,7 +334,7 @@ async fn unlike_the_copy(job: &Job, entry: &Entry, now: &Object, is: &Value) -> 
 
 /// The fields that a source's object and its copy share: not the owners' UIDs, nor who paused them. An object that the target had
 /// before has metadata of its own.
-pub(crate) fn comparable(object: &Value, kind: &GroupKind, used: bool, with_status: bool) -> Value {
+pub(crate) fn comparable_content(object: &Value, kind: &GroupKind, used: bool, with_status: bool) -> Value {
     let mut content = content(object, with_status);
     if let Some(map) = content.as_object_mut().filter(|_| used) {
         map.remove("metadata");

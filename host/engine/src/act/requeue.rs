@@ -25,14 +25,14 @@ use crate::base::requests::side_by_side::{self, OBJECTS};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Writes to those of these source objects whose controllers have not acknowledged the pause, at most once each.
-pub(crate) async fn all(job: &Job, waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>) -> Result<(), Failure> {
+pub(crate) async fn poke_all(job: &Job, waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>) -> Result<(), Failure> {
     let keys =
         waiting.into_iter().flat_map(|(kind, keys)| keys.into_iter().map(move |key| (kind.clone(), key)));
-    let work = keys.map(|(kind, key)| async move { one(job, &kind, &key).await }.boxed());
+    let work = keys.map(|(kind, key)| async move { poke_if_silent(job, &kind, &key).await }.boxed());
     side_by_side::write_all(OBJECTS, work.collect()).await.map(drop)
 }
 
-async fn one(job: &Job, kind: &Arc<Kind>, key: &Key) -> Result<(), Failure> {
+async fn poke_if_silent(job: &Job, kind: &Arc<Kind>, key: &Key) -> Result<(), Failure> {
     let Some(object) = job.source.get(kind, key).await? else { return Ok(()) };
     let unreadable = |error| Failure::Object(Side::Source, error);
     let silent = pause::pending(&object, false).map_err(unreadable)? == Some(Pending::NotAcknowledged);

@@ -36,7 +36,7 @@ pub(crate) struct Gone<'a> {
 /// Copies that were deleted on purpose in a target that has taken over are accepted by kind, with what belongs to them. An object whose
 /// controller is a Cluster is never accepted, because its Cluster needs it; nor is a kind that `is_acceptable` leaves out. Clusters and
 /// hosts don't go with an owner that is accepted.
-pub(crate) async fn among<'a>(
+pub(crate) async fn find_retired<'a>(
     job: &Job,
     gone: &[&'a Key],
     there: &BTreeMap<&Key, bool>,
@@ -47,7 +47,7 @@ pub(crate) async fn among<'a>(
     if gone.is_empty() {
         return Ok(Gone::default());
     }
-    let in_source = in_source(job, gone).await?;
+    let in_source = find_in_source(job, gone).await?;
     let (gone, released): (BTreeSet<&'a Key>, BTreeSet<&'a Key>) =
         gone.iter().copied().partition(|key| in_source.contains_key(*key));
     let controller_of = |key: &Key| in_source.get(key).and_then(Option::as_ref);
@@ -97,7 +97,7 @@ pub(crate) async fn among<'a>(
 }
 
 /// Those that the source still has, each with its controller, if it has one.
-async fn in_source(job: &Job, gone: &[&Key]) -> Result<BTreeMap<Key, Option<Key>>, Failure> {
+async fn find_in_source(job: &Job, gone: &[&Key]) -> Result<BTreeMap<Key, Option<Key>>, Failure> {
     let places: BTreeSet<(&GroupKind, Option<&String>)> =
         gone.iter().map(|key| (&key.group_kind, key.namespace.as_ref())).collect();
     let mut wanted = Vec::new();

@@ -44,51 +44,52 @@ use waves::Pace;
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The timeout for each object after one timed out: hundreds of hosts may all wait for the same thing.
-const AFTER_TIMEOUT: Duration = Duration::from_secs(20);
+const SHORT_TIMEOUT: Duration = Duration::from_secs(20);
 /// After its patch was applied, a plugin must return nothing; the same patch three times in a row is an error.
-const SAME_PATCHES: usize = 3;
+const MAX_SAME_PATCHES: usize = 3;
 /// For how many objects in a row a plugin may fail or time out; after that the next would fail too.
-const FAILURES: usize = 3;
+const MAX_FAILURES: usize = 3;
 /// More patches than any object needs: a plugin that counts its calls never returns the same patch twice.
-const MOST_PATCHES: usize = 20;
+const MAX_PATCHES: usize = 20;
 
 /// The number of objects to settle.
-pub(crate) fn count(job: &Job, list: &ReleaseList) -> usize {
-    list.entries.iter().filter(|entry| settles(job, entry)).count()
+pub(crate) fn count_held(job: &Job, list: &ReleaseList) -> usize {
+    list.entries.iter().filter(|entry| should_settle(job, entry)).count()
 }
 
-fn settles(job: &Job, entry: &Entry) -> bool {
-    !entry.used && (entry.pausing == Pausing::Held || settlers(job, &entry.key.group_kind).next().is_some())
+fn should_settle(job: &Job, entry: &Entry) -> bool {
+    !entry.used
+        && (entry.pausing == Pausing::Held || settling_plugins(job, &entry.key.group_kind).next().is_some())
 }
 
 /// Settles every object that a plugin settles or holds. Objects that can't be released are listed at the end.
-pub(crate) async fn all(job: &Job, list: &ReleaseList, commit: &Commit<'_>) -> Result<(), Failure> {
-    let levels = waves::levels(list, |entry| settles(job, entry));
+pub(crate) async fn settle_all(job: &Job, list: &ReleaseList, commit: &Commit<'_>) -> Result<(), Failure> {
+    let levels = waves::split_into_levels(list, |entry| should_settle(job, entry));
     job.safe_point()?;
     let mut settling = Settling {
         job,
         commit,
         services: job.services.for_move(&PluginView::from_list(list)),
-        found: found(job, &levels).await?,
+        copies: read_copies(job, &levels).await?,
         patience: job.options.check_timeout,
         in_a_row: BTreeMap::new(),
         stopped: None,
         stuck: Vec::new(),
     };
     for level in levels {
-        settling.level(level).await?;
+        settling.settle_level(level).await?;
     }
     if settling.stuck.is_empty() { Ok(()) } else { Err(Failure::Unsettled(settling.stuck)) }
 }
 
 /// The plugins that settle a kind.
-fn settlers<'a>(job: &'a Job, kind: &GroupKind) -> impl Iterator<Item = &'a dyn Hooks> {
+fn settling_plugins<'a>(job: &'a Job, kind: &GroupKind) -> impl Iterator<Item = &'a dyn Hooks> {
     let plugins = job.plugins.iter().map(|plugin| &**plugin);
     plugins.filter(move |plugin| plugin.changes(Hook::Settle, kind))
 }
 
 /// The copies as they are before anything is released; a single one needs no list.
-async fn found(job: &Job, levels: &[Vec<&Entry>]) -> Result<BTreeMap<Key, Meta>, Failure> {
+async fn read_copies(job: &Job, levels: &[Vec<&Entry>]) -> Result<BTreeMap<Key, Meta>, Failure> {
     let mut places: BTreeMap<(&GroupKind, Option<&str>), usize> = BTreeMap::new();
     for entry in levels.iter().flatten() {
         *places.entry((&entry.key.group_kind, entry.key.namespace.as_deref())).or_default() += 1;
@@ -125,7 +126,7 @@ struct Settling<'a> {
     job: &'a Job,
     commit: &'a Commit<'a>,
     services: Arc<dyn Services>,
-    found: BTreeMap<Key, Meta>,
+    copies: BTreeMap<Key, Meta>,
     /// The timeout for each object.
     patience: Duration,
     /// For how many objects in a row each plugin failed; failures that no plugin caused are under `None`.
@@ -151,31 +152,33 @@ impl From<Failure> for Stuck {
 
 impl Settling<'_> {
     /// Settles objects that don't own each other.
-    async fn level(&mut self, mut queue: Vec<&Entry>) -> Result<(), Failure> {
+    async fn settle_level(&mut self, mut queue: Vec<&Entry>) -> Result<(), Failure> {
         // Objects that an earlier run settled prove nothing about the others.
-        queue.sort_by_key(|entry| self.found.get(&entry.key).is_some_and(|meta| !is_marked(self.job, meta)));
-        let groups = waves::one_of_each_first(&mut queue, |entry| self.group(entry));
+        queue.sort_by_key(|entry| {
+            self.copies.get(&entry.key).is_some_and(|meta| !is_unsettled(self.job, meta))
+        });
+        let groups = waves::move_firsts_to_front(&mut queue, |entry| self.find_group(entry));
         let (mut pace, mut size) = Pace::new(self.job.options.unpause_batch, groups);
         let mut queue = queue.into_iter();
         loop {
             let mut wave = Vec::new();
             while wave.len() < size {
                 let Some(entry) = queue.next() else { break };
-                match self.ended(entry) {
+                match self.reason_to_stop(entry) {
                     None => wave.push(entry),
-                    Some(why) => self.leave(entry, &why),
+                    Some(why) => self.leave_held(entry, &why),
                 }
             }
             if wave.is_empty() {
                 return Ok(());
             }
             self.job.safe_point()?;
-            size = self.wave(&wave, &mut pace).await?;
+            size = self.settle_wave(&wave, &mut pace).await?;
         }
     }
 
     /// Settles all of them at once; returns the size of the next wave.
-    async fn wave(&mut self, wave: &[&Entry], pace: &mut Pace) -> Result<usize, Failure> {
+    async fn settle_wave(&mut self, wave: &[&Entry], pace: &mut Pace) -> Result<usize, Failure> {
         let waits = Waits::new();
         let context = SettleContext {
             job: self.job,
@@ -186,7 +189,7 @@ impl Settling<'_> {
         };
         let parking = &self.job.parking;
         let work = wave.iter().map(|entry| {
-            let work = one(&context, entry);
+            let work = settle_one(&context, entry);
             async move {
                 let outcome = work.await;
                 parking.end_part();
@@ -207,11 +210,11 @@ impl Settling<'_> {
                     failed = true;
                     match &failure {
                         Failure::Gate(_) => self.stopped = Some(self.job.target.own_name(&entry.key)),
-                        Failure::TimedOut(_) => self.patience = self.patience.min(AFTER_TIMEOUT),
+                        Failure::TimedOut(_) => self.patience = self.patience.min(SHORT_TIMEOUT),
                         _ => {}
                     }
                     self.note_outcome(entry, Some(plugin));
-                    self.hold(entry, on_one_line(&failure));
+                    self.record_held(entry, join_lines(&failure));
                 }
             }
         }
@@ -220,8 +223,8 @@ impl Settling<'_> {
 
     /// Counts a failure for the plugin that failed, if one did; plugins called before it succeeded, and start again at zero.
     fn note_outcome(&mut self, entry: &Entry, failed: Option<Option<String>>) {
-        let names =
-            settlers(self.job, &entry.key.group_kind).map(|plugin| Some(plugin.describe().name.clone()));
+        let names = settling_plugins(self.job, &entry.key.group_kind)
+            .map(|plugin| Some(plugin.describe().name.clone()));
         for name in names.chain([None]) {
             if failed.as_ref() == Some(&name) {
                 *self.in_a_row.entry(name).or_default() += 1;
@@ -232,37 +235,38 @@ impl Settling<'_> {
     }
 
     /// Why the object can't be released any more.
-    fn ended(&self, entry: &Entry) -> Option<String> {
+    fn reason_to_stop(&self, entry: &Entry) -> Option<String> {
         if let Some(stopped) = &self.stopped {
             return Some(format!(
                 "still held: nothing more was released after a plugin said stop for {stopped}"
             ));
         }
-        let enough = |name: &Option<String>| self.in_a_row.get(name).is_some_and(|times| *times >= FAILURES);
-        let names =
-            settlers(self.job, &entry.key.group_kind).map(|plugin| Some(plugin.describe().name.clone()));
+        let enough =
+            |name: &Option<String>| self.in_a_row.get(name).is_some_and(|times| *times >= MAX_FAILURES);
+        let names = settling_plugins(self.job, &entry.key.group_kind)
+            .map(|plugin| Some(plugin.describe().name.clone()));
         names.chain([None]).find(enough).map(|name| match name {
             Some(name) => format!(
-                "plugin {name} is no longer asked: it failed or timed out for {FAILURES} objects in a row"
+                "plugin {name} is no longer asked: it failed or timed out for {MAX_FAILURES} objects in a row"
             ),
-            None => format!("still held: {FAILURES} objects in a row could not be released"),
+            None => format!("still held: {MAX_FAILURES} objects in a row could not be released"),
         })
     }
 
-    fn hold(&mut self, entry: &Entry, why: String) {
+    fn record_held(&mut self, entry: &Entry, why: String) {
         self.stuck.push(Held { object: self.job.target.own_name(&entry.key), why });
     }
 
     /// Lists an object as left held, unless an earlier run has settled it.
-    fn leave(&mut self, entry: &Entry, why: &str) {
-        if self.found.get(&entry.key).is_none_or(|meta| is_marked(self.job, meta)) {
-            self.hold(entry, why.to_owned());
+    fn leave_held(&mut self, entry: &Entry, why: &str) {
+        if self.copies.get(&entry.key).is_none_or(|meta| is_unsettled(self.job, meta)) {
+            self.record_held(entry, why.to_owned());
         }
     }
 
     /// Objects that are alike as far as plugins know: those of a kind for which each plugin remembers the same group.
-    fn group<'e>(&self, entry: &'e Entry) -> (&'e GroupKind, Vec<Option<String>>) {
-        let meta = self.found.get(&entry.key);
+    fn find_group<'e>(&self, entry: &'e Entry) -> (&'e GroupKind, Vec<Option<String>>) {
+        let meta = self.copies.get(&entry.key);
         let group = |plugin: &Arc<dyn Hooks>| {
             let name = format!("{}/{}", names::memory_prefix(&plugin.describe().name), names::SETTLE_GROUP);
             meta.and_then(|meta| meta.annotations.get(&name).cloned())
@@ -272,7 +276,7 @@ impl Settling<'_> {
 }
 
 /// The failure as a one-line reason why an object stays held.
-fn on_one_line(failure: &Failure) -> String {
+fn join_lines(failure: &Failure) -> String {
     let lines = failure.lines(true).lines;
     let line = lines.iter().map(|line| line.trim_start().trim_start_matches("- "));
     line.collect::<Vec<_>>().join(" ")
@@ -289,15 +293,15 @@ struct SettleContext<'a> {
 }
 
 /// Settles one object; returns whether there was anything to do.
-async fn one(context: &SettleContext<'_>, entry: &Entry) -> Result<bool, Stuck> {
+async fn settle_one(context: &SettleContext<'_>, entry: &Entry) -> Result<bool, Stuck> {
     let job = context.job;
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
     let mut acted = false;
     // The object as the last plugin without further changes saw it, which saves another read.
     let mut seen = None;
-    for plugin in settlers(job, &entry.key.group_kind) {
-        let settled = with_plugin(context, &entry.key, plugin, &mut acted).await;
-        context.waits.end(&entry.key);
+    for plugin in settling_plugins(job, &entry.key.group_kind) {
+        let settled = settle_with_plugin(context, &entry.key, plugin, &mut acted).await;
+        context.waits.end_wait(&entry.key);
         let named = |failure| Stuck { plugin: Some(plugin.describe().name.clone()), failure };
         seen = settled.map_err(named)?;
     }
@@ -306,16 +310,16 @@ async fn one(context: &SettleContext<'_>, entry: &Entry) -> Result<bool, Stuck> 
         None => job.target.get(kind, &entry.key).await?,
     };
     if let Some(object) = seen {
-        acted |= is_marked(job, &object.meta);
+        acted |= is_unsettled(job, &object.meta);
         pausing::undo(&job.target, kind, &entry.key, &job.move_id, Some(&object)).await?;
-        forget(job, kind, &object).await?;
+        remove_plugin_annotations(job, kind, &object).await?;
     }
     job.report_object(Phase::Settled, Verb::UnpausedHeld, &entry.key, Side::Target);
     Ok(acted)
 }
 
 /// Settles an object with one plugin; returns the object as it was when the plugin had nothing more to change.
-async fn with_plugin(
+async fn settle_with_plugin(
     context: &SettleContext<'_>,
     key: &Key,
     plugin: &dyn Hooks,
@@ -345,7 +349,7 @@ async fn with_plugin(
             Settlement::Done => return Ok(Some(object)),
             Settlement::Stop(finding) => {
                 // Reported now, because the rest of its wave may take minutes.
-                job.report(Event::finding(name, &about(finding.clone(), key)));
+                job.report(Event::finding(name, &add_called_object(finding.clone(), key)));
                 let object = finding.object.clone().filter(|object| object != key);
                 let finding = Finding { object, ..finding };
                 return Err(Failure::Gate(vec![PluginFinding { plugin: name.clone(), finding }]));
@@ -353,7 +357,7 @@ async fn with_plugin(
             Settlement::Wait(mut finding) => {
                 let wait = async {
                     loop {
-                        wait(context, name, finding, key, deadline.end()).await?;
+                        wait_for_poll(context, name, finding, key, deadline.end()).await?;
                         match ask().await? {
                             Some((_, Settlement::Wait(again))) => finding = again,
                             answer => return Ok(answer),
@@ -372,12 +376,12 @@ async fn with_plugin(
                 }
                 let times = patches.entry(patch.to_string()).or_default();
                 *times += 1;
-                if *times >= SAME_PATCHES {
+                if *times >= MAX_SAME_PATCHES {
                     let message = "it keeps returning the same patch".to_owned();
                     return Err(refuse(HookError { code: "not-idempotent".into(), message }));
                 }
-                if patches.values().sum::<usize>() > MOST_PATCHES {
-                    let message = format!("it returned too many patches: {MOST_PATCHES}");
+                if patches.values().sum::<usize>() > MAX_PATCHES {
+                    let message = format!("it returned too many patches: {MAX_PATCHES}");
                     return Err(refuse(HookError { code: "not-idempotent".into(), message }));
                 }
                 let result = job.target.patch(kind, key, &patch).await;
@@ -390,11 +394,11 @@ async fn with_plugin(
 }
 
 /// The finding, with the object of the call if it names none.
-fn about(finding: Finding, key: &Key) -> Finding {
+fn add_called_object(finding: Finding, key: &Key) -> Finding {
     Finding { object: finding.object.or_else(|| Some(key.clone())), ..finding }
 }
 
-async fn wait(
+async fn wait_for_poll(
     context: &SettleContext<'_>,
     plugin: &str,
     finding: Finding,
@@ -407,8 +411,8 @@ async fn wait(
         let object = finding.object.clone().filter(|object| object != key);
         return Err(Failure::TimedOut(vec![Awaited::for_plugin(plugin, &Finding { object, ..finding })]));
     }
-    let awaited = Awaited::for_plugin(plugin, &about(finding, key));
-    context.waits.begin(&*context.job.watcher, key, awaited, deadline);
+    let awaited = Awaited::for_plugin(plugin, &add_called_object(finding, key));
+    context.waits.begin_wait(&*context.job.watcher, key, awaited, deadline);
     tokio::select! {
         () = tokio::time::sleep(POLL_INTERVAL.min(left)) => Ok(()),
         halt = context.job.halter.wait() => Err(Failure::Halted(halt)),
@@ -416,7 +420,7 @@ async fn wait(
 }
 
 /// The annotations in which plugins remember something.
-fn memory<'a>(job: &'a Job, meta: &'a Meta) -> impl Iterator<Item = &'a String> {
+fn plugin_annotations<'a>(job: &'a Job, meta: &'a Meta) -> impl Iterator<Item = &'a String> {
     meta.annotations.keys().filter(|name| {
         let prefix = name.split_once('/').map_or("", |(prefix, _)| prefix);
         job.plugins.iter().any(|plugin| prefix == names::memory_prefix(&plugin.describe().name))
@@ -424,14 +428,14 @@ fn memory<'a>(job: &'a Job, meta: &'a Meta) -> impl Iterator<Item = &'a String> 
 }
 
 /// Whether the object is marked as still to be settled: it can be unpaused, or a plugin remembers something on it.
-fn is_marked(job: &Job, meta: &Meta) -> bool {
-    pause::is_ours(meta, &job.move_id) || memory(job, meta).next().is_some()
+fn is_unsettled(job: &Job, meta: &Meta) -> bool {
+    pause::is_ours(meta, &job.move_id) || plugin_annotations(job, meta).next().is_some()
 }
 
 /// Removes plugins' notes from an object.
-async fn forget(job: &Job, kind: &Arc<Kind>, object: &Object) -> Result<(), Failure> {
+async fn remove_plugin_annotations(job: &Job, kind: &Arc<Kind>, object: &Object) -> Result<(), Failure> {
     let nulls: serde_json::Map<String, Value> =
-        memory(job, &object.meta).map(|name| (name.clone(), Value::Null)).collect();
+        plugin_annotations(job, &object.meta).map(|name| (name.clone(), Value::Null)).collect();
     if nulls.is_empty() {
         return Ok(());
     }

@@ -14,10 +14,10 @@ use crate::base::outcome::failure::Failure;
 use crate::read::snapshot::Snapshot;
 
 /// How many objects are named in a line.
-const SHOWN: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Whether a run was given the files that its move began with: the record has no copy of what is in them.
-pub(crate) fn same(record: &Record, given: &[Addition]) -> Result<(), Failure> {
+pub(crate) fn check_same_manifests(record: &Record, given: &[Addition]) -> Result<(), Failure> {
     let begun = &record.scope.from_manifests;
     let given: BTreeSet<Added> = given.iter().map(|addition| addition.record_entry().clone()).collect();
     if given == *begun {
@@ -33,17 +33,17 @@ pub(crate) fn same(record: &Record, given: &[Addition]) -> Result<(), Failure> {
     let why = match () {
         () if given.is_empty() => format!(
             "move {move_id} adds {} from files, and needs them until it is committed",
-            some_of(&missing, SHOWN)
+            some_of(&missing, MAX_NAMED)
         ),
         () if !missing.is_empty() => {
-            format!("move {move_id} adds {}, which the files don't have", some_of(&missing, SHOWN))
+            format!("move {move_id} adds {}, which the files don't have", some_of(&missing, MAX_NAMED))
         }
         () if !new.is_empty() => {
-            format!("move {move_id} was begun without {} to add", some_of(&new, SHOWN))
+            format!("move {move_id} was begun without {} to add", some_of(&new, MAX_NAMED))
         }
         () => {
             let other = given.difference(begun).map(|added| added.object.clone()).collect::<Vec<Key>>();
-            format!("{} in the files changed since move {move_id} was begun", some_of(&other, SHOWN))
+            format!("{} in the files changed since move {move_id} was begun", some_of(&other, MAX_NAMED))
         }
     };
     Err(Failure::Inputs(why))
@@ -51,7 +51,7 @@ pub(crate) fn same(record: &Record, given: &[Addition]) -> Result<(), Failure> {
 
 /// Refuses what is added to a namespace that neither side has, and that is not added itself: its name may be mistyped. `missing`
 /// are the namespaces that the target lacks.
-pub(crate) async fn without_namespace(
+pub(crate) async fn refuse_without_namespace(
     job: &Job,
     snapshot: &Snapshot,
     missing: &BTreeSet<String>,
@@ -64,12 +64,12 @@ pub(crate) async fn without_namespace(
     }
     let steps = snapshot.plan.steps.iter();
     let others = steps.filter(|step| step.key.namespace.is_none() || step.treatment().is_in_source());
-    for namespace in others.filter_map(Snapshot::namespace) {
+    for namespace in others.filter_map(Snapshot::namespace_of_step) {
         only_added.remove(namespace);
     }
     let mut refusals = Vec::new();
     for (namespace, steps) in only_added {
-        if source_has(job, namespace).await? {
+        if is_in_source(job, namespace).await? {
             continue;
         }
         let namespace = job.options.scope.namespace_map.in_target(namespace);
@@ -94,7 +94,7 @@ pub(crate) async fn without_namespace(
 }
 
 /// Without permission to look, it counts as there: then the move creates it.
-async fn source_has(job: &Job, namespace: &str) -> Result<bool, Failure> {
+async fn is_in_source(job: &Job, namespace: &str) -> Result<bool, Failure> {
     let name = GroupKind::new("", "Namespace");
     let Some(kind) = job.kinds.source.get(&name) else { return Ok(false) };
     match job.source.get(kind, &Key::new(name, None, namespace)).await {

@@ -16,13 +16,13 @@ use crate::check::before_pause::TargetState;
 use crate::read::snapshot::Snapshot;
 
 /// What to do about a plan that doesn't hold any more.
-const AGAIN: &str = "make a new plan, and have it approved";
+const MAKE_NEW_PLAN: &str = "make a new plan, and have it approved";
 /// The same once the move is under way.
-const ROLL_BACK: &str = "roll the move back, make a new plan, and have it approved";
+const ROLL_BACK_FIRST: &str = "roll the move back, make a new plan, and have it approved";
 
 /// Whether a run that continues a move was given the plan that the move was begun with. From the commit on it needs none; but
 /// another one would bring other decisions.
-pub(crate) fn same(record: &Record, given: Option<&SavedPlan>) -> Result<(), Failure> {
+pub(crate) fn check_same_plan(record: &Record, given: Option<&SavedPlan>) -> Result<(), Failure> {
     let id = &record.move_id;
     let why = match (&record.plan_checksum, given.map(SavedPlan::checksum)) {
         (None, None) => return Ok(()),
@@ -38,48 +38,48 @@ pub(crate) fn same(record: &Record, given: Option<&SavedPlan>) -> Result<(), Fai
 }
 
 /// Refuses other sides than the plan's, before they are read: another cluster may have nothing to move, which some accept.
-pub(crate) fn sides(job: &Job, record: &Record) -> Result<(), Failure> {
-    let refusal = job.options.approved.as_deref().and_then(|plan| of_sides(job, plan, record));
+pub(crate) fn check_sides(job: &Job, record: &Record) -> Result<(), Failure> {
+    let refusal = job.options.approved.as_deref().and_then(|plan| compare_sides(job, plan, record));
     refusal.map_or(Ok(()), |refusal| Err(Failure::from_refusal(refusal)))
 }
 
 /// Refuses what differs from the approved plan before anything is paused. `begun` says that an earlier run of the move has paused
 /// the source already: then plugins have made their changes there, and those are not compared.
-pub(crate) fn before_pause(
+pub(crate) fn check_before_pause(
     job: &Job,
     snapshot: &Snapshot,
     target: &TargetState,
     begun: bool,
 ) -> Result<(), Failure> {
     let Some(plan) = &job.options.approved else { return Ok(()) };
-    let mut refusals = of_inputs(job, plan);
+    let mut refusals = compare_inputs(job, plan);
     if refusals.is_empty() {
-        refusals = of_objects(job, plan, snapshot, (Some(target), begun))?;
+        refusals = compare_objects(job, plan, snapshot, (Some(target), begun))?;
     }
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
 /// The same for a later reading of the source.
-pub(crate) fn still(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
+pub(crate) fn check_after_pause(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     let Some(plan) = &job.options.approved else { return Ok(()) };
-    let refusals = of_objects(job, plan, snapshot, (None, true))?;
+    let refusals = compare_objects(job, plan, snapshot, (None, true))?;
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
-fn refused(side: Side, message: impl Into<String>) -> Refusal {
+fn refuse_difference(side: Side, message: impl Into<String>) -> Refusal {
     let (code, message) = ("plan-differs", message.into());
-    Refusal { code, side, object: None, others: Vec::new(), message, remedies: vec![AGAIN.into()] }
+    Refusal { code, side, object: None, others: Vec::new(), message, remedies: vec![MAKE_NEW_PLAN.into()] }
 }
 
 /// Whether the plan was made for these two sides.
-fn of_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal> {
+fn compare_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal> {
     let Some(target) = &plan.target else {
-        return Some(refused(Side::Target, "the plan was made without a target"));
+        return Some(refuse_difference(Side::Target, "the plan was made without a target"));
     };
     let ends = [(Side::Source, &plan.source, &record.source), (Side::Target, target, &record.target)];
     let other = |(side, planned, is): &(Side, &End, &Option<Uid>)| {
         let place = &job.handle(*side).place;
-        match (planned.files, files_of(&**place), side) {
+        match (planned.files, file_format_of(&**place), side) {
             // Its maker could not read what tells clusters apart: any would do.
             (None, None, _) => planned.identity.is_none() || planned.identity != **is,
             // Files may have come here from elsewhere: they are compared object by object.
@@ -93,53 +93,53 @@ fn of_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal> {
     let (side, planned, _) = ends.into_iter().find(other)?;
     let place = &job.handle(side).place;
     let how = |files: Option<Files>| files.map(|files| format!(", {files}")).unwrap_or_default();
-    let (was, is) = (how(planned.files), how(files_of(&**place)));
+    let (was, is) = (how(planned.files), how(file_format_of(&**place)));
     let message = format!(
         "the plan was made for another {side}, {}{was}: this one is {}{is}",
         planned.label,
         place.label()
     );
-    let remedies = vec![format!("name the {side} that the plan was made for, or {AGAIN}").into()];
-    Some(Refusal { remedies, ..refused(side, message) })
+    let remedies = vec![format!("name the {side} that the plan was made for, or {MAKE_NEW_PLAN}").into()];
+    Some(Refusal { remedies, ..refuse_difference(side, message) })
 }
 
 /// One side as a plan names it.
-pub async fn end_of(place: &dyn Place) -> Result<End, PlaceError> {
+pub async fn read_end(place: &dyn Place) -> Result<End, PlaceError> {
     let identity = match place.identify().await? {
         Identity::Cluster(uid) => Some(uid),
         Identity::Directory { contents, .. } => contents,
         Identity::Unknown => None,
     };
-    Ok(End { label: place.label().to_owned(), identity, files: files_of(place) })
+    Ok(End { label: place.label().to_owned(), identity, files: file_format_of(place) })
 }
 
-fn files_of(place: &dyn Place) -> Option<Files> {
+fn file_format_of(place: &dyn Place) -> Option<Files> {
     let files = if place.capabilities().encrypts { Files::Encrypted } else { Files::Plain };
     place.end_kind().is_files().then_some(files)
 }
 
 /// Whether plugins and files are those of the plan, and whether it can be carried out at all.
-fn of_inputs(job: &Job, plan: &SavedPlan) -> Vec<Refusal> {
+fn compare_inputs(job: &Job, plan: &SavedPlan) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     if !plan.refusals.is_empty() {
         let codes: Vec<&str> = plan.refusals.iter().map(|refusal| refusal.code.as_str()).collect();
         let message = format!("the plan has problems and can't be carried out: {}", some_of(&codes, 5));
-        refusals.push(refused(Side::Source, message));
+        refusals.push(refuse_difference(Side::Source, message));
     }
     let (planned, now): (PluginSet, _) = (plan.plugins.iter().collect(), job.plugin_set());
     if !now.matches(&planned) {
         let differences = now.describe_differences(&planned);
         let message = format!("the plugins or their configuration differ from the plan: {differences}");
-        refusals.push(refused(Side::Source, message));
+        refusals.push(refuse_difference(Side::Source, message));
     }
     if plan.decisions.scope.from_manifests != job.options.scope.from_manifests {
         let message = "the files of what is added have other objects, or other contents, than the plan says";
-        refusals.push(refused(Side::Target, message));
+        refusals.push(refuse_difference(Side::Target, message));
     }
     refusals
 }
 
-fn of_objects(
+fn compare_objects(
     job: &Job,
     plan: &SavedPlan,
     snapshot: &Snapshot,
@@ -158,10 +158,13 @@ fn of_objects(
         let changes = changes.map(Option::unwrap_or_default);
         found.push(Found { step, content, in_target, changes });
     }
-    Ok(differences(plan, found).into_iter().map(|difference| in_words(job, difference, begun)).collect())
+    Ok(differences(plan, found)
+        .into_iter()
+        .map(|difference| describe_difference(job, difference, begun))
+        .collect())
 }
 
-fn in_words(job: &Job, difference: Difference, begun: bool) -> Refusal {
+fn describe_difference(job: &Job, difference: Difference, begun: bool) -> Refusal {
     let object = difference.object().clone();
     let (side, message) = match &difference {
         Difference::Gone(_) => {
@@ -172,9 +175,14 @@ fn in_words(job: &Job, difference: Difference, begun: bool) -> Refusal {
             (Side::Source, format!("{object} was deleted and created again since the plan was made"))
         }
         Difference::Content(_) => (Side::Source, format!("{object} has changed since the plan was made")),
-        Difference::Fate { was, is, .. } => {
-            (Side::Source, format!("{object} would be {}, and in the plan it is {}", fate(*is), fate(*was)))
-        }
+        Difference::Fate { was, is, .. } => (
+            Side::Source,
+            format!(
+                "{object} would be {}, and in the plan it is {}",
+                describe_fate(*is),
+                describe_fate(*was)
+            ),
+        ),
         Difference::Owners(_) => {
             (Side::Source, format!("the copy of {object} would lack other owners than the plan says"))
         }
@@ -186,18 +194,21 @@ fn in_words(job: &Job, difference: Difference, begun: bool) -> Refusal {
             (Side::Source, format!("plugins would change {object} otherwise than the plan says"))
         }
     };
-    let mut refusal = Refusal { object: Some(object.clone()), ..refused(side, message) };
+    let mut refusal = Refusal { object: Some(object.clone()), ..refuse_difference(side, message) };
     // A version never comes back, as other content does.
     let for_good = matches!(difference, Difference::Content(_)) && object.group_kind.is_secret();
     if begun {
-        let again =
-            if for_good { ROLL_BACK.to_owned() } else { format!("put that back and resume; or {ROLL_BACK}") };
+        let again = if for_good {
+            ROLL_BACK_FIRST.to_owned()
+        } else {
+            format!("put that back and resume; or {ROLL_BACK_FIRST}")
+        };
         refusal.remedies = vec![again.into()];
     }
     refusal
 }
 
-fn fate(fate: SavedFate) -> &'static str {
+fn describe_fate(fate: SavedFate) -> &'static str {
     match fate {
         SavedFate::Move => "moved",
         SavedFate::Keep => "copied and kept",

@@ -36,7 +36,7 @@ use crate::check::evidence;
 use crate::check::existing::{self, Existing, Used};
 use crate::check::rights;
 use crate::read::first_reading::FirstReads;
-use crate::read::namespaces::{self, Carried, Namespaces};
+use crate::read::namespaces::{self, MetadataByNamespace, Namespaces};
 use crate::read::planning;
 use crate::read::snapshot::Snapshot;
 
@@ -50,16 +50,16 @@ pub(crate) struct TargetState {
     pub(crate) changes: Changes,
     pub(crate) namespaces: Namespaces,
     /// What the namespaces to create take over from the source.
-    pub(crate) carried: Carried,
+    pub(crate) new_namespaces: MetadataByNamespace,
 }
 
 /// Runs all checks.
-pub(crate) async fn all(
+pub(crate) async fn check_all(
     job: &Job,
     snapshot: &Snapshot,
     first_reads: &FirstReads,
 ) -> Result<TargetState, Failure> {
-    let mut refusals = of_objects(job, snapshot);
+    let mut refusals = check_objects(job, snapshot);
     if job.target.capabilities().judges {
         let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
         refusals.extend(served_versions(&snapshot.plan, &snapshot.inventory, &target_kinds));
@@ -70,11 +70,11 @@ pub(crate) async fn all(
     let paused =
         refusals.iter().any(|refusal| matches!(refusal.code, "already-paused" | "paused-by-other-move"));
     if !paused {
-        refusals.extend(evidence::possible(job, snapshot)?);
+        refusals.extend(evidence::refuse_unverifiable(job, snapshot)?);
     }
-    refusals.extend(source_may_be_running(job));
-    refusals.extend(handover_mapped(job));
-    refusals.extend(blocked_files(job, snapshot)?);
+    refusals.extend(refuse_running_source(job));
+    refusals.extend(refuse_mapped_handover(job));
+    refusals.extend(refuse_blocked_files(job, snapshot)?);
     // If objects can't be created at all, the other checks are meaningless.
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
@@ -84,28 +84,28 @@ pub(crate) async fn all(
         let mut namespaces = first_reads.namespaces.clone();
         namespaces.look_up(job, snapshot).await?;
         let missing = namespaces.missing();
-        let (rights, unfit, homeless, carried) = tokio::try_join!(
-            rights::missing(job, snapshot, !missing.is_empty()),
-            dry_run::ask(job, snapshot, &nothing_known, &missing),
-            added::without_namespace(job, snapshot, &missing),
-            async { Ok(namespaces::carried(job, &missing).await) }
+        let (rights, unfit, homeless, new_namespaces) = tokio::try_join!(
+            rights::find_missing(job, snapshot, !missing.is_empty()),
+            dry_run::ask_target(job, snapshot, &nothing_known, &missing),
+            added::refuse_without_namespace(job, snapshot, &missing),
+            async { Ok(namespaces::read_metadata(job, &missing).await) }
         )?;
         let deleting = namespaces.refuse_deleting(job, snapshot);
-        Ok((namespaces, carried, [deleting, rights, homeless].concat(), unfit))
+        Ok((namespaces, new_namespaces, [deleting, rights, homeless].concat(), unfit))
     };
-    let (providers, bystanders, (namespaces, carried, refused, (unfit, changes)), existing, node) = tokio::try_join!(
-        target_providers(job, snapshot, &first_reads.providers),
-        bystanders(job, snapshot),
+    let (providers, bystanders, (namespaces, new_namespaces, refused, (unfit, changes)), existing, node) = tokio::try_join!(
+        check_target_providers(job, snapshot, &first_reads.providers),
+        refuse_dependents_lost(job, snapshot),
         target,
-        existing::find(job, snapshot),
-        schedulable_node(job),
+        existing::find_existing(job, snapshot),
+        warn_without_schedulable_node(job),
     )?;
     refusals.extend(providers);
     let (lost, lost_if_strict) = bystanders;
     refusals.extend(lost);
     refusals.extend(refused);
     let Existing { used, in_target, refusals: foreign, copies } = existing;
-    refusals.extend(foreign.into_iter().map(|refusal| or_mapped(job, &copies, refusal)));
+    refusals.extend(foreign.into_iter().map(|refusal| offer_namespace_map(job, &copies, refusal)));
     refusals.extend(if job.options.finish_alone { refuse_unable_agent(job) } else { None });
     if let Some(warning) = node {
         job.report(warning);
@@ -116,7 +116,7 @@ pub(crate) async fn all(
     } else if refusals.is_empty() {
         // Objects used unchanged are not created: the dry run asks about others of their kind.
         let known = used.keys().cloned().collect();
-        refusals.extend(dry_run::ask(job, snapshot, &known, &namespaces.missing()).await?.0);
+        refusals.extend(dry_run::ask_target(job, snapshot, &known, &namespaces.missing()).await?.0);
     }
     if !refusals.is_empty() {
         return Err(Failure::Refused(refusals));
@@ -125,7 +125,7 @@ pub(crate) async fn all(
     needed.extend(risks_to_accept(&lost_if_strict));
     report_unneeded_risks(job, snapshot, needed);
     calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await?;
-    Ok(TargetState { used, in_target, changes, namespaces, carried })
+    Ok(TargetState { used, in_target, changes, namespaces, new_namespaces })
 }
 
 /// Reports the risks of the scope that were accepted, and that nothing in this move has. `needed` are the plan's.
@@ -135,7 +135,7 @@ fn report_unneeded_risks(job: &Job, snapshot: &Snapshot, mut needed: AcceptedRis
         return;
     }
     let strict = Scope { accept: AcceptedRisks::default(), ..scope.clone() };
-    let handled = handled_kinds(job, snapshot);
+    let handled = find_safe_kinds(job, snapshot);
     let id = Some(job.move_id.as_str());
     needed.extend(risks_to_accept(&preflight(&snapshot.inventory, &snapshot.plan, &strict, id, &handled)));
     if job.route.source_may_run() {
@@ -148,7 +148,7 @@ fn report_unneeded_risks(job: &Job, snapshot: &Snapshot, mut needed: AcceptedRis
 
 /// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays, nor be kept for another
 /// reason than the plugin's own.
-fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
+fn refuse_held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
     let held = snapshot.plan.steps.iter().filter(|step| job.is_held_kind(&step.key.group_kind));
     let refused = held.filter_map(|step| {
         let refusal = |why, remedy| {
@@ -181,18 +181,18 @@ fn held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
 }
 
 /// What the plan and its objects alone say against the move: asked again after the pause, of objects that are new.
-fn of_objects(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
+fn check_objects(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
     let Snapshot { inventory, plan, .. } = snapshot;
-    let handled = handled_kinds(job, snapshot);
+    let handled = find_safe_kinds(job, snapshot);
     let mut refusals = plan.refusals.clone();
     refusals.extend(preflight(inventory, plan, &job.options.scope, Some(&job.move_id), &handled));
     refusals.extend(unusable(inventory, plan));
-    refusals.extend(held_on_both_sides(job, snapshot));
+    refusals.extend(refuse_held_on_both_sides(job, snapshot));
     refusals
 }
 
 /// Refuses to run clusters that may still be running elsewhere.
-fn source_may_be_running(job: &Job) -> Option<Refusal> {
+fn refuse_running_source(job: &Job) -> Option<Refusal> {
     (job.route.source_may_run() && !job.options.scope.accept.contains(Risk::SourceMayRun)).then(|| Refusal {
         code: "source-may-live-on",
         side: Side::Source,
@@ -207,7 +207,7 @@ fn source_may_be_running(job: &Job) -> Option<Refusal> {
 }
 
 /// Refuses objects that their provider had not finished when the files were copied: no controller is left to finish them.
-fn blocked_files(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal>, Failure> {
+fn refuse_blocked_files(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal>, Failure> {
     if !job.route.loads_files() {
         return Ok(None);
     }
@@ -232,7 +232,7 @@ fn blocked_files(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal>, Fail
 
 /// Refuses other names for namespaces of a source that was handed over: it is released when the target has copies of the names that
 /// its list has.
-fn handover_mapped(job: &Job) -> Option<Refusal> {
+fn refuse_mapped_handover(job: &Job) -> Option<Refusal> {
     let map = &job.options.scope.namespace_map;
     (job.route.reads_handover_files() && !map.is_empty()).then(|| Refusal {
         code: "handover-mapped",
@@ -249,7 +249,7 @@ fn handover_mapped(job: &Job) -> Option<Refusal> {
 
 /// Before anything is changed, the namespace in which a name is taken may still get another name; but not where a move copied what is
 /// there: under another name, the target could run a Cluster twice.
-fn or_mapped(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> Refusal {
+fn offer_namespace_map(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> Refusal {
     let namespace = refusal.object.as_ref().and_then(|there| there.namespace.as_deref());
     let is_copied = copies.iter().any(|copy| copy.namespace.as_deref() == namespace);
     match namespace {
@@ -269,9 +269,9 @@ fn or_mapped(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> Refusal {
 
 /// The kinds that can move safely. In a directory nothing acts on a copy, which keeps its status, and the source stays in
 /// service, so no kind is at risk; unless the source is handed over.
-fn handled_kinds(job: &Job, snapshot: &Snapshot) -> BTreeSet<GroupKind> {
+fn find_safe_kinds(job: &Job, snapshot: &Snapshot) -> BTreeSet<GroupKind> {
     let kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone());
-    if job.route.has_takeover() { planning::handled(&job.plugins, kinds) } else { kinds.collect() }
+    if job.route.has_takeover() { planning::find_handled_kinds(&job.plugins, kinds) } else { kinds.collect() }
 }
 
 /// The same checks for objects that appeared between the first list and the one after the pause.
@@ -280,26 +280,26 @@ pub(crate) async fn check_new_objects(
     snapshot: &Snapshot,
     known: &BTreeSet<Key>,
 ) -> Result<(), Failure> {
-    let mut refusals = of_objects(job, snapshot);
+    let mut refusals = check_objects(job, snapshot);
     if refusals.is_empty() && snapshot.plan.steps.iter().any(|step| !known.contains(&step.key)) {
         let unfit = async {
-            let missing = Namespaces::of(job, snapshot).await?.missing();
-            dry_run::ask(job, snapshot, known, &missing).await
+            let missing = Namespaces::look_up_planned(job, snapshot).await?.missing();
+            dry_run::ask_target(job, snapshot, known, &missing).await
         };
-        let (existing, (unfit, _)) = tokio::try_join!(existing::find(job, snapshot), unfit)?;
+        let (existing, (unfit, _)) = tokio::try_join!(existing::find_existing(job, snapshot), unfit)?;
         refusals.extend(existing.refusals);
         refusals.extend(unfit);
     }
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
-async fn target_providers(
+async fn check_target_providers(
     job: &Job,
     snapshot: &Snapshot,
     source: &[Provider],
 ) -> Result<Vec<Refusal>, Failure> {
     let Some(kind) = job.kinds.target.get(&GroupKind::new(names::GROUP_CLUSTERCTL, "Provider")) else {
-        return Ok(check_or_nothing(job, source, &[], snapshot));
+        return Ok(compare_providers(job, source, &[], snapshot));
     };
     let listing = match job.target.list(kind, None).await {
         Ok(listing) => listing,
@@ -316,10 +316,10 @@ async fn target_providers(
     for object in &listing.objects {
         providers.push(Provider::from_object(object).map_err(|error| Failure::Object(Side::Target, error))?);
     }
-    Ok(check_or_nothing(job, source, &providers, snapshot))
+    Ok(compare_providers(job, source, &providers, snapshot))
 }
 
-fn check_or_nothing(
+fn compare_providers(
     job: &Job,
     source: &[Provider],
     target: &[Provider],
@@ -336,13 +336,16 @@ fn check_or_nothing(
 
 /// Checks once more, right before the point of no return, whether anything would be garbage-collected.
 pub(crate) async fn check_no_dependents_lost(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
-    let (refusals, _) = bystanders(job, snapshot).await?;
+    let (refusals, _) = refuse_dependents_lost(job, snapshot).await?;
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
 /// Refuses what else in the source would be garbage-collected with the deleted objects. The second list is what would be refused if
 /// no risk was accepted.
-async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
+async fn refuse_dependents_lost(
+    job: &Job,
+    snapshot: &Snapshot,
+) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
     if !job.route.deletes_from_source() {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -352,7 +355,7 @@ async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Vec
     // Other namespaces, from which a plugin may have brought objects, were not read completely.
     let (inside, outside): (BTreeSet<String>, BTreeSet<String>) =
         namespaces.into_iter().partition(|namespace| job.options.scope.includes(Some(namespace)));
-    let wishes = planning::wishes(&job.plugins);
+    let wishes = planning::collect_wishes(&job.plugins);
     let there: BTreeSet<&GroupKind> = snapshot.inventory.keys().iter().map(|key| &key.group_kind).collect();
     let known = |kind: &Kind| there.contains(&kind.group_kind) && is_read(kind, &wishes);
     let kinds = || job.kinds.source.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
@@ -385,7 +388,7 @@ async fn bystanders(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Vec
 }
 
 /// A cluster without a node that accepts Pods can't run the controllers that the moved objects need.
-async fn schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
+async fn warn_without_schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
     #[derive(Deserialize)]
     struct Node {
         #[serde(default)]

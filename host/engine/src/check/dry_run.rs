@@ -26,7 +26,7 @@ pub(crate) type Changes = BTreeMap<Key, Vec<PluginChange>>;
 
 /// Asks about the plan's objects except those in `known`; `missing` are the namespaces that the target lacks. Returns what the
 /// target would refuse, and what plugins change.
-pub(crate) async fn ask(
+pub(crate) async fn ask_target(
     job: &Job,
     snapshot: &Snapshot,
     known: &BTreeSet<Key>,
@@ -47,7 +47,7 @@ pub(crate) async fn ask(
             first || every || !step.treatment().is_in_source() || adapted(&step.key)
         })
         .collect();
-    let answers = asked.into_iter().map(|step| ask_one(job, snapshot, step, missing).boxed());
+    let answers = asked.into_iter().map(|step| ask_about_step(job, snapshot, step, missing).boxed());
     let refusals = side_by_side::try_all(DRY_RUNS, answers.collect()).await?;
     let mut refusals: Vec<Refusal> = refusals.into_iter().flatten().collect();
     refusals.sort_by(|a, b| a.object.cmp(&b.object));
@@ -86,7 +86,7 @@ fn remedy_for(step: &Step, otherwise: &str) -> String {
     }
 }
 
-async fn ask_one(
+async fn ask_about_step(
     job: &Job,
     snapshot: &Snapshot,
     step: &Step,
@@ -96,7 +96,7 @@ async fn ask_one(
     let kind = &job.kind_of_copy(object)?;
     // Owners don't exist yet; only the references' shape matters here.
     let owners: Vec<_> = object.meta.owner_references.clone();
-    let (mut sent, adapted) = copy_body::body_of(job, step, object, &owners).await?;
+    let (mut sent, adapted) = copy_body::build_copy_body(job, step, object, &owners).await?;
     if step.key.namespace.as_ref().is_some_and(|namespace| missing.contains(namespace))
         && let Some(namespace) = sent.pointer_mut("/metadata/namespace")
     {

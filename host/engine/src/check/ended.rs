@@ -31,7 +31,7 @@ pub(crate) struct EndedBetween<'a> {
 }
 
 /// A Cluster of the source.
-struct There {
+struct SourceCluster {
     uid: Uid,
     /// The move that made it.
     made_by: Option<String>,
@@ -64,7 +64,7 @@ impl EndedBetween<'_> {
         self.find_returned(&mut there, target).await?;
         let mut undone = Vec::new();
         for (summary, scope) in summaries {
-            if let Some(found) = self.judge(summary, scope, kind, &there).await? {
+            if let Some(found) = self.find_if_undone(summary, scope, kind, &there).await? {
                 undone.push(found);
             }
         }
@@ -76,7 +76,7 @@ impl EndedBetween<'_> {
         &self,
         kind: &GroupKind,
         summaries: &[(Finished, Scope)],
-    ) -> Result<BTreeMap<Key, There>, Failure> {
+    ) -> Result<BTreeMap<Key, SourceCluster>, Failure> {
         let Some(kind) = self.kinds.source.get(kind) else { return Ok(BTreeMap::new()) };
         let namespaces: BTreeSet<Option<String>> = summaries
             .iter()
@@ -91,7 +91,10 @@ impl EndedBetween<'_> {
             let metas = listed.into_known().into_iter().filter(|meta| !meta.deleting());
             there.extend(metas.map(|meta| {
                 let made_by = meta.annotations.get(names::MARK).cloned();
-                (listing::key_of_meta(&kind, &meta), There { uid: meta.uid, made_by, is_returned: false })
+                (
+                    listing::key_of_meta(&kind, &meta),
+                    SourceCluster { uid: meta.uid, made_by, is_returned: false },
+                )
             }));
         }
         Ok(there)
@@ -99,7 +102,11 @@ impl EndedBetween<'_> {
 
     /// Finds Clusters that a move from this target brought back. If that target is restored later, its old summaries say nothing of
     /// them, although they have the same names. Only a later move out of the source knows their UIDs.
-    async fn find_returned(&self, there: &mut BTreeMap<Key, There>, target: &Uid) -> Result<(), Failure> {
+    async fn find_returned(
+        &self,
+        there: &mut BTreeMap<Key, SourceCluster>,
+        target: &Uid,
+    ) -> Result<(), Failure> {
         let Some(records) = self.source.filter(|_| there.values().any(|one| one.made_by.is_some())) else {
             return Ok(());
         };
@@ -112,12 +119,12 @@ impl EndedBetween<'_> {
         Ok(())
     }
 
-    async fn judge(
+    async fn find_if_undone(
         &self,
         summary: Finished,
         scope: Scope,
         kind: &GroupKind,
-        there: &BTreeMap<Key, There>,
+        there: &BTreeMap<Key, SourceCluster>,
     ) -> Result<Option<FoundMove>, Failure> {
         let target = self.sides.target.clone().with_namespace_map(&scope.namespace_map);
         let moved: BTreeSet<&Uid> = summary.clusters.iter().map(|cluster| &cluster.uid).collect();

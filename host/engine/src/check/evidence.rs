@@ -25,23 +25,23 @@ use crate::base::requests::wait::{self, Enough, WantedObjects};
 use crate::read::snapshot::Snapshot;
 
 /// Refuses objects that could be deleted without any evidence that a controller took over.
-pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
+pub(crate) fn refuse_unverifiable(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
     if !job.route.deletes_from_source() {
         return Ok(Vec::new());
     }
     let steps = snapshot.plan.steps.iter();
     let deleted = steps.filter(|step| step.treatment().is_deleted_from_source(job.route));
-    note_use(job, deleted.clone().map(|step| &step.key.group_kind));
+    record_used_risks(job, deleted.clone().map(|step| &step.key.group_kind));
     if job.options.accept.contains(Risk::TakeoverUnchecked) {
         return Ok(Vec::new());
     }
     let mut moved = Vec::new();
     for step in deleted {
         let object = snapshot.object(step)?;
-        let asleep = asleep(job, object)?;
+        let asleep = is_paused_by_user(job, object)?;
         moved.push(Moved { key: &step.key, object, asleep, held: job.is_held_kind(&step.key.group_kind) });
     }
-    let asked = asked(job, &moved)?;
+    let asked = find_expectations(job, &moved)?;
     let refusals = asked.unverifiable.into_iter().filter_map(|(kind, keys)| {
         let keys: Vec<&Key> = keys.iter().collect();
         let first = (*keys.first()?).clone();
@@ -61,7 +61,7 @@ pub(crate) fn possible(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, F
 }
 
 /// Notes the use of risks that leave out the check of these kinds' controllers, or a part of it.
-fn note_use<'a>(job: &Job, kinds: impl Iterator<Item = &'a GroupKind>) {
+fn record_used_risks<'a>(job: &Job, kinds: impl Iterator<Item = &'a GroupKind>) {
     // No controller acts on core kinds.
     let kinds: BTreeSet<GroupKind> = kinds.filter(|kind| !kind.group.is_empty()).cloned().collect();
     if !kinds.is_empty() {
@@ -71,27 +71,27 @@ fn note_use<'a>(job: &Job, kinds: impl Iterator<Item = &'a GroupKind>) {
 }
 
 /// Whether a user paused it. A pause by this move doesn't count.
-fn asleep(job: &Job, object: &Object) -> Result<bool, Failure> {
+fn is_paused_by_user(job: &Job, object: &Object) -> Result<bool, Failure> {
     let paused = pause::is_paused(object).map_err(|error| Failure::Object(Side::Source, error))?;
     let paused = paused && !pause::is_out_of_date(&object.meta, &job.move_id);
     Ok(paused && !pause::is_ours(&object.meta, &job.move_id))
 }
 
-fn asked(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
+fn find_expectations(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
     readiness::asked(moved, job.options.accept.kinds(Risk::Unverified))
         .map_err(|error| Failure::Object(Side::Source, error))
 }
 
 /// Waits until the target's controllers report what the source's did, written `since` the commit by the target's clock; if that
 /// is not when they were resumed, since the copies were made.
-pub(crate) async fn wait(
+pub(crate) async fn wait_for_takeover(
     job: &Job,
     list: &ReleaseList,
     known: &Inventory,
     since: Option<&str>,
 ) -> Result<(), Failure> {
-    let unverified = unverified(job, list);
-    note_use(job, unverified.iter());
+    let unverified = find_unverified_kinds(job, list);
+    record_used_risks(job, unverified.iter());
     if !unverified.is_empty() {
         let kinds = if unverified.len() == 1 { "kind" } else { "kinds" };
         let text = format!(
@@ -104,16 +104,16 @@ pub(crate) async fn wait(
         return Ok(());
     }
     let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
-    let unlisted = unlisted(job, list, known).await?;
+    let unlisted = get_unlisted(job, list, known).await?;
     let mut moved = Vec::new();
     for entry in list.entries.iter().filter(|entry| !entry.used && (entry.fate == Fate::Delete || !deletes)) {
         // An object that no longer exists won't be deleted.
         let listed = known.get_by_key(&entry.key);
         let Some(object) = listed.or_else(|| unlisted.get_by_key(&entry.key)) else { continue };
-        let asleep = asleep(job, object)?;
+        let asleep = is_paused_by_user(job, object)?;
         moved.push(Moved { key: &entry.key, object, asleep, held: entry.pausing == Pausing::Held });
     }
-    let Asked { each, one_of, unverifiable: _ } = asked(job, &moved)?;
+    let Asked { each, one_of, unverifiable: _ } = find_expectations(job, &moved)?;
     let mut wanted: BTreeMap<Arc<Kind>, WantedObjects> = BTreeMap::new();
     for key in each.keys() {
         let kind = job.kind(Side::Target, &key.group_kind)?.clone();
@@ -148,7 +148,11 @@ pub(crate) async fn wait(
 
 /// Objects that would be deleted but are missing where a resumed run looked, fetched by name: lists have only what is served and
 /// shown today, and objects missing from them would be deleted without a check of their controllers.
-pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<Inventory, Failure> {
+pub(crate) async fn get_unlisted(
+    job: &Job,
+    list: &ReleaseList,
+    known: &Inventory,
+) -> Result<Inventory, Failure> {
     if job.source.end_kind.is_absent() {
         return Ok(Inventory::default());
     }
@@ -165,7 +169,7 @@ pub(crate) async fn unlisted(job: &Job, list: &ReleaseList, known: &Inventory) -
 }
 
 /// The kinds that no controller was seen to take over, because a user accepted that.
-pub(crate) fn unverified(job: &Job, list: &ReleaseList) -> BTreeSet<GroupKind> {
+pub(crate) fn find_unverified_kinds(job: &Job, list: &ReleaseList) -> BTreeSet<GroupKind> {
     let accepted = |kind: &GroupKind| {
         job.options.accept.contains(Risk::TakeoverUnchecked)
             || job.options.accept.contains_kind(Risk::Unverified, kind)

@@ -45,9 +45,9 @@ pub(crate) struct Existing {
 }
 
 /// Looks up every name that is to be created.
-pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Failure> {
-    let wanted = places(job, snapshot, Side::Target)?;
-    let there = by_key(listing::list_metas(&job.target, LISTS, wanted).await?)?;
+pub(crate) async fn find_existing(job: &Job, snapshot: &Snapshot) -> Result<Existing, Failure> {
+    let wanted = collections_of_plan(job, snapshot, Side::Target)?;
+    let there = index_by_key(listing::list_metas(&job.target, LISTS, wanted).await?)?;
     let mut existing = Existing::default();
     let taken = snapshot.plan.steps.iter().filter_map(|step| Some((step, there.get(&step.key)?)));
     // A user without permission to change an object isn't told how it compares with theirs, either.
@@ -55,16 +55,16 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
         .plan
         .steps
         .iter()
-        .filter_map(|step| Some((&step.key, hidden(job, step).then(|| outside(job, &step.key))?)))
+        .filter_map(|step| Some((&step.key, is_hidden(job, step).then(|| refuse_outside(job, &step.key))?)))
         .collect();
     let theirs = taken
         .filter(|(step, meta)| !job.copy_mark.is_on(&step.key, meta) && !refused.contains_key(&step.key));
     let verdicts = theirs.map(|(step, meta)| -> Work<'_, (&Key, Verdict)> {
         async move {
-            let verdict = if shareable(job, snapshot, step, meta) {
-                judge(job, snapshot, step).await?
+            let verdict = if is_shareable(job, snapshot, step, meta) {
+                judge_existing(job, snapshot, step).await?
             } else {
-                Verdict::Foreign(foreign(job, &step.key, meta))
+                Verdict::Foreign(refuse_foreign(job, &step.key, meta))
             };
             if let Verdict::Use(..) = verdict {
                 report_missing_owners(job, snapshot, step, meta)?;
@@ -102,10 +102,10 @@ pub(crate) async fn find(job: &Job, snapshot: &Snapshot) -> Result<Existing, Fai
             }
         }
     }
-    existing.refusals.extend(managed_twice(job, snapshot, taken, &there).await?);
+    existing.refusals.extend(refuse_managed_twice(job, snapshot, taken, &there).await?);
     let created = snapshot.plan.steps.iter().map(|step| &step.key);
     let created = created.filter(|key| !existing.used.contains_key(*key) && !refused.contains_key(*key));
-    existing.refusals.extend(created.filter(|key| is_outside(job, key)).map(|key| outside(job, key)));
+    existing.refusals.extend(created.filter(|key| is_outside(job, key)).map(|key| refuse_outside(job, key)));
     existing.refusals.extend(refused.into_values());
     report_revocable(job, makers).await?;
     Ok(existing)
@@ -122,12 +122,12 @@ fn is_outside(job: &Job, key: &Key) -> bool {
 
 /// Whether an object of other namespaces is nobody's business: Secrets and the like, and what is only carried along. Classes with
 /// their templates, and what is in no namespace, are for all.
-fn hidden(job: &Job, step: &Step) -> bool {
+fn is_hidden(job: &Job, step: &Step) -> bool {
     let of_others = step.is_carried() || step.key.group_kind.group.is_empty();
     of_others && step.key.namespace.is_some() && is_outside(job, &step.key)
 }
 
-fn outside(job: &Job, key: &Key) -> Refusal {
+fn refuse_outside(job: &Job, key: &Key) -> Refusal {
     let own = job.target.own_name(key);
     Refusal {
         code: "outside",
@@ -202,11 +202,11 @@ pub(crate) enum Verdict {
 }
 
 /// What to do about an object in the target that this move did not create.
-pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result<Verdict, Failure> {
+pub(crate) async fn judge_existing(job: &Job, snapshot: &Snapshot, step: &Step) -> Result<Verdict, Failure> {
     let kind = &job.kind_of_copy(snapshot.object(step)?)?;
     let Some(there) = job.target.get(kind, &step.key).await? else { return Ok(Verdict::Gone) };
-    if shareable(job, snapshot, step, &there.meta) {
-        let differs = differences(snapshot.object(step)?, &there)?;
+    if is_shareable(job, snapshot, step, &there.meta) {
+        let differs = find_differences(snapshot.object(step)?, &there)?;
         // What an earlier move copied is deleted from the source in the end: a copy that differs must not be all that is left.
         let replaceable = is_for_all(snapshot, step);
         if differs.is_empty() {
@@ -235,12 +235,12 @@ pub(crate) async fn judge(job: &Job, snapshot: &Snapshot, step: &Step) -> Result
                 .collect(),
         }));
     }
-    Ok(Verdict::Foreign(foreign(job, &step.key, &there.meta)))
+    Ok(Verdict::Foreign(refuse_foreign(job, &step.key, &there.meta)))
 }
 
 /// Whether one object can serve several moves: objects kept in the source because others need them, classes with their
 /// templates, which many Clusters use, and what an earlier move copied for another Cluster.
-fn shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bool {
+fn is_shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bool {
     let copied = || {
         there.annotations.contains_key(MARK)
             && is_for_many(&job.options.scope, step)
@@ -256,7 +256,7 @@ fn is_for_one_side(job: &Job, kind: &GroupKind) -> bool {
 
 /// Whether the import of files can have found this object in the target and used it ([`shareable`], as far as the object itself
 /// says).
-pub(crate) fn may_be_used(job: &Job, kind: &GroupKind, there: &Meta) -> bool {
+pub(crate) fn can_be_used(job: &Job, kind: &GroupKind, there: &Meta) -> bool {
     let for_all = is_cluster_class(kind) || kind.kind.ends_with(TEMPLATE);
     let copied = there.annotations.contains_key(MARK) && kind.group != names::GROUP_CLUSTER;
     for_all || (copied && !is_for_one_side(job, kind))
@@ -288,7 +288,7 @@ fn cluster_of(step: &Step) -> Option<&Key> {
 
 /// One refusal for each Cluster of which the target has objects: two management clusters that act on the same machines matter more
 /// than each name that is taken. Controllers act on what is there, so none of it is to be deleted by hand.
-async fn managed_twice(
+async fn refuse_managed_twice(
     job: &Job,
     snapshot: &Snapshot,
     taken: BTreeMap<&Key, Vec<&Key>>,
@@ -365,7 +365,7 @@ fn describe_maker(id: &str, ended: &[Finished]) -> String {
 }
 
 /// The refusal for an object of the same name that belongs to someone else.
-pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
+pub(crate) fn refuse_foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
     let key = job.target.own_name(key);
     let whose = match there.annotations.get(MARK) {
         Some(id) if *id == job.move_id => " (it has this move's mark, without the proof)".to_owned(),
@@ -383,7 +383,7 @@ pub(crate) fn foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
 }
 
 /// The paths in which the target's object lacks content of the source's, apart from irrelevant metadata.
-fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> {
+fn find_differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> {
     let mut wanted = source.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Status belongs to each side's controllers; so do labels and annotations of cluster-wide objects.
     if let Some(map) = wanted.as_object_mut() {
@@ -395,25 +395,27 @@ fn differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> 
 }
 
 /// What every object on a side with a kind and namespace of the plan is, and whose.
-pub(crate) async fn identities(
+pub(crate) async fn list_identities(
     job: &Job,
     snapshot: &Snapshot,
     side: Side,
 ) -> Result<BTreeMap<Key, Meta>, Failure> {
-    by_key(listing::list_identities(job.handle(side), LISTS, places(job, snapshot, side)?).await?)
+    index_by_key(
+        listing::list_identities(job.handle(side), LISTS, collections_of_plan(job, snapshot, side)?).await?,
+    )
 }
 
 /// The kinds of a plan, and their namespaces.
-fn places(job: &Job, snapshot: &Snapshot, side: Side) -> Result<Vec<Collection>, Failure> {
+fn collections_of_plan(job: &Job, snapshot: &Snapshot, side: Side) -> Result<Vec<Collection>, Failure> {
     let mut wanted = Vec::new();
-    for (gk, namespaces) in snapshot.places(side) {
+    for (gk, namespaces) in snapshot.namespaces_by_kind(side) {
         let kind = job.kind(side, &gk)?;
         wanted.extend(namespaces.into_iter().map(|namespace| (kind.clone(), namespace)));
     }
     Ok(wanted)
 }
 
-fn by_key(lists: Vec<(Collection, Listed)>) -> Result<BTreeMap<Key, Meta>, Failure> {
+fn index_by_key(lists: Vec<(Collection, Listed)>) -> Result<BTreeMap<Key, Meta>, Failure> {
     let mut all = BTreeMap::new();
     for ((kind, _), listed) in lists {
         all.extend(listed.require()?.into_iter().map(|meta| (listing::key_of_meta(&kind, &meta), meta)));

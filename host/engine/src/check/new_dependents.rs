@@ -18,16 +18,20 @@ use crate::base::requests::listing::{self, Collection};
 use crate::base::requests::side_by_side::EMPTY_LISTS;
 
 /// Refuses if an object that was created after the move began would be garbage-collected with what the move deletes.
-pub(crate) async fn none(job: &Job, list: &ReleaseList, begun: Option<&str>) -> Result<(), Failure> {
+pub(crate) async fn refuse_new_dependents(
+    job: &Job,
+    list: &ReleaseList,
+    begun: Option<&str>,
+) -> Result<(), Failure> {
     let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
     let namespaces: BTreeSet<String> = deleted.filter_map(|entry| entry.key.namespace.clone()).collect();
     let kinds = job.kinds.source.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
-    let mut bystanders = listed(job, listing::collections_in(kinds, &namespaces)).await?;
+    let mut bystanders = list_identities(job, listing::collections_in(kinds, &namespaces)).await?;
     // Owners may be cluster-scoped, too.
     let owners = bystanders.iter().flat_map(|(_, meta)| &meta.owner_references);
     let owners: BTreeSet<GroupKind> = owners.map(|owner| owner.group_kind()).collect();
     let kinds = job.kinds.source.values().filter(|k| !k.namespaced && owners.contains(&k.group_kind));
-    bystanders.extend(listed(job, listing::collections_in(kinds, &namespaces)).await?);
+    bystanders.extend(list_identities(job, listing::collections_in(kinds, &namespaces)).await?);
     let bystanders: Vec<Bystander<'_>> =
         bystanders.iter().map(|(kind, meta)| Bystander { kind, meta }).collect();
     match find_new_dependents(list, job.options.scope.accept.kinds(Risk::DependentsLost), begun, &bystanders)
@@ -38,7 +42,7 @@ pub(crate) async fn none(job: &Job, list: &ReleaseList, begun: Option<&str>) -> 
 }
 
 /// Kinds that can't be listed were warned about before the move began.
-async fn listed(job: &Job, wanted: Vec<Collection>) -> Result<Vec<(Arc<Kind>, Meta)>, Failure> {
+async fn list_identities(job: &Job, wanted: Vec<Collection>) -> Result<Vec<(Arc<Kind>, Meta)>, Failure> {
     let mut found = Vec::new();
     for ((kind, _), listed) in listing::list_identities(&job.source, EMPTY_LISTS, wanted).await? {
         found.extend(listed.into_known().into_iter().map(|meta| (kind.clone(), meta)));

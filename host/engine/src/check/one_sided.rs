@@ -22,7 +22,7 @@ use crate::base::state::records::{Records, Stored};
 
 /// Judges a move by the objects of both sides, if their records don't fit each other or one of them is missing. `target` has the
 /// records of the target. Both sides were asked.
-pub(crate) async fn judge(
+pub(crate) async fn judge_move(
     found: &FoundMove,
     sides: &Both<Handle>,
     kinds: &Both<KindsOfSide>,
@@ -62,7 +62,7 @@ pub(crate) async fn judge(
                 "the target has a record of a later attempt of move {}, which says that it is {}",
                 source.record.move_id, stored.record.phase
             );
-            is_left_behind(
+            judge_source_state(
                 clusters,
                 (&source.record, true),
                 Some(proof),
@@ -107,13 +107,13 @@ pub(crate) async fn judge(
             };
             let proof = match at_target {
                 // A first target that returns at rest has only lost what came after it.
-                Some(stored) if is_earlier => moved_on(&stored.record)
+                Some(stored) if is_earlier => describe_progress(&stored.record)
                     .map(|says| format!("{says}, by the record of an earlier attempt")),
-                Some(stored) => moved_on(&stored.record),
+                Some(stored) => describe_progress(&stored.record),
                 None => summary.as_ref().map(describe_ended),
             };
             let moved = Moved { records: target, stored: at_target.as_ref(), summary: summary.as_ref() };
-            let verdict = is_left_behind(clusters, (&source.record, true), proof, moved).await?;
+            let verdict = judge_source_state(clusters, (&source.record, true), proof, moved).await?;
             let (Some(OneSidedMove::TakenOver(proof)), Some(stored)) = (&verdict, at_target) else {
                 return Ok(verdict);
             };
@@ -130,7 +130,7 @@ pub(crate) async fn judge(
                 let lost = stored.record.phase > Phase::Copied && found.orphaned;
                 return Ok(lost.then_some(OneSidedMove::LastCopyInTarget));
             };
-            without_source_record(found, clusters, target, (stored, &list)).await
+            judge_without_source_record(found, clusters, target, (stored, &list)).await
         }
         _ => Ok(None),
     }
@@ -151,7 +151,7 @@ fn describe_ended(summary: &Finished) -> String {
 }
 
 /// What a target's record says that it can say only after the source's said Committed.
-fn moved_on(record: &Record) -> Option<String> {
+fn describe_progress(record: &Record) -> Option<String> {
     let Record { move_id, phase, finish_alone, .. } = record;
     let says = match finish_alone {
         _ if *phase > Phase::Live => format!("that move {move_id} is {phase}"),
@@ -170,7 +170,7 @@ struct Moved<'a> {
 
 impl Moved<'_> {
     /// The UIDs that they have in the source, as far as the target has a list or a summary.
-    async fn read(&self) -> Result<BTreeSet<Uid>, Failure> {
+    async fn read_uids(&self) -> Result<BTreeSet<Uid>, Failure> {
         let list = match self.stored {
             Some(stored) => self.records.read_list(stored).await?,
             None => None,
@@ -184,7 +184,7 @@ impl Moved<'_> {
 
 /// Judges whether the target went on without this state of the source: `proof` says so, or a copy runs. `is_recorded` says that the
 /// record is the source's own.
-async fn is_left_behind(
+async fn judge_source_state(
     clusters: ClusterSides<'_>,
     (record, is_recorded): (&Record, bool),
     proof: Option<String>,
@@ -196,7 +196,7 @@ async fn is_left_behind(
     };
     // That a copy is paused again shows nothing that a running source would have to be paused for.
     let Some(Running::Now(proof)) = running else { return Ok(running.map(OneSidedMove::from)) };
-    let awake = clusters.find_awake(record, &moved.read().await?).await?;
+    let awake = clusters.find_awake(record, &moved.read_uids().await?).await?;
     Ok(Some(match awake.is_empty() {
         true => OneSidedMove::TakenOver(proof),
         false => OneSidedMove::SourceWentBack { proof, awake, is_recorded },
@@ -204,7 +204,7 @@ async fn is_left_behind(
 }
 
 /// Judges a move that the source has no record of, by the objects of its list.
-async fn without_source_record(
+async fn judge_without_source_record(
     found: &FoundMove,
     clusters: ClusterSides<'_>,
     records: &Records,
@@ -225,7 +225,7 @@ async fn without_source_record(
         return Ok(None);
     }
     let moved = Moved { records, stored: Some(stored), summary: None };
-    is_left_behind(clusters, (record, false), moved_on(record), moved).await
+    judge_source_state(clusters, (record, false), describe_progress(record), moved).await
 }
 
 /// The objects in the source under the names that a move deletes there.

@@ -19,14 +19,14 @@ use crate::base::outcome::stop::Stop;
 use crate::base::requests::side::Handle;
 use crate::base::setup::Setup;
 use crate::read::first_reading::DEFINITIONS_UNREADABLE;
-use crate::read::namespaces::Carried;
+use crate::read::namespaces::MetadataByNamespace;
 use crate::read::planning;
 use crate::read::snapshot::Snapshot;
 
 /// The code of the refusal.
 const CODE: &str = "rights-missing";
 /// Largest number of verbs or resources that are named together.
-const MOST_NAMED: usize = 30;
+const MAX_NAMED: usize = 30;
 /// Patch and delete are for a rollback, and for unpausing.
 const IN_TARGET: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
 
@@ -43,49 +43,52 @@ pub struct Rights {
 
 impl Rights {
     /// Those of a plan, after everything was read for it and checked.
-    pub(crate) async fn of(
+    pub(crate) async fn for_plan(
         job: &Job,
         snapshot: &Snapshot,
-        carried: &Carried,
+        metadata: &MetadataByNamespace,
         side: Side,
     ) -> Result<Self, Failure> {
         let handle = job.handle(side);
         let own = |access: Access| handle.own_access(access);
-        let needed: BTreeSet<Access> = needed(job, snapshot)?.of(side).iter().cloned().map(own).collect();
+        let needed: BTreeSet<Access> =
+            list_needed(job, snapshot)?.of(side).iter().cloned().map(own).collect();
         let used = handle.place.used_permissions().into_iter().filter(|access| !needed.contains(access));
         let (checks, more): (BTreeSet<Access>, BTreeSet<Access>) =
             used.partition(|access| is_only_checked(job, side, access));
-        let of_plugins = of_plugins(job, snapshot, side).into_iter().map(own);
+        let of_plugins = list_read_by_plugins(job, snapshot, side).into_iter().map(own);
         let needed: BTreeSet<Access> = needed.into_iter().chain(more).collect();
         let checks = checks.into_iter().chain(of_plugins).filter(|access| !needed.contains(access)).collect();
         let of_records =
-            match !handle.end_kind.is_files() && !carried.contains_key(&job.options.record_namespace) {
+            match !handle.end_kind.is_files() && !metadata.contains_key(&job.options.record_namespace) {
                 true => job.records(side)?.missing_namespace().await?,
                 false => None,
             };
-        let created = carried.iter().filter(|_| side == Side::Target);
-        let created = created.map(|(name, marks)| marks.manifest(handle.own_namespace(name)));
+        let created = metadata.iter().filter(|_| side == Side::Target);
+        let created = created.map(|(name, metadata)| metadata.manifest(handle.own_namespace(name)));
         Ok(Self { needed, checks, namespaces: of_records.into_iter().chain(created).collect() })
     }
 }
 
 /// Asks both API servers about everything that the run will do.
-pub(crate) async fn missing(
+pub(crate) async fn find_missing(
     job: &Job,
     snapshot: &Snapshot,
     makes_namespaces: bool,
 ) -> Result<Vec<Refusal>, Failure> {
-    let Both { source, mut target } = needed(job, snapshot)?;
+    let Both { source, mut target } = list_needed(job, snapshot)?;
     if makes_namespaces {
         // What is created is removed by a rollback.
-        target.extend(["create", "delete"].map(about_namespaces));
+        target.extend(["create", "delete"].map(access_to_namespaces));
     }
-    let (there, here) =
-        tokio::try_join!(missing_on(job, Side::Source, source), missing_on(job, Side::Target, target))?;
+    let (there, here) = tokio::try_join!(
+        find_missing_on(job, Side::Source, source),
+        find_missing_on(job, Side::Target, target)
+    )?;
     Ok(there.into_iter().chain(here).collect())
 }
 
-fn about_namespaces(verb: &'static str) -> Access {
+fn access_to_namespaces(verb: &'static str) -> Access {
     Access {
         verb: verb.into(),
         group: String::new(),
@@ -96,8 +99,12 @@ fn about_namespaces(verb: &'static str) -> Access {
 }
 
 /// Asks one API server. The target's record is first written by the commit: its namespace must be there by then, or be created.
-async fn missing_on(job: &Job, side: Side, mut asked: BTreeSet<Access>) -> Result<Option<Refusal>, Failure> {
-    let create = about_namespaces("create");
+async fn find_missing_on(
+    job: &Job,
+    side: Side,
+    mut asked: BTreeSet<Access>,
+) -> Result<Option<Refusal>, Failure> {
+    let create = access_to_namespaces("create");
     let is_needed = !asked.insert(create.clone());
     // A lease that is held was written there.
     let has_written = side == Side::Source && job.locks.is_some();
@@ -109,11 +116,11 @@ async fn missing_on(job: &Job, side: Side, mut asked: BTreeSet<Access>) -> Resul
             None => Ok(None),
         }
     };
-    let (mut denied, found) = tokio::try_join!(denied(job.handle(side), asked), find)?;
+    let (mut denied, found) = tokio::try_join!(find_denied(job.handle(side), asked), find)?;
     let may_create = !denied.contains(&create);
     denied.retain(|access| is_needed || *access != create);
     if !denied.is_empty() {
-        return Ok(Some(refusal(side, &job.options.record_namespace, &denied)));
+        return Ok(Some(refuse_denied(side, &job.options.record_namespace, &denied)));
     }
     match (records, found) {
         (Some(records), Some(found)) => {
@@ -124,13 +131,13 @@ async fn missing_on(job: &Job, side: Side, mut asked: BTreeSet<Access>) -> Resul
 }
 
 /// What the run will do in namespaces that exist, in the source's names.
-fn needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Failure> {
+fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Failure> {
     let mut needed: Both<BTreeSet<Access>> = Both::default();
     let Both { source, target } = &mut needed;
     for step in &snapshot.plan.steps {
         let namespace = step.key.namespace.clone();
         let here = job.kind(Side::Target, &step.key.group_kind)?;
-        let access = |verb: &'static str, kind: &Kind| access(verb, kind, namespace.clone());
+        let access = |verb: &'static str, kind: &Kind| access_to(verb, kind, namespace.clone());
         let treatment = step.treatment();
         // Kept objects are paused and unpaused too, except those that are also copied.
         let verbs = ["get", "list", "watch", "patch"];
@@ -152,14 +159,14 @@ fn needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Fail
         }
     }
     let Both { source: of_source, target: of_target } =
-        for_records(&job.options.record_namespace, job.options.finish_alone);
+        list_needed_by_records(&job.options.record_namespace, job.options.finish_alone);
     source.extend(of_source);
     target.extend(of_target);
     Ok(needed)
 }
 
 /// Permissions that records and leases need.
-fn for_records(namespace: &str, seals: bool) -> Both<BTreeSet<Access>> {
+fn list_needed_by_records(namespace: &str, seals: bool) -> Both<BTreeSet<Access>> {
     let leases = "coordination.k8s.io";
     // Whoever finishes alone keeps others out, too.
     let alone = seals.then_some((Side::Target, leases, "leases"));
@@ -182,7 +189,7 @@ fn for_records(namespace: &str, seals: bool) -> Both<BTreeSet<Access>> {
 }
 
 /// What plugins may read, in the source's names.
-fn of_plugins(job: &Job, snapshot: &Snapshot, side: Side) -> BTreeSet<Access> {
+fn list_read_by_plugins(job: &Job, snapshot: &Snapshot, side: Side) -> BTreeSet<Access> {
     let mut reads = BTreeSet::new();
     let moving: Vec<Option<String>> = snapshot.plugin_view().namespaces.into_iter().map(Some).collect();
     for read in job.plugins.iter().flat_map(|plugin| plugin.reads()).filter(|read| read.side == side) {
@@ -194,14 +201,14 @@ fn of_plugins(job: &Job, snapshot: &Snapshot, side: Side) -> BTreeSet<Access> {
                 Some(named) => vec![Some(named.to_owned())],
             };
             for namespace in namespaces {
-                reads.extend(["get", "list"].map(|verb| access(verb, kind, namespace.clone())));
+                reads.extend(["get", "list"].map(|verb| access_to(verb, kind, namespace.clone())));
             }
         }
     }
     reads
 }
 
-fn access(verb: &'static str, kind: &Kind, namespace: Option<String>) -> Access {
+fn access_to(verb: &'static str, kind: &Kind, namespace: Option<String>) -> Access {
     Access {
         verb: verb.into(),
         group: kind.group_kind.group.clone(),
@@ -220,7 +227,7 @@ fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
         ("apiextensions.k8s.io", "customresourcedefinitions") => return side == Side::Target,
         _ => {}
     }
-    let wishes = planning::wishes(&job.plugins);
+    let wishes = planning::collect_wishes(&job.plugins);
     let kind = job
         .kinds
         .of(side)
@@ -236,7 +243,7 @@ fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
 }
 
 /// Asks an API server which of these permissions the user doesn't have.
-async fn denied(handle: &Handle, asked: BTreeSet<Access>) -> Result<Vec<Access>, Failure> {
+async fn find_denied(handle: &Handle, asked: BTreeSet<Access>) -> Result<Vec<Access>, Failure> {
     match handle.capabilities().judges {
         true => handle.find_denied(&asked.into_iter().collect::<Vec<_>>()).await,
         false => Ok(Vec::new()),
@@ -244,7 +251,7 @@ async fn denied(handle: &Handle, asked: BTreeSet<Access>) -> Result<Vec<Access>,
 }
 
 /// Returns the refusal that names missing permissions.
-fn refusal(side: Side, record_namespace: &str, denied: &[Access]) -> Refusal {
+fn refuse_denied(side: Side, record_namespace: &str, denied: &[Access]) -> Refusal {
     let in_record_namespace = |access: &Access| access.namespace.as_deref() == Some(record_namespace);
     let elsewhere = denied.iter().any(in_record_namespace).then_some(Remedy::NameRecordNamespace);
     let remedies = [Remedy::GrantRights { side }].into_iter().chain(elsewhere);
@@ -253,13 +260,13 @@ fn refusal(side: Side, record_namespace: &str, denied: &[Access]) -> Refusal {
         side,
         object: None,
         others: Vec::new(),
-        message: format!("no permission to {}", in_words(denied)),
+        message: format!("no permission to {}", describe_permissions(denied)),
         remedies: remedies.chain([Remedy::NameOtherUser { side }]).collect(),
     }
 }
 
 /// Permissions in a line: resources with the same verbs in the same namespace together.
-fn in_words(denied: &[Access]) -> String {
+fn describe_permissions(denied: &[Access]) -> String {
     let mut verbs: BTreeMap<(Option<&str>, String), BTreeSet<&str>> = BTreeMap::new();
     for access in denied {
         let of = (access.namespace.as_deref(), access.full_resource());
@@ -275,14 +282,14 @@ fn in_words(denied: &[Access]) -> String {
             None => "in the whole cluster".to_owned(),
         };
         let verbs: Vec<&str> = verbs.into_iter().collect();
-        format!("{} {} {within}", some_of(&verbs, MOST_NAMED), some_of(&resources, MOST_NAMED))
+        format!("{} {} {within}", some_of(&verbs, MAX_NAMED), some_of(&resources, MAX_NAMED))
     });
     parts.collect::<Vec<_>>().join("; ")
 }
 
 /// Names everything at once that the users lack, if a run was denied something before its plan was made. What moves is not known
 /// then, but only what can. The server's own answer stays: other things than permissions are denied, too, by webhooks for one.
-pub(crate) async fn name_missing(setup: &Setup, stop: Stop) -> Stop {
+pub(crate) async fn name_all_missing(setup: &Setup, stop: Stop) -> Stop {
     let denied = match &stop.failure {
         Failure::Place { side, error: PlaceError::Forbidden(_), .. } => Some(*side),
         Failure::Refused(refusals) => match refusals.as_slice() {
@@ -299,7 +306,7 @@ pub(crate) async fn name_missing(setup: &Setup, stop: Stop) -> Stop {
     if stop.exit != Exit::Refused || stop.phase.is_some() {
         return stop;
     }
-    match missing_for_any_plan(setup).await {
+    match find_missing_for_any_plan(setup).await {
         Ok(mut refusals) => {
             // What is missing on the other side alone is not what was denied.
             let Some(refusal) = refusals.iter_mut().find(|refusal| refusal.side == side) else { return stop };
@@ -315,16 +322,16 @@ pub(crate) async fn name_missing(setup: &Setup, stop: Stop) -> Stop {
     }
 }
 
-async fn missing_for_any_plan(setup: &Setup) -> Result<Vec<Refusal>, Failure> {
+async fn find_missing_for_any_plan(setup: &Setup) -> Result<Vec<Refusal>, Failure> {
     let (options, sides) = (&setup.options, &setup.sides);
     let handle = |side, place| Handle::new(side, place, setup.halter.clone(), setup.watcher.clone());
     let source = handle(Side::Source, sides.source.clone());
     let target = handle(Side::Target, sides.target.clone()).with_namespace_map(&options.scope.namespace_map);
     let kinds = Kinds::from_sides(&source, &target, options.confined).await?;
-    let wishes = planning::wishes(&setup.wait_for_plugins().await?);
+    let wishes = planning::collect_wishes(&setup.wait_for_plugins().await?);
     let ends = Ends { source: source.end_kind, target: target.end_kind };
     let deletes = Route::of_new_move(ends, options.handover).deletes_from_source();
-    let mut needed = for_records(&options.record_namespace, options.finish_alone);
+    let mut needed = list_needed_by_records(&options.record_namespace, options.finish_alone);
     needed.source.insert(Access {
         verb: "list".into(),
         group: "apiextensions.k8s.io".into(),
@@ -345,15 +352,15 @@ async fn missing_for_any_plan(setup: &Setup) -> Result<Vec<Refusal>, Failure> {
         let is_in_scope = there.namespaced || scope.is_none();
         let Some(here) = kinds.target.get(kind).filter(|_| can_move && is_in_scope) else { continue };
         let namespace = scope.clone().filter(|_| there.namespaced);
-        let access = |verb: &'static str, kind: &Kind| access(verb, kind, namespace.clone());
+        let access = |verb: &'static str, kind: &Kind| access_to(verb, kind, namespace.clone());
         let delete = deletes.then_some("delete");
         let verbs = ["get", "list", "watch", "patch"].into_iter().chain(delete);
         needed.source.extend(verbs.map(|verb| access(verb, there)));
         needed.target.extend(IN_TARGET.map(|verb| access(verb, here)));
     }
     let Both { source: from, target: to } = needed;
-    let (there, here) = tokio::try_join!(denied(&source, from), denied(&target, to))?;
+    let (there, here) = tokio::try_join!(find_denied(&source, from), find_denied(&target, to))?;
     let both = [(Side::Source, there), (Side::Target, here)];
     let some = both.into_iter().filter(|(_, denied)| !denied.is_empty());
-    Ok(some.map(|(side, denied)| refusal(side, &options.record_namespace, &denied)).collect())
+    Ok(some.map(|(side, denied)| refuse_denied(side, &options.record_namespace, &denied)).collect())
 }

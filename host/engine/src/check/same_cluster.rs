@@ -14,7 +14,7 @@ use crate::base::state::record_namespace::RecordNamespace;
 
 /// Tells if a run may create the record namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunKind {
+pub(crate) enum RunAccess {
     /// Only reads.
     Reads,
     /// Moves, resumes or rolls back.
@@ -22,11 +22,11 @@ pub(crate) enum RunKind {
 }
 
 /// Refuses if both sides are one place.
-pub(crate) async fn two_places(
+pub(crate) async fn refuse_same_place(
     (source, target): (&Handle, &Handle),
     kinds: &Kinds,
     options: &Options,
-    run: RunKind,
+    run: RunAccess,
     (there, here): (&Identity, &Identity),
 ) -> Result<(), Failure> {
     if source.end_kind.is_absent() || target.end_kind.is_absent() {
@@ -35,7 +35,7 @@ pub(crate) async fn two_places(
     let same = match (there, here) {
         (Identity::Unknown, Identity::Unknown | Identity::Cluster(_))
         | (Identity::Cluster(_), Identity::Unknown) => {
-            probe_lease_shows((source, target), kinds, &options.record_namespace, run).await?
+            is_probe_lease_visible((source, target), kinds, &options.record_namespace, run).await?
         }
         (Identity::Directory { path: a, .. }, Identity::Directory { path: b, .. }) => a == b,
         (a, b) => a == b,
@@ -59,11 +59,11 @@ pub(crate) async fn two_places(
 }
 
 /// If kube-system can't be read: whether a temporary Lease with a unique name, created in the source, shows up in the target.
-async fn probe_lease_shows(
+async fn is_probe_lease_visible(
     (source, target): (&Handle, &Handle),
     kinds: &Kinds,
     namespace: &str,
-    run: RunKind,
+    run: RunAccess,
 ) -> Result<bool, Failure> {
     let gk = GroupKind::new("coordination.k8s.io", "Lease");
     let (Some(kind), Some(there)) = (kinds.source.get(&gk), kinds.target.get(&gk)) else { return Ok(false) };
@@ -77,14 +77,14 @@ async fn probe_lease_shows(
         error => source.request_failure("telling the two clusters apart with", Some(&key), error),
     };
     let created = match run {
-        RunKind::Writes => {
+        RunAccess::Writes => {
             RecordNamespace::new(source, &kinds.source, namespace).create_in(kind, &body).await?
         }
-        RunKind::Reads => source.create(kind, &body, Change::Real).await,
+        RunAccess::Reads => source.create(kind, &body, Change::Real).await,
     };
     match created {
         // No run has kept records here. If the two are one cluster, a plan refuses its objects as taken.
-        Err(PlaceError::NotFound(_)) if run == RunKind::Reads => return Ok(false),
+        Err(PlaceError::NotFound(_)) if run == RunAccess::Reads => return Ok(false),
         created => created.map_err(failed)?,
     };
     let seen = target.get(there, &key).await;

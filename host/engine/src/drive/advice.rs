@@ -97,7 +97,7 @@ pub enum Why<'a> {
 impl<'a> Situation<'a> {
     /// What is known of a move when users ask for its state. `silent` is a side that does not answer, and `into_directory` says
     /// whether the target that they named is a directory.
-    pub fn of_status(one: &'a MoveStatus, silent: Option<Side>, into_directory: bool) -> Self {
+    pub fn from_status(one: &'a MoveStatus, silent: Option<Side>, into_directory: bool) -> Self {
         let MoveStatus { record, .. } = one;
         let sides = match (silent, one.missing) {
             _ if one.elsewhere => KnownSides::OtherTarget,
@@ -211,15 +211,15 @@ impl<'a> Situation<'a> {
             Why::LeftPaused(Side::Source) => &[Next::Rollback],
             Why::LeftPaused(Side::Target) => &[Next::Resume],
             Why::NotUndone(_) => &[Next::Rollback, Next::Resume],
-            _ if SourceKind::from_record(self.record) == SourceKind::HandedOver => self.after_handover(),
+            _ if SourceKind::from_record(self.record) == SourceKind::HandedOver => self.next_after_handover(),
             // A run that has the lease now may have gone on.
             Why::LeaseLost if !self.phase.committed() => &[Next::Status, Next::Resume, Next::Rollback],
-            _ => self.continued(),
+            _ => self.next_without_handover(),
         }
     }
 
     /// The commands for a move whose source was not handed over in files.
-    fn continued(&self) -> &'static [Next] {
+    fn next_without_handover(&self) -> &'static [Next] {
         match (self.sides, self.phase.committed() || self.why == Why::Undecided) {
             (KnownSides::NotGiven(_), _) => &[],
             (KnownSides::Silent(Side::Source), _) => &[Next::ResumeWithoutSource],
@@ -239,7 +239,7 @@ impl<'a> Situation<'a> {
     }
 
     /// The commands for a source that was handed over in files.
-    fn after_handover(&self) -> &'static [Next] {
+    fn next_after_handover(&self) -> &'static [Next] {
         match (self.why, self.sides) {
             (Why::Undecided, _) => &[Next::FinishHandover],
             (Why::Asked, KnownSides::Both) if self.record.is_being_rolled_back() => &[Next::Rollback],
@@ -265,7 +265,7 @@ impl<'a> Situation<'a> {
 
 /// What a command says that failed before it knew of a move under way, or that a move has no record on one side. It can vouch only for
 /// itself.
-pub(crate) fn without_move(failure: &Failure) -> (String, &'static [Next]) {
+pub(crate) fn advise_without_move(failure: &Failure) -> (String, &'static [Next]) {
     let state = |one: OneRecord<'_>| format!("this command changed nothing; {}", state_of_one_record(&one));
     let unknown = "nothing is changed on either side by this command";
     match failure {
@@ -297,7 +297,7 @@ pub(crate) const NOT_RECOVERED: &str = "the source may be the last copy: keep it
 pub(crate) const UNRECORDED: &str = "the source is as it was; the target holds a partial copy: run the same command again to continue, or delete it";
 
 /// The state of both sides of a move that went back on one of them, after a command that could do nothing more about it.
-pub(crate) fn of_one_sided(one_sided: &OneSidedMove, failure: &Failure) -> &'static str {
+pub(crate) fn state_of_one_sided(one_sided: &OneSidedMove, failure: &Failure) -> &'static str {
     match failure {
         Failure::SourcePaused { .. } => {
             "the target has taken over, the source is out of date, and the Clusters named are paused; hosts (BareMetalHosts), pools and \
@@ -440,14 +440,14 @@ mod tests {
     }
 
     fn next(one: &MoveStatus) -> &'static [Next] {
-        Situation::of_status(one, None, false).next()
+        Situation::from_status(one, None, false).next()
     }
 
     #[test]
     fn the_next_commands_depend_on_which_side_answers() {
         let at = |phase, silent| {
             let one = MoveStatus { decides: Side::Source, record: record(phase), ..live() };
-            Situation::of_status(&one, silent, false).next()
+            Situation::from_status(&one, silent, false).next()
         };
         assert_eq!(at(Phase::Copied, None), [Next::Resume, Next::Rollback]);
         assert_eq!(at(Phase::Live, None), [Next::Resume]);
@@ -464,7 +464,7 @@ mod tests {
     fn status_claims_no_complete_source() {
         for phase in [Phase::Committed, Phase::Live] {
             let one = MoveStatus { record: record(phase), ..live() };
-            let asked = Situation::of_status(&one, None, false);
+            let asked = Situation::from_status(&one, None, false);
             assert!(!asked.state().contains("complete"), "{}", asked.state());
             // A run has seen the source.
             let stopped = Situation { why: Why::Stopped, ..asked };
@@ -502,8 +502,8 @@ mod tests {
         record.handover = Some(serde_json::from_value(json!({"files": "files:0"})).unwrap());
         let handed_over = MoveStatus { decides: Side::Source, record, ..live() };
         assert_eq!(next(&handed_over), [Next::FinishHandover, Next::CancelHandover]);
-        assert_eq!(Situation::of_status(&handed_over, None, true).next(), [Next::CancelHandover]);
-        let silent = Situation::of_status(&handed_over, Some(Side::Target), false);
+        assert_eq!(Situation::from_status(&handed_over, None, true).next(), [Next::CancelHandover]);
+        let silent = Situation::from_status(&handed_over, Some(Side::Target), false);
         assert_eq!(silent.next(), [], "it may have imported the files");
         let alone = MoveStatus { missing: Some(Side::Target), ..handed_over };
         assert_eq!(next(&alone), [Next::CancelHandover]);

@@ -24,7 +24,7 @@ use crate::drive::sequence::{ActiveMove, Done};
 
 impl ActiveMove {
     /// Resumes the copies, releases the source, settles, and closes the move.
-    pub(crate) async fn finish(
+    pub(crate) async fn finish_committed(
         &mut self,
         list: Arc<ReleaseList>,
         seen: KnownObjects,
@@ -37,7 +37,7 @@ impl ActiveMove {
             job.report(Event::PhaseBegun { phase: Phase::Live, objects: count });
             let (known, copied) = match &seen {
                 KnownObjects::Copied(known) => (known, Some(known)),
-                KnownObjects::Again(known) => {
+                KnownObjects::ReadAgain(known) => {
                     // Someone may have unpaused the source since the commit: then the target must not run as well.
                     if !job.source.end_kind.is_absent() {
                         pausing::still_paused(&job, &list).await?;
@@ -50,9 +50,9 @@ impl ActiveMove {
                 self.report_unable_agent();
                 self.journal.allow_finishing_alone().await?;
             }
-            live::resume(&job, &self.journal.record, &list, copied).await?;
+            live::unpause_copies(&job, &self.journal.record, &list, copied).await?;
             calls::wait_for_checks(&job, &PluginView::from_list(&list), Point::AfterResume).await?;
-            evidence::wait(&job, &list, known, Some(self.journal.committed_at()?)).await?;
+            evidence::wait_for_takeover(&job, &list, known, Some(self.journal.committed_at()?)).await?;
             job.safe_point()?;
             self.record_time(Phase::Live);
         }
@@ -62,21 +62,21 @@ impl ActiveMove {
         let mut prepared = None;
         // The list's versions are of another history of this source.
         let list = match self.journal.record.source_went_back && !job.source.end_kind.is_absent() {
-            true => Arc::new(release::at_current_versions(&job, &list).await?),
+            true => Arc::new(release::update_versions(&job, &list).await?),
             false => list,
         };
         if self.journal.source_record_is_gone() && !job.source.end_kind.is_absent() {
-            lost_record::nothing_left(&job, &list).await?;
+            lost_record::refuse_left_entries(&job, &list).await?;
         } else if !job.source.end_kind.is_absent() && self.has_to_release(&list).await? {
             // Files are not deleted.
             let objects = if job.route.pauses_source() { count } else { 0 };
             job.report(Event::PhaseBegun { phase: Phase::Released, objects });
             // Before the phase is recorded: from Released on no run checks again whether the target reconciles.
-            let (marks, accepted) = self.marks();
+            let (marks, accepted) = self.marks_and_accepted();
             tokio::try_join!(
                 live::check_copies(&job, &list, &marks, &accepted),
                 pausing::still_paused(&job, &list),
-                new_dependents::none(&job, &list, self.journal.created_at()),
+                new_dependents::refuse_new_dependents(&job, &list, self.journal.created_at()),
                 self.report_missing(&job, &list, &seen),
             )?;
             // Nothing is deleted before the phase is recorded; the steps before a delete do no harm without it.
@@ -91,27 +91,27 @@ impl ActiveMove {
                 advanced
             };
             let (advanced, released) =
-                tokio::join!(advance, release::all(&job, &list, seen.copied(), may_delete));
+                tokio::join!(advance, release::release_all(&job, &list, seen.copied_objects(), may_delete));
             advanced?;
             prepared = Some(released?);
             self.record_time(Phase::Released);
         }
         // If nothing settles, only closing the move is left to do; a resume may just as well find it Released.
-        let settling = if job.route.is_handover() { 0 } else { settle::count(&job, &list) };
+        let settling = if job.route.is_handover() { 0 } else { settle::count_held(&job, &list) };
         let settles = settling > 0;
         if self.journal.has_separate_list() || settles {
             self.journal.advance_to(Phase::Settled).await?;
         }
         job.report(Event::PhaseBegun { phase: Phase::Settled, objects: settling });
         if settles {
-            let (KnownObjects::Copied(known) | KnownObjects::Again(known)) = &seen;
+            let (KnownObjects::Copied(known) | KnownObjects::ReadAgain(known)) = &seen;
             let commit = settle::Commit { at: self.journal.committed_at().ok(), source: Some(known) };
-            settle::all(&job, &list, &commit).await?;
+            settle::settle_all(&job, &list, &commit).await?;
         }
         if !job.source.end_kind.is_absent() && !self.journal.source_record_is_gone() {
-            release::last(&job, &list, seen.copied(), prepared).await?;
+            release::delete_last(&job, &list, seen.copied_objects(), prepared).await?;
         }
-        let unverified = evidence::unverified(&job, &list);
+        let unverified = evidence::find_unverified_kinds(&job, &list);
         let mut done = Done { unverified, added: self.added(), ..Done::default() };
         for entry in &list.entries {
             let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };
@@ -129,7 +129,7 @@ impl ActiveMove {
         if self.journal.record.phase <= Phase::Released || self.job.source.end_kind.is_files() {
             return Ok(self.journal.record.phase <= Phase::Released);
         }
-        let left = lost_record::find_left(&self.job, list).await?;
+        let left = lost_record::find_left_entries(&self.job, list).await?;
         Ok(left.iter().any(|entry| !entry.last))
     }
 
@@ -162,15 +162,15 @@ impl ActiveMove {
         seen: &KnownObjects,
     ) -> Result<(), Failure> {
         match seen {
-            KnownObjects::Again(_) if self.journal.has_deleted_nothing() => {
+            KnownObjects::ReadAgain(_) if self.journal.has_deleted_nothing() => {
                 live::report_missing_on_both(job, list).await
             }
-            KnownObjects::Again(_) | KnownObjects::Copied(_) => Ok(()),
+            KnownObjects::ReadAgain(_) | KnownObjects::Copied(_) => Ok(()),
         }
     }
 
     /// The marks of the copies, and the kinds of those that may be gone.
-    fn marks(&self) -> (BTreeSet<String>, BTreeSet<GroupKind>) {
+    fn marks_and_accepted(&self) -> (BTreeSet<String>, BTreeSet<GroupKind>) {
         match &self.journal.record.handover {
             Some(handover) => {
                 let accepted = handover.copy_changed.union(self.job.options.accept.kinds(Risk::CopyChanged));

@@ -37,15 +37,15 @@ impl ActiveMove {
         let objects = list.entries.len();
         if phase <= Phase::Live {
             job.report(Event::PhaseBegun { phase: Phase::Live, objects });
-            live::resume(&job, &self.journal.record, &list, None).await?;
+            live::unpause_copies(&job, &self.journal.record, &list, None).await?;
             calls::wait_for_checks(&job, &PluginView::from_list(&list), Point::AfterResume).await?;
             self.record_time(Phase::Live);
         }
-        let settling = settle::count(&job, &list);
+        let settling = settle::count_held(&job, &list);
         if settling > 0 {
             job.report(Event::PhaseBegun { phase: Phase::Settled, objects: settling });
             let commit = settle::Commit { at: self.journal.committed_at().ok(), source: None };
-            settle::all(&job, &list, &commit).await?;
+            settle::settle_all(&job, &list, &commit).await?;
             self.record_time(Phase::Settled);
         }
         self.journal.note_finished_alone().await

@@ -36,7 +36,7 @@ const RANDOM: usize = 12;
 
 /// The id of a new move. A move that isn't recorded anywhere gets the same id each time it is begun, so that the same command
 /// continues where the last one stopped.
-pub(crate) fn new_id(setup: &Setup, opened: &Opened) -> String {
+pub(crate) fn new_move_id(setup: &Setup, opened: &Opened) -> String {
     let written_down = opened.records.source.is_some() || opened.records.target.is_some();
     if written_down {
         let random = uuid::Uuid::new_v4();
@@ -50,7 +50,7 @@ pub(crate) fn new_id(setup: &Setup, opened: &Opened) -> String {
 }
 
 /// Assembles a move from what was found, or a new one.
-pub(crate) fn begin(
+pub(crate) fn begin_move(
     setup: Setup,
     command: Command,
     plugins: &[Arc<dyn Hooks>],
@@ -70,13 +70,13 @@ pub(crate) fn begin(
     }
     let at = found.as_ref().map(|found| found.at.clone()).unwrap_or_default();
     let one_sided = found.as_ref().and_then(|found| found.one_sided.clone());
-    let recovers = found.as_ref().is_some_and(|found| recovery::applies(found, &options, ends));
+    let recovers = found.as_ref().is_some_and(|found| recovery::should_recover(found, &options, ends));
     let mut record = match found.as_ref().and_then(|found| Some((found, found.record()?))) {
         Some((found, record)) => {
             // The first run's options apply to runs that resume.
             options.scope = record.scope.clone();
             match recovers {
-                true => recovery::next_attempt(record)?,
+                true => recovery::record_of_next_attempt(record)?,
                 false => {
                     check_target(found, record, ends)?;
                     record.clone()
@@ -88,7 +88,7 @@ pub(crate) fn begin(
             written_by: String::new(),
             started_by: options.operator.clone(),
             move_id: new_id,
-            copy_key: keeps_record.then(recovery::new_key),
+            copy_key: keeps_record.then(recovery::new_copy_key),
             earlier_copy_keys: Vec::new(),
             phase: Phase::Checked,
             scope: options.scope.clone(),

@@ -19,7 +19,7 @@ use crate::base::outcome::stop::Stop;
 use crate::base::requests::halt::Halter;
 use crate::base::requests::side::Handle;
 use crate::base::requests::side_by_side::{self, LISTS, Work};
-use crate::drive::stopping::unknown;
+use crate::drive::stopping::stop_without_move;
 
 /// The Cluster to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,20 +33,20 @@ pub struct WantedCluster {
 }
 
 /// Reads it.
-pub async fn describe(
+pub async fn describe_cluster(
     place: Arc<dyn Place>,
     wanted: &WantedCluster,
     watcher: Arc<dyn Watcher>,
 ) -> Result<Described, Stop> {
     let handle = Handle::new(Side::Source, place, Halter::default(), watcher);
-    read(&handle, wanted).await.map_err(|failure| Stop {
+    read_cluster(&handle, wanted).await.map_err(|failure| Stop {
         state: "this command changes nothing".to_owned(),
         next: Vec::new(),
-        ..unknown(failure)
+        ..stop_without_move(failure)
     })
 }
 
-async fn read(handle: &Handle, wanted: &WantedCluster) -> Result<Described, Failure> {
+async fn read_cluster(handle: &Handle, wanted: &WantedCluster) -> Result<Described, Failure> {
     let kinds = &Kinds::from_one_side(handle).await?.source;
     let namespace = wanted.namespace.as_deref();
     let needed = needed_kinds(wanted.resource_sets);
@@ -62,8 +62,8 @@ async fn read(handle: &Handle, wanted: &WantedCluster) -> Result<Described, Fail
     });
     let mut objects: Vec<Object> =
         side_by_side::try_all(LISTS, lists.collect()).await?.into_iter().flatten().collect();
-    let Some(cluster) = found(&objects, wanted)? else {
-        return Err(not_there(handle, kinds, &objects, wanted).await?);
+    let Some(cluster) = find_cluster(&objects, wanted)? else {
+        return Err(explain_not_found(handle, kinds, &objects, wanted).await?);
     };
     let mut of_kind: BTreeMap<GroupKind, BTreeSet<Key>> = BTreeMap::new();
     for key in find_references(&objects, &cluster) {
@@ -73,7 +73,7 @@ async fn read(handle: &Handle, wanted: &WantedCluster) -> Result<Described, Fail
     let mut reads = Vec::new();
     for (kind, keys) in &of_kind {
         match kinds.get(kind) {
-            Some(kind) => reads.push(each(handle, kind, keys).boxed()),
+            Some(kind) => reads.push(read_referenced(handle, kind, keys).boxed()),
             None => drop(unread.insert(kind.clone(), Problem::not_served())),
         }
     }
@@ -87,7 +87,7 @@ async fn read(handle: &Handle, wanted: &WantedCluster) -> Result<Described, Fail
 }
 
 /// The objects of a kind that are referred to. The rest of the tree is worth showing to a user without permission to read them.
-async fn each(
+async fn read_referenced(
     handle: &Handle,
     kind: &Arc<Kind>,
     keys: &BTreeSet<Key>,
@@ -114,7 +114,7 @@ async fn each(
 }
 
 /// The Cluster, if it is among these objects; an error if several have its name.
-fn found(objects: &[Object], wanted: &WantedCluster) -> Result<Option<Key>, Failure> {
+fn find_cluster(objects: &[Object], wanted: &WantedCluster) -> Result<Option<Key>, Failure> {
     let is_wanted = |key: &Key| {
         is_cluster(&key.group_kind)
             && key.name == wanted.name
@@ -132,7 +132,7 @@ fn found(objects: &[Object], wanted: &WantedCluster) -> Result<Option<Key>, Fail
 }
 
 /// Why it can't be shown, with the Clusters that can: of all namespaces, as far as the user may list them.
-async fn not_there(
+async fn explain_not_found(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
     objects: &[Object],

@@ -39,14 +39,14 @@ pub struct Leftover {
 }
 
 /// Looks at both sides; `None` if one of them is not a management cluster.
-pub(crate) async fn find(opened: &Opened) -> Result<Option<Leftover>, Failure> {
+pub(crate) async fn find_leftover(opened: &Opened) -> Result<Option<Leftover>, Failure> {
     let Both { source, target } = &opened.sides;
     if !(source.end_kind.is_cluster() && target.end_kind.is_cluster()) {
         return Ok(None);
     }
-    let mut left = Leftover { unread: unlabelled(opened), ..Leftover::default() };
-    let (there, here) = tokio::try_join!(read(source, opened), read(target, opened))?;
-    let (mut there, here) = (there.known(&mut left.unread), here.known(&mut left.unread));
+    let mut left = Leftover { unread: find_unread_kinds(opened), ..Leftover::default() };
+    let (there, here) = tokio::try_join!(list_side(source, opened), list_side(target, opened))?;
+    let (mut there, here) = (there.collect_known(&mut left.unread), here.collect_known(&mut left.unread));
     let provider_namespaces: BTreeSet<String> = there
         .keys()
         .filter(|key| key.group_kind.is(names::GROUP_CLUSTERCTL, "Provider"))
@@ -128,7 +128,7 @@ async fn find_named(
 /// The namespaces that moves gave other names in the target, with these.
 async fn renamed_namespaces(opened: &Opened) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
     let mut renamed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for scope in opened.finished().await?.iter().filter_map(|finished| finished.scope.as_ref()) {
+    for scope in opened.read_finished().await?.iter().filter_map(|finished| finished.scope.as_ref()) {
         for (source, target) in scope.namespace_map.pairs() {
             renamed.entry(source.to_owned()).or_default().insert(target.to_owned());
         }
@@ -137,7 +137,7 @@ async fn renamed_namespaces(opened: &Opened) -> Result<BTreeMap<String, BTreeSet
 }
 
 /// Kinds whose definitions the user can't read: their labels might say that objects of them matter.
-fn unlabelled(opened: &Opened) -> BTreeSet<GroupKind> {
+fn find_unread_kinds(opened: &Opened) -> BTreeSet<GroupKind> {
     let unread = opened.kinds.source.values().filter(|kind| kind.labels.unread);
     unread.map(|kind| kind.group_kind.clone()).collect()
 }
@@ -165,10 +165,10 @@ fn is_of_every_namespace(key: &Key, meta: &Meta) -> bool {
 }
 
 /// The lists of one side.
-struct Read(Vec<(listing::Collection, Listed)>);
+struct SideLists(Vec<(listing::Collection, Listed)>);
 
-impl Read {
-    fn known(self, unread: &mut BTreeSet<GroupKind>) -> BTreeMap<Key, Meta> {
+impl SideLists {
+    fn collect_known(self, unread: &mut BTreeSet<GroupKind>) -> BTreeMap<Key, Meta> {
         let mut known = BTreeMap::new();
         for ((kind, _), listed) in self.0 {
             if matches!(listed, Listed::Forbidden(_)) {
@@ -182,7 +182,7 @@ impl Read {
     }
 }
 
-async fn read(handle: &Handle, opened: &Opened) -> Result<Read, Failure> {
+async fn list_side(handle: &Handle, opened: &Opened) -> Result<SideLists, Failure> {
     // The source's definitions decide: the target has no objects of a kind that it lacks.
     let wanted = |kind: &&Arc<Kind>| {
         // Cluster API's definitions have no labels if clusterctl didn't install them.
@@ -197,5 +197,5 @@ async fn read(handle: &Handle, opened: &Opened) -> Result<Read, Failure> {
         let served = opened.kinds.of(handle.side).get(&kind.group_kind)?;
         Some((served.clone(), None))
     });
-    Ok(Read(listing::list_metas(handle, LISTS, wanted.collect()).await?))
+    Ok(SideLists(listing::list_metas(handle, LISTS, wanted.collect()).await?))
 }

@@ -17,7 +17,7 @@ use crate::base::state::moves::{FoundMove, Moves};
 use crate::base::state::records::{Records, Stored};
 use crate::check::ended::EndedBetween;
 use crate::check::one_sided;
-use crate::check::same_cluster::{self, RunKind};
+use crate::check::same_cluster::{self, RunAccess};
 
 /// Both sides, opened.
 pub(crate) struct Opened {
@@ -38,16 +38,16 @@ pub(crate) struct Opened {
 /// that writes must not read them before it has its locks.
 ///
 /// The run goes without the absent side, which is never asked.
-pub(crate) async fn open(setup: &Setup, absent: Option<Side>) -> Result<Opened, Failure> {
-    open_for(setup, absent, RunKind::Reads).await
+pub(crate) async fn open_sides(setup: &Setup, absent: Option<Side>) -> Result<Opened, Failure> {
+    open_for(setup, absent, RunAccess::Reads).await
 }
 
 /// Opens both sides for a run that writes: a missing record namespace may be created.
 pub(crate) async fn open_for_writing(setup: &Setup, absent: Option<Side>) -> Result<Opened, Failure> {
-    open_for(setup, absent, RunKind::Writes).await
+    open_for(setup, absent, RunAccess::Writes).await
 }
 
-async fn open_for(setup: &Setup, absent: Option<Side>, run: RunKind) -> Result<Opened, Failure> {
+async fn open_for(setup: &Setup, absent: Option<Side>, run: RunAccess) -> Result<Opened, Failure> {
     let options = &setup.options;
     let handle = |side| {
         let place = setup.sides.of(side).clone();
@@ -83,7 +83,7 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunKind) -> Result<O
         refusal = setup.wait_for_refusal() => return Err(refusal),
         read = read => read?,
     };
-    same_cluster::two_places((&source, &target), &kinds, options, run, (&there, &here)).await?;
+    same_cluster::refuse_same_place((&source, &target), &kinds, options, run, (&there, &here)).await?;
     let records = |handle: &Handle| {
         let records = Records::new(handle, kinds.of(handle.side), options);
         records.filter(|_| !handle.end_kind.is_files())
@@ -123,12 +123,12 @@ impl Opened {
     }
 
     /// The moves under way between the two sides.
-    pub(crate) async fn moves(&self) -> Result<Moves, Failure> {
-        self.moves_by(async |records| records.list_under_way().await).await
+    pub(crate) async fn read_moves(&self) -> Result<Moves, Failure> {
+        self.read_moves_with(async |records| records.list_under_way().await).await
     }
 
     /// The summaries that the last moves left behind, as far as the sides that are asked have them.
-    pub(crate) async fn finished(&self) -> Result<Vec<Finished>, Failure> {
+    pub(crate) async fn read_finished(&self) -> Result<Vec<Finished>, Failure> {
         let read = async |records: &Option<Records>| match records {
             Some(records) => records.list_finished().await,
             None => Ok(Vec::new()),
@@ -140,7 +140,7 @@ impl Opened {
     }
 
     /// Summaries of the last moves that were rolled back.
-    pub(crate) async fn rolled_back(&self) -> Result<Vec<RolledBackMove>, Failure> {
+    pub(crate) async fn read_rolled_back(&self) -> Result<Vec<RolledBackMove>, Failure> {
         let read = async |records: &Option<Records>| {
             let Some(records) = records else { return Ok(Vec::new()) };
             match records.list_rolled_back().await {
@@ -156,15 +156,15 @@ impl Opened {
     }
 
     /// The moves under way, for a plan: users without permission to read records can still make one.
-    pub(crate) async fn moves_that_may_be_read(&self) -> Result<Moves, Failure> {
+    pub(crate) async fn read_visible_moves(&self) -> Result<Moves, Failure> {
         let lenient = async |records: &Records| match records.list_under_way().await {
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),
             other => other,
         };
-        self.moves_by(lenient).await
+        self.read_moves_with(lenient).await
     }
 
-    async fn moves_by(
+    async fn read_moves_with(
         &self,
         read: impl AsyncFn(&Records) -> Result<Vec<Stored>, Failure>,
     ) -> Result<Moves, Failure> {
@@ -193,7 +193,8 @@ impl Opened {
                 source_answers && (found.orphaned || is_target)
             };
             for found in moves.0.iter_mut().filter(can_be_judged) {
-                found.one_sided = one_sided::judge(found, &self.sides, &self.kinds, target).boxed().await?;
+                found.one_sided =
+                    one_sided::judge_move(found, &self.sides, &self.kinds, target).boxed().await?;
             }
         }
         let is_known = |summary: &Finished| {

@@ -87,7 +87,7 @@ pub(crate) async fn commit_again(active: &mut ActiveMove) -> Result<(), Failure>
 async fn read_at_rest(job: &Arc<Job>) -> Result<Snapshot, Failure> {
     let deadline = job.parking.deadline(job.options.pause_timeout);
     loop {
-        let snapshot = readings::again(job).await?;
+        let snapshot = readings::read_again(job).await?;
         let left = deadline.time_left();
         if pausing::acknowledged(job, &snapshot, left).await? {
             return Ok(snapshot);
@@ -173,7 +173,7 @@ async fn check_clusters(active: &ActiveMove) -> Result<(), Failure> {
 async fn check_contents(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let looks = entries_to_delete(list).map(|entry| -> Work<'_, Option<(Key, Vec<String>)>> {
         async move {
-            match release::still_as_copied(job, &job.kind_of_entry(entry), entry, None).await {
+            match release::get_if_unchanged(job, &job.kind_of_entry(entry), entry, None).await {
                 Ok(_) => Ok(None),
                 Err(Failure::Changed { object, fields }) => Ok(Some((object, fields))),
                 Err(other) => Err(other),

@@ -47,7 +47,7 @@ const MOST_NAMED_CLUSTERS: usize = 20;
 const MOST_NAMED_OBJECTS: usize = 5;
 
 /// A key for the proofs of one attempt's copies.
-pub(crate) fn new_key() -> String {
+pub(crate) fn new_copy_key() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
@@ -58,7 +58,7 @@ fn is_lost_by_target(found: &FoundMove) -> bool {
 }
 
 /// Returns true if a run makes the source authoritative again.
-pub(crate) fn applies(found: &FoundMove, options: &Options, ends: Ends) -> bool {
+pub(crate) fn should_recover(found: &FoundMove, options: &Options, ends: Ends) -> bool {
     let has_absent = ends.source.is_absent() || ends.target.is_absent();
     let asked = options.accept.contains(Risk::WorldChanged) && !has_absent;
     asked
@@ -67,7 +67,7 @@ pub(crate) fn applies(found: &FoundMove, options: &Options, ends: Ends) -> bool 
 }
 
 /// The record of the next attempt.
-pub(crate) fn next_attempt(lost: &Record) -> Result<Record, Failure> {
+pub(crate) fn record_of_next_attempt(lost: &Record) -> Result<Record, Failure> {
     let refused = |why: &str| Failure::Declined(format!("move {} can't be recovered: {why}", lost.move_id));
     if lost.phase >= Phase::Released {
         return Err(refused(
@@ -89,7 +89,7 @@ pub(crate) fn next_attempt(lost: &Record) -> Result<Record, Failure> {
     earlier_copy_keys.push(key.clone());
     Ok(Record {
         phase: Phase::Copied,
-        copy_key: Some(new_key()),
+        copy_key: Some(new_copy_key()),
         earlier_copy_keys,
         finish_alone: lost.finish_alone.map(|_| FinishAlone::Requested),
         release_digest: None,
@@ -102,7 +102,7 @@ pub(crate) fn next_attempt(lost: &Record) -> Result<Record, Failure> {
 
 /// Reports for how long the target may have run the Clusters of a move that it lost. That is as long for each: nothing in the source tells
 /// them apart.
-pub(crate) async fn report_since(
+pub(crate) async fn report_target_run_time(
     found: &FoundMove,
     opened: &Opened,
     setup: &Setup,
@@ -146,12 +146,12 @@ fn describe_span(from: &str, to: &str) -> Option<String> {
 }
 
 /// Makes the source authoritative again, if it is complete and still paused, and nothing of the move runs in the target.
-pub(crate) async fn recover(active: &mut ActiveMove) -> Result<(), Failure> {
+pub(crate) async fn recover_source(active: &mut ActiveMove) -> Result<(), Failure> {
     let job = active.job.clone();
     let lost = active.journal.stored_in_source()?.clone();
     let at_rest = check_target(active);
     let complete = async {
-        let snapshot = readings::again(&job).await?;
+        let snapshot = readings::read_again(&job).await?;
         check_complete(&job, &active.journal.record, &snapshot, &lost).await?;
         check_paused(&job, &snapshot).await?;
         check_names(&job, snapshot.plan.steps.iter().map(|step| &step.key))
@@ -197,7 +197,7 @@ async fn check_target(active: &ActiveMove) -> Result<(), Failure> {
 }
 
 /// The steps that are copies of the source's objects.
-fn originals(snapshot: &Snapshot) -> impl Iterator<Item = &Step> {
+fn source_steps(snapshot: &Snapshot) -> impl Iterator<Item = &Step> {
     snapshot.plan.steps.iter().filter(|step| step.treatment().is_in_source())
 }
 
@@ -221,12 +221,12 @@ async fn check_complete(
     lost: &Record,
 ) -> Result<(), Failure> {
     let mut deleting = Vec::new();
-    for step in originals(snapshot) {
+    for step in source_steps(snapshot) {
         if snapshot.object(step)?.meta.deleting() {
             deleting.push(step.key.clone());
         }
     }
-    let now: UidSet = originals(snapshot).map(|step| &step.uid).collect();
+    let now: UidSet = source_steps(snapshot).map(|step| &step.uid).collect();
     // Before the commit there is no list, and nothing was deleted.
     let committed = lost.release_uids.as_ref().filter(|_| lost.phase.committed());
     let message = match committed {
@@ -251,11 +251,11 @@ async fn check_complete(
 /// Describes how the source differs from what was committed. The record has only a digest of that: names come from the `copies` that the
 /// target still has, by their originals.
 fn describe_difference(snapshot: &Snapshot, committed: &UidSet, copies: &BTreeMap<Uid, Key>) -> String {
-    let here: BTreeSet<&Uid> = originals(snapshot).map(|step| &step.uid).collect();
+    let here: BTreeSet<&Uid> = source_steps(snapshot).map(|step| &step.uid).collect();
     let missing: Vec<&Key> =
         copies.iter().filter(|(uid, _)| !here.contains(uid)).map(|(_, key)| key).collect();
     let is_whole = copies.keys().collect::<UidSet>() == *committed;
-    let new = originals(snapshot).filter(|step| is_whole && !copies.contains_key(&step.uid));
+    let new = source_steps(snapshot).filter(|step| is_whole && !copies.contains_key(&step.uid));
     let new: Vec<&Key> = new.map(|step| &step.key).collect();
     let mut message = format!(
         "the {} objects that would move now are not the {} that were committed: nothing shows that the source is complete",
@@ -284,7 +284,7 @@ fn describe_difference(snapshot: &Snapshot, committed: &UidSet, copies: &BTreeMa
 /// Refuses if something that the move paused or held is not at rest any more.
 async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     let mut awake = Vec::new();
-    for step in originals(snapshot) {
+    for step in source_steps(snapshot) {
         let object = snapshot.object(step)?;
         let ours = pause::is_ours(&object.meta, &job.move_id);
         let lost_undo = is_cluster(&step.key.group_kind)

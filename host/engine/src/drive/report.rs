@@ -60,7 +60,7 @@ impl Status {
     /// # Errors
     ///
     /// Says which moves there are if none or several match.
-    pub fn select(&mut self, id: &str) -> Result<(), String> {
+    pub fn select_move(&mut self, id: &str) -> Result<(), String> {
         let under_way = self.moves.iter().map(|one| &one.record.move_id);
         let ended = self.finished.iter().map(|one| &one.move_id);
         let ids: BTreeSet<&String> =
@@ -149,7 +149,7 @@ mod tests {
         let select = |id| {
             let mut status = Status { rolled_back: all.clone(), ..Status::default() };
             status
-                .select(id)
+                .select_move(id)
                 .map(|()| status.rolled_back.into_iter().map(|one| one.move_id).collect::<Vec<_>>().join(" "))
         };
         assert_eq!(select("9").as_deref(), Ok("9a"));
@@ -161,7 +161,7 @@ mod tests {
             let why = select(none).unwrap_err();
             assert_eq!(why, format!("no move {none}; there are: 4f1c, 4f2d, 4f2d-more and 9a"));
         }
-        let why = Status::default().select("9").unwrap_err();
+        let why = Status::default().select_move("9").unwrap_err();
         assert_eq!(why, "no move 9: no move is under way, or remembered");
     }
 }

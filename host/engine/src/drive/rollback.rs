@@ -25,7 +25,7 @@ pub struct RolledBack {
     /// Objects removed from the target.
     pub removed: usize,
     /// Objects unpaused in the source.
-    pub resumed: usize,
+    pub unpaused: usize,
 }
 
 /// Removes what the move created in the target, then unpauses the source. A source without a record of the move has nothing left
@@ -65,13 +65,13 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<Rolle
     match (left_paused.is_empty(), undo_lost.is_empty()) {
         (false, _) => Err(Failure::LeftPaused { side: Side::Source, clusters: left_paused }),
         (true, false) => Err(Failure::UndoLost { clusters: undo_lost }),
-        (true, true) => Ok(RolledBack { removed, resumed: unpaused }),
+        (true, true) => Ok(RolledBack { removed, unpaused }),
     }
 }
 
 /// Refuses if a Cluster of the copy runs: then someone finished the move without this source (`--without-source`), and the source is
 /// out of date. Removing that copy, or updating it from the source, would tear down running clusters.
-pub(crate) async fn copies_at_rest(job: &Job, record: &Record) -> Result<(), Failure> {
+pub(crate) async fn refuse_running_copies(job: &Job, record: &Record) -> Result<(), Failure> {
     if !job.target.end_kind.is_cluster() {
         return Ok(());
     }
@@ -110,7 +110,7 @@ pub(crate) async fn clear_copies(job: &Arc<Job>, record: &Record) -> Result<usiz
             };
             match added.contains(&job.target.own_name(key)) {
                 true => commit::remove_added(&job, key, &meta.uid).await?,
-                false => commit::remove(&job, key, &meta.uid).await?,
+                false => commit::remove_copy(&job, key, &meta.uid).await?,
             }
             job.report_object(Phase::Copied, Verb::Removed, key, Side::Target);
             Ok(())
@@ -161,7 +161,7 @@ async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
     else {
         return Ok(());
     };
-    if let Some(inhabitant) = inhabitant(job, name).await? {
+    if let Some(inhabitant) = find_inhabitant(job, name).await? {
         let (name, inhabitant) = (job.target.own_name(&key).name, job.target.own_name(&inhabitant));
         job.report(Event::Note {
             code: "namespace-kept".into(),
@@ -178,7 +178,7 @@ async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
 }
 
 /// An object in a namespace, other than those that every namespace has.
-async fn inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> {
+async fn find_inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> {
     let always: BTreeSet<(&str, &str)> =
         [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")].into_iter().collect();
     let kinds = job.kinds.target.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());

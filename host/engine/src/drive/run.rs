@@ -28,13 +28,13 @@ use crate::base::state::moves::{FoundMove, Moves, refuse_for_other_author, refus
 use crate::check::before_pause::{self, TargetState};
 use crate::check::rights::{self, Rights};
 use crate::check::{added, approved};
-use crate::drive::begin::{begin, new_id};
-use crate::drive::open::{Opened, open, open_for_writing};
+use crate::drive::begin::{begin_move, new_move_id};
+use crate::drive::open::{Opened, open_for_writing, open_sides};
 use crate::drive::report::{Report, Status};
 use crate::drive::rollback::RolledBack;
 use crate::drive::sequence::{ActiveMove, Done};
 use crate::drive::status;
-use crate::drive::stopping::{stopped, unknown, unread};
+use crate::drive::stopping::{stop_and_show_status, stop_move, stop_without_move};
 use crate::drive::{outdated_source, recovery};
 use crate::read::first_reading::FirstReading;
 use crate::read::readings;
@@ -44,7 +44,7 @@ use crate::read::{nothing, planning};
 /// What would move, and any problems that prevent it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
-        let (_, snapshot, target) = look(setup.clone()).await?;
+        let (_, snapshot, target) = read_and_check(setup.clone()).await?;
         let TargetState { mut in_target, mut changes, .. } = target;
         let mut plan = Arc::unwrap_or_clone(snapshot.plan);
         for step in &mut plan.steps {
@@ -55,42 +55,42 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     };
     match result.await {
         Ok(plan) => Ok(plan),
-        Err(failure) => Err(rights::name_missing(&setup, unknown(failure)).await),
+        Err(failure) => Err(rights::name_all_missing(&setup, stop_without_move(failure)).await),
     }
 }
 
 /// The permissions that the move needs on one side. Changes nothing.
 pub async fn rights(setup: Setup, side: Side) -> Result<Rights, Stop> {
     let result = async {
-        let (active, snapshot, target) = look(setup.clone()).await?;
-        Rights::of(&active.job, &snapshot, &target.carried, side).await
+        let (active, snapshot, target) = read_and_check(setup.clone()).await?;
+        Rights::for_plan(&active.job, &snapshot, &target.new_namespaces, side).await
     };
     match result.await {
         Ok(rights) => Ok(rights),
-        Err(failure) => Err(rights::name_missing(&setup, unknown(failure)).await),
+        Err(failure) => Err(rights::name_all_missing(&setup, stop_without_move(failure)).await),
     }
 }
 
 /// Reads both sides, and makes and checks a plan.
-async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failure> {
-    let opened = open(&setup, None).await?;
-    let (moves, first) = tokio::join!(opened.moves_that_may_be_read(), first_reading(&setup, &opened));
+async fn read_and_check(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failure> {
+    let opened = open_sides(&setup, None).await?;
+    let (moves, first) = tokio::join!(opened.read_visible_moves(), begin_reading(&setup, &opened));
     let moves = moves?;
-    for under_way in status::moves_of(&moves, None) {
+    for under_way in status::describe_moves(&moves, None) {
         setup.watcher.event(Event::UnderWay { status: Box::new(under_way) });
     }
     // A move that was begun from other files is a different move, with different copies.
     let found =
         moves.of_scope(&setup.options.scope).filter(|found| !found.other_files && !found.has_ended).cloned();
-    let id = new_id(&setup, &opened);
+    let id = new_move_id(&setup, &opened);
     let plugins = setup.wait_for_plugins().await?;
-    let active = begin(setup, Command::Start, &plugins, opened, found, id, None)?;
+    let active = begin_move(setup, Command::Start, &plugins, opened, found, id, None)?;
     active.job.report_accepted();
-    let (snapshot, providers) = match readings::first(&active.job, Some(first?)).await {
+    let (snapshot, providers) = match readings::read_first(&active.job, Some(first?)).await {
         Ok(seen) => seen,
-        Err(failure) => return Err(nothing::explained(&active.job, failure).await),
+        Err(failure) => return Err(nothing::explain_empty(&active.job, failure).await),
     };
-    let target = before_pause::all(&active.job, &snapshot, &providers).await?;
+    let target = before_pause::check_all(&active.job, &snapshot, &providers).await?;
     // Nothing was read of a target that isn't named, and nothing is paused.
     if active.job.route.target_runs() {
         active.job.report_unused_risks(|risk| risk != Risk::PauseUnchecked);
@@ -100,26 +100,26 @@ async fn look(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failu
 
 /// Moves. If a move with the same scope between the same clusters was begun, it is resumed where it stopped.
 pub async fn start(setup: Setup) -> Result<Report, Stop> {
-    match locked(setup.clone(), Command::Start).await {
-        Ok((active, Outcome::Moved(done))) => Ok(report(&active, done)),
-        Ok((_, Outcome::RolledBack(_) | Outcome::FinishedAlone)) => Err(unexpected()),
-        Err(stop) => Err(rights::name_missing(&setup, stop).await),
+    match run_in_span(setup.clone(), Command::Start).await {
+        Ok((active, Outcome::Moved(done))) => Ok(build_report(&active, done)),
+        Ok((_, Outcome::RolledBack(_) | Outcome::FinishedAlone)) => Err(wrong_outcome()),
+        Err(stop) => Err(rights::name_all_missing(&setup, stop).await),
     }
 }
 
 /// Resumes a move where it stopped.
 pub async fn resume(setup: Setup, resume: Resume) -> Result<Report, Stop> {
-    match locked(setup, Command::Resume(resume)).await? {
-        (active, Outcome::Moved(done)) => Ok(report(&active, done)),
-        (_, Outcome::RolledBack(_) | Outcome::FinishedAlone) => Err(unexpected()),
+    match run_in_span(setup, Command::Resume(resume)).await? {
+        (active, Outcome::Moved(done)) => Ok(build_report(&active, done)),
+        (_, Outcome::RolledBack(_) | Outcome::FinishedAlone) => Err(wrong_outcome()),
     }
 }
 
 /// Rolls a move back.
 pub async fn rollback(setup: Setup, rollback: Rollback) -> Result<RolledBack, Stop> {
-    match locked(setup, Command::Rollback(rollback)).await? {
+    match run_in_span(setup, Command::Rollback(rollback)).await? {
         (_, Outcome::RolledBack(taken)) => Ok(taken),
-        (_, Outcome::Moved(_) | Outcome::FinishedAlone) => Err(unexpected()),
+        (_, Outcome::Moved(_) | Outcome::FinishedAlone) => Err(wrong_outcome()),
     }
 }
 
@@ -128,39 +128,43 @@ pub async fn rollback(setup: Setup, rollback: Rollback) -> Result<RolledBack, St
 ///
 /// The caller sees to it that no such run acts meanwhile. The setup's source is never asked. Without an id, the move is the only one.
 pub async fn finish_alone(setup: Setup, move_id: Option<String>) -> Result<(), Stop> {
-    match locked(setup, Command::FinishAlone { move_id }).await? {
+    match run_in_span(setup, Command::FinishAlone { move_id }).await? {
         (_, Outcome::FinishedAlone) => Ok(()),
-        (_, Outcome::Moved(_) | Outcome::RolledBack(_)) => Err(unexpected()),
+        (_, Outcome::Moved(_) | Outcome::RolledBack(_)) => Err(wrong_outcome()),
     }
 }
 
 /// The state of moves between two sides, as far as the sides that answer know. Changes nothing.
 pub async fn status(setup: Setup) -> Result<Status, Stop> {
     // Other commands refer to this one if they don't know more; it can't refer to itself.
-    status::between(&setup).await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
+    status::read_status(&setup)
+        .await
+        .map_err(|failure| Stop { next: Vec::new(), ..stop_without_move(failure) })
 }
 
 /// The same for only one given cluster, as source and as target: moves out of it, and into it.
 pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
-    status::of_one(&setup, given).await.map_err(|failure| Stop { next: Vec::new(), ..unknown(failure) })
+    status::read_status_of_one(&setup, given)
+        .await
+        .map_err(|failure| Stop { next: Vec::new(), ..stop_without_move(failure) })
 }
 
 /// Reads the source with the requested scope.
-async fn first_reading(setup: &Setup, opened: &Opened) -> Result<FirstReading, Failure> {
+async fn begin_reading(setup: &Setup, opened: &Opened) -> Result<FirstReading, Failure> {
     setup.watcher.event(Event::Reading { side: Side::Source });
-    let wishes = async { Ok(planning::wishes(&setup.wait_for_plugins().await?)) };
+    let wishes = async { Ok(planning::collect_wishes(&setup.wait_for_plugins().await?)) };
     let scope = &setup.options.scope;
     let target = opened.sides.target.clone().with_namespace_map(&scope.namespace_map);
     let scope = (scope, setup.options.confined);
-    FirstReading::take(Both::new(&opened.sides.source, &target), &opened.kinds, scope, wishes).await
+    FirstReading::read_sides(Both::new(&opened.sides.source, &target), &opened.kinds, scope, wishes).await
 }
 
-fn report(active: &ActiveMove, done: Done) -> Report {
+fn build_report(active: &ActiveMove, done: Done) -> Report {
     Report { move_id: active.journal.record.move_id.clone(), done, times: active.times.clone() }
 }
 
-fn unexpected() -> Stop {
-    unknown(Failure::Bug("a command ended as another does".into()))
+fn wrong_outcome() -> Stop {
+    stop_without_move(Failure::Bug("a command ended as another does".into()))
 }
 
 /// What was done.
@@ -172,12 +176,12 @@ enum Outcome {
 
 impl Command {
     /// A failure before any move is known.
-    fn before(&self, failure: Failure) -> Stop {
-        if matches!(self, Self::Start) { unknown(failure) } else { unread(failure) }
+    fn stop_before_move(&self, failure: Failure) -> Stop {
+        if matches!(self, Self::Start) { stop_without_move(failure) } else { stop_and_show_status(failure) }
     }
 
     /// The move that the command is about, if there is one.
-    fn choose(&self, setup: &Setup, moves: &Moves) -> Result<Option<FoundMove>, Failure> {
+    fn choose_move(&self, setup: &Setup, moves: &Moves) -> Result<Option<FoundMove>, Failure> {
         let found = match self {
             Self::Start => {
                 let found = moves.of_scope(&setup.options.scope);
@@ -219,7 +223,7 @@ impl Command {
 
     /// Returns true if no earlier run of the move can have used a risk that this run accepts. A repeated `move`, a Pivot and a saved plan
     /// accept for all runs of the move. A proposed `resume` has the codes of the run that stopped.
-    fn can_judge(&self, risk: Risk, options: &Options, begun: bool) -> bool {
+    fn can_report_unused(&self, risk: Risk, options: &Options, begun: bool) -> bool {
         let is_planned =
             || options.approved.as_ref().is_some_and(|plan| plan.decisions.accept.contains(risk));
         match self {
@@ -245,8 +249,8 @@ impl Command {
             )));
         }
         self.check_handover(active)?;
-        approved::same(record, active.job.options.approved.as_deref())?;
-        same_plugins(active, "name those: without them nothing shows what was copied")
+        approved::check_same_plan(record, active.job.options.approved.as_deref())?;
+        check_same_plugins(active, "name those: without them nothing shows what was copied")
     }
 
     /// Whether a command with this word about a handover, or without, can apply to the move that was found.
@@ -262,7 +266,7 @@ impl Command {
             // If a run died before it closed them, they are written again.
             (Some(_), Self::Start) if options.handover => return Ok(()),
             (Some(_), Self::Resume(_)) if !active.job.route.target_runs() => return Ok(()),
-            (Some(_), _) => handover::already_handed_over(record),
+            (Some(_), _) => handover::describe_handed_over(record),
             (None, _) if imported && !record.phase.committed() && begun => {
                 format!("move {id} has not finished writing the files: continue that first")
             }
@@ -295,7 +299,7 @@ impl Command {
         Ok(())
     }
 
-    async fn work(&self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
+    async fn carry_out(&self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
         if !self.clusters_to_pause().is_empty() && !active.is_targets_word() {
             return Err(Failure::Declined(format!(
                 "Clusters to pause are named only for a move that went on, and of which the source has no record; move {} is another",
@@ -304,7 +308,7 @@ impl Command {
         }
         if active.recovers {
             match self {
-                Self::Rollback(_) => same_plugins(
+                Self::Rollback(_) => check_same_plugins(
                     active,
                     "name those: without them nothing shows that the source is complete",
                 )?,
@@ -313,7 +317,7 @@ impl Command {
             if !matches!(self, Self::Rollback(_)) {
                 recovery::check_may_copy_again(active)?;
             }
-            recovery::recover(active).boxed().await?;
+            recovery::recover_source(active).boxed().await?;
         } else if let Some(one_sided) = active.one_sided.clone() {
             let accepted = self.may_pause_source(&active.job.options);
             if accepted {
@@ -344,7 +348,7 @@ impl Command {
             return active.roll_back().boxed().await.map(Outcome::RolledBack);
         }
         if matches!(self, Self::FinishAlone { .. }) {
-            same_plugins(active, "start the agent with those: the controller's image has them")?;
+            check_same_plugins(active, "start the agent with those: the controller's image has them")?;
             return active.finish_alone().boxed().await.map(|()| Outcome::FinishedAlone);
         }
         if begun {
@@ -362,7 +366,7 @@ async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
     let (record, job) = (&active.journal.record, &active.job);
     let Some(contents) = record.handed_over() else { return Ok(()) };
     if job.target.end_kind.is_cluster() {
-        handover::not_imported(job, &active.journal, contents).await?;
+        handover::refuse_imported(job, &active.journal, contents).await?;
     }
     // A cluster that has nothing of them proves nothing: the files may have been imported into another one.
     let accepted = job.options.accept.contains(Risk::MaybeImported);
@@ -400,19 +404,19 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     // What was handed over has them in its files.
     let in_files = record.handed_over().is_some() && active.job.route.target_runs();
     if !in_files {
-        approved::same(record, active.job.options.approved.as_deref())?;
+        approved::check_same_plan(record, active.job.options.approved.as_deref())?;
     }
     if !(record.phase.committed() || in_files) {
-        added::same(record, &active.job.options.added)?;
+        added::check_same_manifests(record, &active.job.options.added)?;
     }
     match active.journal.record.phase.committed() {
-        true => same_plugins(active, Remedy::AcceptPluginChange),
-        false => same_plugins(active, "use the same plugins, or roll it back, which needs none"),
+        true => check_same_plugins(active, Remedy::AcceptPluginChange),
+        false => check_same_plugins(active, "use the same plugins, or roll it back, which needs none"),
     }
 }
 
 /// A move must be continued with the plugins it was begun with. A rollback needs no plugins.
-fn same_plugins(active: &ActiveMove, remedy: impl Into<Remedy>) -> Result<(), Failure> {
+fn check_same_plugins(active: &ActiveMove, remedy: impl Into<Remedy>) -> Result<(), Failure> {
     let (record, options) = (&active.journal.record, &active.job.options);
     let begun: PluginSet = record.plugins.iter().collect();
     if begun.matches(&active.job.plugin_set()) {
@@ -430,40 +434,42 @@ fn same_plugins(active: &ActiveMove, remedy: impl Into<Remedy>) -> Result<(), Fa
 }
 
 /// Runs a command that writes. Everything it does, in any task, is in one span; the move's id is added once it is known.
-async fn locked(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
-    under_locks(setup, command).instrument(info_span!("move", id = field::Empty)).await
+async fn run_in_span(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
+    run_under_locks(setup, command).instrument(info_span!("move", id = field::Empty)).await
 }
 
 /// The same without the span: takes the locks, and uses the records as they are then.
-async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
+async fn run_under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
     let command = &command;
     let opened = open_for_writing(&setup, command.absent_side()).await;
-    let opened = opened.map_err(|failure| command.before(failure))?;
-    let id = new_id(&setup, &opened);
-    let taken = take_locks(&setup, &opened, command, &id).await.map_err(|failure| command.before(failure))?;
+    let opened = opened.map_err(|failure| command.stop_before_move(failure))?;
+    let id = new_move_id(&setup, &opened);
+    let taken = take_locks(&setup, &opened, command, &id)
+        .await
+        .map_err(|failure| command.stop_before_move(failure))?;
     let (locks, moves, first) = match taken {
         Some((locks, moves, first)) => (locks.map(Arc::new), Some(moves), first),
         None => (None, None, None),
     };
-    let (result, left) = match ready(setup, opened, command, id, (locks.clone(), moves)).await {
+    let (result, left) = match prepare_move(setup, opened, command, id, (locks.clone(), moves)).await {
         // It ended while this run waited for its locks.
-        Err(failure @ Failure::NoMove) => (Err(command.before(failure)), MoveLeft::Ended),
-        Err(failure) => (Err(command.before(failure)), MoveLeft::AsItWas),
+        Err(failure @ Failure::NoMove) => (Err(command.stop_before_move(failure)), MoveLeft::Ended),
+        Err(failure) => (Err(command.stop_before_move(failure)), MoveLeft::AsItWas),
         Ok((mut active, begun)) => {
             active.first = first;
             // Nobody has decided that the source is gone.
             if !matches!(command, Command::FinishAlone { .. }) {
                 active.job.report_accepted();
             }
-            let result = match command.work(&mut active, begun).await {
+            let result = match command.carry_out(&mut active, begun).await {
                 Ok(outcome) => {
                     let options = &active.job.options;
-                    active.job.report_unused_risks(|risk| command.can_judge(risk, options, begun));
+                    active.job.report_unused_risks(|risk| command.can_report_unused(risk, options, begun));
                     Ok(outcome)
                 }
                 Err(failure) => {
-                    let failure = nothing::explained(&active.job, failure).await;
-                    Err(stopped(&mut active, failure).await)
+                    let failure = nothing::explain_empty(&active.job, failure).await;
+                    Err(stop_move(&mut active, failure).await)
                 }
             };
             let left = match active.journal.is_written() {
@@ -484,7 +490,7 @@ async fn under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outc
 }
 
 /// The requested move, ready to continue, and whether it was begun before.
-async fn ready(
+async fn prepare_move(
     mut setup: Setup,
     opened: Opened,
     command: &Command,
@@ -493,9 +499,9 @@ async fn ready(
 ) -> Result<(ActiveMove, bool), Failure> {
     let mut moves = match moves {
         Some(moves) => moves,
-        None => opened.moves().await?,
+        None => opened.read_moves().await?,
     };
-    let mut found = command.choose(&setup, &moves)?;
+    let mut found = command.choose_move(&setup, &moves)?;
     let move_id = found.as_ref().and_then(FoundMove::record).map_or(&id, |record| &record.move_id);
     Span::current().record("id", field::display(move_id));
     if found.as_ref().and_then(FoundMove::record).is_some_and(|record| record.confined) {
@@ -509,14 +515,14 @@ async fn ready(
         }
         // An earlier run of the move may have worked in more namespaces than the scope's; once those are locked too, the records
         // are read again.
-        let touched = touched(record, &opened, &setup.options);
+        let touched = find_locks_of_earlier_runs(record, &opened, &setup.options);
         if locks.take_more(&touched).await? {
-            moves = opened.moves().await?;
-            found = command.choose(&setup, &moves)?;
+            moves = opened.read_moves().await?;
+            found = command.choose_move(&setup, &moves)?;
         }
     }
     if let Some(found) = &found {
-        recovery::report_since(found, &opened, &setup, locks.as_deref()).await?;
+        recovery::report_target_run_time(found, &opened, &setup, locks.as_deref()).await?;
     }
     let begun = found.as_ref().and_then(FoundMove::record).map(|record| record.move_id.clone());
     let overlapping = moves.find_overlapping(&setup.options.scope, begun.as_ref().unwrap_or(&id));
@@ -524,12 +530,12 @@ async fn ready(
         return Err(refuse_for_other_move(other, &setup.options.scope));
     }
     let plugins = setup.wait_for_plugins().await?;
-    let active = begin(setup, command.clone(), &plugins, opened, found, id, locks)?;
+    let active = begin_move(setup, command.clone(), &plugins, opened, found, id, locks)?;
     Ok((active, begun.is_some()))
 }
 
 /// The locks for everything that earlier runs of a move may have worked in.
-fn touched(record: &Record, opened: &Opened, options: &Options) -> BTreeSet<Lock> {
+fn find_locks_of_earlier_runs(record: &Record, opened: &Opened, options: &Options) -> BTreeSet<Lock> {
     let touched = record.copied_namespaces.iter().filter(|namespace| options.may_change_in(Some(namespace)));
     let mut touched: BTreeSet<Lock> = touched.cloned().map(Lock::Namespace).collect();
     let cluster_scoped = |gk| opened.kinds.source.get(gk).is_some_and(|kind| !kind.namespaced);
@@ -553,13 +559,13 @@ async fn take_locks(
     let (scope, move_id, wanted) = match command {
         Command::Start => (setup.options.scope.clone(), id.to_owned(), Lock::for_scope(&setup.options.scope)),
         Command::Resume(_) | Command::Rollback(_) | Command::FinishAlone { .. } => {
-            let mut moves = opened.moves().await?;
-            let mut selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
+            let mut moves = opened.read_moves().await?;
+            let mut selected = command.choose_move(setup, &moves)?.ok_or(Failure::NoMove)?;
             if selected.orphaned {
                 // The sides were read at the same time, and the move may have been begun and committed in between: its source's record
                 // is older than its target's, and goes later.
-                moves = opened.moves().await?;
-                selected = command.choose(setup, &moves)?.ok_or(Failure::NoMove)?;
+                moves = opened.read_moves().await?;
+                selected = command.choose_move(setup, &moves)?.ok_or(Failure::NoMove)?;
             }
             let record = selected.record().ok_or(Failure::NoMove)?;
             // The Clusters to pause are the user's word.
@@ -588,12 +594,13 @@ async fn take_locks(
         watcher: setup.watcher.clone(),
     };
     let read = || match command {
-        Command::Start => first_reading(setup, opened).map(Some).boxed(),
+        Command::Start => begin_reading(setup, opened).map(Some).boxed(),
         Command::Resume(_) | Command::Rollback(_) | Command::FinishAlone { .. } => {
             future::ready(None).boxed()
         }
     };
-    let (locks, moves, first) = Locks::take_all(request, &wanted, || opened.moves().boxed(), read).await?;
+    let (locks, moves, first) =
+        Locks::take_all(request, &wanted, || opened.read_moves().boxed(), read).await?;
     Ok(Some((Some(locks), moves, first)))
 }
 

@@ -95,22 +95,22 @@ impl ActiveMove {
                     return Ok(Done::default());
                 }
             };
-            let known = readings::find_known(&self.job, &self.journal, &list).await?;
-            return self.finish(list, KnownObjects::Again(known)).await;
+            let known = readings::read_moved_objects(&self.job, &self.journal, &list).await?;
+            return self.finish_committed(list, KnownObjects::ReadAgain(known)).await;
         }
         match self.journal.record.handed_over().cloned() {
             Some(contents) if self.job.route.target_runs() => {
                 let (list, known) = self.commit_import(&contents).await?;
-                return self.finish(list, KnownObjects::Again(known)).await;
+                return self.finish_committed(list, KnownObjects::ReadAgain(known)).await;
             }
-            Some(_) => handover::reopen(&self.job, &mut self.journal).await?,
+            Some(_) => handover::reopen_files(&self.job, &mut self.journal).await?,
             None => {
                 let begun = if self.journal.is_written() { Begun::UnderWay } else { Begun::No };
                 self.job.target.open(&self.job.move_id, begun).await?;
             }
         }
         if self.journal.phase() == Some(Phase::Copied) {
-            rollback::copies_at_rest(&self.job, &self.journal.record).await?;
+            rollback::refuse_running_copies(&self.job, &self.journal.record).await?;
             if self.journal.record.is_recovered() {
                 self.journal.forget_earlier_attempt().await?;
                 rollback::clear_earlier_attempts(&self.job, &self.journal.record).boxed().await?;
@@ -128,21 +128,21 @@ impl ActiveMove {
         }
         drop(snapshot);
         let (list, known) = self.commit(copies).await?;
-        self.finish(list, KnownObjects::Copied(known)).await
+        self.finish_committed(list, KnownObjects::Copied(known)).await
     }
 
     async fn check(&mut self) -> Result<(Snapshot, TargetState, BTreeSet<Key>), Failure> {
         let job = self.job.clone();
-        approved::sides(&job, &self.journal.record)?;
+        approved::check_sides(&job, &self.journal.record)?;
         let first = self.first.take().transpose()?;
-        let (snapshot, first_reads) = readings::first(&job, first).await?;
+        let (snapshot, first_reads) = readings::read_first(&job, first).await?;
         // A record that nobody can read again would leave a source paused that no command knows of.
         let believable = self.journal.record.believable();
         believable.map_err(|what| Failure::Declined(format!("the {what} of this move can't be right")))?;
         job.report(Event::PhaseBegun { phase: Phase::Checked, objects: snapshot.plan.steps.len() });
-        let target_state = before_pause::all(&job, &snapshot, &first_reads).await?;
+        let target_state = before_pause::check_all(&job, &snapshot, &first_reads).await?;
         let begun = self.journal.phase() >= Some(Phase::Paused);
-        approved::before_pause(&job, &snapshot, &target_state, begun)?;
+        approved::check_before_pause(&job, &snapshot, &target_state, begun)?;
         job.safe_point()?;
         self.record_time(Phase::Checked);
         let keys = snapshot.plan.steps.iter().map(|step| step.key.clone()).collect();
@@ -159,7 +159,7 @@ impl ActiveMove {
         }
         job.report(Event::PhaseBegun { phase: Phase::Paused, objects: first.plan.steps.len() });
         let snapshot = self.pause_until_stable(first).await?;
-        approved::still(&job, &snapshot)?;
+        approved::check_after_pause(&job, &snapshot)?;
         before_pause::check_new_objects(&job, &snapshot, &known).await?;
         calls::wait_for_checks(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
         job.safe_point()?;
@@ -171,7 +171,7 @@ impl ActiveMove {
     async fn pause_read_only(&mut self, first: Snapshot) -> Result<Arc<Snapshot>, Failure> {
         let job = self.job.clone();
         self.lock(locks_of(&job, &first)).await?;
-        let snapshot = Arc::new(read_only_source::pause(&job, first).await?);
+        let snapshot = Arc::new(read_only_source::pause_in_reading(&job, first).await?);
         job.services.use_paused_source(snapshot.inventory.clone());
         calls::wait_for_checks(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
         job.safe_point()?;
@@ -193,14 +193,14 @@ impl ActiveMove {
             // From here only its names are needed. Two readings at once would be the most that a move ever holds.
             let known = snapshot.inventory.keys().to_vec();
             drop(snapshot);
-            let reading = readings::again(&job).await?;
+            let reading = readings::read_again(&job).await?;
             pausing::unpause_departed(&job, &reading).await?;
             let left = deadline.time_left();
             let acknowledged = pausing::acknowledged(&job, &reading, left).await?;
             let new = reading.plan.steps.iter().any(|step| known.binary_search(&step.key).is_err());
             snapshot = reading;
             if acknowledged && !new {
-                return read_only_source::pause_elsewhere(&job, snapshot).await;
+                return read_only_source::pause_elsewhere_in_reading(&job, snapshot).await;
             }
             if left.is_zero() {
                 let what = format!("the source to come to rest ({changed} objects were paused last)");
@@ -215,23 +215,25 @@ impl ActiveMove {
         target_state: TargetState,
     ) -> Result<Arc<Copies>, Failure> {
         let job = self.job.clone();
-        let TargetState { used, mut namespaces, mut carried, .. } = target_state;
+        let TargetState { used, mut namespaces, mut new_namespaces, .. } = target_state;
         namespaces.look_up(&job, snapshot).await?;
         let missing = namespaces.missing();
         // Namespaces that the record already names can be created while the phase is recorded.
         let named = self.journal.recorded_namespaces(&missing);
-        carried.retain(|name, _| named.contains(name));
+        new_namespaces.retain(|name, _| named.contains(name));
         self.journal.note_touched(snapshot.kinds(), snapshot.namespaces());
         self.journal.note_namespaces(&missing);
-        let (entered, made) =
-            tokio::join!(self.journal.enter_phase(Phase::Copied), new_namespaces::create(&job, carried));
+        let (entered, made) = tokio::join!(
+            self.journal.enter_phase(Phase::Copied),
+            new_namespaces::create_namespaces(&job, new_namespaces)
+        );
         entered?;
         job.report(Event::PhaseBegun { phase: Phase::Copied, objects: snapshot.plan.steps.len() });
         made?;
         let late = missing.difference(&named).cloned().collect();
-        new_namespaces::create(&job, namespaces::carried(&job, &late).await).await?;
+        new_namespaces::create_namespaces(&job, namespaces::read_metadata(&job, &late).await).await?;
         let copies = Arc::new(Copies::new(snapshot, BTreeMap::new()));
-        copy::all(&job, &copies, &Arc::new(used)).await?;
+        copy::copy_all(&job, &copies, &Arc::new(used)).await?;
         self.record_time(Phase::Copied);
         Ok(copies)
     }
@@ -252,7 +254,7 @@ impl ActiveMove {
     /// The source stays paused, and its record says what becomes of it once the files are imported elsewhere.
     async fn hand_over(&mut self, copies: Arc<Copies>) -> Result<Done, Failure> {
         let copies = self.verified(copies).await?;
-        let list = commit::release_list(&self.job, &copies)?;
+        let list = commit::build_release_list(&self.job, &copies)?;
         self.job.safe_point()?;
         handover::end_copy(&self.job, &mut self.journal, &list).await?;
         let (kept, added) = (kinds_of(&copies.snapshot), self.added());
@@ -261,10 +263,10 @@ impl ActiveMove {
 
     /// The target imported what was handed over in files: checks that it did, then commits. Nothing is changed before.
     async fn commit_import(&mut self, contents: &Uid) -> Result<(Arc<ReleaseList>, Inventory), Failure> {
-        let list = Arc::new(handover::list(&self.job, &self.journal).await?);
+        let list = Arc::new(handover::read_list(&self.job, &self.journal).await?);
         let phase = Phase::Committed;
         self.job.report(Event::PhaseBegun { phase, objects: list.entries.len() });
-        let known = readings::find_known(&self.job, &self.journal, &list).await?;
+        let known = readings::read_moved_objects(&self.job, &self.journal, &list).await?;
         handover::commit_import(&self.job, &mut self.journal, contents, &list, &known).await?;
         self.record_time(phase);
         Ok((list, known))
@@ -277,20 +279,20 @@ impl ActiveMove {
         let mut last = None;
         for _ in 0..MAX_ROUNDS {
             let (comparison, ()) = tokio::try_join!(
-                commit::compare(&job, &copies),
+                commit::compare_sides(&job, &copies),
                 before_pause::check_no_dependents_lost(&job, &copies.snapshot)
             )?;
             match comparison {
                 Comparison::Same => return Ok(copies),
                 Comparison::CopiesChanged(changed) => {
                     copies = commit::copy_again(&job, &copies, &changed).await?;
-                    last = copies.first_of(&changed).cloned();
+                    last = copies.find_first(&changed).cloned();
                     continue;
                 }
                 Comparison::Changed => last = None,
             }
-            let now = Arc::new(self.pause_until_stable(readings::again(&job).await?).await?);
-            approved::still(&job, &now)?;
+            let now = Arc::new(self.pause_until_stable(readings::read_again(&job).await?).await?);
+            approved::check_after_pause(&job, &now)?;
             new_namespaces::create_late(&job, &mut self.journal, &now).await?;
             let (brought, changed) = commit::bring_up_to_date(&job, &copies, &now).await?;
             copies = brought;
@@ -313,7 +315,7 @@ impl ActiveMove {
         job.report(Event::PhaseBegun { phase: Phase::Committed, objects: copies.snapshot.plan.steps.len() });
         let copies = self.verified(copies).await?;
         let snapshot = &copies.snapshot;
-        let list = commit::release_list(&job, &copies)?;
+        let list = commit::build_release_list(&job, &copies)?;
         // The last moment before the point of no return.
         job.safe_point()?;
         let kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
@@ -344,7 +346,7 @@ impl ActiveMove {
         }
         // Only the commit writes the target's record; a target that can't be reached must not keep the source paused.
         if record.phase >= Phase::Copied {
-            rollback::copies_at_rest(&job, &record).await?;
+            rollback::refuse_running_copies(&job, &record).await?;
             self.journal.forget_target().await?;
         }
         let taken = rollback::roll_back(&self.job, &self.journal).await?;

@@ -19,28 +19,28 @@ use crate::base::setup::Setup;
 use crate::base::state::lease::SeenLease;
 use crate::base::state::moves::{FoundMove, Moves};
 use crate::drive::leftover;
-use crate::drive::open::{Opened, open};
+use crate::drive::open::{Opened, open_sides};
 use crate::drive::report::{LeaseStatus, Status, WaitingCopies};
 
 /// The code of the refusal if the same cluster is given twice.
 const SAME_CLUSTER: &str = "same-cluster";
 
 /// Moves between two sides. If one doesn't answer, the other is asked; if both are one cluster, that cluster is.
-pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
-    let (read, silent) = match read(setup, None).await {
+pub(crate) async fn read_status(setup: &Setup) -> Result<Status, Failure> {
+    let (read, silent) = match read_moves(setup, None).await {
         Err(
             Failure::Place { side, error: PlaceError::Unavailable(why), .. }
             | Failure::Unreachable { side, why, .. },
-        ) => (read(setup, Some(side)).await?, Some((side, why))),
+        ) => (read_moves(setup, Some(side)).await?, Some((side, why))),
         Err(Failure::Refused(refusals)) if refusals.iter().any(|refusal| refusal.code == SAME_CLUSTER) => {
-            return of_one(setup, Side::Source).await;
+            return read_status_of_one(setup, Side::Source).await;
         }
         other => (other?, None),
     };
     let (opened, moves) = read;
-    let moves = moves_of(&moves, None);
+    let moves = describe_moves(&moves, None);
     let left = if moves.is_empty() && silent.is_none() {
-        let left = leftover::find(&opened).await;
+        let left = leftover::find_leftover(&opened).await;
         // The state of moves is worth reporting without it.
         left.inspect_err(|failure| tracing::debug!(%failure, "the objects left in the source are not known"))
             .unwrap_or_default()
@@ -54,14 +54,14 @@ pub(crate) async fn between(setup: &Setup) -> Result<Status, Failure> {
         missing: None,
         waiting_copies: Vec::new(),
         unread_copies: None,
-        finished: opened.finished().await?,
-        rolled_back: opened.rolled_back().await?,
+        finished: opened.read_finished().await?,
+        rolled_back: opened.read_rolled_back().await?,
         left,
     })
 }
 
 /// Moves out of and into the only given cluster.
-pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure> {
+pub(crate) async fn read_status_of_one(setup: &Setup, given: Side) -> Result<Status, Failure> {
     let mut setup = setup.clone();
     let place = match given {
         Side::Source => setup.sides.source.clone(),
@@ -74,12 +74,12 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
         Side::Target => Side::Source,
     };
     // Reads in the role in which the cluster was given first, so that errors name that role.
-    let first = read(&setup, Some(missing)).await?;
-    let second = read(&setup, Some(given)).await?;
+    let first = read_moves(&setup, Some(missing)).await?;
+    let second = read_moves(&setup, Some(given)).await?;
     let ((opened, out), (_, into)) = if given == Side::Source { (first, second) } else { (second, first) };
-    let mut moves = moves_of(&out, Some(Side::Target));
-    moves.extend(moves_of(&into, Some(Side::Source)));
-    let (mut waiting_copies, unread_copies) = waiting_copies(&opened).await;
+    let mut moves = describe_moves(&out, Some(Side::Target));
+    moves.extend(describe_moves(&into, Some(Side::Source)));
+    let (mut waiting_copies, unread_copies) = find_waiting_copies(&opened).await;
     waiting_copies.retain(|copies| moves.iter().all(|one| one.record.move_id != copies.move_id));
     Ok(Status {
         moves,
@@ -88,8 +88,8 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
         missing: Some(missing),
         waiting_copies,
         unread_copies: unread_copies.map(|failure| failure.to_string()),
-        finished: opened.finished().await?,
-        rolled_back: opened.rolled_back().await?,
+        finished: opened.read_finished().await?,
+        rolled_back: opened.read_rolled_back().await?,
         left: None,
     })
 }
@@ -97,7 +97,7 @@ pub(crate) async fn of_one(setup: &Setup, given: Side) -> Result<Status, Failure
 /// Clusters in the given cluster that a move copied, and that still have what undoes its pause: the record of a move that is not
 /// committed is in its source alone. With the failure to list Clusters, if there was one: the state of moves is worth reporting without
 /// them.
-async fn waiting_copies(opened: &Opened) -> (Vec<WaitingCopies>, Option<Failure>) {
+async fn find_waiting_copies(opened: &Opened) -> (Vec<WaitingCopies>, Option<Failure>) {
     // The cluster that was given has both roles.
     let handle = &opened.sides.source;
     let kinds = opened.kinds.source.values().filter(|kind| is_cluster(&kind.group_kind));
@@ -125,18 +125,18 @@ async fn waiting_copies(opened: &Opened) -> (Vec<WaitingCopies>, Option<Failure>
     (waiting.collect(), unread)
 }
 
-async fn read(setup: &Setup, absent: Option<Side>) -> Result<(Opened, Moves), Failure> {
-    let opened = open(setup, absent).await?;
-    let moves = opened.moves().await?;
+async fn read_moves(setup: &Setup, absent: Option<Side>) -> Result<(Opened, Moves), Failure> {
+    let opened = open_sides(setup, absent).await?;
+    let moves = opened.read_moves().await?;
     Ok((opened, moves))
 }
 
 /// What is known about moves; `missing` is the side that was not given.
-pub(crate) fn moves_of(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> {
-    moves.0.iter().filter_map(|found| move_status(found, missing)).collect()
+pub(crate) fn describe_moves(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> {
+    moves.0.iter().filter_map(|found| describe_move(found, missing)).collect()
 }
 
-fn move_status(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
+fn describe_move(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {
     let (decides, record) = found.deciding_record()?;
     let (elsewhere, orphaned) = (found.elsewhere, found.orphaned);
     let asked = found.at.source.as_ref().map(|source| source.record.scope.clone());

@@ -4,7 +4,7 @@ use pivot_core::Side;
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 
-use crate::act::handover::NOT_FOUND;
+use crate::act::handover::IMPORT_NOT_FOUND;
 use crate::base::outcome::failure::{Exit, Failure};
 use crate::base::outcome::one_sided::OneSidedMove;
 use crate::base::outcome::stop::{Next, Stop};
@@ -13,8 +13,8 @@ use crate::drive::advice::{self, Files, KnownSides, Situation, Why};
 use crate::drive::sequence::ActiveMove;
 
 /// A failure before any move under way is known: the report can vouch only for this command.
-pub(crate) fn unknown(failure: Failure) -> Stop {
-    let (state, next) = advice::without_move(&failure);
+pub(crate) fn stop_without_move(failure: Failure) -> Stop {
+    let (state, next) = advice::advise_without_move(&failure);
     let exit = exit_untouched(&failure);
     stop_with(failure, None, exit, state, next)
 }
@@ -23,13 +23,13 @@ impl Stop {
     /// A stop of any command about a move of which one side went back.
     pub fn one_sided(move_id: String, one_sided: OneSidedMove) -> Self {
         let known = Some(move_id.clone());
-        Self { move_id: known, ..unknown(Failure::OneSidedMove { move_id, one_sided }) }
+        Self { move_id: known, ..stop_without_move(Failure::OneSidedMove { move_id, one_sided }) }
     }
 }
 
 /// The same for a command about a move.
-pub(crate) fn unread(failure: Failure) -> Stop {
-    let mut stop = unknown(failure);
+pub(crate) fn stop_and_show_status(failure: Failure) -> Stop {
+    let mut stop = stop_without_move(failure);
     if stop.next.is_empty() {
         stop.next = vec![Next::Status];
     }
@@ -37,25 +37,30 @@ pub(crate) fn unread(failure: Failure) -> Stop {
 }
 
 /// A failure while no move is under way, before one was begun.
-fn untouched(failure: Failure) -> Stop {
-    Stop { state: advice::UNTOUCHED.to_owned(), ..unknown(failure) }
+fn stop_untouched(failure: Failure) -> Stop {
+    Stop { state: advice::UNTOUCHED.to_owned(), ..stop_without_move(failure) }
 }
 
 /// Whether a run was given no files at all, or another plan: what it was given would be refused again.
-fn without_inputs(active: &ActiveMove) -> bool {
+fn has_wrong_inputs(active: &ActiveMove) -> bool {
     let options = &active.job.options;
     let given = options.approved.as_ref().map(|plan| plan.checksum());
     (options.added.is_empty() && given.is_none()) || given != active.journal.record.plan_checksum.as_deref()
 }
 
 /// What is known of a move that a run stops in.
-fn situation<'a>(active: &'a ActiveMove, phase: Phase, failure: &Failure, why: Why<'a>) -> Situation<'a> {
+fn describe_situation<'a>(
+    active: &'a ActiveMove,
+    phase: Phase,
+    failure: &Failure,
+    why: Why<'a>,
+) -> Situation<'a> {
     let options = &active.job.options;
     let files = match failure {
         _ if active.other_files || (active.job.source.end_kind.is_absent() && !phase.committed()) => {
             Files::OtherSource
         }
-        Failure::Inputs(_) if without_inputs(active) => Files::OtherInputs,
+        Failure::Inputs(_) if has_wrong_inputs(active) => Files::OtherInputs,
         _ => Files::Named,
     };
     let sides = if active.job.route.target_runs() { KnownSides::Both } else { KnownSides::IntoDirectory };
@@ -66,7 +71,7 @@ fn situation<'a>(active: &'a ActiveMove, phase: Phase, failure: &Failure, why: W
 }
 
 /// Between places without records, only the target shows what was written, and the same command continues from there.
-fn unwritten(failure: Failure, phase: Phase) -> Stop {
+fn stop_unrecorded(failure: Failure, phase: Phase) -> Stop {
     let exit = match exit_untouched(&failure) {
         Exit::Refused | Exit::Unreachable | Exit::Unexpected => Exit::PartWay,
         other => other,
@@ -89,13 +94,13 @@ fn exit_untouched(failure: &Failure) -> Exit {
 }
 
 /// A failure during a move: undoes what can be undone, and reports the state of both sides and what was done.
-pub(crate) async fn stopped(active: &mut ActiveMove, failure: Failure) -> Stop {
-    let stop = undone(active, failure).await;
+pub(crate) async fn stop_move(active: &mut ActiveMove, failure: Failure) -> Stop {
+    let stop = undo_and_stop(active, failure).await;
     let move_id = active.journal.is_written().then(|| active.job.move_id.clone());
     Stop { times: active.times.clone(), done: active.job.change_counts.so_far(), move_id, ..stop }
 }
 
-async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
+async fn undo_and_stop(active: &mut ActiveMove, failure: Failure) -> Stop {
     let signal = match &failure {
         Failure::Halted(Halt::Signal(15)) => Some(Exit::Terminated),
         Failure::Halted(Halt::Signal(_)) => Some(Exit::Interrupted),
@@ -105,10 +110,10 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
         if let Err(trouble) = active.abandon().await {
             tracing::warn!(%trouble, "the target's record of the move could not be closed");
         }
-        return untouched(failure);
+        return stop_untouched(failure);
     };
     if !active.journal.is_written() {
-        return unwritten(failure, phase);
+        return stop_unrecorded(failure, phase);
     }
     // Nothing is recorded of that yet.
     if active.recovers {
@@ -117,16 +122,16 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
     }
     // One side knows nothing of what happened on the other.
     if matches!(failure, Failure::OneSidedMove { .. } | Failure::Orphan(_)) {
-        return unknown(failure);
+        return stop_without_move(failure);
     }
     // Nothing of it may be undone.
     if let Some(one_sided) = &active.one_sided {
         let paused = matches!(failure, Failure::SourcePaused { .. });
         let exit = if paused { Exit::PastCommit } else { exit_untouched(&failure) };
-        let state = advice::of_one_sided(one_sided, &failure);
+        let state = advice::state_of_one_sided(one_sided, &failure);
         return stop_with(failure, None, exit, state, &[Next::Status]);
     }
-    let why = reason(&failure);
+    let why = classify_failure(&failure);
     match why {
         Why::Undecided => stop_of(active, phase, failure, why, Exit::PastCommit),
         // A refused command about a move is not a stop of that move.
@@ -154,20 +159,20 @@ async fn undone(active: &mut ActiveMove, failure: Failure) -> Stop {
 
 /// A stop of the move, with what is known of it.
 fn stop_of(active: &ActiveMove, phase: Phase, failure: Failure, why: Why<'_>, exit: Exit) -> Stop {
-    let situation = situation(active, phase, &failure, why);
+    let situation = describe_situation(active, phase, &failure, why);
     let (state, next) = (situation.state(), situation.next());
     stop_with(failure, Some(phase), exit, state, next)
 }
 
 /// What a failure during a move means for what people are told.
-fn reason(failure: &Failure) -> Why<'static> {
+fn classify_failure(failure: &Failure) -> Why<'static> {
     match failure {
         Failure::Halted(Halt::LeaseLost(_)) => Why::LeaseLost,
         Failure::Undecided(_) => Why::Undecided,
         Failure::LeftPaused { side, .. } => Why::LeftPaused(*side),
         Failure::UndoLost { .. } => Why::LeftPaused(Side::Source),
         Failure::MayBeImported { .. } => Why::MayBeImported,
-        Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == NOT_FOUND) => {
+        Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == IMPORT_NOT_FOUND) => {
             Why::NotImportedThere
         }
         Failure::Declined(_) => Why::Declined,

@@ -15,7 +15,7 @@ use pivot_core::{GroupKind, Key, Kind, Object};
 type List<'a> = (&'a Arc<Kind>, Option<String>);
 
 /// What to read, apart from the lists that are read anyway.
-pub(crate) fn wanted<'a>(
+pub(crate) fn select_reads<'a>(
     kinds: &'a BTreeMap<GroupKind, Arc<Kind>>,
     scope: &Scope,
     anyway: &BTreeSet<List<'a>>,
@@ -56,7 +56,7 @@ pub(crate) fn wanted<'a>(
 }
 
 /// Of a list that was read for this, what counts: of other namespaces only what is carried, because the rest is nobody's business.
-pub(crate) fn relevant(scope: &Scope, objects: Vec<Object>) -> impl Iterator<Item = Object> {
+pub(crate) fn keep_relevant(scope: &Scope, objects: Vec<Object>) -> impl Iterator<Item = Object> {
     objects.into_iter().filter(|object| {
         scope.includes(object.meta.namespace.as_deref()) || covered(&scope.also_copy, object)
     })
@@ -87,7 +87,7 @@ mod tests {
         scope.also_copy.extend(parts.iter().map(|part| typed::part(part).unwrap()));
         let secrets = kinds.get(&GroupKind::new("", "Secret")).unwrap();
         let anyway = BTreeSet::from([(secrets, Some("ns".to_owned()))]);
-        let (lists, single) = wanted(&kinds, &scope, &anyway);
+        let (lists, single) = select_reads(&kinds, &scope, &anyway);
         let list = |(kind, namespace): (&Arc<Kind>, Option<String>)| {
             format!("{} {}", kind.group_kind, namespace.unwrap_or_else(|| "*".to_owned()))
         };

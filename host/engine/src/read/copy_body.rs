@@ -15,7 +15,7 @@ use crate::base::plugins::calls::{self, Authors};
 use crate::base::plugins::hooks::Hooks;
 
 /// The body that creates an object's copy, with plugins' changes, and the plugins that made them.
-pub(crate) async fn body_of(
+pub(crate) async fn build_copy_body(
     job: &Job,
     step: &Step,
     object: &Object,
@@ -36,10 +36,10 @@ pub(crate) async fn body_of(
     if let Some(ownership) = ownership {
         merge::apply_patch(&mut body, &ownership);
     }
-    if let Some(undo) = undo_in_files(job, object) {
+    if let Some(undo) = undo_pause_in_files(job, object) {
         merge::apply_patch(&mut body, &undo);
     }
-    let wanted = calls::ask_for_patch(hooks(job, step), Hook::Adapt, object, None).await?;
+    let wanted = calls::ask_for_patch(plugins_of_step(job, step), Hook::Adapt, object, None).await?;
     if let Some(wanted) = &wanted {
         merge::apply_patch(&mut body, &wanted.patch);
     }
@@ -47,14 +47,14 @@ pub(crate) async fn body_of(
 }
 
 /// The plugins that may change a copy. What the user carries along is copied as it is: it may come from where no plugin may look.
-pub(crate) fn hooks<'a>(job: &'a Job, step: &Step) -> &'a [Arc<dyn Hooks>] {
+pub(crate) fn plugins_of_step<'a>(job: &'a Job, step: &Step) -> &'a [Arc<dyn Hooks>] {
     if step.treatment().is_offered_to_plugins() { &job.plugins } else { &[] }
 }
 
 /// Objects that this move paused go into files as they were before: users who restore the files by other means unpause Clusters
 /// and classes, and would leave anything else paused for good. Clusters stay paused, so that none runs before everything is
 /// there, and plugins' holds stay too.
-fn undo_in_files(job: &Job, object: &Object) -> Option<Value> {
+fn undo_pause_in_files(job: &Job, object: &Object) -> Option<Value> {
     let kind = &object.kind.group_kind;
     let stays = is_cluster(kind) || is_cluster_class(kind) || job.pausing_of(object) != Pausing::Paused;
     (!stays && !job.route.target_runs()).then(|| pause::undo(&object.meta, &job.move_id))?

@@ -13,7 +13,7 @@ use crate::base::options::Options;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::side::Handle;
 use crate::read::namespaces::Namespaces;
-use crate::read::objects::{SourceObjects, discover};
+use crate::read::objects::{SourceObjects, discover_objects};
 
 /// The code of the refusal of a source whose definitions the user can't read.
 pub(crate) const DEFINITIONS_UNREADABLE: &str = "definitions-unreadable";
@@ -38,28 +38,28 @@ pub(crate) struct FirstReads {
 }
 
 impl FirstReading {
-    pub(crate) async fn take(
+    pub(crate) async fn read_sides(
         sides: Both<&Handle>,
         kinds: &Kinds,
         (scope, confined): (&Scope, Option<Side>),
         wishes: impl Future<Output = Result<Wishes, Failure>>,
     ) -> Result<Self, Failure> {
-        definitions_readable(kinds)?;
+        check_definitions_readable(kinds)?;
         let (source_objects, namespaces) = tokio::try_join!(
-            discover(sides.source, &kinds.source, (scope, confined), wishes),
-            Namespaces::likely(sides.target, kinds, scope),
+            discover_objects(sides.source, &kinds.source, (scope, confined), wishes),
+            Namespaces::look_up_likely(sides.target, kinds, scope),
         )?;
         Ok(Self { scope: scope.clone(), confined, source_objects, namespaces })
     }
 
     /// Returns true if the source was read with this scope, and as confined.
-    pub(crate) fn is_of(&self, options: &Options) -> bool {
+    pub(crate) fn has_scope_of(&self, options: &Options) -> bool {
         self.scope == options.scope && self.confined == options.confined
     }
 }
 
 /// Refuses a source whose definitions the user can't read: their labels say what moves.
-fn definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
+fn check_definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
     let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
     if !cluster.is_some_and(|kind| kind.labels.unread) {
         return Ok(());

@@ -35,7 +35,11 @@ pub(crate) struct Namespaces {
 
 impl Namespaces {
     /// The namespaces that a plan is likely to name, before there is one: the requested namespace, or all that exist.
-    pub(crate) async fn likely(target: &Handle, kinds: &Kinds, scope: &Scope) -> Result<Self, Failure> {
+    pub(crate) async fn look_up_likely(
+        target: &Handle,
+        kinds: &Kinds,
+        scope: &Scope,
+    ) -> Result<Self, Failure> {
         let mut likely = Self::default();
         if !target.capabilities().judges {
             return Ok(likely);
@@ -44,12 +48,12 @@ impl Namespaces {
         let Some(kind) = kinds.target.get(&GroupKind::new("", "Namespace")) else { return Ok(likely) };
         match &scope.namespaces {
             Scoped::One(name) => {
-                likely.note(name, look_at(target, kind, name).await?);
+                likely.insert(name, look_up_namespace(target, kind, name).await?);
             }
             Scoped::All => match target.list_meta(kind, None).await {
                 Ok(metas) => {
                     for meta in metas {
-                        likely.note(&meta.name, Found::from(&meta));
+                        likely.insert(&meta.name, NamespaceState::from(&meta));
                     }
                     likely.complete = true;
                 }
@@ -62,7 +66,7 @@ impl Namespaces {
     }
 
     /// The namespaces of a plan.
-    pub(crate) async fn of(job: &Job, snapshot: &Snapshot) -> Result<Self, Failure> {
+    pub(crate) async fn look_up_planned(job: &Job, snapshot: &Snapshot) -> Result<Self, Failure> {
         let mut all = Self::default();
         all.look_up(job, snapshot).await?;
         Ok(all)
@@ -80,22 +84,22 @@ impl Namespaces {
             self.looked_at.extend(absent);
             return Ok(());
         }
-        let asked = unknown.map(|name| -> Work<'_, (String, Found)> {
+        let asked = unknown.map(|name| -> Work<'_, (String, NamespaceState)> {
             async move {
-                let found = look_at(&job.target, kind, &name).await?;
+                let found = look_up_namespace(&job.target, kind, &name).await?;
                 Ok((name, found))
             }
             .boxed()
         });
         for (name, found) in side_by_side::try_all(NAMESPACES, asked.collect()).await? {
-            self.note(&name, found);
+            self.insert(&name, found);
         }
         Ok(())
     }
 
-    fn note(&mut self, name: &str, found: Found) {
-        self.looked_at.insert(name.to_owned(), found != Found::Absent);
-        if found == Found::Deleting {
+    fn insert(&mut self, name: &str, found: NamespaceState) {
+        self.looked_at.insert(name.to_owned(), found != NamespaceState::Absent);
+        if found == NamespaceState::Deleting {
             self.deleting.insert(name.to_owned());
         }
     }
@@ -130,39 +134,39 @@ impl Namespaces {
 
 /// A namespace of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum NamespaceState {
     Absent,
     There,
     Deleting,
 }
 
-impl From<&Meta> for Found {
+impl From<&Meta> for NamespaceState {
     fn from(meta: &Meta) -> Self {
         if meta.deleting() { Self::Deleting } else { Self::There }
     }
 }
 
-async fn look_at(target: &Handle, kind: &Arc<Kind>, name: &str) -> Result<Found, Failure> {
+async fn look_up_namespace(target: &Handle, kind: &Arc<Kind>, name: &str) -> Result<NamespaceState, Failure> {
     let key = Key::new(kind.group_kind.clone(), None, name);
     match target.get(kind, &key).await {
-        Ok(there) => Ok(there.map_or(Found::Absent, |there| Found::from(&there.meta))),
+        Ok(there) => Ok(there.map_or(NamespaceState::Absent, |there| NamespaceState::from(&there.meta))),
         // The user of a namespace may have no permission to read it: creating in it will show.
-        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Found::There),
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(NamespaceState::There),
         Err(failure) => Err(failure),
     }
 }
 
 /// What namespaces have in the source and get in the target, by name.
-pub(crate) type Carried = BTreeMap<String, Marks>;
+pub(crate) type MetadataByNamespace = BTreeMap<String, NamespaceMetadata>;
 
 /// Labels and annotations. Pod security and network policies select by them, and other systems keep their settings there.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Marks {
+pub(crate) struct NamespaceMetadata {
     labels: BTreeMap<String, String>,
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
-impl Marks {
+impl NamespaceMetadata {
     /// A namespace of this name.
     pub(crate) fn manifest(&self, name: &str) -> Value {
         json!({
@@ -173,29 +177,29 @@ impl Marks {
 }
 
 /// Reads what the namespaces have in the source.
-pub(crate) async fn carried(job: &Job, names: &BTreeSet<String>) -> Carried {
-    let each = names.iter().map(|name| -> Work<'_, (String, Marks)> {
-        async move { Ok((name.clone(), marks_of(job, name).await)) }.boxed()
+pub(crate) async fn read_metadata(job: &Job, names: &BTreeSet<String>) -> MetadataByNamespace {
+    let each = names.iter().map(|name| -> Work<'_, (String, NamespaceMetadata)> {
+        async move { Ok((name.clone(), read_metadata_of(job, name).await)) }.boxed()
     });
     side_by_side::run_all(NAMESPACES, each.collect()).await.into_iter().flatten().collect()
 }
 
-async fn marks_of(job: &Job, name: &str) -> Marks {
-    let Ok(kind) = job.core_kind(Side::Source, "", "Namespace") else { return Marks::default() };
+async fn read_metadata_of(job: &Job, name: &str) -> NamespaceMetadata {
+    let Ok(kind) = job.core_kind(Side::Source, "", "Namespace") else { return NamespaceMetadata::default() };
     match job.source.get(kind, &Key::new(kind.group_kind.clone(), None, name)).await {
-        Ok(None) => Marks::default(),
+        Ok(None) => NamespaceMetadata::default(),
         Ok(Some(there)) => {
             let Meta { labels, mut annotations, .. } = there.meta;
             // It is nobody's applied configuration there, and no earlier move made it.
             annotations.retain(|name, _| name != names::LAST_APPLIED && name != names::MARK);
-            Marks { labels, annotations }
+            NamespaceMetadata { labels, annotations }
         }
         Err(failure) => {
             let text = format!(
                 "namespace {name} is made without the labels and annotations that it has in the source: {failure}"
             );
             job.report(Event::warning("namespace-labels", text));
-            Marks::default()
+            NamespaceMetadata::default()
         }
     }
 }

@@ -16,10 +16,10 @@ use crate::base::outcome::failure::Failure;
 const NAMED: usize = 5;
 
 /// The same failure; if there is nothing to move, it also says where Clusters are.
-pub(crate) async fn explained(job: &Job, failure: Failure) -> Failure {
+pub(crate) async fn explain_empty(job: &Job, failure: Failure) -> Failure {
     match (failure, &job.options.scope.namespaces) {
         (Failure::Empty(why), _) if job.options.scope.named().is_some() => {
-            Failure::Empty(match clusters(job).await {
+            Failure::Empty(match list_cluster_names(job).await {
                 Some(there) if there.is_empty() => format!("{why}; there are no Clusters"),
                 Some(there) => {
                     let known: Vec<&str> = there.iter().map(|cluster| cluster.name.as_str()).collect();
@@ -35,7 +35,7 @@ pub(crate) async fn explained(job: &Job, failure: Failure) -> Failure {
         (Failure::Empty(why), Namespaces::One(name)) => {
             let why =
                 if is_missing(job, name).await { format!("the source has no namespace {name}") } else { why };
-            Failure::Empty(match with_clusters(job).await {
+            Failure::Empty(match find_namespaces_with_clusters(job).await {
                 Some(namespaces) if namespaces.is_empty() => {
                     format!("{why}; there are no Clusters in other namespaces either")
                 }
@@ -61,21 +61,21 @@ async fn is_missing(job: &Job, name: &str) -> bool {
 }
 
 /// The namespaces that have Clusters; `None` if the user can't list those.
-async fn with_clusters(job: &Job) -> Option<Vec<String>> {
-    let there = clusters(job).await?.into_iter();
+async fn find_namespaces_with_clusters(job: &Job) -> Option<Vec<String>> {
+    let there = list_cluster_names(job).await?.into_iter();
     let namespaces: BTreeSet<String> = there.map(|cluster| cluster.namespace).collect();
     Some(namespaces.into_iter().collect())
 }
 
 /// The Clusters that there are, wherever; none without permission to list them.
-async fn clusters(job: &Job) -> Option<BTreeSet<ClusterName>> {
+async fn list_cluster_names(job: &Job) -> Option<BTreeSet<ClusterName>> {
     let kind = job.kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"))?;
     let metas = job.source.list_meta(kind, None).await.ok()?;
     Some(metas.into_iter().filter_map(|meta| Some(ClusterName::new(meta.namespace?, meta.name))).collect())
 }
 
 /// Refuses a source in which no kind is labelled for a move: clusterctl didn't install its definitions.
-pub(crate) fn nothing_labelled(kinds: &Kinds) -> Option<String> {
+pub(crate) fn explain_unlabelled(kinds: &Kinds) -> Option<String> {
     let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
     match cluster {
         None => Some(

@@ -35,13 +35,13 @@ pub(crate) struct SourceObjects {
 
 /// Reads everything that could move and, once plugins are loaded, the rest of what they want to see and reach. If the source is
 /// confined, nothing outside of namespaces moves that the moving one doesn't refer to.
-pub(crate) async fn discover(
+pub(crate) async fn discover_objects(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
     (scope, confined): (&Scope, Option<Side>),
     wishes: impl Future<Output = Result<Wishes, Failure>>,
 ) -> Result<SourceObjects, Failure> {
-    let namespace = one_of(scope);
+    let namespace = requested_namespace(scope);
     let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
     let others = || kinds.values().filter(|kind| kind.group_kind != cluster);
     let of = |wishes: &Wishes| -> BTreeSet<List<'_>> {
@@ -69,27 +69,27 @@ pub(crate) async fn discover(
         |object: &Object| reach::is_looked_for(&object.kind, object.meta.namespace.as_deref(), scope);
     let (mut objects, mut reached): (Vec<Object>, Vec<Object>) =
         lists.into_values().flatten().partition(looked_for);
-    let (lists, single) = carried::wanted(kinds, scope, &all);
+    let (lists, single) = carried::select_reads(kinds, scope, &all);
     if !(lists.is_empty() && single.is_empty()) {
         let (lists, single) =
-            tokio::try_join!(read_lists(handle, lists.into_iter()), each_by_name(handle, kinds, single))?;
-        let lists = lists.into_iter().flat_map(|(_, objects)| carried::relevant(scope, objects));
+            tokio::try_join!(read_lists(handle, lists.into_iter()), get_existing(handle, kinds, single))?;
+        let lists = lists.into_iter().flat_map(|(_, objects)| carried::keep_relevant(scope, objects));
         reached.extend(lists.chain(single));
     }
     objects.extend(here);
     objects.extend(provider_secrets);
-    let objects = with_distant_classes(handle, kinds, objects).await?;
+    let objects = add_distant_classes(handle, kinds, objects).await?;
     let mut inventory = Inventory::with_reached(objects, reached);
     if confined == Some(Side::Source) {
         inventory = only_referred(inventory, scope);
     }
     let caution = caution.map(|text| ("classes-unreadable", text));
-    let left = left_in_files(handle, kinds, &all, scope).await?;
+    let left = describe_left_in_files(handle, kinds, &all, scope).await?;
     Ok(SourceObjects { inventory, elsewhere, providers, cautions: caution.into_iter().chain(left).collect() })
 }
 
 /// The namespace to read; none: all.
-fn one_of(scope: &Scope) -> Option<&str> {
+fn requested_namespace(scope: &Scope) -> Option<&str> {
     match &scope.namespaces {
         Namespaces::All => None,
         Namespaces::One(one) => Some(one),
@@ -97,13 +97,13 @@ fn one_of(scope: &Scope) -> Option<&str> {
 }
 
 /// Objects in files whose kinds the move doesn't read. A cluster may have such objects; files were copied to be moved.
-async fn left_in_files(
+async fn describe_left_in_files(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
     read: &BTreeSet<List<'_>>,
     scope: &Scope,
 ) -> Result<Option<(&'static str, String)>, Failure> {
-    let namespace = one_of(scope);
+    let namespace = requested_namespace(scope);
     let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
     if handle.capabilities().judges {
         return Ok(None);
@@ -139,7 +139,7 @@ async fn read_lists<'a>(
 ) -> Result<Vec<(List<'a>, Vec<Object>)>, Failure> {
     let lists = lists.map(|(kind, namespace)| -> Work<'_, (List<'a>, Vec<Object>)> {
         async move {
-            let objects = list_or_nothing(handle, kind, namespace.as_deref()).await?.objects;
+            let objects = list_if_served(handle, kind, namespace.as_deref()).await?.objects;
             Ok(((kind, namespace), objects))
         }
         .boxed()
@@ -147,7 +147,7 @@ async fn read_lists<'a>(
     side_by_side::try_all(LISTS, lists.collect()).await
 }
 
-async fn list_or_nothing(
+async fn list_if_served(
     handle: &Handle,
     kind: &Arc<Kind>,
     namespace: Option<&str>,
@@ -177,7 +177,7 @@ async fn read_clusters(
     let Some(kind) = kind else {
         return Ok(Clusters { here: Vec::new(), elsewhere: Vec::new(), caution: None });
     };
-    match (list_or_nothing(handle, kind, None).await, namespace) {
+    match (list_if_served(handle, kind, None).await, namespace) {
         (Ok(all), None) => Ok(Clusters { here: all.objects, elsewhere: Vec::new(), caution: None }),
         (Ok(all), Some(namespace)) => {
             let (here, elsewhere) = all
@@ -187,7 +187,7 @@ async fn read_clusters(
             Ok(Clusters { here, elsewhere, caution: None })
         }
         (Err(Failure::Place { error: PlaceError::Forbidden(_), .. }), Some(namespace)) => {
-            let here = list_or_nothing(handle, kind, Some(namespace)).await?.objects;
+            let here = list_if_served(handle, kind, Some(namespace)).await?.objects;
             let caution = format!(
                 "Clusters of other namespaces can't be listed in the {}, so it is not known whether they use a ClusterClass of {namespace}",
                 handle.side
@@ -207,7 +207,7 @@ async fn read_providers(
     let Some(kind) = kinds.get(&GroupKind::new(GROUP_CLUSTERCTL, "Provider")) else {
         return Ok((Vec::new(), Vec::new()));
     };
-    let listing = match list_or_nothing(handle, kind, None).await {
+    let listing = match list_if_served(handle, kind, None).await {
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => return Ok((Vec::new(), Vec::new())),
         other => other?,
     };
@@ -226,7 +226,7 @@ async fn read_providers(
     if let Some(secret) = kinds.get(&GroupKind::new("", "Secret")).filter(|_| more) {
         let lists = namespaces.into_iter().map(|namespace| -> Work<'_, Vec<Object>> {
             async move {
-                match list_or_nothing(handle, secret, Some(namespace)).await {
+                match list_if_served(handle, secret, Some(namespace)).await {
                     Ok(listing) => Ok(listing.objects),
                     // Users with permission to move a namespace may have none to read a provider's credentials.
                     Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),
@@ -242,7 +242,7 @@ async fn read_providers(
 
 /// Adds the ClusterClasses of other namespaces that Clusters reference, and the templates that those classes reference,
 /// regardless of plugins' reach.
-async fn with_distant_classes(
+async fn add_distant_classes(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
     mut objects: Vec<Object>,
@@ -252,19 +252,19 @@ async fn with_distant_classes(
         return Ok(objects);
     }
     // The plan refuses a missing one, together with all other refusals.
-    let mut found = each_by_name(handle, kinds, wanted).await?;
+    let mut found = get_existing(handle, kinds, wanted).await?;
     let mut templates = BTreeSet::new();
     for class in &found {
         let named = soft::template_references(class).map_err(|error| Failure::Object(handle.side, error))?;
         templates.extend(named.iter().map(|template| template.key()));
     }
-    found.extend(each_by_name(handle, kinds, templates).await?);
+    found.extend(get_existing(handle, kinds, templates).await?);
     objects.extend(found);
     Ok(objects)
 }
 
 /// Those of these objects that exist.
-async fn each_by_name(
+async fn get_existing(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
     keys: impl IntoIterator<Item = Key>,

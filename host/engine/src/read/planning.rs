@@ -19,7 +19,7 @@ use crate::base::plugins::hooks::{HookError, Hooks};
 use crate::read::objects::SourceObjects;
 
 /// The lists that plugins want.
-pub(crate) fn wishes(plugins: &[Arc<dyn Hooks>]) -> Wishes {
+pub(crate) fn collect_wishes(plugins: &[Arc<dyn Hooks>]) -> Wishes {
     Wishes {
         kinds: plugins.iter().flat_map(|plugin| plugin.describe().kinds.iter().cloned()).collect(),
         reaches: plugins.iter().flat_map(|plugin| plugin.describe().reach.iter().cloned()).collect(),
@@ -28,7 +28,7 @@ pub(crate) fn wishes(plugins: &[Arc<dyn Hooks>]) -> Wishes {
 
 /// The kinds among these that some plugin holds, restores or settles, and so knows how to move. A plugin that only looks at a
 /// kind doesn't count.
-pub(crate) fn handled(
+pub(crate) fn find_handled_kinds(
     plugins: &[Arc<dyn Hooks>],
     kinds: impl IntoIterator<Item = GroupKind>,
 ) -> BTreeSet<GroupKind> {
@@ -44,7 +44,7 @@ fn acts_on_both_sides(kind: &GroupKind) -> bool {
 }
 
 /// Calls every plugin for every object that it wants to see and is allowed to see.
-pub(crate) async fn relate(
+pub(crate) async fn collect_relations(
     source_objects: &SourceObjects,
     scope: &Scope,
     plugins: &[Arc<dyn Hooks>],
@@ -121,11 +121,11 @@ pub(crate) fn find_needed_risks(
 }
 
 /// Makes the plan, and returns it with plugins' statements.
-pub(crate) async fn make(
+pub(crate) async fn make_plan(
     source_objects: &SourceObjects,
     scope: &Scope,
     plugins: &[Arc<dyn Hooks>],
 ) -> Result<(Plan, Relations), Failure> {
-    let relations = relate(source_objects, scope, plugins).await?;
+    let relations = collect_relations(source_objects, scope, plugins).await?;
     Ok((plan(&source_objects.inventory, scope, &relations, &source_objects.elsewhere), relations))
 }

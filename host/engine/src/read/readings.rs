@@ -19,31 +19,35 @@ use crate::base::options::DryRun;
 use crate::base::outcome::failure::Failure;
 use crate::base::state::journal::Journal;
 use crate::read::first_reading::{FirstReading, FirstReads};
-use crate::read::objects::discover;
+use crate::read::objects::discover_objects;
 use crate::read::snapshot::Snapshot;
 use crate::read::{nothing, planning};
 
 /// Reads the source for the first time, unless that was done already, and reports what would move.
-pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Snapshot, FirstReads), Failure> {
-    let FirstReading { source_objects, namespaces, .. } = match first.filter(|look| look.is_of(&job.options))
-    {
-        Some(look) => look,
-        None => {
-            job.report(Event::Reading { side: Side::Source });
-            let wishes = planning::wishes(&job.plugins);
-            let sides = Both::new(&job.source, &job.target);
-            let scope = (&job.options.scope, job.options.confined);
-            FirstReading::take(sides, &job.kinds, scope, ready(Ok(wishes))).await?
-        }
-    };
+pub(crate) async fn read_first(
+    job: &Job,
+    first: Option<FirstReading>,
+) -> Result<(Snapshot, FirstReads), Failure> {
+    let FirstReading { source_objects, namespaces, .. } =
+        match first.filter(|look| look.has_scope_of(&job.options)) {
+            Some(look) => look,
+            None => {
+                job.report(Event::Reading { side: Side::Source });
+                let wishes = planning::collect_wishes(&job.plugins);
+                let sides = Both::new(&job.source, &job.target);
+                let scope = (&job.options.scope, job.options.confined);
+                FirstReading::read_sides(sides, &job.kinds, scope, ready(Ok(wishes))).await?
+            }
+        };
     for (code, caution) in &source_objects.cautions {
         job.report(Event::warning(code, caution.as_str()));
     }
-    let (mut plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
+    let (mut plan, relations) =
+        planning::make_plan(&source_objects, &job.options.scope, &job.plugins).await?;
     let needed = planning::find_needed_risks(&source_objects, &job.options.scope, &relations);
-    let inventory = with_added(job, &mut plan, source_objects.inventory);
+    let inventory = add_from_manifests(job, &mut plan, source_objects.inventory);
     if job.options.dry_run != DryRun::Off {
-        name_contents(job, &mut plan, &inventory)?;
+        add_content_digests(job, &mut plan, &inventory)?;
     }
     let plan = Arc::new(plan);
     job.report(Event::Planned { summary: Summary::from(&*plan), plan: plan.clone() });
@@ -54,7 +58,7 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
         Namespaces::One(one) => step.key.namespace.as_ref() == Some(one) && !step.is_carried(),
     };
     if !plan.steps.iter().any(asked_for) && plan.refusals.is_empty() {
-        let why = nothing::nothing_labelled(&job.kinds).unwrap_or_else(|| {
+        let why = nothing::explain_unlabelled(&job.kinds).unwrap_or_else(|| {
             match (job.options.scope.named(), &job.options.scope.namespaces) {
                 (Some(named), _) => format!("no {named}"),
                 (None, Namespaces::All) => "no Cluster in any namespace".into(),
@@ -72,7 +76,7 @@ pub(crate) async fn first(job: &Job, first: Option<FirstReading>) -> Result<(Sna
 }
 
 /// Gives each step what identifies its object's content.
-fn name_contents(job: &Job, plan: &mut Plan, inventory: &Inventory) -> Result<(), Failure> {
+fn add_content_digests(job: &Job, plan: &mut Plan, inventory: &Inventory) -> Result<(), Failure> {
     for step in &mut plan.steps {
         if let Some(object) = inventory.get(step.object) {
             let content =
@@ -84,22 +88,23 @@ fn name_contents(job: &Job, plan: &mut Plan, inventory: &Inventory) -> Result<()
 }
 
 /// Reads the source as it is now, and makes a plan from that.
-pub(crate) async fn again(job: &Job) -> Result<Snapshot, Failure> {
-    let wishes = planning::wishes(&job.plugins);
+pub(crate) async fn read_again(job: &Job) -> Result<Snapshot, Failure> {
+    let wishes = planning::collect_wishes(&job.plugins);
     let scope = (&job.options.scope, job.options.confined);
-    let source_objects = discover(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;
-    let (mut plan, relations) = planning::make(&source_objects, &job.options.scope, &job.plugins).await?;
-    let inventory = with_added(job, &mut plan, source_objects.inventory);
+    let source_objects = discover_objects(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;
+    let (mut plan, relations) =
+        planning::make_plan(&source_objects, &job.options.scope, &job.plugins).await?;
+    let inventory = add_from_manifests(job, &mut plan, source_objects.inventory);
     Ok(Snapshot { inventory, plan: Arc::new(plan), relations })
 }
 
 /// Adds to a reading what is not of the source.
-fn with_added(job: &Job, plan: &mut Plan, inventory: Inventory) -> Inventory {
+fn add_from_manifests(job: &Job, plan: &mut Plan, inventory: Inventory) -> Inventory {
     add_to_plan(plan, inventory, &job.options.added, &job.options.scope, &job.kinds.target)
 }
 
 /// The source's objects as they are now, for a run that resumes a committed move.
-pub(crate) async fn find_known(
+pub(crate) async fn read_moved_objects(
     job: &Job,
     journal: &Journal,
     list: &ReleaseList,
@@ -112,7 +117,7 @@ pub(crate) async fn find_known(
     let brought = list.entries.iter().filter(|entry| entry.brought).map(|entry| Reach::to(&entry.key));
     let wishes = Wishes { kinds: record.kinds.clone(), reaches: brought.collect() };
     let scope = (&record.scope, job.options.confined);
-    let source_objects = discover(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;
+    let source_objects = discover_objects(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;
     let objects = source_objects.inventory.objects().iter().filter(|object| uids.contains(&object.meta.uid));
     Ok(Inventory::new(objects.cloned().collect()))
 }

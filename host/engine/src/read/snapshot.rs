@@ -42,17 +42,17 @@ impl Snapshot {
 
     /// The namespaces in which objects are copied, and those that are copied themselves.
     pub(crate) fn namespaces(&self) -> BTreeSet<String> {
-        self.plan.steps.iter().filter_map(Self::namespace).cloned().collect()
+        self.plan.steps.iter().filter_map(Self::namespace_of_step).cloned().collect()
     }
 
     /// The namespace of a step's object, or the name of one that is a namespace.
-    pub(crate) fn namespace(step: &Step) -> Option<&String> {
+    pub(crate) fn namespace_of_step(step: &Step) -> Option<&String> {
         let own = step.key.group_kind.is("", "Namespace").then_some(&step.key.name);
         step.key.namespace.as_ref().or(own)
     }
 
     /// The kinds that are copied, and the namespaces of each (none: cluster-scoped). What is added has no place in the source.
-    pub(crate) fn places(&self, side: Side) -> BTreeMap<GroupKind, BTreeSet<Option<String>>> {
+    pub(crate) fn namespaces_by_kind(&self, side: Side) -> BTreeMap<GroupKind, BTreeSet<Option<String>>> {
         let mut places: BTreeMap<GroupKind, BTreeSet<Option<String>>> = BTreeMap::new();
         let has = |step: &&Step| side == Side::Target || step.treatment().is_in_source();
         for step in self.plan.steps.iter().filter(has) {

@@ -11,7 +11,7 @@ use pivot_core::risk::Risk;
 use pivot_core::saved_plan::{Made, SavedFate, SavedPlan};
 use pivot_core::{GroupKind, Key, Object, Uid};
 use pivot_engine::hooks::{HookError, Hooks};
-use pivot_engine::{DryRun, Exit, Failure, Next, Setup, Stop, end_of};
+use pivot_engine::{DryRun, Exit, Failure, Next, Setup, Stop, read_end};
 use pivot_memory::Fault;
 use pivot_places::{DirectoryPlace, PlaceError};
 use serde_json::{Value, json};
@@ -36,8 +36,8 @@ async fn saved_of(stage: &Stage, mut setup: Setup) -> SavedPlan {
     let made = Made {
         by: "jane".into(),
         at: "2026-11-21T22:00:00Z".into(),
-        source: end_of(&*sides.source).await.unwrap(),
-        target: Some(end_of(&*sides.target).await.unwrap()),
+        source: read_end(&*sides.source).await.unwrap(),
+        target: Some(read_end(&*sides.target).await.unwrap()),
         plugins: stage.plugins.iter().map(|plugin| Pin::from(plugin.describe())).collect(),
     };
     let saved = SavedPlan::new(&plan, made, decisions, Vec::new());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use pivot_core::describe::{Described, View, build_tree};
 use pivot_core::{GroupKind, KindLabels};
-use pivot_engine::describe::{WantedCluster, describe};
+use pivot_engine::describe::{WantedCluster, describe_cluster};
 use pivot_engine::events::NoWatcher;
 use pivot_engine::{Exit, Stop};
 use pivot_memory::{Fault, MemoryPlace};
@@ -51,7 +51,7 @@ fn server(machines: usize) -> MemoryPlace {
 async fn read(place: &MemoryPlace, namespace: Option<&str>, name: &str) -> Result<Described, Stop> {
     let namespace = namespace.map(str::to_owned);
     let wanted = WantedCluster { namespace, name: name.into(), resource_sets: false };
-    describe(Arc::new(place.clone()), &wanted, Arc::new(NoWatcher)).await
+    describe_cluster(Arc::new(place.clone()), &wanted, Arc::new(NoWatcher)).await
 }
 
 /// The requests for objects that it takes, in order.

@@ -124,8 +124,8 @@ async fn a_stop_in_the_middle_keeps_times_and_counts() {
     // The way back is reported too.
     let (undone, setup) = Recorder::of(&stage);
     let taken = run::rollback(setup).await.unwrap();
-    assert_eq!((undone.count(Verb::Removed), undone.count(Verb::Unpaused)), (taken.removed, taken.resumed));
-    assert_eq!((taken.removed, taken.resumed), (created, recorder.count(Verb::Paused)));
+    assert_eq!((undone.count(Verb::Removed), undone.count(Verb::Unpaused)), (taken.removed, taken.unpaused));
+    assert_eq!((taken.removed, taken.unpaused), (created, recorder.count(Verb::Paused)));
 }
 
 #[tokio::test(start_paused = true)]

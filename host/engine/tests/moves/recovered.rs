@@ -627,7 +627,7 @@ async fn status_offers_rollback_of_recovered_sources_first() {
     let stage = lose(Lost::BeforeCopy).await;
     run::rollback(recovering(&stage, &[&other()])).await.unwrap_err();
     let one = under_way(stage.setup()).await.unwrap();
-    let situation = Situation::of_status(&one, None, false);
+    let situation = Situation::from_status(&one, None, false);
     assert_eq!(situation.next(), [Next::Rollback, Next::Resume]);
     assert!(situation.state().contains("authoritative again"), "{}", situation.state());
 }

@@ -287,7 +287,7 @@ async fn moves_that_their_target_closed_end_there() {
         }
         assert_eq!((picture(&stage.source), picture(&stage.target)), before);
         let status = under_way(stage.setup()).await.unwrap();
-        let next = Situation::of_status(&status, None, false).next();
+        let next = Situation::from_status(&status, None, false).next();
         assert_eq!(next, if is_proven { &[Next::ResumeWithoutSource][..] } else { &[] });
         if !is_proven {
             continue;
@@ -353,7 +353,7 @@ async fn woken_sources_are_told_before_the_end() {
         }
         assert_eq!((picture(&stage.source), picture(&stage.target)), before);
         let status = under_way(stage.setup()).await.unwrap();
-        assert_eq!(Situation::of_status(&status, None, false).next(), []);
+        assert_eq!(Situation::from_status(&status, None, false).next(), []);
         // The proposed command pauses it, and only that.
         let stop = run::resume(recovering(&stage, &[])).await.unwrap_err();
         let Failure::SourcePaused { clusters, .. } = &stop.failure else { panic!("{stop}") };

@@ -125,7 +125,7 @@ fn results_match_their_schemas() {
     let mut reported = Reported::default();
     events().iter().for_each(|event| reported.keep_event(event));
     check(&ReportDocument::done("HandedOver", &report, SIDES).with_reported(&reported));
-    check(&ReportDocument::rolled_back(&RolledBack { resumed: 1, removed: 2 }, SIDES));
+    check(&ReportDocument::rolled_back(&RolledBack { unpaused: 1, removed: 2 }, SIDES));
     let status = full_status();
     let next: Vec<Vec<String>> = status.moves.iter().map(|_| vec!["pivot-host resume".to_owned()]).collect();
     check(&StatusDocument::new(&status, SIDES, &next));

@@ -21,7 +21,13 @@ impl Waits {
     }
 
     /// An object starts to wait.
-    pub(super) fn begin(&self, watcher: &dyn Watcher, object: &Key, awaited: Awaited, deadline: Instant) {
+    pub(super) fn begin_wait(
+        &self,
+        watcher: &dyn Watcher,
+        object: &Key,
+        awaited: Awaited,
+        deadline: Instant,
+    ) {
         let (all, deadline) = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.insert(object.clone(), (awaited, deadline));
@@ -32,7 +38,7 @@ impl Waits {
     }
 
     /// The object stops waiting.
-    pub(super) fn end(&self, object: &Key) {
+    pub(super) fn end_wait(&self, object: &Key) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(object);
     }
 }

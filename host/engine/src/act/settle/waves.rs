@@ -6,7 +6,7 @@ use pivot_core::release::{Entry, ReleaseList};
 
 /// The wanted entries, in levels: no entry owns another one of its level, and owners are in an earlier level than their
 /// dependents, even if the objects between them aren't wanted.
-pub(super) fn levels(list: &ReleaseList, wanted: impl Fn(&Entry) -> bool) -> Vec<Vec<&Entry>> {
+pub(super) fn split_into_levels(list: &ReleaseList, wanted: impl Fn(&Entry) -> bool) -> Vec<Vec<&Entry>> {
     let mut depths = vec![0; list.entries.len()];
     let mut levels: Vec<Vec<&Entry>> = Vec::new();
     // Owners come after their dependents in the list.
@@ -27,7 +27,7 @@ pub(super) fn levels(list: &ReleaseList, wanted: impl Fn(&Entry) -> bool) -> Vec
 }
 
 /// Moves the first item of each group to the front; returns how many groups there are.
-pub(super) fn one_of_each_first<T, G: Ord>(items: &mut Vec<T>, group: impl Fn(&T) -> G) -> usize {
+pub(super) fn move_firsts_to_front<T, G: Ord>(items: &mut Vec<T>, group: impl Fn(&T) -> G) -> usize {
     let mut seen = BTreeSet::new();
     let (first, rest): (Vec<T>, Vec<T>) = items.drain(..).partition(|item| seen.insert(group(item)));
     items.extend(first);
@@ -102,20 +102,20 @@ mod tests {
     #[test]
     fn owners_are_a_level_above_their_dependents_whatever_is_between() {
         let list = list(&[("leaf", &[]), ("plain", &[0]), ("alone", &[]), ("owner", &[1]), ("top", &[3, 0])]);
-        assert_eq!(names(&levels(&list, |_| true)), ["top alone", "owner", "plain", "leaf"]);
+        assert_eq!(names(&split_into_levels(&list, |_| true)), ["top alone", "owner", "plain", "leaf"]);
         assert_eq!(
-            names(&levels(&list, |entry| entry.key.name != "plain" && entry.key.name != "top")),
+            names(&split_into_levels(&list, |entry| entry.key.name != "plain" && entry.key.name != "top")),
             ["owner alone", "leaf"]
         );
-        assert_eq!(names(&levels(&list, |_| false)), [""; 0]);
+        assert_eq!(names(&split_into_levels(&list, |_| false)), [""; 0]);
     }
 
     #[test]
     fn one_of_each_group_comes_first_and_the_rest_in_order() {
         let mut items = vec!["a1", "a2", "b1", "a3", "c1", "b2"];
-        assert_eq!(one_of_each_first(&mut items, |item| item.chars().next()), 3);
+        assert_eq!(move_firsts_to_front(&mut items, |item| item.chars().next()), 3);
         assert_eq!(items, ["a1", "b1", "c1", "a2", "a3", "b2"]);
-        assert_eq!(one_of_each_first(&mut Vec::<&str>::new(), |item| *item), 0);
+        assert_eq!(move_firsts_to_front(&mut Vec::<&str>::new(), |item| *item), 0);
     }
 
     #[test]
